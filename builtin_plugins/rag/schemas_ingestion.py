@@ -1,4 +1,4 @@
-"""What is told of a knowledge base's ingestion."""
+"""What is reported about a knowledge base's ingestion."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ class IngestionOut(BaseModel):
     documents_per_minute: float = Field(description="Completed in the last five minutes.")
     passages_per_second: float = Field(description="Embedded in the last five minutes.")
     eta_seconds: int | None = Field(
-        description="Estimated seconds left, by what was completed in the last five minutes and by how far "
-        "the documents are that are being read; null while neither says anything."
+        description="Estimated seconds left, by how far the documents are that are being read, and by what "
+        "was completed of the same kind of file in the last five minutes; null while neither is known of "
+        "some kind."
     )
 
 

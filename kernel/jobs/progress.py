@@ -63,7 +63,7 @@ class Progress:
 def seconds_left(
     done: int, done_before: int, total: int | None, started_at: datetime, progress_at: datetime, now: datetime
 ) -> int | None:
-    """The rest at the pace of this run, in whole seconds; None while the pace or the end is unknown.
+    """The rest at the pace of this run, in whole seconds, at least 1; None while pace or end are unknown.
 
     `done_before` had been done when this run started; `progress_at` is when `done` was written.
     """
@@ -71,4 +71,4 @@ def seconds_left(
     if total is None or made <= 0 or took <= 0:
         return None
     left = (total - done) * took / made - (now - progress_at).total_seconds()
-    return max(0, round(left))
+    return max(1, round(left))

@@ -49,5 +49,5 @@ BUILTIN_PARSERS = (
     Parser("text", (_flavours.PLAIN,), f"{__name__}.from_text:parse"),
     Parser("zip", (_types.ZIP,), f"{__name__}.from_zip:parse", f"{__name__}.from_zip:extract"),
     Parser("msg", (_types.MSG,), f"{__name__}.from_msg:parse", f"{__name__}.from_msg:extract"),
-    Parser("image", tuple(_types.IMAGES)[:3], f"{__name__}.from_image:parse"),
+    Parser("image", tuple(_types.IMAGES), f"{__name__}.from_image:parse"),
 )

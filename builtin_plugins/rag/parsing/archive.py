@@ -102,7 +102,7 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
 
 
 class _RootReached(Exception):
-    """Ends the reading of a part's prolog: a document type declaration can only stand before the root."""
+    """Ends the reading of a part's prolog: a document type declaration can only precede the root."""
 
 
 def _refuse_doctype(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:

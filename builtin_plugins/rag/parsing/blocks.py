@@ -26,8 +26,9 @@ Code = Literal[
 
 
 class Block(NamedTuple):
-    """A piece of a document's text, with the 1-based page (slide, sheet) it stands on, if there are pages.
-    `unread` marks a page that is a picture which nothing here can read, `recognized` one that was read.
+    """A piece of a document's text, with the 1-based page (slide, sheet) it is on, if there are pages.
+    `unread` marks a page that is a picture which nothing here can read, `recognized` one that was read,
+    `damaged` one whose picture is broken.
 
     The parsed text of a document is `SEPARATOR.join(block.text for block in blocks)`; every character offset
     in the platform is a Python string index into that text.
@@ -37,13 +38,14 @@ class Block(NamedTuple):
     page: int | None = None
     unread: bool = False
     recognized: bool = False
+    damaged: bool = False
 
 
 class Parser(NamedTuple):
     """A way to read some media types.
 
     `target` is `package.module:function`; the function takes a `Path` and yields `Block`s (or plain
-    strings, or `(text, page)` pairs). It runs in a process of its own, see `runner.parse`. `extractor` names
+    strings, or `(text, page)` pairs). It runs in its own process, see `runner.parse`. `extractor` names
     a function that yields the files inside the document, see `extracting`.
     """
 
@@ -80,6 +82,12 @@ def unread_pages(unread: int, pages: int | None) -> str:
         f"{some} and could not be read (of {pages} in all), because tesseract is not installed on the server "
         "(Debian: apt install tesseract-ocr). Once it is, delete the document and upload it again."
     )
+
+
+def damaged_pages(damaged: int, pages: int | None) -> str:
+    """What a user may read of a document with pages that are broken."""
+    some = "One page is" if damaged == 1 else f"{damaged} pages are"
+    return f"{some} damaged and could not be read (of {pages} in all). Save the file again and upload it."
 
 
 UNAVAILABLE: Final = "unavailable"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from builtin_plugins.rag.parsing.blocks import SEPARATOR, Block, ParserUnavailable, UnparsableDocument
-from builtin_plugins.rag.parsing.cleaning import clean, pieces
+from builtin_plugins.rag.parsing.cleaning import clean, pieces, shows
 from builtin_plugins.rag.parsing.ocr import OPTIONS, OcrOptions
 from builtin_plugins.rag.parsing.pages import LISTENER
 from builtin_plugins.rag.parsing.protocol import (
@@ -42,7 +42,7 @@ def parse_into(path: str, target: str, sink: str, max_text_chars: int, ocr: list
 def parse_each(documents: list[list[str]], max_text_chars: int) -> list[str | None]:
     """Parse small documents one after the other; `documents` are pairs of path and parser.
 
-    Answers what would be in each one's sink; None for one that fails, which is then parsed by itself.
+    Returns what would be in each one's sink; None for one that fails, which is then parsed by itself.
     """
     return [_parsed(path, target, max_text_chars) for path, target in documents]
 
@@ -98,7 +98,7 @@ def _block(value: object) -> Block:
 class _Sink:
     """Cleans, measures and writes blocks; small neighbours on one page share a line, long ones take several.
 
-    Joining changes nothing: neighbours stand as far apart in one line as the separator puts two.
+    Joining changes nothing: neighbours are as far apart in one line as the separator puts two.
     """
 
     def __init__(self, file: TextIO, max_chars: int) -> None:
@@ -106,7 +106,7 @@ class _Sink:
         self._max_chars = max_chars
         self._chars = 0
         self._pages = 0
-        self._unread = self._recognized = 0
+        self._unread = self._recognized = self._damaged = 0
         self._page: int | None = None
         self._told: int | None = None
         self._pending: list[str] = []
@@ -117,6 +117,7 @@ class _Sink:
         self._pages = max(self._pages, block.page or 0)
         self._unread += block.unread
         self._recognized += block.recognized
+        self._damaged += block.damaged
         if block.page != self._page:
             self._flush()
             self._page = block.page
@@ -132,7 +133,7 @@ class _Sink:
         self._file.flush()
 
     def _take(self, text: str) -> None:
-        if not text:
+        if not shows(text):
             return
         self._chars += len(text) + (len(SEPARATOR) if self._chars else 0)
         if self._chars > self._max_chars:
@@ -152,5 +153,6 @@ class _Sink:
         self._flush()
         if not self._chars:
             raise UnparsableDocument("no_text")
-        trailer = Trailer(self._chars, self._pages or None, self._unread, self._recognized)
+        counted = (self._unread, self._recognized, self._damaged)
+        trailer = Trailer(self._chars, self._pages or None, *counted)
         self._file.write(dump_trailer(trailer))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Final
 
@@ -35,6 +36,11 @@ def clean(text: str) -> str:
     text = text.rstrip()
     first = len(text) - len(text.lstrip())
     return text[text.rfind("\n", 0, first) + 1 :]
+
+
+def shows(text: str) -> bool:
+    """Whether there is anything to see in it: more than white space and characters without a width."""
+    return any(not char.isspace() and unicodedata.category(char) != "Cf" for char in text)
 
 
 def cut_point(text: str, limit: int) -> int:

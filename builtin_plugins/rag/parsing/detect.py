@@ -14,11 +14,11 @@ from builtin_plugins.rag.parsing.flavours import text_flavour
 PDF: Final = "application/pdf"
 ZIP: Final = "application/zip"
 MSG: Final = "application/vnd.ms-outlook"
+# TIFF comes in both byte orders; with `+`, it is a BigTIFF, whose offsets have 64 bits.
 IMAGES: Final = {
-    "image/png": b"\x89PNG\r\n\x1a\n",
-    "image/jpeg": b"\xff\xd8\xff",
-    "image/tiff": b"II*\0",
-    "image/tiff-fx": b"MM\0*",
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/tiff": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
 }
 _COMPOUND_FILE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # The names of a message's properties, in the directory of its compound file.
@@ -90,9 +90,9 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
     if head.startswith(_COMPOUND_FILE):
         is_message = _MESSAGE_PROPERTY in head or (filename or "").lower().endswith(".msg")
         return MSG if is_message else None
-    for media_type, magic in IMAGES.items():
-        if head.startswith(magic):
-            return media_type.removesuffix("-fx")
+    for media_type, signatures in IMAGES.items():
+        if head.startswith(signatures):
+            return media_type
     if not head or head.startswith(_POSTSCRIPT):
         return None
     codec = detect_encoding(head)
@@ -101,7 +101,7 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
 
 
 def _package_type(path: Path) -> str | None:
-    """The kind of a zip: a document, or an archive; None for a document nobody reads, and a broken zip."""
+    """The kind of a zip: a document, or an archive; None for an unsupported document, and a broken zip."""
     try:
         with path.open("rb") as file:
             size = directory_bytes(file)

@@ -44,7 +44,7 @@ class Bounds(NamedTuple):
 def extract_into(path: str, target: str, folder: str, bounds: list[int]) -> list[list[Any]]:
     """Write the files inside the document at `path` to `folder`, by the function `target`.
 
-    Answers name, number of the file in the folder (None for what was left out), and why it was left out.
+    Returns name, number of the file in the folder (None for what was left out), and why it was left out.
     """
     module, _, name = target.partition(":")
     function: Callable[[Path], Iterator[Extracted]] = getattr(importlib.import_module(module), name)

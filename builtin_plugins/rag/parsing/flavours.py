@@ -1,4 +1,4 @@
-"""Tell HTML, JSON, JSON lines, CSV, e-mail, Markdown and plain text apart by the beginning of a text."""
+"""Recognize HTML, JSON, JSON lines, CSV, e-mail, Markdown and plain text by the beginning of a text."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _guess(head: str) -> str:
 
 
 def _has_header(head: str, delimiter: str) -> bool:
-    """Tell a table from prose with as many commas in each line: a header has short, distinct names."""
+    """Distinguish a table from prose with as many commas per line: a header has short, distinct names."""
     lines = [line for line in head.splitlines()[:_MAX_ROWS] if line.strip()]
     names = [name.strip(' "') for name in lines[0].split(delimiter)]
     short = all(0 < len(name) <= 40 for name in names) and len(set(names)) == len(names)

@@ -50,7 +50,7 @@ _POLICY: Final = _Lenient(refold_source="none")
 def parse(path: Path) -> Iterator[Block]:
     """Yield the headers, then all texts in order (of alternatives the best one), then the attachments.
 
-    Attachments are named here and come out as documents of their own, see `extract`.
+    Attachments are named here and become separate documents, see `extract`.
     """
     message = _read(path)
     yield Block("\n".join(_headers(message)))

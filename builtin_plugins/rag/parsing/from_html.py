@@ -152,5 +152,5 @@ class Collector:
 
 
 def _tidy(text: str) -> str:
-    """Collapse white space as a browser does; the tabs in the text are ours and stand between cells."""
+    """Collapse white space as a browser does; the tabs in the text are ours, between cells."""
     return "\t".join(" ".join(cell.split()) for cell in text.split("\t")).strip()

@@ -5,42 +5,81 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from builtin_plugins.rag.parsing.blocks import MOST_ENTRIES, Block
+from builtin_plugins.rag.parsing.blocks import MOST_ENTRIES, Block, UnparsableDocument
 from builtin_plugins.rag.parsing.ocr import Recognizer
 from builtin_plugins.rag.parsing.pages import begin_page
 
-_ORDERS: Final = {b"II*\0": "<", b"MM\0*": ">"}
-_ENTRY_BYTES: Final = 12
+
+class _Layout(NamedTuple):
+    """How a TIFF is laid out: its numbers, where its first link is, and the bytes of an entry."""
+
+    link: struct.Struct
+    entries: struct.Struct
+    first: int
+    entry: int
+
+
+_LAYOUTS: Final = {
+    sign: _Layout(struct.Struct(link), struct.Struct(count), first, entry)
+    for sign, link, count, first, entry in (
+        (b"II*\0", "<I", "<H", 4, 12),
+        (b"MM\0*", ">I", ">H", 4, 12),
+        (b"II+\0", "<Q", "<Q", 8, 20),
+        (b"MM\0+", ">Q", ">Q", 8, 20),
+    )
+}
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield the picture's text, of a TIFF with several pages that of each. Raises what `Recognizer.read`
-    raises.
+    """Yield the picture's text, of a TIFF with several pages that of each; a page that is damaged is marked.
+
+    Raises what `Recognizer.read` raises, `corrupt` also for a TIFF that was cut off, or all of whose pages
+    are damaged.
     """
     picture, recognizer = path.read_bytes(), Recognizer()
     pages = count_pages(picture)
     if pages == 1:
         yield Block(recognizer.read(picture), recognized=True)
         return
+    recognizer.expect(pages)
+    damaged = 0
     for page in range(1, pages + 1):
         begin_page(page, pages)
-        yield Block(recognizer.read(picture, page), page, recognized=True)
+        block = _page(recognizer, picture, page)
+        damaged += block.damaged
+        yield block
+    if damaged == pages:
+        raise UnparsableDocument("corrupt", "no page can be read")
+
+
+def _page(recognizer: Recognizer, picture: bytes, page: int) -> Block:
+    try:
+        return Block(recognizer.read(picture, page), page, recognized=True)
+    except UnparsableDocument as error:
+        if error.code != "corrupt":
+            raise
+        return Block("", page, damaged=True)
 
 
 def count_pages(picture: bytes) -> int:
-    """How many pages a TIFF has (TIFF 6.0, section 2: its directories are a linked list); 1 for others."""
-    order = _ORDERS.get(picture[:4])
-    if order is None:
+    """How many pages a TIFF has (TIFF 6.0, section 2: its directories are a linked list); 1 for others.
+
+    Raises `UnparsableDocument`, `corrupt`, if the list leads out of the file: the pages that follow are lost.
+    """
+    layout = _LAYOUTS.get(picture[:4])
+    if layout is None:
         return 1
-    found = set[int]()
-    link = 4
-    while link + 4 <= len(picture) and len(found) < MOST_ENTRIES:
-        (start,) = struct.unpack_from(f"{order}I", picture, link)
-        if start in found or not 0 < start <= len(picture) - 2:
-            break
-        found.add(start)
-        (entries,) = struct.unpack_from(f"{order}H", picture, start)
-        link = start + 2 + entries * _ENTRY_BYTES
+    found, link = set[int](), layout.first
+    try:
+        while len(found) <= MOST_ENTRIES:
+            (start,) = layout.link.unpack_from(picture, link)
+            if start in found or start == 0:
+                break
+            (entries,) = layout.entries.unpack_from(picture, start)
+            found.add(start)
+            link = start + layout.entries.size + entries * layout.entry
+    except (struct.error, OverflowError) as error:
+        raise UnparsableDocument("corrupt", f"page {len(found) + 1} is beyond the end of the file") from error
     return max(1, len(found))

@@ -67,7 +67,7 @@ def _check_readable(archive: zipfile.ZipFile) -> None:
 
 
 class _Walk:
-    """The parser's target: tells the collector what an HTML parser would.
+    """The parser's target: passes to the collector what an HTML parser would.
 
     Paragraphs in a cell or a note are part of its line.
     """

@@ -1,10 +1,11 @@
-"""PDF through PDFium: one block per page, lines joined where a sentence visibly goes on."""
+"""PDF through PDFium: one block per page, lines joined where a sentence visibly continues."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -44,6 +45,8 @@ def parse(path: Path) -> Iterator[Block]:
             text = _reflow(_page_text(document, index, tables))
             is_picture = not text.strip() and _shows_something(document, index)
             if is_picture and recognizer.is_installed:
+                if not has_pictures:
+                    recognizer.expect(_pictures_ahead(document, index, recognizer.most_pages))
                 text = _recognized(document, index, recognizer)
             has_pictures = has_pictures or is_picture
             has_text = has_text or bool(text.strip())
@@ -94,6 +97,18 @@ def _shows_something(document: pypdfium2.PdfDocument, index: int) -> bool:
         return next(page.get_objects(max_depth=1), None) is not None
     finally:
         page.close()
+
+
+def _pictures_ahead(document: pypdfium2.PdfDocument, index: int, most: int) -> int:
+    """How many pages in a row are pictures from this one on, counted up to one more than `most`."""
+    ahead = range(index, min(len(document), index + most + 1))
+    if len(ahead) <= most:
+        return len(ahead)
+    tables = TableReader()
+    pictures = (
+        not _page_text(document, page, tables).strip() and _shows_something(document, page) for page in ahead
+    )
+    return sum(takewhile(bool, pictures))
 
 
 def _recognized(document: pypdfium2.PdfDocument, index: int, recognizer: Recognizer) -> str:

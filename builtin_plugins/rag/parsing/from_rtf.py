@@ -22,7 +22,7 @@ def parse(path: Path) -> Iterator[Block]:
     """Yield the text in pieces of at most 32,768 characters.
 
     Raises `UnparsableDocument`: `corrupt` when the file ends before its last group does, `too_large` for more
-    than 32 MB that are no pictures.
+    than 32 MB that are not pictures.
     """
     data = _PICTURE.sub(b" ", path.read_bytes())
     if len(data) > _MAX_BYTES:

@@ -1,4 +1,4 @@
-"""Text from pictures by tesseract, a program of its own; it runs inside a parser process and its limits."""
+"""Text from pictures by tesseract, a separate program; it runs inside a parser process and its limits."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from builtin_plugins.rag.parsing.blocks import Code, SlowDocument, UnparsableDoc
 _PROGRAM: Final = "tesseract"
 _PAGE_SECONDS: Final = 120
 _SAID_BYTES: Final = 500
+_UNREAD: Final = "Error in pixRead"  # of a TIFF; the program ends as if all was well
 _FAULTS: Final[dict[str, Code]] = {
     "Failed loading language": "no_ocr",
     "Error opening data file": "no_ocr",
@@ -45,6 +46,18 @@ class Recognizer:
         """Whether the program is there."""
         return self._program is not None
 
+    @property
+    def most_pages(self) -> int:
+        """How many pages may be recognized."""
+        return self._options.most_pages
+
+    def expect(self, pages: int) -> None:
+        """This many pages are to be recognized. Raises `SlowDocument` before any of them is, if they are too
+        many: in the other lane, they would all be recognized again.
+        """
+        if self._program is not None and pages > self.most_pages:
+            raise SlowDocument(f"more than {self.most_pages} pages to recognize")
+
     def read(self, picture: bytes, page: int | None = None) -> str:
         """The text in a picture (PNG, JPEG, TIFF, PNM), or in one page of a TIFF, from 1.
 
@@ -52,8 +65,7 @@ class Recognizer:
         its languages, `timeout`, `too_many_pixels`, `corrupt` for what is not a picture.
         """
         self._pages += 1
-        if self._pages > self._options.most_pages:
-            raise SlowDocument(f"more than {self._options.most_pages} pages to recognize")
+        self.expect(self._pages)
         if self._program is None:
             raise UnparsableDocument("no_ocr", "tesseract is not installed")
         command = [self._program, "stdin", "stdout", "-l", self._options.languages]
@@ -71,10 +83,10 @@ class Recognizer:
             )
         except subprocess.TimeoutExpired as error:
             raise UnparsableDocument("timeout", "tesseract took too long for one page") from error
-        if done.returncode != 0:
-            said = done.stderr.decode("utf-8", "replace")
+        said, text = done.stderr.decode("utf-8", "replace"), done.stdout.decode("utf-8", "replace")
+        if done.returncode != 0 or (_UNREAD in said and not text.strip()):
             raise UnparsableDocument(_fault(said), said[:_SAID_BYTES])
-        return done.stdout.decode("utf-8", "replace").replace("\f", "")
+        return text.replace("\f", "")
 
 
 def _fault(said: str) -> Code:

@@ -17,7 +17,7 @@ from builtin_plugins.rag.parsing.blocks import UnparsableDocument
 from builtin_plugins.rag.parsing.portions import names_columns, room_below, size_of
 
 _MAX_RELATIONSHIPS_BYTES: Final = 16 * 1024 * 1024
-# The same drawing once more for old readers, and text that tracked changes removed.
+# The same drawing again for old readers, and text that tracked changes removed.
 _SKIPPED: Final = frozenset({"Fallback", "del", "moveFrom"})
 _TAGS: Final = tuple(
     "{*}" + name

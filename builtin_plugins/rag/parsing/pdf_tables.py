@@ -37,8 +37,8 @@ Line = list[_Piece]
 class TableReader:
     """Finds the tables of one document, page by page.
 
-    A table that goes on overleaf has its columns' names on the page where it began: they are carried over to
-    a first table of as many columns that has none of its own.
+    A table that continues on the next page has its columns' names where it began: they are carried over to
+    a first table of as many columns that has none.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class TableReader:
     def rows_of(self, text_page: Any) -> dict[str, str]:
         """For each row of a table on a page: its words as the page's text has them, and its cells with tabs.
 
-        Now and then the row that names the columns stands before it once more, as rows are cut into passages
+        Now and then the row that names the columns is repeated before it, as rows are cut into passages
         (`portions`).
         """
         count = text_page.count_rects()
@@ -97,7 +97,7 @@ def _lines(pieces: Sequence[_Piece]) -> Iterator[Line]:
 
 
 def _beside(one: _Piece, other: _Piece) -> bool:
-    """Whether one stands to the right of the other on the same line."""
+    """Whether one is to the right of the other on the same line."""
     middle = (other.top + other.bottom) / 2
     return one.bottom <= middle <= one.top and other.left >= one.right - 1.0
 

@@ -1,8 +1,8 @@
 """The file that a parser process writes and the platform reads: the sink.
 
 The sink is UTF-8 JSON lines: `[page, text]` per block, and at the end `{"char_count", "page_count",
-"unread_pages", "recognized_pages"}`. Its last line proves that it is whole. Between blocks, `#page pages
-recognized` tells how far the parser is.
+"unread_pages", "recognized_pages", "damaged_pages"}`. Its last line proves that it is whole. Between blocks,
+`#page pages recognized` says how far the parser is.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ _PLACE: Final = re.compile(rb"^#(\d{1,9}) (\d{1,9}) (\d{1,9})$", re.MULTILINE)
 
 class Trailer(NamedTuple):
     """The sums of a sink: characters of the parsed text, separators included, and pages if there are any,
-    also those that nothing here can read; how many of them were recognized in pictures.
+    also those that nothing here can read; how many of them were recognized in pictures, or are damaged.
     """
 
     char_count: int
     page_count: int | None
     unread_pages: int = 0
     recognized_pages: int = 0
+    damaged_pages: int = 0
 
 
 class Place(NamedTuple):
@@ -84,7 +85,7 @@ def _load_block(line: bytes) -> Block:
 
 
 def last_place(sink: Path) -> Place | None:
-    """How far the parser of a sink under way is; None where it has not told lately."""
+    """How far the parser of a sink under way is; None if it has not reported lately."""
     try:
         with sink.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - 2 * MAX_BLOCK_CHARS))

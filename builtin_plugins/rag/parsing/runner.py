@@ -19,6 +19,8 @@ from builtin_plugins.rag.parsing.blocks import (
     ParserUnavailable,
     SlowDocument,
     UnparsableDocument,
+    damaged_pages,
+    unread_pages,
 )
 from builtin_plugins.rag.parsing.extracting import LEFT_OUT, Bounds
 from builtin_plugins.rag.parsing.ocr import OcrOptions
@@ -72,7 +74,7 @@ def limits_of(settings: RagSettings, *, large: bool = True) -> ParseLimits:
 
 class ParsedDocument(NamedTuple):
     """A parsed document: its size in characters, its pages if it has any, the file with its blocks, and how
-    many of its pages nothing here can read, or were recognized in pictures.
+    many of its pages nothing here can read, were recognized in pictures, or are damaged.
     """
 
     char_count: int
@@ -80,6 +82,14 @@ class ParsedDocument(NamedTuple):
     sink: Path
     unread_pages: int = 0
     recognized_pages: int = 0
+    damaged_pages: int = 0
+
+
+def unread_part(parsed: ParsedDocument) -> str | None:
+    """What a user may read of the pages that are missing, if any are."""
+    unread = unread_pages(parsed.unread_pages, parsed.page_count) if parsed.unread_pages else None
+    damaged = damaged_pages(parsed.damaged_pages, parsed.page_count) if parsed.damaged_pages else None
+    return " ".join(filter(None, (unread, damaged))) or None
 
 
 def parser_processes() -> Children:
@@ -113,9 +123,7 @@ async def parse(
         if isinstance(error, ChildFailed):
             raise _explained(error, parser) from None
         raise
-    return ParsedDocument(
-        *(trailer.char_count, trailer.page_count, sink, trailer.unread_pages, trailer.recognized_pages)
-    )
+    return ParsedDocument(trailer.char_count, trailer.page_count, sink, *trailer[2:])
 
 
 class Member(NamedTuple):
@@ -160,7 +168,7 @@ def _why(reason: object) -> str | None:
 async def parse_small(
     children: Children, documents: Sequence[tuple[Path, Parser]], limits: ParseLimits
 ) -> list[list[Block] | None]:
-    """Parse several small texts in one process; None for each that needs a process of its own.
+    """Parse several small texts in one process; None for each that needs its own process.
 
     Only for parsers of plain text: what one document might do to the process would concern the others.
     """
@@ -202,7 +210,7 @@ def _limits(limits: ParseLimits) -> ChildLimits:
 
 
 def _explained(error: ChildFailed, parser: Parser) -> Exception:
-    """The error in our words; a foreign parser may set one of our codes on an exception of its own."""
+    """The error in our words; a foreign parser may set one of our codes on its own exception."""
     if error.code == SLOW:
         return SlowDocument()
     if error.reason == "unavailable" or error.code == UNAVAILABLE:

@@ -20,6 +20,8 @@ from builtin_plugins.rag.services.records import Arrived, keep_document
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Caller, Platform, Scope, StoredPoint, Unit, contracts, scope_of
 
+_WAITS_FOR_ROOM = "The server's disk is full; reading continues once there is room."
+
 
 async def check_upload(caller: Caller, kb_id: str) -> None:
     """Refuse before a byte is read. Raises KnowledgeBaseNotFound, NotOwner."""
@@ -54,10 +56,13 @@ async def list_page(caller: Caller, kb_id: str, query: DocumentQuery) -> tuple[l
     Raises KnowledgeBaseNotFound.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    return await caller.platform.database.read(_page, scope, kb_id, query)
+    disk_full = caller.platform.disk.is_short()
+    return await caller.platform.database.read(_page, scope, kb_id, query, disk_full)
 
 
-def _page(session: Session, scope: Scope, kb_id: str, query: DocumentQuery) -> tuple[list[DocumentOut], int]:
+def _page(
+    session: Session, scope: Scope, kb_id: str, query: DocumentQuery, disk_full: bool
+) -> tuple[list[DocumentOut], int]:
     knowledge_bases.find(session, scope, kb_id)
     wanted = Document.knowledge_base_id == kb_id
     if query.status is not None:
@@ -67,7 +72,12 @@ def _page(session: Session, scope: Scope, kb_id: str, query: DocumentQuery) -> t
     total = session.scalar(select(func.count()).select_from(Document).where(wanted))
     ordered = select(Document).where(wanted).order_by(Document.uploaded_at, Document.id)
     rows = session.scalars(ordered.limit(query.limit).offset(query.offset))
-    return [render(row) for row in rows], int(total or 0)
+    return [render(row, disk_full=disk_full) for row in rows], int(total or 0)
+
+
+async def show(caller: Caller, kb_id: str, document_id: str) -> DocumentOut:
+    """The record of a document. Raises KnowledgeBaseNotFound, DocumentNotFound."""
+    return render(await get(caller, kb_id, document_id), disk_full=caller.platform.disk.is_short())
 
 
 async def get(caller: Caller, kb_id: str, document_id: str) -> Document:
@@ -102,7 +112,7 @@ async def chunks(
 async def remove(caller: Caller, kb_id: str, document_id: str) -> Receipt:
     """Delete a document with its passages, vectors and file; no search that starts later finds it.
 
-    Answers the receipt. Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound.
+    Returns the receipt. Raises KnowledgeBaseNotFound, NotOwner, DocumentNotFound.
     """
     scope = await scope_of(caller.platform, caller.principal)
     signer = caller.platform.resource(SIGNER)
@@ -144,8 +154,12 @@ def _find(session: Session, kb_id: str, document_id: str) -> Document:
     return found
 
 
-def render(document: Document) -> DocumentOut:
-    """The record as clients see it; each chunk has one vector."""
+def render(document: Document, *, disk_full: bool = False) -> DocumentOut:
+    """The record as clients see it; each chunk has one vector.
+
+    What waits for room on the disk can't have that written into its row.
+    """
+    waits = disk_full and document.status == "processing"
     return DocumentOut(
         document_id=document.id,
         filename=document.filename,
@@ -157,7 +171,7 @@ def render(document: Document) -> DocumentOut:
         vector_count=document.chunk_count,
         page_count=document.page_count,
         error=document.error,
-        notice=document.notice,
+        notice=_WAITS_FOR_ROOM if waits else document.notice,
         parent_id=document.parent_id,
         uploaded_at=document.uploaded_at,
         completed_at=document.completed_at,

@@ -1,4 +1,4 @@
-"""Texts into vectors, by whichever plugin answers `embed_texts`."""
+"""Texts into vectors, by whichever plugin implements `embed_texts`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _MEGABYTE = 1024 * 1024
 
 
 async def open_knowledge_base(caller: Caller, known: str | None, name: str, description: str) -> str:
-    """See the hook of this name."""
+    """Implements the hook of the same name."""
     if known is not None:
         with suppress(KnowledgeBaseNotFound, NotOwner):
             await documents.check_upload(caller, known)
@@ -35,7 +35,7 @@ async def open_knowledge_base(caller: Caller, known: str | None, name: str, desc
 
 
 async def store_document(caller: Caller, knowledge_base_id: str, filename: str, content: bytes) -> str:
-    """See the hook of this name."""
+    """Implements the hook of the same name."""
     if not content:
         raise EmptyDocument(
             [{"type": "value_error", "loc": ["content"], "msg": "it is empty", "input": None}]
@@ -56,7 +56,7 @@ async def store_document(caller: Caller, knowledge_base_id: str, filename: str, 
 
 
 async def delete_document(caller: Caller, knowledge_base_id: str, document_id: str) -> bool:
-    """See the hook of this name."""
+    """Implements the hook of the same name."""
     try:
         await documents.remove(caller, knowledge_base_id, document_id)
     except (KnowledgeBaseNotFound, DocumentNotFound):

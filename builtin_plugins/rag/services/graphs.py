@@ -25,7 +25,7 @@ def builds_graphs(platform: Platform) -> bool:
 
 
 def tell_of_graph(platform: Platform, unit: Unit, base: KnowledgeBase) -> None:
-    """Tell whoever builds graphs that this one is wanted, or is no more, in the unit of the change."""
+    """Notify plugins that build graphs that this one is wanted, or no longer, in the unit of the change."""
     platform.hooks.ask_now(
         contracts.on_graph_switched,
         platform=platform,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document
+from builtin_plugins.rag.parsing.flavours import PLAIN
 from builtin_plugins.rag.schemas_ingestion import IngestionOut
 from builtin_plugins.rag.services import knowledge_bases
-from builtin_plugins.rag.services.ingest import CANCELLED, fail_in
-from builtin_plugins.rag.services.ingestion_jobs import INGEST, queue_document
+from builtin_plugins.rag.services.attempts import CANCELLED, fail_in
+from builtin_plugins.rag.services.ingestion_jobs import INGEST, TEXTS, queue_document
 from builtin_plugins.rag.services.records import start_over
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Caller, JobOut, Platform, Scope, Unit, running_jobs, scope_of, utc_now
@@ -33,28 +35,45 @@ async def show(caller: Caller, kb_id: str) -> IngestionOut:
 def _show(session: Session, scope: Scope, kb_id: str) -> IngestionOut:
     knowledge_bases.find(session, scope, kb_id)
     mine = Document.knowledge_base_id == kb_id
-    size = func.coalesce(func.sum(Document.size_bytes), 0)
-    counts = select(Document.status, func.count(), size).where(mine).group_by(Document.status)
-    found = {status: (int(count), int(total)) for status, count, total in session.execute(counts)}
-    processing, waiting_bytes = found.get("processing", (0, 0))
+    counts = select(Document.status, func.count()).where(mine).group_by(Document.status)
+    found = {status: int(count) for status, count in session.execute(counts)}
+    processing = found.get("processing", 0)
+    waiting = _sizes(session, mine & (Document.status == "processing"))
     now = utc_now()
     reading = _reading(session, kb_id) if processing else []
     pace = _pace(session, kb_id, now, reading)
     return IngestionOut(
         processing=processing,
-        completed=found.get("completed", (0, 0))[0],
-        failed=found.get("failed", (0, 0))[0],
-        processing_bytes=waiting_bytes,
+        completed=found.get("completed", 0),
+        failed=found.get("failed", 0),
+        processing_bytes=sum(waiting.values()),
         queue_position=_position(session, kb_id) if processing else None,
         documents_per_minute=round(60 * pace.documents / pace.seconds, 1),
         passages_per_second=round(pace.passages / pace.seconds, 1),
-        eta_seconds=_seconds_left(waiting_bytes, pace, reading) if processing else None,
+        eta_seconds=_seconds_left(waiting, pace, reading) if processing else None,
     )
+
+
+def _sizes(session: Session, which: ColumnElement[bool]) -> Counter[str]:
+    """The bytes of these documents, by kind."""
+    query = select(Document.content_type, func.sum(Document.size_bytes)).where(which)
+    found = Counter[str]()
+    for content_type, size in session.execute(query.group_by(Document.content_type)):
+        found[_kind(content_type)] += int(size)
+    return found
+
+
+def _kind(content_type: str) -> str:
+    """Documents of one kind take as long in proportion to their size: a byte of a scan tells nothing of one
+    of a text.
+    """
+    return PLAIN if content_type in TEXTS else content_type
 
 
 class _Reading(NamedTuple):
     """A document that is being read now, by whichever worker."""
 
+    kind: str
     size: int
     passages: int
     job: JobOut
@@ -79,37 +98,39 @@ class _Reading(NamedTuple):
 def _reading(session: Session, kb_id: str) -> list[_Reading]:
     jobs = {job.subject: job for job in running_jobs(session, INGEST.name)}
     mine = (Document.knowledge_base_id == kb_id) & (Document.status == "processing")
-    columns = select(Document.id, Document.size_bytes, Document.chunk_count)
+    columns = select(Document.id, Document.content_type, Document.size_bytes, Document.chunk_count)
     rows = session.execute(columns.where(mine & Document.id.in_(jobs)))
-    return [_Reading(size, passages, jobs[document_id]) for document_id, size, passages in rows]
+    return [_Reading(_kind(kind), size, passages, jobs[key]) for key, kind, size, passages in rows]
 
 
-class _Pace:
-    """What was done lately, and in how many seconds: documents as a whole, passages and bytes also of those
-    that are being read.
+class _Pace(NamedTuple):
+    """What was done lately, and in how many seconds: documents as a whole, passages and bytes (by kind) also
+    of those that are being read.
     """
 
-    def __init__(self, documents: int, passages: float, size: float, seconds: float) -> None:
-        self.documents = documents
-        self.passages = passages
-        self.size = size
-        self.seconds = seconds
+    documents: int
+    passages: float
+    sizes: Mapping[str, float]
+    seconds: float
 
 
-def _seconds_left(waiting_bytes: int, pace: _Pace, reading: Sequence[_Reading]) -> int | None:
-    """As long as the slowest document that is being read takes by its own pace, and all that is left at the
-    pace of lately, or that of these documents, which leaves out what they waited. Null while there is none.
+def _seconds_left(waiting: Mapping[str, int], pace: _Pace, reading: Sequence[_Reading]) -> int | None:
+    """As long as the slowest document that is being read takes by its own pace, and as long as the slowest
+    kind takes, as several kinds are read side by side. Null while the pace of any is unknown.
     """
     known = [one for one in reading if one.job.eta_seconds is not None]
-    longest = max((one.job.eta_seconds or 0 for one in known), default=None)
-    waiting = waiting_bytes - sum(one.size for one in known)
-    if waiting <= 0:
-        return longest
-    speed = max(pace.size / pace.seconds, sum(one.speed for one in known))
-    if not speed:
-        return None
-    work = waiting + sum(one.left for one in known)
-    return max(longest or 0, round(work / speed))
+    longest = max((one.job.eta_seconds or 0 for one in known), default=1)
+    for kind, size in waiting.items():
+        alike = [one for one in known if one.kind == kind]
+        others = size - sum(one.size for one in alike)
+        if others <= 0:
+            continue
+        speed = max(pace.sizes.get(kind, 0.0) / pace.seconds, sum(one.speed for one in alike))
+        if not speed:
+            return None
+        work = others + sum(one.left for one in alike)
+        longest = max(longest, round(work / speed))
+    return longest
 
 
 def _pace(session: Session, kb_id: str, now: datetime, reading: Sequence[_Reading]) -> _Pace:
@@ -119,20 +140,21 @@ def _pace(session: Session, kb_id: str, now: datetime, reading: Sequence[_Readin
     since, under_way = session.execute(waiting).one()
     began = now - _WINDOW if since is None else max(now - _WINDOW, min(since, now - _LEAST))
     lately = mine & (Document.status == "completed") & (Document.completed_at >= began)
-    size = func.coalesce(func.sum(Document.size_bytes), 0)
-    query = select(func.count(), passages, size, func.min(Document.uploaded_at)).where(lately)
-    documents, read, bytes_read, first = session.execute(query).one()
+    query = select(func.count(), passages, func.min(Document.uploaded_at)).where(lately)
+    documents, read, first = session.execute(query).one()
+    sizes: dict[str, float] = defaultdict(float, _sizes(session, lately))
     if since is None and first is not None:
         began = max(began, first)
     seconds = max(1.0, (now - began).total_seconds())
     shares = [(one, one.lately(began, now)) for one in reading]
     earlier = sum(one.passages * (1 - share) for one, share in shares)
-    part = sum((one.size - one.left) * share for one, share in shares)
-    return _Pace(int(documents), int(read) + int(under_way) - earlier, int(bytes_read) + part, seconds)
+    for one, share in shares:
+        sizes[one.kind] += (one.size - one.left) * share
+    return _Pace(int(documents), int(read) + int(under_way) - earlier, sizes, seconds)
 
 
 def _position(session: Session, kb_id: str) -> int:
-    """Behind how many other knowledge bases, whose documents wait longer, the next one stands; from 1."""
+    """Place of a knowledge base in line, from 1: after those whose documents wait longer."""
     oldest = func.min(Document.uploaded_at).label("oldest")
     waiting = select(Document.knowledge_base_id, oldest).where(Document.status == "processing")
     bases = waiting.group_by(Document.knowledge_base_id).subquery()
@@ -142,7 +164,7 @@ def _position(session: Session, kb_id: str) -> int:
 
 
 async def cancel_all(caller: Caller, kb_id: str) -> int:
-    """Fail what waits or is being read; answers how many. Raises KnowledgeBaseNotFound, NotOwner."""
+    """Fail what waits or is being read; returns how many. Raises KnowledgeBaseNotFound, NotOwner."""
     scope = await scope_of(caller.platform, caller.principal)
     write, total = caller.platform.database.write, 0
     while changed := await write(_cancel_some, caller.platform, scope, kb_id):
@@ -158,7 +180,7 @@ def _cancel_some(unit: Unit, platform: Platform, scope: Scope, kb_id: str) -> in
 
 
 async def retry_failed(caller: Caller, kb_id: str) -> int:
-    """Queue what failed once more; answers how many documents. Raises KnowledgeBaseNotFound, NotOwner."""
+    """Requeue what failed; returns how many documents. Raises KnowledgeBaseNotFound, NotOwner."""
     scope = await scope_of(caller.platform, caller.principal)
     write, total, asked = caller.platform.database.write, 0, utc_now()
     while changed := await write(_retry_some, caller.platform, scope, kb_id, asked):

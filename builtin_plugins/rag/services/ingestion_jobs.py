@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
@@ -11,38 +12,52 @@ from sqlalchemy import select
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.parsing import UnparsableDocument
 from builtin_plugins.rag.parsing.flavours import CSV, JSON, JSON_LINES, MARKDOWN, PLAIN
-from builtin_plugins.rag.services.ingest import (
+from builtin_plugins.rag.services.attempts import (
+    Gone,
     IngestPayload,
     cancelled,
     give_up,
     give_up_document,
-    ingest,
     load,
-    readable_documents,
+    outcome,
 )
-from builtin_plugins.rag.services.members import DEEPEST, take_out
+from builtin_plugins.rag.services.ingest import ingest, readable_documents
+from builtin_plugins.rag.services.members import DEEPEST, Inside, take_out
 from builtin_plugins.rag.services.small import ingest_small
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Gather, Lane, LongJob, Platform, Progress, Unit
 
-# A byte of these is about a character; their parsers are plain Python.
-_TEXTS: Final = frozenset({PLAIN, MARKDOWN, CSV, JSON, JSON_LINES})
+log = logging.getLogger("platform.rag.ingest")
+
+TEXTS: Final = frozenset({PLAIN, MARKDOWN, CSV, JSON, JSON_LINES})
+"""A byte of these is about a character; their parsers are plain Python."""
 _SMALL_BYTES: Final = 16 * 1024
 _LARGE_TEXT_BYTES: Final = 256 * 1024
 
 
 async def _read(platform: Platform, payload: IngestPayload, progress: Progress) -> str | None:
-    """Ingest the document; the files inside it are documents of their own."""
-    inside = None
-    found = await platform.database.read(load, payload.document_id)
-    if found is not None and payload.depth < DEEPEST:
-        queue = partial(_queue_member, platform, payload.depth + 1)
-        with suppress(UnparsableDocument):  # reading it will say what is wrong
-            inside = await take_out(platform, *found, queue)
-    result = await ingest(platform, payload, progress, inside.left_out if inside else None)
+    """Ingest the document; the files inside it become separate documents."""
+    try:
+        inside = await _take_out(platform, payload)
+        result = await ingest(platform, payload, progress, inside.left_out if inside else None)
+    except Gone:
+        log.info("document %s was deleted, cancelled or started over meanwhile", payload.document_id)
+        return await outcome(platform, payload)
     if inside is not None:
         progress.report(message=inside.told)
     return result
+
+
+async def _take_out(platform: Platform, payload: IngestPayload) -> Inside | None:
+    found = await platform.database.read(load, payload)
+    if found is None:
+        raise Gone
+    if payload.depth >= DEEPEST:
+        return None
+    queue = partial(_queue_member, platform, payload.depth + 1)
+    with suppress(UnparsableDocument):  # reading it will say what is wrong
+        return await take_out(platform, *found, queue)
+    return None
 
 
 def _queue_member(platform: Platform, depth: int, unit: Unit, document: Document) -> None:
@@ -76,14 +91,16 @@ def queue_document(
 ) -> None:
     """Let the document wait for its turn. Files of more than `largest` bytes count as large."""
     place = _place(document, largest)
-    payload = IngestPayload(document_id=document.id, large=place.lane == "large", depth=depth)
+    payload = IngestPayload(
+        document_id=document.id, large=place.lane == "large", depth=depth, attempt=document.uploaded_at
+    )
     gather = Gather(document.knowledge_base_id, place.weight)
     unit.enqueue(INGEST, payload, lane=place.lane, owner_id=owner_id, subject=document.id, gather=gather)
 
 
 def _place(document: Document, largest: int) -> _Place:
     """Of other kinds the work is known when they are parsed: see `LARGE_PASSAGES`."""
-    size, is_text = document.size_bytes, document.content_type in _TEXTS
+    size, is_text = document.size_bytes, document.content_type in TEXTS
     if is_text and size <= _SMALL_BYTES:
         return _Place("quick", 1 + size // 1024)
     if size > largest or (is_text and size > _LARGE_TEXT_BYTES):

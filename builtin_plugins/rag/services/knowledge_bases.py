@@ -137,7 +137,7 @@ def _update(
 
 
 async def remove(caller: Caller, kb_id: str, confirmed: Sequence[str]) -> Receipt:
-    """Delete with all documents and vectors; answers the receipt.
+    """Delete with all documents and vectors; returns the receipt.
 
     Raises DependentPipelines unless exactly those are confirmed.
     Pipelines of others stay, and are not spoken of: they answer from what is left to them.
@@ -238,7 +238,7 @@ def _page() -> Prepared:
 
 
 def _counted(page: CTE, rows: Select[Any]) -> Select[Any]:
-    """With the documents and vectors of completed documents beside each row of the page."""
+    """Each row of the page with the documents and vectors of completed documents."""
     documents: Any = Document.__table__
     completed = (
         select(

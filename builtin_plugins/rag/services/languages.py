@@ -12,6 +12,6 @@ LANGUAGES: ResourceKey[LanguageDetector] = ResourceKey("languages")
 
 
 async def languages_of(platform: Platform, texts: Sequence[str]) -> list[str | None]:
-    """The language of each text, as far as its beginning tells."""
+    """The language of each text, judged by its beginning."""
     detector = platform.resource(LANGUAGES)
     return await asyncio.to_thread(lambda: [detector.of(text) if text.strip() else None for text in texts])

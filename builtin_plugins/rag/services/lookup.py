@@ -49,7 +49,7 @@ _DOCUMENTS = Prepared(
 
 
 async def find_pipelines(caller: Caller, pipeline_ids: Sequence[str]) -> dict[str, contracts.PipelineEntry]:
-    """See the hook of this name."""
+    """Implements the hook of the same name."""
     scope = await scope_of(caller.platform, caller.principal)
     values = {**scope.binds, "wanted": list(pipeline_ids)}
     rows = await caller.platform.database.read(_SOME_PIPELINES.all, values)
@@ -76,7 +76,7 @@ def pipelines_over(session: Session, scope: Scope, kb_id: str) -> list[str]:
 
 
 async def find_documents(caller: Caller, document_ids: Sequence[str]) -> dict[str, contracts.DocumentEntry]:
-    """See the hook of this name."""
+    """Implements the hook of the same name."""
     scope = await scope_of(caller.platform, caller.principal)
     values = {**scope.binds, "wanted": list(document_ids)}
     rows = await caller.platform.database.read(_DOCUMENTS.all, values)

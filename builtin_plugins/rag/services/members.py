@@ -1,4 +1,4 @@
-"""Files inside documents (archives, attachments) become documents of their own."""
+"""Files inside documents (archives, attachments) become separate documents."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sqlalchemy import select
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.parsing.extracting import Bounds
 from builtin_plugins.rag.parsing.runner import Member, extract, limits_of
+from builtin_plugins.rag.services.attempts import Gone, is_wanted
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
 from builtin_plugins.rag.services.records import Arrived, keep_document
 from builtin_plugins.rag.settings import RagSettings
@@ -33,7 +34,7 @@ _TOLD_CHARS: Final = 360
 
 @dataclass(frozen=True)
 class Inside:
-    """What became of the files inside a document, in words; `left_out` where not all became documents."""
+    """What happened to the files inside a document, in words; `left_out` where not all became documents."""
 
     told: str
     left_out: str | None
@@ -42,9 +43,10 @@ class Inside:
 async def take_out(
     platform: Platform, document: Document, base: KnowledgeBase, queue: Queue
 ) -> Inside | None:
-    """Make documents of the files inside; answers what became of them, None for a document without any.
+    """Make documents of the files inside; returns what happened to them, None for a document without any.
 
-    Runs again after a kill: the same bytes are one document. Raises `UnparsableDocument`.
+    Runs again after a kill: the same bytes are one document. Raises `UnparsableDocument`, and `Gone` once the
+    document was deleted, cancelled or started over: what is still inside then stays there.
     """
     parser = platform.resource(PARSERS).for_media_type(document.content_type)
     if parser is None or parser.extractor is None:
@@ -68,7 +70,7 @@ async def take_out(
 async def _take(
     platform: Platform, parent: Document, base: KnowledgeBase, member: Member, largest: int, queue: Queue
 ) -> str | None:
-    """Keep one file as a document; answers why it was left out."""
+    """Keep one file as a document; returns why it was left out."""
     if member.path is None:
         return member.left_out or "damaged"
     name = clean_name(member.name)
@@ -81,20 +83,24 @@ async def _take(
         return str(error.detail)
     try:
         arrived = Arrived(staged, name, content_type, parent_id=parent.id)
-        await platform.database.write(_keep, platform, base, arrived, queue)
+        await platform.database.write(_keep, platform, parent, base, arrived, queue)
     finally:
         staged.discard()
     return None
 
 
-def _keep(unit: Unit, platform: Platform, base: KnowledgeBase, file: Arrived, queue: Queue) -> None:
-    """Nothing is kept once the knowledge base is gone."""
+def _keep(
+    unit: Unit, platform: Platform, parent: Document, base: KnowledgeBase, file: Arrived, queue: Queue
+) -> None:
+    """Lock the knowledge base and the parent: neither can be cancelled or deleted before the commit."""
     kept = select(KnowledgeBase).where(KnowledgeBase.id == base.id)
     held = unit.session.scalar(kept.with_for_update(read=True, key_share=True))
-    if held is not None:
-        document, new = keep_document(unit, platform, held, file)
-        if new:
-            queue(unit, document)
+    now: Document | None = unit.session.get(Document, parent.id, with_for_update=True)
+    if held is None or not is_wanted(now, parent.uploaded_at):
+        raise Gone
+    document, new = keep_document(unit, platform, held, file)
+    if new:
+        queue(unit, document)
 
 
 def _told(members: list[Member], taken: list[str | None]) -> Inside | None:

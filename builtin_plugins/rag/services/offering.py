@@ -43,7 +43,7 @@ async def ask_pipeline(
     history: Sequence[contracts.ChatMessage] = (),
     options: Mapping[str, Any] | None = None,
 ) -> contracts.PipelineEvents:
-    """See the hook of this name."""
+    """Implements the hook of the same name."""
     request = arguments_from_object(
         QueryRequest, {**(options or {}), "question": question[:LONGEST_QUESTION]}
     )

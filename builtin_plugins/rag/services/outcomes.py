@@ -18,7 +18,7 @@ _REMEMBERED = 4096
 
 
 def note_outcome(unit: Unit, outcome: Outcome, count: int = 1) -> None:
-    """Tell all processes, with the commit, that this many more documents ended so."""
+    """Notify all processes, with the commit, that this many more documents ended so."""
     unit.notify(_TOPIC, f"{outcome}:{count}:{uuid.uuid4().hex}")
 
 

@@ -34,7 +34,7 @@ class Parsers:
         return self._by_type.get(media_type)
 
     async def detect(self, path: Path, filename: str) -> str | None:
-        """The media type of a file by its content; None when nobody reads it."""
+        """The media type of a file by its content; None when no parser reads it."""
         return await asyncio.to_thread(self._detect, path, filename)
 
     def _detect(self, path: Path, filename: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Where a passage stands in its document, in the payload of its point."""
+"""Where a passage is in its document, in the payload of its point."""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ from builtin_plugins.rag.parsing.runner import ParsedDocument
 from kernel.sdk import Progress
 
 _LONGEST_PAGE = 20_000
-"""Characters. What has more is no page but a sheet, of which a workbook has few: they would tell little."""
+"""Characters. What has more is not a page but a sheet; a workbook has few: they would say little."""
 _RECOGNIZING = 0.9
 """The share of a scanned page's work that is over once it is recognized; pages with text are read at once."""
 
 
 class ReadingProgress:
-    """Tells how far one run is. What is done never becomes less, also not after a crash."""
+    """Reports how far one run is. What is done never becomes less, even after a crash."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -36,13 +36,14 @@ class ReadingProgress:
         message = f"Reading page {place.page:,} of {place.pages:,}"
         self._tell(_ahead(place.recognized), place.pages, "pages", message)
 
-    def count(self, parsed: ParsedDocument, passages: int) -> None:
-        """All is read: so many passages are to be embedded."""
+    def count(self, parsed: ParsedDocument, passages: int, done: int) -> None:
+        """All is read: so many passages are to be embedded, of which an earlier run has done some."""
         pages = parsed.page_count or 0
         self._passages = passages
         self._pages = pages if parsed.char_count <= pages * _LONGEST_PAGE else 0
         self._ahead = _ahead(parsed.recognized_pages) if self._pages else 0
-        self._count(self._ahead, 0, f"Embedding passage 1 of {passages:,}")
+        following = min(done + 1, passages)
+        self._count(self._ahead, done, f"Embedding passage {following:,} of {passages:,}")
 
     def embedded(self, last: Chunk) -> None:
         """All passages up to this one have their vectors."""
@@ -69,5 +70,5 @@ class ReadingProgress:
 
 
 def _ahead(recognized: int) -> int:
-    """How many whole pages' work is done when so many are recognized, and none embedded."""
+    """How many whole pages' work is done when this many are recognized, and none embedded."""
     return ceil(recognized * _RECOGNIZING)

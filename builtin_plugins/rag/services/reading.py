@@ -25,7 +25,7 @@ _PAGE = 500
 async def search_passages(
     caller: Caller, question: str, top_k: int, knowledge_base_ids: Sequence[str] | None
 ) -> list[contracts.CitedPassage]:
-    """See the hook of this name."""
+    """Implements the hook of the same name."""
     scope = await scope_of(caller.platform, caller.principal)
     bases = await caller.platform.database.read(_bases, scope, knowledge_base_ids)
     if not bases:
@@ -78,7 +78,7 @@ def _bases(session: Session, scope: Scope, wanted: Sequence[str] | None) -> list
 
 
 async def list_documents(caller: Caller, limit: int, offset: int) -> list[contracts.DocumentEntry]:
-    """See the hook of this name."""
+    """Implements the hook of the same name."""
     scope = await scope_of(caller.platform, caller.principal)
     return await caller.platform.database.read(_entries, scope, limit, offset)
 
@@ -97,7 +97,7 @@ def _entries(session: Session, scope: Scope, limit: int, offset: int) -> list[co
 async def read_document(
     caller: Caller, kb_id: str, document_id: str, chunk_id: str | None
 ) -> contracts.DocumentText:
-    """See the hook of this name."""
+    """Implements the hook of the same name."""
     document = await documents.get(caller, kb_id, document_id)
     text, end, offset, total = "", 0, 0, 1
     while offset < total:
@@ -105,7 +105,7 @@ async def read_document(
         for chunk in chunks:
             if chunk.chunk_id == chunk_id:
                 return contracts.DocumentText(document.filename, chunk.text)
-            # Passages overlap; what lies between two of them is white space.
+            # Passages overlap; what is between two of them is white space.
             text += "\n" * (chunk.char_start > end) + chunk.text[max(0, end - chunk.char_start) :]
             end = max(end, chunk.char_end)
         if chunk_id is None and len(text) > LONGEST_TEXT:

@@ -1,4 +1,4 @@
-"""Receipts of deletions: what was removed from where, signed with a key of their own (HMAC, RFC 2104).
+"""Receipts of deletions: what was removed from where, signed with their own key (HMAC, RFC 2104).
 
 A receipt is made in the unit that deletes and kept in the audit log. It names no file and quotes nothing.
 """

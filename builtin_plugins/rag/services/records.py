@@ -70,12 +70,12 @@ def _new(base: KnowledgeBase, file: Arrived) -> Document:
 
 
 def _rename(document: Document, file: Arrived) -> None:
-    """The name may tell the kind of text, so it counts as much as in the first attempt."""
+    """The name may show the kind of text, so it counts as much as in the first attempt."""
     document.filename, document.content_type = file.filename, file.content_type
     document.tree_wanted, document.parent_id = file.build_tree, file.parent_id
 
 
 def start_over(document: Document) -> None:
-    """What had failed is to be ingested once more."""
+    """What had failed is to be ingested again."""
     document.status, document.error, document.notice = "processing", None, None
     document.uploaded_at, document.completed_at = utc_now(), None

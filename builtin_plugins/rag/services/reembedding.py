@@ -1,10 +1,10 @@
-"""Another embedding model for a knowledge base that goes on answering.
+"""Another embedding model for a knowledge base that continues answering.
 
-A job embeds the stored passages once more, document by document, into a collection that nobody searches. One
+A job embeds the stored passages again, document by document, into a collection that nobody searches. One
 transaction puts it in the place of the old one when no completed document is missing in it: it holds the row
 of the knowledge base, for which the end of every ingestion waits. Until then all answers come from the old
-vectors. Killed anywhere, the job goes on after the passages that are written; cancelled or given up, it takes
-the new collection with it.
+vectors. Killed anywhere, the job continues after the written passages; cancelled or given up, it takes the
+new collection with it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _start(unit: Unit, scope: Scope, kb_id: str, model: str) -> str:
 
 
 async def reembed(platform: Platform, payload: ReembedPayload, progress: Progress) -> str | None:
-    """Embed what is missing until nothing is, then switch; answers the knowledge base's path."""
+    """Embed what is missing until nothing is, then switch; returns the knowledge base's path."""
     path = f"/v1/rag/knowledge-bases/{payload.knowledge_base_id}"
     done: set[str] = set()
     while (missing := await platform.database.write(_switch, platform, payload, done)) is not None:
@@ -116,7 +116,7 @@ def _renew_trees(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
 
 
 async def _copy(platform: Platform, payload: ReembedPayload, document_id: str) -> None:
-    """Embed a document's passages into the coming collection, going on after those that are there."""
+    """Embed a document's passages into the coming collection, continuing after the existing ones."""
     live = f"rag:{payload.knowledge_base_id}"
     coming = coming_collection(payload.knowledge_base_id, payload.change)
     written = await platform.vectors.staged(coming, document_id)

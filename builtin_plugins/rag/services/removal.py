@@ -3,7 +3,7 @@
 Without its knowledge base no document can be reached, so all of it is gone from every answer with the commit
 that deletes the one row. Each run of the job removes a bounded number of documents and leaves the rest to the
 next, so that other jobs of its lane get their turn. A document's row, its hold on its file and the event of
-its deletion go in one transaction: killed anywhere, the job goes on with those that are left, and a worker
+its deletion go in one transaction: killed anywhere, the job continues with those that are left, and a worker
 that starts removes files that nobody holds.
 """
 

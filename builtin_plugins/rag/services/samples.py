@@ -50,7 +50,7 @@ def _oldest(session: Session) -> list[tuple[KnowledgeBase, str]]:
 
 
 async def _sentence_of(platform: Platform, base: KnowledgeBase, document_id: str) -> str | None:
-    """The longest sentence of the document's first passage: the least likely to stand elsewhere, too."""
+    """The longest sentence of the document's first passage: the least likely to be elsewhere, too."""
     points, _ = await platform.vectors.points(base.collection, document_id, 1, 0)
     sentences = [one.text for point in points for one in split_sentences(point.text) if not one.is_heading]
     return max((text for text in sentences if len(text) >= _SHORTEST), key=len, default=None)

@@ -1,7 +1,7 @@
-"""Vectors of sentences that answers were chosen from: who asks about the same passages again waits less.
+"""Vectors of sentences that answers were chosen from: asking about the same passages again is faster.
 
 Four sentences cost several times what a question costs. They are kept in memory, by passage and not by text
-alone: how long an answer takes must not tell whether somebody else's document has the same sentence.
+alone: how long an answer takes must not show whether somebody else's document has the same sentence.
 """
 
 from __future__ import annotations

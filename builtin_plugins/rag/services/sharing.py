@@ -13,7 +13,7 @@ def share(row: Owned, scope: Scope, wanted: Sharing) -> None:
 
 
 def share_anew(row: Owned, scope: Scope, change: SharingUpdate) -> None:
-    """Change the visibility where the request speaks of it. Raises Unprocessable, NotInTeam.
+    """Change the visibility if the request has one. Raises Unprocessable, NotInTeam.
 
     A team or organization that is set already need not be sent again.
     """

@@ -20,8 +20,9 @@ from builtin_plugins.rag.chunking import Chunk, chunk
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.parsing import BUILTIN_PARSERS, Block, Parser
 from builtin_plugins.rag.parsing.runner import limits_of, parse_small
+from builtin_plugins.rag.services.attempts import IngestPayload, is_wanted, path_of
 from builtin_plugins.rag.services.embedding import embed
-from builtin_plugins.rag.services.ingest import BATCH, IngestPayload, complete, path_of, point_of
+from builtin_plugins.rag.services.ingest import BATCH, complete, point_of
 from builtin_plugins.rag.services.languages import languages_of
 from builtin_plugins.rag.services.outcomes import note_outcome
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
@@ -49,9 +50,9 @@ class _Small:
 
 async def ingest_small(platform: Platform, jobs: Together[IngestPayload]) -> None:
     """Bring as many of these documents as possible to `completed`."""
-    found = await platform.database.read(_load, {p.document_id: key for key, p in jobs.payloads.items()})
-    for job_id in jobs.payloads.keys() - {small.job_id for small in found}:
-        jobs.done(job_id)  # deleted or cancelled since
+    found, deleted = await platform.database.read(_load, jobs.payloads)
+    for job_id in deleted:
+        jobs.done(job_id)
     chunked = list(await _chunked(platform, found))
     for model, some in groupby(sorted(chunked, key=_model), key=_model):
         small = list(some)
@@ -70,13 +71,23 @@ def _collection(small: _Small) -> str:
     return small.base.collection
 
 
-def _load(session: Session, jobs: Mapping[str, str]) -> list[_Small]:
+def _load(session: Session, jobs: Mapping[str, IngestPayload]) -> tuple[list[_Small], list[str]]:
+    """The documents for which somebody waits, and the jobs of those that were deleted since. What was
+    cancelled is neither: its job, run by itself, says so.
+    """
+    ids = {payload.document_id for payload in jobs.values()}
     query = (
         select(Document, KnowledgeBase)
         .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
-        .where(Document.id.in_(jobs), Document.status == "processing")
+        .where(Document.id.in_(ids))
     )
-    return [_Small(jobs[document.id], document, base) for document, base in session.execute(query)]
+    rows = {document.id: (document, base) for document, base in session.execute(query)}
+    small = [
+        _Small(job_id, *rows[payload.document_id])
+        for job_id, payload in jobs.items()
+        if payload.document_id in rows and is_wanted(rows[payload.document_id][0], payload.attempt)
+    ]
+    return small, [job_id for job_id, payload in jobs.items() if payload.document_id not in rows]
 
 
 async def _chunked(platform: Platform, found: Sequence[_Small]) -> Iterator[_Small]:

@@ -1,9 +1,9 @@
-"""The languages of documents that were stored without them: imported, or from before they were told.
+"""Languages of documents that were stored without them: imported, or from before languages were detected.
 
-A job at low priority tells them, document by document, and stores them with the passages; text indexes then
+A job at low priority detects them, document by document, and stores them with the passages; text indexes then
 read these passages again. If it is killed, it continues with the remaining documents. Two runs at once may
-tell the same documents, and store the same. A change of the embedding model copies passages as they are: its
-knowledge base is left alone until it is over, or what is told meanwhile would stay behind in the old vectors.
+do the same documents, and store the same. A change of the embedding model copies passages as they are: its
+knowledge base is left alone until it is over, or what is found meanwhile would stay in the old vectors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kernel.sdk import LANGUAGE, Job, Platform, Unit
 
 _BATCH = 500
 _SECONDS = 60
-"""A run ends after so long and leaves the rest to the next, so that its lane is free for others."""
+"""A run ends after this time and leaves the rest to the next, so that its lane is free for others."""
 
 
 class TellPayload(BaseModel):
@@ -28,7 +28,7 @@ class TellPayload(BaseModel):
 
 
 async def tell_languages(platform: Platform, _payload: TellPayload) -> None:
-    """Tell the language of each completed document that has not been looked at."""
+    """Detect the language of each completed document that hasn't been checked yet."""
     until = time.monotonic() + _SECONDS
     while time.monotonic() < until:
         found = await platform.database.read(_next)
@@ -49,7 +49,7 @@ async def _tell(platform: Platform, base: KnowledgeBase, document_id: str) -> No
 
 
 def _next(session: Session) -> list[tuple[KnowledgeBase, str]]:
-    """Some documents to look at, which an index of them alone finds among all."""
+    """Some documents to look at; an index of these alone finds them."""
     query = (
         select(KnowledgeBase, Document.id)
         .join(Document, Document.knowledge_base_id == KnowledgeBase.id)

@@ -264,7 +264,7 @@ def compound_file(tree: dict[str, bytes | dict[str, bytes]]) -> bytes:
         return first, len(padded)
 
     def add(folder: dict[str, Any]) -> int:
-        """Write the entries of a folder; answers the number of its first."""
+        """Write the entries of a folder; returns the number of its first."""
         first, previous = 0xFFFFFFFF, -1
         for name in sorted(folder, key=lambda one: (len(one), one.upper())):
             value = folder[name]

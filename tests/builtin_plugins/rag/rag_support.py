@@ -56,14 +56,14 @@ def fresh_id() -> int:
 
 
 async def make_base(actor: Actor, **fields: object) -> str:
-    """A knowledge base; answers its id."""
+    """A knowledge base; returns its id."""
     answer = await actor.post("/v1/rag/knowledge-bases", json={"name": "Handbook", **fields})
     assert answer.status == 200, answer.body
     return str(answer.json()["id"])
 
 
 async def make_pipeline(actor: Actor, *bases: str, **fields: object) -> str:
-    """A pipeline; answers its id."""
+    """A pipeline; returns its id."""
     body = {"name": "Ask", "knowledge_base_ids": list(bases), **fields}
     answer = await actor.post("/v1/rag/pipeline", json=body)
     assert answer.status == 200, answer.body
@@ -79,7 +79,7 @@ async def upload(
 
 
 async def ingest(running: Running, actor: Actor, base: str, *args: Any) -> dict[str, Any]:
-    """Upload one file and run its ingestion; answers its record."""
+    """Upload one file and run its ingestion; returns its record."""
     answer = await upload(actor, base, *args)
     assert answer.status == 202, answer.body
     await running.run_jobs()

@@ -47,7 +47,7 @@ def test_a_passage_can_not_close_its_mark() -> None:
 
 
 def test_the_key_is_not_guessable() -> None:
-    """Each prompt has a key of its own."""
+    """Each prompt has its own key."""
     keys = {
         re.search(r'key="(\w+)"', build_prompt("?", [passage("x")]).messages[-1].content)[1] for _ in range(5)
     }  # type: ignore[index]

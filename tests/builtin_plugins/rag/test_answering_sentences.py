@@ -236,7 +236,7 @@ def test_what_only_looks_like_a_question(statement: str) -> None:
 
 
 def test_a_greek_question_ends_at_its_mark() -> None:
-    """What follows it in its line is a sentence of its own; the semicolon of a formula stays inside."""
+    """What follows it in its line is its own sentence; the semicolon of a formula stays inside."""
     assert texts("Πότε ανοίγει; Στις εννέα.") == ["Πότε ανοίγει;", "Στις εννέα."]
     assert texts("Take α; Leave β.") == ["Take α; Leave β."]
 

@@ -257,6 +257,21 @@ class TestContent:
         assert (await ann.get(path, headers={"Range": "lines=0-5"})).body == HANDBOOK.encode()
         await running.run_jobs()
 
+    async def test_answers_are_declared(self, running: Running) -> None:
+        """Who has it already, or has another, gets a status that the API's document names."""
+        ann = await somebody(running)
+        base = await make_base(ann)
+        document = (await upload(ann, base)).json()["document_id"]
+        path = path_of(base, document, "/content")
+        tag = (await ann.get(path)).headers["ETag"]
+        sent = [{"If-None-Match": tag}, {"If-Match": '"another"'}, {"Range": "bytes=0-1"}]
+        found = [(await ann.get(path, headers=headers)).status for headers in sent]
+        assert found == [304, 412, 206]
+        paths = (await ann.get("/openapi.json")).json()["paths"]
+        declared = paths["/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/content"]["get"]
+        assert set(map(str, found)) <= declared["responses"].keys()
+        await running.run_jobs()
+
 
 class TestUnknown:
     @pytest.mark.parametrize("document_id", [NOWHERE, "x", "legacy:a.txt", NUL])

@@ -16,6 +16,7 @@ from tests.fakes.processes import free_port, platformctl
 from tests.fakes.small_disk import SmallDisk, small_disk
 
 SETTINGS = {"PLATFORM_MIN_FREE_DISK_MB": "1"}
+WAITS = "The server's disk is full; reading continues once there is room."
 
 
 @pytest.fixture
@@ -51,12 +52,16 @@ async def test_documents_outlive_a_full_disk(
     disk.fill()
     working = asyncio.create_task(running.run_jobs())
     await eventually(lambda: in_trouble(caplog.text))
-    assert {(await record(ann, base, document))["status"] for document in documents} == {"processing"}
+    waiting = [await record(ann, base, document) for document in documents]
+    waiting += (await ann.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["items"]
+    assert {(one["status"], one["notice"]) for one in waiting} == {("processing", WAITS)}
     disk.relieve()
     async with asyncio.timeout(60):
         await working
     found = [await record(ann, base, document) for document in documents]
-    assert [(one["status"], one["chunk_count"]) for one in found] == [("completed", 1)] * 3
+    assert [(one["status"], one["chunk_count"], one["notice"]) for one in found] == [
+        ("completed", 1, None)
+    ] * 3
 
 
 async def test_a_full_disk_is_named(start_platform: Start, disk: SmallDisk, database_url: str | None) -> None:
@@ -77,8 +82,13 @@ async def test_a_full_disk_is_named(start_platform: Start, disk: SmallDisk, data
     assert (await ann.get("/health")).json()["checks"]["disk"] == "healthy"
 
 
-async def test_a_row_that_finds_no_room(start_platform: Start, disk: SmallDisk) -> None:
-    """With SQLite on the full disk a write is 507 too, what is stored can be read, and nothing is lost."""
+async def test_a_row_that_finds_no_room(
+    start_platform: Start, disk: SmallDisk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With SQLite on the full disk a write is 507 too, what is stored can be read, and nothing is lost.
+
+    Each refusal is one line in the log, which may be on that disk.
+    """
     running = await start_platform("rag", HashEmbeddings, home=disk.folder / "home", env=SETTINGS)
     ann = await somebody(running)
     base = await make_base(ann)
@@ -87,6 +97,8 @@ async def test_a_row_that_finds_no_room(start_platform: Start, disk: SmallDisk) 
         while (answer := await ann.post("/v1/rag/knowledge-bases", json={"name": "x" * 200})).status == 200:
             pass
     assert (answer.status, answer.json()["code"]) == (507, "storage_full")
+    told = [line for line in caplog.records if line.name == "platform" and "disk_full" in line.getMessage()]
+    assert told and [line for line in told if line.exc_info] == []
     assert (await ann.get(f"/v1/rag/knowledge-bases/{base}")).status == 200
     disk.relieve()
     assert (await ann.post("/v1/rag/knowledge-bases", json={"name": "Later"})).status == 200

@@ -144,6 +144,23 @@ async def test_searches_see_nothing_of_an_unfinished_document(start_platform: St
     assert document in {source["document_id"] for source in answer["sources"]}
 
 
+async def test_cancelled_while_it_is_embedded(start_platform: Start) -> None:
+    """Its job does not wait for the passages that are being embedded, and ends as cancelled."""
+    gate = GatedEmbeddings(2, all_after=True)
+    running = await start_platform("rag", gate)
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=100, chunk_overlap=0)
+    document = (await upload(ann, base, "long.txt", LONG)).json()["document_id"]
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(30):
+        await gate.arrived.wait()
+        assert (await ann.post(f"/v1/rag/knowledge-bases/{base}/ingestion/cancel")).status == 200
+        await working
+    (job,) = (await ann.get(f"/v1/jobs?subject={document}")).json()["items"]
+    assert (job["status"], job["error"]) == ("failed", (await record(ann, base, document))["error"])
+    assert "was cancelled" in job["error"]
+
+
 @pytest.mark.parametrize("again", ["retry", "upload"])
 async def test_started_over_while_it_is_read(start_platform: Start, again: str) -> None:
     """Cancelled in the middle and started over at once: the old run adds nothing to the new one."""

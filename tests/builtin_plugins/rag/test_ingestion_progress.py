@@ -88,8 +88,14 @@ class Desk:
             (await upload(self.ann, self.base, name, f"One text: {name}")).json()["document_id"]
         )
         fresh = {"size_bytes": size, "uploaded_at": utc_now() - timedelta(seconds=waited), **values}
+        fresh["content_type"] = f"application/{name.rpartition('.')[2]}"
         await self._change(update(Document).where(Document.id == document_id).values(fresh))
         return document_id
+
+    async def completed(self, name: str, size: int) -> None:
+        """A document that was read in the last ten seconds."""
+        values = {"status": "completed", "completed_at": utc_now(), "chunk_count": 10}
+        await self.document(name, size, waited=10, **values)
 
     async def read(self, document_id: str, done: int, total: int | None, took: int) -> None:
         """Let it be read for so many seconds."""
@@ -127,17 +133,40 @@ async def test_time_left_of_one_document(start_platform: Start, database_url: st
 
 
 async def test_time_left_of_several(start_platform: Start, database_url: str | None) -> None:
-    """Others that wait take as long in proportion to their size; the slowest that is read sets the least."""
+    """Others of its kind that wait take as long in proportion to their size; the slowest sets the least."""
     desk = await _desk(start_platform, database_url)
     book = await desk.document("book.pdf", 1_000_000, waited=3_600)
     await desk.read(book, 50, 100, took=100)
     await desk.document("waits.pdf", 2_000_000, waited=3_600)
     assert 490 <= (await desk.state())["eta_seconds"] <= 510
     for number in range(2):
-        ended = utc_now() - timedelta(seconds=10)
-        values = {"status": "completed", "completed_at": ended, "chunk_count": 10}
-        await desk.document(f"{number}.txt", 30_000_000, waited=20, **values)
+        await desk.completed(f"{number}.pdf", 30_000_000)
     assert 90 <= (await desk.state())["eta_seconds"] <= 110
+
+
+async def test_time_left_goes_by_kinds(start_platform: Start, database_url: str | None) -> None:
+    """A file says nothing about one of another kind: a scan takes more by the byte than a table. Of several
+    kinds, each by its own pace, the slowest counts; while one is unknown, nothing is said.
+    """
+    desk = await _desk(start_platform, database_url)
+    await desk.completed("small.pdf", 1_000)
+    scan = await desk.document("scan.tiff", 7_000_000, waited=10)
+    await desk.read(scan, 0, 20, took=5)
+    assert (await desk.state())["eta_seconds"] is None
+    await desk.document("report.pdf", 30_000_000, waited=10)
+    await desk.completed("large.tiff", 7_000_000)
+    await desk.completed("large.pdf", 9_999_000)
+    assert 25 <= (await desk.state())["eta_seconds"] <= 35
+    await desk.document("letter.docx", 10_000, waited=10)
+    assert (await desk.state())["eta_seconds"] is None
+
+
+async def test_time_left_is_never_none_at_all(start_platform: Start, database_url: str | None) -> None:
+    """What is being read takes at least another second."""
+    desk = await _desk(start_platform, database_url)
+    await desk.completed("large.tiff", 900_000_000)
+    await desk.document("small.tiff", 10, waited=10)
+    assert (await desk.state())["eta_seconds"] == 1
 
 
 async def test_passages_of_the_last_minutes(start_platform: Start, database_url: str | None) -> None:
@@ -169,7 +198,7 @@ def test_progress_grows_to_its_total(
     for page in range(1, (pages or 0) + 1):
         shown.reading(Place(page, pages if unit == "pages" and pages else 0, min(page - 1, recognized)))
         told.append((progress.done, progress.total))
-    shown.count(ParsedDocument(chars, pages, Path("sink"), 0, recognized), 600)
+    shown.count(ParsedDocument(chars, pages, Path("sink"), 0, recognized), 600, 0)
     told.append((progress.done, progress.total))
     for index in range(95, 600, 96):
         page = None if pages is None else max(1, pages * index // 600)
@@ -202,9 +231,19 @@ def test_a_second_run_begins_where_it_was() -> None:
     assert progress.done == 50
     old = Progress(70_000, 200_000, "characters")
     shown = ReadingProgress(old)
-    shown.count(ParsedDocument(200_000, None, Path("sink")), 200)
+    shown.count(ParsedDocument(200_000, None, Path("sink")), 200, 0)
     shown.embedded(Chunk(95, "", None, 0, 0))
     assert (old.done, old.total, old.unit) == (96, 200, "passages")
+
+
+def test_a_second_run_tells_the_next_passage() -> None:
+    """What an earlier run embedded is not begun again, and that is not said either."""
+    progress = Progress()
+    shown = ReadingProgress(progress)
+    shown.count(ParsedDocument(900_000, None, Path("sink")), 1_174, 480)
+    assert (progress.message, progress.done) == ("Embedding passage 481 of 1,174", 480)
+    shown.count(ParsedDocument(900_000, None, Path("sink")), 1_174, 1_174)
+    assert progress.message == "Embedding passage 1,174 of 1,174"
 
 
 def test_a_page_that_is_not_one_of_many() -> None:

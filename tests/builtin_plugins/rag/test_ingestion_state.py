@@ -37,6 +37,8 @@ async def test_counts_cancel_and_retry(start_platform: Start, database_url: str 
     await running.run_jobs()
     cancelled = (await ann.get(path)).json()
     assert (cancelled["processing"], cancelled["completed"], cancelled["failed"]) == (0, 0, 3)
+    jobs = (await ann.get("/v1/jobs")).json()["items"]
+    assert [job["status"] for job in jobs] == ["failed"] * 3 and "was cancelled" in jobs[0]["error"]
     assert (await ann.post(f"{path}/retry")).json() == {"documents": 3}
     assert (await ann.post(f"{path}/retry")).json() == {"documents": 0}
     await running.run_jobs()

@@ -193,7 +193,7 @@ class TestSelfRag:
         assert answer["method_details"]["self_rag"]["threshold_met"] is False
 
     async def test_without_a_verdict(self, stage: Stage) -> None:
-        """Two answers that are no JSON: the draft stands, unjudged."""
+        """Two answers that are not JSON: the draft stands, unjudged."""
         stage.brain.play(judge="Looks fine to me!")
         answer = await stage.ask("self_rag")
         assert answer["answer"] == ANSWER and stage.brain.calls == ["answer", "judge", "judge"]
@@ -336,7 +336,7 @@ class TestVerdicts:
         ids=range(8),
     )
     async def test_one_repair(self, stage: Stage, broken: str) -> None:
-        """What is not the object asked for is asked for once more."""
+        """What is not the object asked for is asked for again."""
         stage.brain.play(grade=[broken, grade("correct")])
         answer = await stage.ask("corrective")
         assert stage.brain.calls == ["grade", "grade", "answer"]

@@ -143,20 +143,30 @@ def test_a_picture_of_too_many_pixels(tmp_path: Path) -> None:
     assert "damaged" not in UnparsableDocument("too_many_pixels").detail
 
 
+@pytest.mark.parametrize("size", [4, 8])
 @pytest.mark.parametrize("order", ["little", "big"])
-def test_pages_of_a_picture_that_lies(order: Literal["little", "big"]) -> None:
-    """A list of pages that leads in a circle, or out of the file, ends there."""
+def test_pages_of_a_picture_that_lies(order: Literal["little", "big"], size: int) -> None:
+    """A list of pages that leads in a circle ends there, one that leads out of the file was cut off: of TIFFs
+    with numbers of 32 and of 64 bits.
+    """
+    signs = {("little", 4): b"II*\0", ("big", 4): b"MM\0*"}
+    head = signs.get((order, size), b"".join(n.to_bytes(2, order) for n in (0x4949, 43, 8, 0)))
+    if (order, size) == ("big", 8):
+        head = b"MM\0+\0\x08\0\0"
+    first = len(head) + size
+    second = first + size + size // 2 if size == 4 else first + 16
 
     def tiff(*links: int) -> bytes:
-        head = b"II*\0" if order == "little" else b"MM\0*"
-        pages = (bytes(2) + link.to_bytes(4, order) for link in links)
-        return head + (8).to_bytes(4, order) + b"".join(pages)
+        pages = (bytes(2 if size == 4 else 8) + link.to_bytes(size, order) for link in links)
+        return head + first.to_bytes(size, order) + b"".join(pages)
 
-    assert from_image.count_pages(tiff(14, 0)) == 2
-    assert from_image.count_pages(tiff(14, 8)) == 2
-    assert from_image.count_pages(tiff(14, 4_000_000_000)) == 2
-    assert from_image.count_pages(tiff(14, 0)[:9]) == 1
-    assert from_image.count_pages(b"II*\0") == from_image.count_pages(b"\x89PNG") == 1
+    assert from_image.count_pages(tiff(second, 0)) == 2
+    assert from_image.count_pages(tiff(second, first)) == 2
+    assert from_image.count_pages(b"\x89PNG") == 1
+    for cut in (tiff(second, 4_000_000_000), tiff(second, 256**size - 1), tiff(second, 0)[: first + 1], head):
+        with pytest.raises(UnparsableDocument) as caught:
+            from_image.count_pages(cut)
+        assert caught.value.code == "corrupt"
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,12 @@ def test_broken_zip_is_unsupported(tmp_path: Path, cut: int) -> None:
     assert detect(tmp_path, data[:cut]) is None
 
 
+@pytest.mark.parametrize("sign", [b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"])
+def test_tiff(tmp_path: Path, sign: bytes) -> None:
+    """In both byte orders, with offsets of 32 and of 64 bits."""
+    assert detect(tmp_path, sign + b"\x08\0\0\0 and some words", "a.txt") == "image/tiff"
+
+
 def test_pdf_after_other_bytes(tmp_path: Path) -> None:
     """The PDF mark counts within the first 1,024 bytes, and not later."""
     data = pdf(tmp_path / "p", [prose(3)]).read_bytes()

@@ -1,4 +1,4 @@
-"""A parser runs in a process of its own, and nothing it does reaches beyond its limits."""
+"""A parser runs in its own process, and nothing it does reaches beyond its limits."""
 
 from __future__ import annotations
 
@@ -344,8 +344,9 @@ async def test_more_hostile_texts(parse: Parse, tmp_path: Path) -> None:
     path = folder / "blob"
     path.write_bytes(b"[" * 100_000 + b"]" * 100_000)
     assert (await failure(parse, path, parser_for(path), limits)).code == "too_deep"
-    path.write_bytes(b" \n\t" * 10_000)
-    assert (await failure(parse, path, parser_for(path), limits)).code == "no_text"
+    for nothing in (" \n\t", "\u00a0\u200b\ufeff\n"):
+        path.write_bytes(nothing.encode() * 10_000)
+        assert (await failure(parse, path, parser_for(path), limits)).code == "no_text"
     path.write_bytes(b"a;b\n1;" + b"x" * 10_000_000 + b"\n")
     found = await parse(path, BUILTIN_PARSERS[7], limits, tmp_path / "sink")
     assert found.char_count > 10_000_000

@@ -15,11 +15,12 @@ from builtin_plugins.rag.parsing import (
     BUILTIN_PARSERS,
     UnparsableDocument,
     detect_media_type,
+    from_image,
     from_pdf,
     read_blocks,
 )
 from builtin_plugins.rag.parsing.blocks import SlowDocument
-from builtin_plugins.rag.parsing.ocr import OcrOptions
+from builtin_plugins.rag.parsing.ocr import OPTIONS, OcrOptions
 from builtin_plugins.rag.parsing.protocol import Place, last_place
 from builtin_plugins.rag.parsing.runner import ParsedDocument, ParseLimits, parser_processes
 from builtin_plugins.rag.parsing.runner import parse as parse_by
@@ -78,6 +79,71 @@ async def test_a_picture_of_several_pages(read: Read, tmp_path: Path) -> None:
     assert last_place(tmp_path / "sink") == Place(3, 3, 2)
     with pytest.raises(SlowDocument):
         await read(path, OcrOptions(most_pages=2))
+
+
+def fax(path: Path, pages: int, **options: object) -> Path:
+    """A TIFF of several pages; the pixels of each follow its entry in the list."""
+    first, *others = (documents.picture(f"Invoice 471{number}") for number in range(1, pages + 1))
+    first.save(path, "TIFF", save_all=True, append_images=others, **options)
+    return path
+
+
+@needs_tesseract
+@pytest.mark.parametrize("big", [False, True])
+async def test_a_picture_that_was_cut_off(read: Read, tmp_path: Path, big: bool) -> None:
+    """Of a transfer that broke off, the pages that came say nothing about those that are missing."""
+    path = fax(tmp_path / "fax", 4, big_tiff=big)
+    assert len(await read(path, OcrOptions())) == 4
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2 - 100])
+    with pytest.raises(UnparsableDocument) as caught:
+        await read(path, OcrOptions())
+    assert caught.value.code == "corrupt"
+
+
+@needs_tesseract
+async def test_a_page_that_is_damaged_is_told(platform_home: Path, tmp_path: Path) -> None:
+    """The others are read, and it is said that one is missing. When none can be read, the file is damaged."""
+    path = fax(tmp_path / "fax", 3)
+    content = path.read_bytes()
+    async with platforms(platform_home) as start:
+        running = await start("rag", HashEmbeddings())
+        ann = await somebody(running)
+        base = await make_base(ann)
+        part = await ingest(running, ann, base, "part.tiff", content[:-1_000])
+        gone = await ingest(running, ann, base, "gone.tiff", without_pixels(content))
+    assert (part["status"], part["page_count"]) == ("completed", 3)
+    assert part["notice"].startswith("One page is damaged and could not be read (of 3 in all)")
+    assert gone["status"] == "failed" and "damaged" in gone["error"]
+
+
+def without_pixels(tiff: bytes) -> bytes:
+    """The same TIFF, whose strips are said to lie beyond its end."""
+    changed, link = bytearray(tiff), 4
+    while start := int.from_bytes(tiff[link : link + 4], "little"):
+        entries = int.from_bytes(tiff[start : start + 2], "little")
+        link = start + 2 + 12 * entries
+        for entry in range(start + 2, link, 12):
+            if tiff[entry : entry + 2] == (273).to_bytes(2, "little"):
+                changed[entry + 4 : entry + 12] = (1).to_bytes(4, "little") + b"\xff\xff\xff\x7f"
+    return bytes(changed)
+
+
+@needs_tesseract
+@pytest.mark.parametrize("kind", ["scan", "fax"])
+async def test_too_many_pages_are_known_before_one_is_recognized(tmp_path: Path, kind: str) -> None:
+    """In the lane of large documents all are recognized again, so none is here."""
+    if kind == "scan":
+        path = documents.scan(tmp_path / kind, [[f"Page {number}"] for number in range(4)])
+    else:
+        path = fax(tmp_path / kind, 4)
+    options = OPTIONS.set(OcrOptions(most_pages=3))
+    try:
+        with pytest.raises(SlowDocument):
+            for block in (from_pdf if kind == "scan" else from_image).parse(path):
+                raise AssertionError(block)
+    finally:
+        OPTIONS.reset(options)
 
 
 @needs_tesseract

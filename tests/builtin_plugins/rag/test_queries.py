@@ -187,7 +187,7 @@ class TestFilter:
 
     @pytest.mark.parametrize("wanted", [{"source": "nothing.md"}, {"document_id": "nonsense"}])
     async def test_nothing_matches(self, shelf: Shelf, wanted: dict[str, str]) -> None:
-        """An unknown file or document is told so; it is no error."""
+        """An unknown file or document is told so; it is not an error."""
         answer = await ask(shelf.ann, shelf.both, HOTEL, metadata_filter=wanted)
         assert answer["sources"] == [] and NOT_THERE in answer["answer"]
 

@@ -149,7 +149,7 @@ async def test_questions_uploads_and_deletions_meanwhile(
 async def test_a_question_that_began_before_the_switch(
     start_platform: Start, database_url: str | None
 ) -> None:
-    """It is asked once more by the new model; where nothing was switched, another engine is an error."""
+    """It is asked again by the new model; where nothing was switched, another engine is an error."""
     models = TwoModels()
     running = await start_platform("rag", models, env={"DATABASE_URL": database_url})
     platform, ann = running.platform, await somebody(running)
@@ -195,7 +195,7 @@ async def test_languages_that_are_told_meanwhile(start_platform: Start, database
 
 
 async def test_cancelled(start_platform: Start, database_url: str | None) -> None:
-    """The old model answers as before, nothing of the change is left, and it can be started anew."""
+    """The old model answers as before, nothing of the change is left, and it can be started again."""
     models = TwoModels()
     running = await start_platform("rag", models, env={"DATABASE_URL": database_url})
     ann = await somebody(running)

@@ -1,4 +1,4 @@
-"""Routes about the service itself (wire-facts 11.6), on the gateway and on a port of its own."""
+"""Routes about the service itself (wire-facts 11.6), on the gateway and on its own port."""
 
 from __future__ import annotations
 

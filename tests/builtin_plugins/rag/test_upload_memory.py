@@ -25,7 +25,7 @@ def memory(pid: int, field: str) -> int:
 
 
 def reset_peak(pid: int) -> None:
-    """Begin to measure VmHWM anew (proc(5), clear_refs)."""
+    """Begin to measure VmHWM again (proc(5), clear_refs)."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 

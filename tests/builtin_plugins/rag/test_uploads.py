@@ -128,7 +128,7 @@ class TestAccepted:
         assert staged(running) == []
 
     async def test_same_bytes_elsewhere(self, running: Running) -> None:
-        """Another knowledge base gets a document of its own."""
+        """Another knowledge base gets its own document."""
         ann = await somebody(running)
         answers = [await upload(ann, await make_base(ann)) for _ in range(2)]
         assert [answer.status for answer in answers] == [202, 202]

@@ -130,11 +130,11 @@ async def test_two_events_of_one_name(start_platform: Start, events: list[type[E
 )
 def test_an_event_without_a_name(attributes: dict[str, str]) -> None:
     """Its class says so when it is made, and what to write."""
-    with pytest.raises(TypeError, match=r"the event Nameless needs a name of its own: write event_name"):
+    with pytest.raises(TypeError, match=r"the event Nameless needs its own name: write event_name"):
         type("Nameless", (Event,), attributes)
 
 
 def test_a_name_is_not_inherited() -> None:
     """A subclass is another event."""
-    with pytest.raises(TypeError, match="needs a name of its own"):
+    with pytest.raises(TypeError, match="needs its own name"):
         type("PaidLate", (Paid,), {})

@@ -102,7 +102,7 @@ async def running(start_platform: Start, plugin: JobsPlugin, database_url: str |
 
 
 async def enqueue(running: Running, job: Job[Payload], word: str, job_id: str | None = None) -> str:
-    """Enqueue in a unit of its own."""
+    """Enqueue in its own unit."""
     return await running.platform.database.write(
         lambda unit: unit.enqueue(job, Payload(word=word), job_id=job_id)
     )

@@ -121,7 +121,7 @@ def test_progress_fits_its_columns() -> None:
     [
         pytest.param(50, 0, 100, 0, 100, id="half done"),
         pytest.param(50, 0, 100, 30, 70, id="half done a while ago"),
-        pytest.param(50, 0, 100, 900, 0, id="overdue"),
+        pytest.param(50, 0, 100, 900, 1, id="overdue: it still runs"),
         pytest.param(50, 40, 100, 0, 500, id="only this run counts"),
         pytest.param(50, 0, None, 0, None, id="no end known"),
         pytest.param(40, 40, 100, 0, None, id="no pace known"),
