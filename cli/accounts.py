@@ -1,4 +1,4 @@
-"""What the commands about accounts share: who acts, how an account is shown, how a refusal is told."""
+"""What the commands about accounts share: who acts, how an account is shown, how a refusal is reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Username = Annotated[str, typer.Argument(help="Name of the account; case does no
 
 @asynccontextmanager
 async def opened_accounts(*, kernel_only: bool = False) -> AsyncIterator[Platform]:
-    """The stored platform, with what it refuses told as commands do (exit codes 3 and 4)."""
+    """The stored platform; its refusals are reported as commands do (exit codes 3 and 4)."""
     from cli import running
     from cli.failures import Missing, Refused
     from kernel.errors import Conflict, Forbidden, NotFound
@@ -74,7 +74,7 @@ def read_password(*, from_stdin: bool) -> str:
 
 
 def print_once(what: str, value: str) -> None:
-    """Something that is told now and never again: alone on standard output, so that it can be piped."""
+    """Something that is shown once and never again: alone on standard output, so that it can be piped."""
     from cli import console
 
     console.note(f"This {what} is shown only once:")

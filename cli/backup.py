@@ -23,7 +23,7 @@ app = App(
     "they have in common. They are made while the platform serves.",
     epilog=examples(
         ("platformctl backup create", "make one now"),
-        ("platformctl backup list", "what there is"),
+        ("platformctl backup list", "list all backups"),
         ("platformctl backup drill", "prove that the newest can be restored"),
         ("platformctl backup restore NAME", "replace everything with a backup"),
         after="PLATFORM_BACKUP_TO says where they are stored, PLATFORM_BACKUP_SCHEDULE when they are made, "
@@ -156,7 +156,7 @@ async def _restore(name: str) -> str:
     epilog=examples(
         ("platformctl backup drill", "exit code 1 if anything differs"),
         ("platformctl backup drill --into postgresql://host/empty", "into PostgreSQL"),
-        after="The temporary instance has an SQLite database of its own, whichever the platform uses, unless "
+        after="The temporary instance has its own SQLite database, whichever the platform uses, unless "
         "--into names another. Its folder is removed afterwards; what is in the database of --into stays.",
     )
 )

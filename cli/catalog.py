@@ -132,7 +132,7 @@ async def _asked(session: aiohttp.ClientSession, name: str, address: str) -> Lis
 
 
 async def _get(session: aiohttp.ClientSession, address: str, path: str) -> Mapping[str, Any]:
-    """The object that an address answers with; an instance without a dependency graph answers nothing."""
+    """The object that an address returns; an instance without a dependency graph returns nothing."""
     import json
 
     async with session.get(address + path) as answer:

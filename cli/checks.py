@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-import textwrap
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -32,6 +31,7 @@ from kernel.db.startup import SCHEMA
 from kernel.db.tables import WorkerRecord
 from kernel.errors import StartupError
 from kernel.gateway.services import GATEWAY, SLOTS
+from kernel.health import shortened
 from kernel.platform import Platform
 from kernel.plugin_settings import PLUGIN_SETTINGS
 from kernel.plugins import read_report
@@ -57,14 +57,17 @@ async def examine() -> AsyncIterator[Finding]:
     for finding in (*check_home(settings.home), *check_secrets(settings.home)):
         yield finding
     folders = folders_written(settings.home, settings.sqlalchemy_url)
-    yield check_disk(DiskSpace(folders, settings.min_free_disk_mb))
+    disk = check_disk(DiskSpace(folders, settings.min_free_disk_mb))
+    yield disk
     port = await asyncio.to_thread(check_port, settings.host, settings.port)
     yield port
     if settings.dev_ports and not port.platform_answers:
         yield check_dev_ports([slot.port for slot in SLOTS if slot.name != GATEWAY])
     with _home_or_scratch(settings.home) as overrides:
         try:
-            async for finding in _of_platform(overrides, running_now=port.platform_answers):
+            # On a full disk no heartbeat can be saved: whether a worker runs is not to be seen then.
+            heartbeats = port.platform_answers and disk.status != "failed"
+            async for finding in _of_platform(overrides, heartbeats=heartbeats):
                 yield finding
         except (StartupError, OSError) as error:  # a full disk, for one, on which no secret can be made
             reason = getattr(error, "strerror", None) or str(error)
@@ -82,10 +85,10 @@ def _home_or_scratch(home: Path) -> Iterator[dict[str, str]]:
         yield {"PLATFORM_HOME": folder}
 
 
-async def _of_platform(overrides: dict[str, str], *, running_now: bool) -> AsyncIterator[Finding]:
+async def _of_platform(overrides: dict[str, str], *, heartbeats: bool) -> AsyncIterator[Finding]:
     """What needs the plugins, then what needs the database."""
     async with running.explained_platform(overrides) as platform:
-        off = await disabled_plugins(platform, quiet=True)  # the database has a check of its own
+        off = await disabled_plugins(platform, quiet=True)  # the database has its own check
         for finding in (*_check_settings(platform), *_check_plugins(platform, off)):
             yield finding
         yield await _check_cache(platform)
@@ -95,7 +98,7 @@ async def _of_platform(overrides: dict[str, str], *, running_now: bool) -> Async
     if "manifest_webhooks" in loaded:
         async for finding in _check_manifests(overrides):
             yield finding
-    async for finding in _check_database(overrides, running_now=running_now):
+    async for finding in _check_database(overrides, heartbeats=heartbeats):
         yield finding
 
 
@@ -169,12 +172,12 @@ async def _check_manifests(overrides: dict[str, str]) -> AsyncIterator[Finding]:
     bad = [item for item in found if item["status"] not in ("live", "disabled")]
     for item in bad:
         status: Status = "failed" if item["status"] == "refused" else "warning"
-        reason = textwrap.shorten(item["reason"], 160, placeholder=" …")
+        reason = shortened(item["reason"], 160)
         yield Finding("manifest", status, f"{item['name']}: {reason}", "platformctl manifests list")
     yield Finding("manifests", "ok", f"{len(live)} live in {directory.absolute()}")
 
 
-async def _check_database(overrides: dict[str, str], *, running_now: bool) -> AsyncIterator[Finding]:
+async def _check_database(overrides: dict[str, str], *, heartbeats: bool) -> AsyncIterator[Finding]:
     try:
         async with running.stored_platform(apply_migrations=False, overrides=overrides) as platform:
             kind = "SQLite" if platform.database.is_sqlite else "PostgreSQL"
@@ -191,7 +194,7 @@ async def _check_database(overrides: dict[str, str], *, running_now: bool) -> As
             if not late:
                 async for finding in examine_stored(platform):
                     yield finding
-            if running_now and "kernel" not in late:
+            if heartbeats and "kernel" not in late:
                 yield await _check_worker(platform)
     except StartupError as error:
         if isinstance(error.__cause__, BlobsAway):

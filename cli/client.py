@@ -62,7 +62,7 @@ def checked_url(url: str) -> str:
     """The address without what follows it. Raises CommandFailed."""
     whole = url if "://" in url else f"http://{url}"
     if urlsplit(whole).scheme not in ("http", "https") or not urlsplit(whole).netloc:
-        raise CommandFailed(f"'{url}' is no address", "Write it as https://example.org.", code=ExitCode.USAGE)
+        raise CommandFailed(f"'{url}' is not a URL", "Write it as https://example.org.", code=ExitCode.USAGE)
     return whole.rstrip("/")
 
 
@@ -76,7 +76,7 @@ class Client:
         self._renewing = asyncio.Lock()
 
     async def get(self, path: str, **query: Any) -> Any:
-        """The JSON that a GET answers. Raises CommandFailed."""
+        """The JSON that a GET returns. Raises CommandFailed."""
         return await self.call("GET", path, params=query)
 
     async def call(

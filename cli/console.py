@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _WIDE = 10_000
 _GAP = 3
+_MARGIN = 4
+"""What a paragraph takes from the screen beside its labels and texts."""
 _FOLDED = 20
 """The narrowest that a column may get for a word that is longer, such as an id or a path."""
 
@@ -98,9 +100,10 @@ def print_table(
 
 
 def _column_widths(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """A width for each column's texts, so that all fit into `room`; None where no word would stay whole.
+    """A width for each column's texts, so that all fit into `room`; None where words would be cut in pieces.
 
-    Words stay whole as far as there is room, those on the left first; what is left goes to long texts.
+    Only words that would be too long for a paragraph, such as a path, may be. What is left when all words
+    have room goes to long texts.
     """
     from rich.cells import cell_len
 
@@ -117,6 +120,9 @@ def _column_widths(columns: Sequence[Sequence[str]], room: int) -> list[int] | N
         more = min(left, width - widths[place])
         widths[place] += more
         left -= more
+    paragraph = room - _MARGIN - max((cell_len(texts[0]) for texts in columns[1:]), default=0)
+    if any(width < word <= paragraph for width, word in zip(widths, words, strict=True)):
+        return None
     wanting = sorted(range(len(columns)), key=lambda place: whole[place] - widths[place])
     for number, place in enumerate(wanting):
         more = min(whole[place] - widths[place], left // (len(wanting) - number))
@@ -219,7 +225,7 @@ class Busy:
 
 @contextmanager
 def busy(text: str) -> Iterator[Busy]:
-    """Show on the terminal of standard error that work goes on."""
+    """Show on the terminal of standard error that work is in progress."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = err()

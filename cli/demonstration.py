@@ -111,7 +111,7 @@ async def _main_job(instance: Instance, watch: Stopwatch) -> None:
 
 
 async def ingest(instance: Instance, watch: Stopwatch) -> str:
-    """Upload every sample and wait until all are completed; answers the knowledge base's id."""
+    """Upload every sample and wait until all are completed; returns the knowledge base's id."""
     body = {"name": "Nordlys Instruments", "description": "The sample documents"}
     made = await instance.call("POST", "/v1/rag/knowledge-bases", json=body)
     base = f"/v1/rag/knowledge-bases/{made['id']}"
@@ -218,7 +218,7 @@ async def _ask_all(instance: Instance, watch: Stopwatch, knowledge_base: str) ->
 
 
 async def _ask(instance: Instance, watch: Stopwatch, pipeline: str, question: str) -> bool:
-    """Ask and print; answers whether sources were cited."""
+    """Ask and print; returns whether sources were cited."""
     started = time.perf_counter()
     body = {"question": question, "hybrid": True}
     answer = await instance.call("POST", f"/v1/rag/pipeline/{pipeline}/query", json=body)

@@ -84,7 +84,7 @@ async def evaluate(
     if settings.api_token is None:
         raise CommandFailed("no token", "Put a personal access token into PLATFORM_API_TOKEN.")
     if urlsplit(settings.api_url).scheme not in ("http", "https"):
-        raise CommandFailed(f"'{settings.api_url}' is no address", "Correct PLATFORM_API_URL.")
+        raise CommandFailed(f"'{settings.api_url}' is not a URL", "Correct PLATFORM_API_URL.")
     raw = await asyncio.to_thread(file.read_bytes)
     try:
         async with aiohttp.ClientSession() as session:

@@ -33,7 +33,7 @@ class Missing(CommandFailed):
 
 
 class Refused(CommandFailed):
-    """It would do harm or clash with what is there, so nothing was changed (exit code 4)."""
+    """It would do harm or clash with what exists, so nothing was changed (exit code 4)."""
 
     def __init__(self, text: str, remedy: str = "") -> None:
         super().__init__(text, remedy, code=ExitCode.REFUSED)

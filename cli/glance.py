@@ -1,4 +1,4 @@
-"""What `platformctl status` and the support bundle tell about a platform, read without changing anything."""
+"""What `platformctl status` and the support bundle say about a platform, read without changing anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The top level of the command line: commands imported when they are used, errors told without tracebacks."""
+"""The top level of the command line: commands imported when used, errors shown without tracebacks."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _named(command: Any, name: str) -> Any:
 
 
 def tell(error: Exception) -> int:
-    """Say what went wrong on standard error; answers the exit code. `PLATFORM_DEBUG=1` adds the traceback."""
+    """Say what went wrong on standard error; returns the exit code. `PLATFORM_DEBUG=1` adds the traceback."""
     from cli import console
 
     if _debugging():

@@ -101,7 +101,7 @@ def _specified(holder: Any, owner: str) -> Iterator[Hook]:
 
 
 def _failing(spec: HookSpec[..., Any]) -> str:
-    """What becomes of an implementation that fails."""
+    """What happens to an implementation that fails."""
     return spec.failing if isinstance(spec.failing, str) else "replace"
 
 
@@ -127,7 +127,7 @@ def _print(found: list[Hook]) -> None:
 
 
 def _wrapped(signature: str, width: int) -> str:
-    """The signature as it is, or with each argument on a line of its own."""
+    """The signature as it is, or with each argument on its own line."""
     arguments, arrow, answer = signature.rpartition(" -> ")
     if len(signature) <= width:
         return signature

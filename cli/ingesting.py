@@ -1,4 +1,4 @@
-"""What `platformctl ingest` does: look what is there, upload the rest, follow it to its end."""
+"""What `platformctl ingest` does: find what is there already, upload the rest, follow it to its end."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class _Upload:
         return dict(await self._client.call("POST", f"{self._path}/upload", form=form))
 
     async def _follow(self) -> None:
-        """Until the documents are read, and those that came out of them; says what became of them."""
+        """Until the documents are read, and those that came out of them; says what happened to them."""
         reading: Collection[str] = set(self._names)
         while reading:
             await self._until_read(reading)

@@ -4,7 +4,7 @@
 2. Resolve against constraints made of everything that is installed: what would change a package is refused.
 3. Fetch the wheels, unpack them into a temporary folder, and start the plugin from there: what brings no
    plugin, or does not start, is refused. Show what it declares.
-4. Install exactly those wheels, and start once more; if that fails, put back what was there.
+4. Install exactly those wheels, and start again; if that fails, put back what was there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from packaging.utils import canonicalize_name
 
 from cli import console
 from cli.catalog import Listed, look_up
-from cli.failures import CommandFailed, Refused
+from cli.failures import CommandFailed, Missing, Refused
 from cli.pip import Pip, Resolved, installed, is_path
 from cli.trial import Declared, facts, try_start
 from kernel.plugins import GROUP
@@ -83,6 +83,10 @@ def install_plugin(wanted: str, pip: Pip, how: How) -> None:
 
 def _find(wanted: str, how: How, busy: Busy) -> Listed | None:
     if how.address is None and is_path(wanted):
+        if not Path(wanted).exists():
+            raise Missing(
+                f"there is no file or folder '{wanted}'; nothing was changed", "Check the name or path."
+            )
         return None
     busy.step(f"Looking for {wanted} in the catalog")
     return look_up(wanted, how.address)
@@ -131,7 +135,7 @@ def _prepare(requirement: str, pip: Pip, found: Sequence[Resolved], folder: Path
             "Use pip to install libraries. If this is meant to be a plugin, its author must "
             "add the entry point.",
         )
-    busy.step(f"Starting {', '.join(names)} in a home of its own")
+    busy.step(f"Starting {', '.join(names)} in its own home")
     return _Plan(found, wheels, try_start(names, staged))
 
 

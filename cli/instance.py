@@ -1,4 +1,4 @@
-"""A throw-away platform: a child process with a home of its own, and a client that is signed in."""
+"""A throw-away platform: a child process with its own home, and a client that is signed in."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def variables(wanted: Callable[[str], bool]) -> dict[str, str]:
 
 
 def isolated_environment(home: Path) -> dict[str, str]:
-    """Embedded defaults in a home of its own; the rate limit does not get in the way of polling."""
+    """Embedded defaults in its own home; the rate limit does not get in the way of polling."""
     own = {
         "PLATFORM_HOME": str(home),
         "PLATFORM_MANIFESTS_DIR": str(home / "manifests"),

@@ -110,10 +110,10 @@ def check_home(home: Path) -> Iterator[Finding]:
 
 def check_disk(disk: DiskSpace) -> Finding:
     """The disk has room: as much as is to be kept free, and some more."""
+    shortage = disk.shortage()
+    if shortage is not None:
+        return Finding("disk", "failed", f"the disk is {shortage}; uploads are refused", _MAKE_ROOM)
     free = disk.free_bytes()
-    if disk.is_short():
-        text = f"the disk is full: {free >> 20} MB are free, and uploads are refused"
-        return Finding("disk", "failed", text, _MAKE_ROOM)
     if free < _FREE_BYTES:
         return Finding("disk", "warning", f"only {free >> 20} MB are free", _MAKE_ROOM)
     return Finding("disk", "ok", f"{free >> 30} GB are free")

@@ -79,8 +79,8 @@ app = typer.Typer(
         ("platformctl serve", "start, and print where to go next"),
         ("platformctl users create ada --admin", "the first account"),
         ("platformctl doctor", "find problems and how to fix them"),
-        after="Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused, 130 "
-        "interrupted.\n\nPlugins can add commands; 'platformctl plugins commands' lists them.",
+        after="Exit codes: 0\xa0done, 1\xa0failed, 2\xa0wrong\xa0usage, 3\xa0not\xa0found, 4\xa0refused, "
+        "130\xa0interrupted.\n\nPlugins can add commands; 'platformctl plugins commands' lists them.",
     ),
 )
 
@@ -118,7 +118,7 @@ def intruder() -> str | None:
         return None
     return (
         f"the package 'kernel' comes from {theirs}, but platformctl from {ours}. Another distribution or "
-        "folder has taken the name: uninstall it, or give the platform an environment of its own "
+        "folder has taken the name: uninstall it, or give the platform its own environment "
         "(./setup.sh makes one)."
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,6 +14,8 @@ from cli.texts import App, examples
 if TYPE_CHECKING:
     from builtin_plugins.manifest_webhooks.problems import Problem
 
+Outcome = Literal["stored", "repeated", "skipped", "refused"]
+
 app = App(
     no_args_is_help=True,
     help="A manifest turns a webhook into searchable text without code. Manifests are in "
@@ -21,7 +23,7 @@ app = App(
     epilog=examples(
         ("platformctl manifests validate my.yaml", "each problem, and how to fix it"),
         ("platformctl manifests list", "which are live, and why others are not"),
-        ("platformctl manifests deliveries NAME", "what became of each delivery"),
+        ("platformctl manifests deliveries NAME", "what happened to each delivery"),
     ),
 )
 
@@ -118,7 +120,7 @@ def show(as_json: AsJson = False) -> None:
 async def listed(
     overrides: Mapping[str, str] | None = None, *, quiet: bool = False
 ) -> tuple[Path, list[dict[str, Any]]]:
-    """The folder of manifests, and what became of each; `quiet` as for `disabled_plugins`."""
+    """The folder of manifests, and what happened to each; `quiet` as for `disabled_plugins`."""
     from builtin_plugins.manifest_webhooks.folder import ManifestFolder
     from builtin_plugins.manifest_webhooks.secrets import how_to_set, missing_secret
     from builtin_plugins.manifest_webhooks.settings import WebhookSettings
@@ -156,12 +158,17 @@ def _row(name: str, status: str, webhook: str = "", collection: str = "", reason
 @app.command(
     epilog=examples(
         ("platformctl manifests deliveries github-issues", "the last 20"),
+        ("platformctl manifests deliveries github-issues --outcome refused", "those that failed, and why"),
         ("platformctl manifests deliveries github-issues --limit 200 --json", "the latest deliveries"),
     )
 )
 def deliveries(
     name: Annotated[str, typer.Argument(help="The manifest's metadata.name.")],
     limit: Annotated[int, typer.Option(min=1, max=200, help="How many to show.")] = 20,
+    outcome: Annotated[
+        Outcome | None,
+        typer.Option(metavar="OUTCOME", help="Only those stored, repeated, skipped or refused."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the last deliveries to a manifest, newest first: stored, repeated, skipped or refused, and why.
@@ -170,7 +177,7 @@ def deliveries(
     """
     from cli import console, running
 
-    found = running.run(_deliveries(name, limit))
+    found = running.run(_deliveries(name, limit, outcome))
     if not found:
         _insist_on(name)
     if as_json:
@@ -189,7 +196,8 @@ def deliveries(
         )
         for item in found
     ]
-    console.print_table(columns, rows, f"There are no deliveries for '{name}' yet.")
+    which = "deliveries" if outcome is None else f"{outcome} deliveries"
+    console.print_table(columns, rows, f"There are no {which} for '{name}' yet.")
 
 
 def _insist_on(name: str) -> None:
@@ -204,12 +212,12 @@ def _insist_on(name: str) -> None:
         raise Missing(f"no manifest is called '{name}'", known)
 
 
-async def _deliveries(name: str, limit: int) -> list[dict[str, Any]]:
+async def _deliveries(name: str, limit: int, outcome: Outcome | None) -> list[dict[str, Any]]:
     from builtin_plugins.manifest_webhooks.deliveries import last
     from cli import running
 
     async with running.stored_platform() as platform:
-        rows = await platform.database.read(last, name, limit)
+        rows = await platform.database.read(last, name, limit, outcome)
         return [
             {
                 "received_at": row.received_at.isoformat(),

@@ -28,7 +28,7 @@ _CONSTRAINT = re.compile(r"The user requested \(constraint\) (\S+?)==(\S+)")
 
 
 def is_path(wanted: str) -> bool:
-    """Whether a file or folder is meant, as pip sees it: a plain word is a name, whatever lies here."""
+    """Whether a file or folder is meant, as pip sees it: a plain word is a name, whatever files are here."""
     return wanted.endswith(".whl") or "/" in wanted or "\\" in wanted or wanted in (".", "..")
 
 

@@ -12,6 +12,7 @@ import typer
 from cli.options import AsJson
 from cli.plugin_facts import Shown, disabled_plugins, variables_of
 from cli.texts import App, examples
+from kernel.version import DISTRIBUTION
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -34,18 +35,24 @@ app = App(
 
 @app.command(name="list", epilog=examples(("platformctl plugins list --json", "as JSON")))
 def show(as_json: AsJson = False) -> None:
-    """List plugins and their state, and why some are out of service."""
+    """List plugins and their state, and why some are out of service; the package only of added ones."""
     from cli import console, running
 
     found = running.run(_shown())
     if as_json:
         console.print_json([asdict(item) for item in found])
         return
+    packages = ["" if p.distribution == DISTRIBUTION else p.distribution or "" for p in found]
+    package = ("package",) if any(packages) else ()
     rows = [
-        (p.name, p.version, console.styled_status(p.status), p.distribution, p.reason or p.description)
-        for p in found
+        (
+            *(p.name, p.version, console.styled_status(p.status)),
+            *([name] if package else []),
+            p.reason or p.description,
+        )
+        for p, name in zip(found, packages, strict=True)
     ]
-    console.print_table(("name", "version", "status", "package", "about"), rows, "No plugin is installed.")
+    console.print_table(("name", "version", "status", *package, "about"), rows, "No plugin is installed.")
 
 
 @app.command(epilog=examples(("platformctl plugins why rag", "exit code 1 if it is out of service")))
@@ -97,7 +104,7 @@ def _remedy(plugin: Shown) -> str:
     if plugin.status not in ("failed", "refused"):
         return ""
     off = f"PLATFORM_PLUGINS_DISABLED={plugin.name}"
-    if plugin.distribution == "platform-kernel":
+    if plugin.distribution == DISTRIBUTION:
         return f"fix the cause, or turn the plugin off: {off}"
     return (
         f"fix the cause given above, turn the plugin off ({off}), "
@@ -191,7 +198,7 @@ FindLinks = Annotated[
         ("platformctl plugins install acme --offline --find-links wheels", "from a folder of wheels"),
         ("platformctl plugins install ./acme-1.0-py3-none-any.whl", "a wheel, or a folder"),
         after="First you see what the plugin declares, what the dependency graph says, and what pip would "
-        "install. To find out, the plugin is started in a process of its own with an empty home; this runs "
+        "install. To find out, the plugin is started in its own process with an empty home; this runs "
         "its code, so install only what you trust. If it conflicts with packages that the platform needs, "
         "contains no plugin, or does not start, nothing is installed. If it does not start once it is "
         "installed, what was there before is put back. The platform loads it at its next start.",
@@ -224,7 +231,7 @@ def install(
 
 @app.command(
     hidden=True,
-    epilog=examples(("platformctl plugins trial acme --to FILE", "run in a home of its own by 'install'")),
+    epilog=examples(("platformctl plugins trial acme --to FILE", "run in its own home by 'install'")),
 )
 def trial(
     names: Annotated[list[str], typer.Argument(help="Names of plugins.")],

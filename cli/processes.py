@@ -82,7 +82,7 @@ async def _serve_many(loader: SettingsLoader, settings: KernelSettings, how: Sta
         async with open_platform(loader) as platform:
             facts = await gather_facts(platform, loader)
             await asyncio.to_thread(write_report, settings.home, platform.plugins)
-            ports = Ports(port, {} if how.only else published_ports(platform))
+            ports = Ports.of(platform, port, {} if how.only else published_ports(platform))
         collector_timing.settle()
         supervisor = Supervisor(_children(settings, how, port))
         await supervisor.start()

@@ -94,7 +94,7 @@ async def _look(receipt: Receipt) -> tuple[bool, list[Place]]:
         signer = known_signer(platform.secrets)
         if signer is None:
             raise CommandFailed(
-                "the key that signed the receipt is missing, so nobody can tell whether it is genuine",
+                "the key that signed the receipt is missing, so it can't be checked whether it is genuine",
                 "Put the file 'deletion-receipts' back into PLATFORM_HOME/secrets, such as from a backup.",
             )
         return signer.signed(receipt), await look_again(platform, receipt)

@@ -93,7 +93,7 @@ async def stored_platform(
 
 @asynccontextmanager
 async def working_platform() -> AsyncIterator[Platform]:
-    """A platform with everything that its plugins open, beside others that serve. Migrates nothing."""
+    """A platform with everything that its plugins open, next to others that serve. Migrates nothing."""
     from kernel.boot import open_platform
 
     quiet()

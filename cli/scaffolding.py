@@ -19,7 +19,7 @@ _LONGEST = 50
 
 
 def write_plugin(name: str, parent: Path) -> list[Path]:
-    """Write the package `name` into a new folder of `parent`; answers the files.
+    """Write the package `name` into a new folder of `parent`; returns the files.
 
     Raises CommandFailed for a name that can't be one, Refused for one that is taken.
     """

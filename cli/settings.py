@@ -1,4 +1,4 @@
-"""What the command line itself can be told."""
+"""Settings of the command line itself."""
 
 from __future__ import annotations
 

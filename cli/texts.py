@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -76,7 +78,19 @@ class App(typer.Typer):
 
 def _unwrapped(text: str | None) -> str | None:
     """One line for each paragraph, for the screen to wrap."""
-    return None if text is None else "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
+    return None if text is None else "\n\n".join(_joined(part) for part in text.split("\n\n"))
+
+
+def _joined(part: str) -> str:
+    """One line; what a no-break space holds together stays so."""
+    return re.sub(r"[ \n]+", " ", part.strip(" \n"))
+
+
+def _wrapped(text: str, width: int) -> str:
+    """Paragraphs that fit. Rich would break lines at no-break spaces, too."""
+    parts = (_joined(part) for part in text.split("\n\n"))
+    lines = (textwrap.fill(part, width, break_on_hyphens=False, break_long_words=False) for part in parts)
+    return "\n\n".join(lines).replace("\xa0", " ")
 
 
 def _print(found: Examples, console: Console) -> None:
@@ -94,5 +108,5 @@ def _print(found: Examples, console: Console) -> None:
             console.print(Padding(Text(command, "cyan"), (0, 0, 0, 3)))
             console.print(Padding(Text(purpose, "dim"), (0, 1, 0, 7)))
     if found.after:
-        console.print(Padding(Text(_unwrapped(found.after) or ""), (1, 1, 0, 1)))
+        console.print(Padding(Text(_wrapped(found.after, console.width - 2)), (1, 1, 0, 1)))
     console.print()

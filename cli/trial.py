@@ -1,6 +1,6 @@
-"""Starting plugins in a home of their own, to see what they declare and whether they start.
+"""Starting plugins in their own home, to see what they declare and whether they start.
 
-`plugins trial` runs in a process of its own: what it imports may be a stranger's code, which can print, hang
+`plugins trial` runs in its own process: what it imports may be a stranger's code, which can print, hang
 or end the process. It gets the plugins' settings, and an empty home and database instead of the real ones.
 """
 
@@ -52,7 +52,7 @@ class Declared:
 
 
 def try_start(names: Sequence[str], packages: Path | None = None) -> list[Declared]:
-    """Start the platform with these plugins in a process of its own; `packages` is searched first."""
+    """Start the platform with these plugins in its own process; `packages` is searched first."""
     from kernel.serve import this_command
 
     with tempfile.TemporaryDirectory(prefix="platform-trial-") as folder:
@@ -81,7 +81,7 @@ def _last_words(ended: subprocess.CompletedProcess[str]) -> str:
 
 
 def _environment(names: Sequence[str], folder: Path, packages: Path | None) -> dict[str, str]:
-    """What plugins are told here, by variables and `config.yaml`, without what leads to the data.
+    """The settings of plugins here, from variables and `config.yaml`, without what leads to the data.
 
     Those that the operator has disabled don't start, save the ones that are tried.
     """
@@ -106,7 +106,7 @@ def _environment(names: Sequence[str], folder: Path, packages: Path | None) -> d
 
 
 async def declare(names: Sequence[str]) -> list[dict[str, Any]]:
-    """Start everything, and tell of these plugins. To be run in a process that `try_start` made."""
+    """Start everything, and report on these plugins. To be run in a process that `try_start` made."""
     from cli import running
     from kernel.boot import open_platform
 

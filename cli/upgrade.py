@@ -23,7 +23,7 @@ def upgrade(
     check: Annotated[bool, typer.Option("--check", help="Only show what would change.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Apply pending migrations, after a backup; or with --check, tell what an upgrade would change."""
+    """Apply pending migrations, after a backup; or with --check, show what an upgrade would change."""
     from cli import console, db, running
     from kernel import __version__
 

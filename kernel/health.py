@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import textwrap
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -91,14 +92,19 @@ async def run_check(platform: Platform, check: HealthCheck) -> str:
         async with asyncio.timeout(_TIMEOUT):
             await check.run(platform)
     except NotChecked as error:
-        return str(error)[:_TEXT_LIMIT]
+        return shortened(str(error))
     except Unhealthy as error:
-        return f"unhealthy: {error}"[:_TEXT_LIMIT]
+        return shortened(f"unhealthy: {error}")
     except TimeoutError:
         return "unhealthy: Timeout: no answer within 4 s"
     except ANY_ERROR as error:  # boundary: driver texts may hold addresses and secrets
         return f"unhealthy: {type(error).__name__}"
     return "healthy"
+
+
+def shortened(text: str, limit: int = _TEXT_LIMIT) -> str:
+    """At most `limit` characters, cut between two words: half a command would be copied as a whole one."""
+    return textwrap.shorten(text, limit, placeholder=" …", break_on_hyphens=False)
 
 
 def is_failure(text: str) -> bool:

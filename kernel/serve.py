@@ -40,6 +40,11 @@ class Ports:
     main: int
     published: Mapping[str, int]
 
+    @classmethod
+    def of(cls, platform: Platform, main: int, published: Mapping[str, int]) -> Ports:
+        """`published` by the services' names, which become titles."""
+        return cls(main, {_service(platform, name).title or name: port for name, port in published.items()})
+
 
 Announce = Callable[[Platform, Ports], Awaitable[None]]
 
@@ -88,7 +93,7 @@ async def serve_api(
         collector_timing.settle()
         sys.setswitchinterval(_TURN)
         if announce is not None:
-            await announce(platform, Ports(listeners[0].port, published))
+            await announce(platform, Ports.of(platform, listeners[0].port, published))
         await stop.wait()
         log.info("stopping: running requests have %g s to finish", platform.settings.shutdown_timeout)
         platform.resource(OPEN_STREAMS).stop(platform.settings.shutdown_timeout)
@@ -121,7 +126,7 @@ def published_ports(platform: Platform) -> dict[str, int]:
 
 
 async def _listen_published(stack: AsyncExitStack, platform: Platform, shared: bool) -> dict[str, int]:
-    """Serve them; the ports by title. One that is taken is reported: the gateway works without it."""
+    """Serve them; the ports by name. One that is taken is reported: the gateway works without it."""
     found: dict[str, int] = {}
     for name, port in published_ports(platform).items():
         service = _service(platform, name)
@@ -129,12 +134,12 @@ async def _listen_published(stack: AsyncExitStack, platform: Platform, shared: b
         try:
             listener = await _start(platform, app, platform.settings.host, port, shared)
         except StartupError as error:
-            log.warning("%s is not served on a port of its own: %s", service.title or name, error)
+            log.warning("%s is not served on its own port: %s", service.title or name, error)
             continue
         stack.push_async_callback(stop_all, [listener])
         found[name] = listener.port
     platform.resources.add(PUBLISHED_PORTS, found)
-    return {_service(platform, name).title or name: port for name, port in found.items()}
+    return found
 
 
 def _service(platform: Platform, name: str) -> Service:

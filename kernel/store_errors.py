@@ -21,5 +21,7 @@ def store_error(error: BaseException, disk: DiskSpace) -> PlatformError | None:
         return None
     if fault == "disk" and disk.is_short():
         fault = "disk_full"
-    log.error("%s: %s", fault or "a store is unreachable", type(error).__name__, exc_info=error)
+    # A traceback would go to the disk that is full, with every request.
+    shown = None if fault == "disk_full" else error
+    log.error("%s: %s", fault or "a store is unreachable", type(error).__name__, exc_info=shown)
     return Unavailable("The database is unreachable; try again") if fault is None else public_error(fault)

@@ -14,7 +14,7 @@ from kernel.sdk import Caller, Platform, Scope, contracts, hookspec
 def ask_knowledge_base(
     caller: Caller, knowledge_base_id: str, question: str, configuration: contracts.AskConfiguration
 ) -> contracts.MeasuredAnswer | None:
-    """Ask one knowledge base, and tell what was found and how the answer came about, or that it failed.
+    """Ask one knowledge base, and return what was found and how the answer came about, or that it failed.
 
     Raises NotFound for one that the caller may not see, Unavailable when nothing can be asked now.
     """

@@ -1,4 +1,4 @@
-"""The last deliveries of each manifest plugin and what became of them. Nothing of a payload is kept."""
+"""The last deliveries of each manifest plugin and what happened to them. Nothing of a payload is kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = logging.getLogger("platform.manifests")
 
 Outcome = Literal["stored", "repeated", "skipped", "refused"]
 
-# For each plugin so many that proved themselves, and so many that did not: strangers push out nobody else's.
+# For each plugin this many with a valid proof, and as many without: strangers can't push out the others.
 KEPT = 100
 _REASON_LIMIT = 300
 _ID_HEADERS = ("webhook-id", "X-GitHub-Delivery")
@@ -47,7 +47,7 @@ def sent_of(headers: Mapping[str, str], *, proven: bool) -> Sent:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of a delivery: the outcome, the status of the answer, why, and the point it has."""
+    """What happened to a delivery: the outcome, the status of the answer, why, and the point it has."""
 
     outcome: Outcome
     status: int = 200
@@ -74,9 +74,11 @@ def keep(session: Session, plugin: str, sent: Sent, fate: Fate) -> None:
     session.execute(delete(DeliveryRow).where(kind, DeliveryRow.id <= newest_to_go.scalar_subquery()))
 
 
-def last(session: Session, plugin: str, limit: int) -> Sequence[DeliveryRow]:
-    """The newest deliveries first."""
+def last(session: Session, plugin: str, limit: int, outcome: Outcome | None = None) -> Sequence[DeliveryRow]:
+    """The newest deliveries first; all, or those with one outcome."""
     query = select(DeliveryRow).where(DeliveryRow.plugin == plugin).order_by(DeliveryRow.id.desc())
+    if outcome is not None:
+        query = query.where(DeliveryRow.outcome == outcome)
     return session.scalars(query.limit(limit)).all()
 
 

@@ -1,4 +1,4 @@
-"""One text into one vector, by whichever plugin answers `embed_texts`."""
+"""One text into one vector, by whichever plugin implements `embed_texts`."""
 
 from __future__ import annotations
 

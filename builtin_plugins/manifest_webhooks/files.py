@@ -10,7 +10,7 @@ from .tree import TreeError
 
 
 def add_file(folder: Path, name: str, document: bytes) -> Path:
-    """Write a new file for the plugin `name`, durable and never over another file; answers its path.
+    """Durably write a new file for the plugin `name`, never over another file. Returns its path.
 
     The suffix is .yaml whatever the syntax: a reader of .yaml files takes JSON too. Raises OSError.
     """
@@ -24,7 +24,7 @@ def add_file(folder: Path, name: str, document: bytes) -> Path:
 
 
 def replace_file(path: Path, document: bytes) -> Path:
-    """Put `document` into the place of the file, durable; answers its path, new where the suffix misled.
+    """Durably replace the file with `document`. Returns its path, which is new if the suffix was wrong.
 
     Raises OSError.
     """
@@ -38,7 +38,7 @@ def replace_file(path: Path, document: bytes) -> Path:
 
 
 def remove_file(path: Path) -> None:
-    """Remove the file, durable; one that is gone already is no error. Raises OSError."""
+    """Durably remove the file; one that is gone already is not an error. Raises OSError."""
     path.unlink(missing_ok=True)
     if path.parent.is_dir():
         _sync_folder(path.parent)

@@ -54,7 +54,7 @@ class _Read:
 class ManifestFolder:
     """Reads a folder's manifests, again whenever they change, and decides which of them are live.
 
-    `taken_names` answers the names that belong to code.
+    `taken_names` returns the names that belong to code.
     """
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class ManifestFolder:
     async def watched(
         self, directory: Path, taken_names: Callable[[], frozenset[str]]
     ) -> AsyncIterator[None]:
-        """Everything that lies there is live when the block begins, and changes follow within 2 s."""
+        """Everything in it is live when the block begins, and changes follow within 2 s."""
         self.directory, self._taken_names = directory, taken_names
         known = await self.refresh()
         stop = asyncio.Event()
@@ -95,7 +95,7 @@ class ManifestFolder:
             await task
 
     async def refresh(self) -> Snapshot:
-        """Look at the folder now; answers what lies there."""
+        """Scan the folder now and return what is in it."""
         async with self._turn:
             files = await asyncio.to_thread(scan, self.directory)
             self._read = await asyncio.to_thread(self._reread, files)

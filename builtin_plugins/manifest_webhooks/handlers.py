@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernel.sdk import PUBLIC, Context, RawBody, RouteTable
+from kernel.sdk import PUBLIC, Context, InsufficientStorage, RawBody, RouteTable
 
 from .errors import EmbeddingUnavailable, EngineChanged, ProofRefused, UnknownWebhook, WebhookDisabled
 from .inbox import INBOX, WebhookResult, WebhookSkipped
@@ -32,7 +32,10 @@ _BODY = RawBody(
     open_to_writes=True,
     body=_BODY,
     returns=WebhookResult | WebhookSkipped,
-    errors=(EmbeddingUnavailable, EngineChanged, ProofRefused, UnknownWebhook, WebhookDisabled),
+    errors=(
+        *(EmbeddingUnavailable, EngineChanged, InsufficientStorage, ProofRefused),
+        *(UnknownWebhook, WebhookDisabled),
+    ),
 )
 async def receive_webhook(ctx: Context, path: str) -> WebhookResult | WebhookSkipped:
     """Receive a webhook delivery for the manifest with this path.

@@ -26,7 +26,7 @@ from .storing import PointKeeper, Stored, find_event
 from .templates import MissingValue, TemplateError
 
 _MB = 1024 * 1024
-_UNKNOWN = "unknown"  # one allowance for all paths of no manifest: there is no end to those
+_UNKNOWN = "unknown"  # one allowance for all paths without a manifest: their number is unbounded
 
 
 class StoredPointOut(BaseModel):

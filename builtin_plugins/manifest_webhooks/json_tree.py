@@ -15,7 +15,7 @@ _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 def read_json(text: str, *, fall_back: bool = False) -> Any:
     """Parse JSON (RFC 8259) with unique keys, finite 64-bit numbers and bounded depth; raises TreeError.
 
-    With `fall_back`, text that is not JSON answers None: YAML's flow style begins with a brace too.
+    With `fall_back`, text that is not JSON returns None: YAML's flow style begins with a brace too.
     """
     _check_nesting(text)
     try:

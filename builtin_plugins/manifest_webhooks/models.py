@@ -1,4 +1,4 @@
-"""What manifest plugins keep beside their points."""
+"""What manifest plugins keep besides their points."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class EventRow(Base):
 
 
 class DeliveryRow(Base):
-    """One of the last deliveries of a plugin and what became of it (see `deliveries`)."""
+    """One of the last deliveries of a plugin and what happened to it (see `deliveries`)."""
 
     __tablename__ = "manifest_webhooks_delivery"
     __table_args__ = (Index("ix_manifest_webhooks_delivery_plugin_proven_id", "plugin", "proven", "id"),)

@@ -28,7 +28,7 @@ def parse_payload(content_type: str | None, body: bytes) -> dict[str, Any]:
 
     JSON where the content type begins with application/json or ends in +json; otherwise form fields as a
     flat map of texts, urlencoded (also when no type is given) or multipart. Of repeated fields the last one
-    counts; a file stands as its file name, its content is dropped. The caller bounds the body's size.
+    counts; a file becomes its file name, its content is dropped. The caller bounds the body's size.
     """
     media, boundary = _media(content_type)
     if media.startswith("application/json") or media.endswith("+json"):

@@ -18,11 +18,10 @@ from kernel.sdk import (
     ResourceKey,
     RouteTable,
     Tables,
-    Unhealthy,
     hookimpl,
 )
 
-from . import handlers, models
+from . import handlers, health, models
 from .folder import FOLDER, ManifestFolder
 from .inbox import INBOX, Inbox
 from .settings import WebhookSettings
@@ -67,7 +66,7 @@ class ManifestWebhooksPlugin(Plugin):
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
-        return [HealthCheck("manifests", _check, service="plugin-registry")]
+        return [HealthCheck("manifests", health.check, service="plugin-registry")]
 
     @hookimpl
     def find_backup_folders(self, platform: Platform) -> Mapping[str, Path]:
@@ -93,11 +92,3 @@ async def _open_source(platform: Platform) -> AsyncIterator[ManifestSource]:
 @asynccontextmanager
 async def _open_inbox(platform: Platform) -> AsyncIterator[Inbox]:
     yield Inbox(platform, platform.resource(FOLDER))
-
-
-async def _check(platform: Platform) -> None:
-    """Name every manifest that is refused, or that works less than its author thinks."""
-    entries = await platform.resource(SOURCE).plugins()
-    wrong = [entry for entry in entries if entry.reason or entry.problem]
-    if wrong:
-        raise Unhealthy("; ".join(f"{entry.name}: {entry.reason or entry.problem}" for entry in wrong))

@@ -25,7 +25,7 @@ class Problem:
     column: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Answer the item of a 422 `detail` array: path, message, remedy, and what else is known."""
+        """Return the item of a 422 `detail` array: path, message, remedy, and what else is known."""
         found = {"path": self.path, "message": self.message, "remedy": self.remedy}
         extra = {"failed_value": self.failed_value, "line": self.line, "column": self.column}
         return found | {key: value for key, value in extra.items() if value is not None}

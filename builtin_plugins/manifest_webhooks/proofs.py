@@ -29,7 +29,7 @@ Scheme = Literal["standard-webhooks", "github", "none"]
 
 
 class ProofError(Exception):
-    """A request whose proof does not stand; the message never repeats what was sent."""
+    """A request whose proof is not valid; the message never repeats what was sent."""
 
 
 class ProofMissing(ProofError):
@@ -46,7 +46,7 @@ class SecretUnusable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """A proof that holds. `event_id` is the sender's id of the delivery, for telling repeats apart."""
+    """A valid proof. `event_id` is the sender's id of the delivery, for recognizing repeats."""
 
     event_id: str | None
     scheme: Scheme
@@ -85,7 +85,7 @@ def check_headers(headers: Mapping[str, str], now: float) -> None:
 
 
 def unsigned(headers: Mapping[str, str]) -> Proof:
-    """Answer the proof of a webhook without secret: nothing is proved, and the event id is only a hint."""
+    """Return the proof of a webhook without secret: nothing is proved, and the event id is only a hint."""
     values = [value for name, value in headers.items() if name.lower() == "webhook-id"]
     return Proof(_event_id(values[0]) if len(values) == 1 else None, "none")
 
@@ -161,7 +161,7 @@ def _github_digest(headers: Mapping[str, str]) -> bytes:
 
 
 def _require_match(given: Sequence[bytes], expected: Iterable[bytes]) -> None:
-    """Compare everything with everything, so that the time taken tells nothing about which one matched."""
+    """Compare everything with everything, so that the time taken doesn't reveal which one matched."""
     matches = [hmac.compare_digest(one, other) for other in expected for one in given]
     if not any(matches):
         raise ProofInvalid("The signature does not match: wrong secret, or the body was changed in transit.")

@@ -18,7 +18,7 @@ class SchemaUnusable(ValueError):
 
 
 def compile_schema(document: Mapping[str, Any]) -> Validator:
-    """Check a draft-07 schema and answer its validator; raises SchemaUnusable.
+    """Check a draft-07 schema and return its validator; raises SchemaUnusable.
 
     `pattern` is read as ECMA-262 reads it: `$` is the end of the text, where Python would also accept a
     line feed before the end (JSON Schema Validation draft-07, section 6.3.3).

@@ -11,7 +11,7 @@ from kernel.sdk import Settings, env
 
 
 class WebhookSettings(Settings):
-    """Where manifests lie and what their webhooks accept."""
+    """Where manifests are and what their webhooks accept."""
 
     configurable: ClassVar[frozenset[str]] = frozenset(
         {
@@ -65,7 +65,7 @@ class WebhookSettings(Settings):
         return value
 
     def platform_model(self, embed_model: str) -> str:
-        """The model to ask `embed_texts` for; a manifest's own word where none is mapped."""
+        """The model to ask `embed_texts` for; the manifest's own name if none is mapped."""
         return dict(_parse(self.webhook_embed_models)).get(embed_model, embed_model)
 
 

@@ -40,7 +40,7 @@ class TreeError(ValueError):
 
 
 def check_text(text: str) -> str:
-    """Answer the text itself; raises TreeError for characters that no store can keep."""
+    """Return the text itself; raises TreeError for characters that no store can keep."""
     if _UNSTORABLE.search(text):
         raise TreeError("The text has a NUL character or half of a surrogate pair", "Remove the character.")
     return text
@@ -69,7 +69,7 @@ def check_depth(depth: int) -> None:
 
 
 def duplicate(key: str, keys: Sequence[object] = ()) -> TreeError:
-    """Answer the error for a key that appears twice in one object."""
+    """Return the error for a key that appears twice in one object."""
     return TreeError(
         f"The key {shorten(key)!r} appears twice in one object", "Keep one of the two.", keys=keys
     )

@@ -36,7 +36,7 @@ def validate(manifest: Mapping[str, Any], schema: Validator) -> list[Problem]:
 
 
 def check_manifest(manifest: Mapping[str, Any], schema: Validator, source: str) -> Manifest:
-    """Answer the typed view of a manifest; raises ManifestError with all defects when it is not valid."""
+    """Return the typed view of a manifest; raises ManifestError with all defects when it is not valid."""
     if problems := validate(manifest, schema):
         raise ManifestError(source, problems)
     return Manifest.model_validate(manifest)
@@ -151,7 +151,7 @@ def _plain(word: str) -> str:
 
 
 def _shown(keys: Sequence[str], value: Any) -> str | None:
-    """Answer a value as short text, or None for what could be a secret or would repeat a whole object."""
+    """Return a value as short text, or None for what could be a secret or would repeat a whole object."""
     if isinstance(value, (dict, list)) or any(_SECRET_KEY.search(key) for key in keys):
         return None
     if isinstance(value, str):

@@ -38,7 +38,7 @@ class Changes:
 
 
 def is_manifest_name(name: str) -> bool:
-    """Tell whether a file name is a manifest's: .yaml, .yml or .json, and no dotfile."""
+    """Whether a file name is a manifest's: .yaml, .yml or .json, and not a dotfile."""
     return not name.startswith(".") and Path(name).suffix in SUFFIXES
 
 
@@ -142,7 +142,7 @@ class _Looks:
         return self._files
 
     def repeat(self) -> None:
-        """Have the same told once more, after the time of a look."""
+        """Have the same reported again, after one interval."""
         self._loop.call_later(LOOK_MS / 1000, self._news.set)
 
     async def _wake_at_stop(self) -> None:

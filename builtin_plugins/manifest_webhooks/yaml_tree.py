@@ -79,9 +79,7 @@ class _Composer:
         tree = self._node(next(self._events), 1)
         next(self._events)
         if not isinstance(next(self._events), yaml.StreamEndEvent):
-            raise TreeError(
-                "The file has more than one document", "Put each manifest into a file of its own."
-            )
+            raise TreeError("The file has more than one document", "Put each manifest into its own file.")
         return tree
 
     def _node(self, event: Any, depth: int) -> Any:

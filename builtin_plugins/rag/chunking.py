@@ -139,7 +139,7 @@ def _before_heading(text: str, least: int, end: int, mark: str) -> int:
 
 
 def _is_heading(text: str, mark: str) -> bool:
-    """Tell by its looks: a Markdown heading, or a short paragraph of one line that ends no sentence."""
+    """Recognized by its looks: a Markdown heading, or a short paragraph of one line that ends no sentence."""
     if text.startswith("#"):
         return "\n" not in text
     if mark == "\n" or not 0 < len(text) <= _MAX_HEADING_CHARS or "\n" in text or "\t" in text:

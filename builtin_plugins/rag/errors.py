@@ -32,7 +32,7 @@ class NotInTeam(Forbidden):
 
 class MemberUnknown(NotFound):
     code = "member_not_found"
-    default_detail = "Nobody with this id is in a team or an organization of yours"
+    default_detail = "No account with this id is in one of your teams or organizations"
 
 
 class DependentPipelines(Conflict):
@@ -80,7 +80,7 @@ class GenerationFailed(Unavailable):
 class AnswerFailed(GenerationFailed):
     """The model made no answer of this question: it takes too long, writes too much, or nothing at all.
 
-    Another question may be answered, so that measuring goes on.
+    Another question may be answered, so that measuring continues.
     """
 
 

@@ -1,4 +1,4 @@
-"""What other plugins may hear of documents, by `event_name`. The classes are this plugin's own."""
+"""Events about documents for other plugins, by `event_name`. The classes are this plugin's own."""
 
 from __future__ import annotations
 

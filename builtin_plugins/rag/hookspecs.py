@@ -42,7 +42,7 @@ def remove_derived(
 ) -> Sequence[contracts.RemovedPart] | None:
     """A document is being deleted in this unit, or with `document_id` None its whole knowledge base.
 
-    Answers what the plugin has of it, for the receipt: what it removes now, and what it removes when it hears
+    Returns what the plugin has of it, for the receipt: what it removes now, and what it removes when it hears
     of the deletion (`rag.document_deleted`). An error keeps everything.
     """
 

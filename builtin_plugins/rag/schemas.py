@@ -129,7 +129,7 @@ class DocumentOut(BaseModel):
     vector_count: int
     page_count: int | None
     error: str | None
-    notice: str | None = Field(description="What of a completed document was left out, and why.")
+    notice: str | None = Field(description="What of a completed document was left out, or what it waits for.")
     parent_id: str | None = Field(
         description="The archive or message that it came out of, which may be gone; null for an upload."
     )

@@ -20,7 +20,7 @@ class _Row(BaseModel):
 
 
 class KnowledgeBaseSettings(BaseModel):
-    """A knowledge base's settings, as they stand in every kind of bundle."""
+    """A knowledge base's settings, as every kind of bundle has them."""
 
     name: Name
     description: Text = ""

@@ -86,7 +86,7 @@ def _joined(files: dict[str, File]) -> dict[str, File]:
 
 
 def _may_be_joined(name: str) -> bool:
-    """Whether it is a module of ours, or one that they are written with: PDF.js is neither, and large."""
+    """Whether it is our module, or a library that ours need; PDF.js is neither, and large."""
     return name.endswith(".js") and not name.startswith(("vendor/pdf", "languages/"))
 
 

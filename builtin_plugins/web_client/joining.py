@@ -1,7 +1,7 @@
 """The modules of the first views as one file each, made at the start: three requests, not almost fifty.
 
-The sources stay plain modules. An entry and all that it imports become one module, each in a function of its
-own; whatever else imports one of them gets it from there. Statements are found by their form: an import or
+The sources stay plain modules. An entry and all that it imports become one module, each in a separate
+function; whatever imports one gets it from there. Statements are found by their form: an import or
 export begins a line and names what it takes, or is minified as npm's packages are.
 """
 
@@ -107,7 +107,7 @@ def _borrowed(
 def _part(
     text: str, name: str, places: Mapping[str, tuple[str, str]], entry: str
 ) -> tuple[str, list[tuple[str, str]]]:
-    """A module as a function that answers what it exports; and that, as names and what they stand for."""
+    """A module as a function that returns what it exports; and that, as names and what they stand for."""
     exports: list[tuple[str, str]] = []
 
     def passed_on(found: re.Match[str]) -> str:
@@ -134,7 +134,7 @@ def _part(
 
 
 def _imports(text: str, name: str, places: Mapping[str, tuple[str, str]], entry: str) -> str:
-    """The module's text, which comes to stand in `entry`, with its imports as they are there."""
+    """The module's text as included in `entry`, with its imports by the names used there."""
 
     def static(found: re.Match[str]) -> str:
         target = _target(name, found["source"])

@@ -18,7 +18,7 @@ VERSION = "0.1.0"
 
 
 class WebClientPlugin(Plugin):
-    """Static pages on a port of their own, and at the gateway. They use the API as any program does."""
+    """Static pages on their own port, and at the gateway. They use the API as any program does."""
 
     name = "web_client"
     version = VERSION

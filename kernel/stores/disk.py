@@ -17,7 +17,7 @@ _MB = 1024 * 1024
 class DiskSpace:
     """The disks of some folders; short of room when less than `min_free_mb` is free on one of them.
 
-    What is kept free lets a server whose disk fills up go on: refuse uploads, delete, and say what is wrong.
+    What is kept free lets a server with a full disk still refuse uploads, delete, and say what is wrong.
     """
 
     def __init__(self, folders: Iterable[Path], min_free_mb: int) -> None:
@@ -37,14 +37,21 @@ class DiskSpace:
         if self.is_short():
             raise InsufficientStorage(SENTENCES["disk_full"])
 
+    def shortage(self) -> str | None:
+        """How full a disk is that is short of room, to follow "the disk is"; None where none is."""
+        if not self.is_short():
+            return None
+        free = self.free_bytes() // _MB
+        if free == 0:
+            return "full"
+        kept = self._min_free // _MB
+        return f"almost full: {free} MB are free, and PLATFORM_MIN_FREE_DISK_MB keeps {kept} MB"
+
     async def check(self) -> None:
         """A health check."""
-        free = self.free_bytes()
-        if free < max(self._min_free, 1):
-            raise Unhealthy(
-                f"the server's disk is full: {free // _MB} MB are free; free some space"
-                f" (PLATFORM_MIN_FREE_DISK_MB keeps {self._min_free // _MB} free)"
-            )
+        shortage = self.shortage()
+        if shortage is not None:
+            raise Unhealthy(f"the server's disk is {shortage}; free some space")
 
 
 def folders_written(home: Path, sqlalchemy_url: str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The command line, run in this process with a home of its own."""
+"""The command line, run in this process with its own home."""
 
 from __future__ import annotations
 

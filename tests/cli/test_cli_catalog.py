@@ -72,7 +72,7 @@ class Catalog:
         assert answer.status == 200, answer.body
 
     async def plugin(self, name: str, **fields: str) -> str:
-        """An approved listing; answers its id."""
+        """An approved listing; returns its id."""
         return str((await bring(self.admin, self.admin, "approved", name=name, **fields))["id"])
 
     async def install(

@@ -38,7 +38,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_settings_of_the_machine_hold(tmp_path: Path) -> None:
-    """How many threads a model may take holds for every instance on the machine. Here it is no number."""
+    """How many threads a model may take holds for every instance on the machine. Here it is not a number."""
     env = {"PLATFORM_HOME": str(tmp_path), "PLATFORM_EMBEDDINGS_THREADS": "many"}
     result = platformctl("demo", env=env, seconds=240)
     assert result.returncode == 1

@@ -107,7 +107,7 @@ async def test_the_session(terminal: Terminal, tmp_path: Path) -> None:
 
 
 async def test_odd_names(terminal: Terminal, tmp_path: Path) -> None:
-    """A name that is no UTF-8, or that would write on the screen, goes up without what is odd about it."""
+    """A name that is not UTF-8, or that would write on the screen, goes up without what is odd about it."""
     folder = tmp_path / "papers"
     folder.mkdir()
     for name in (b"bad\xff.txt", b"two\nlines.txt", b"red\x1b[31m.txt", b"zz.txt"):

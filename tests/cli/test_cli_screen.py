@@ -37,7 +37,7 @@ def test_terminal_of_these_tests() -> None:
 
 
 def test_doctor_and_its_spinner(used: dict[str, str]) -> None:
-    """Each finding is on a line of its own: the spinner leaves nothing, long texts are indented."""
+    """Each finding is on its own line: the spinner leaves nothing, long texts are indented."""
     with socket.create_server(("127.0.0.1", int(used["PLATFORM_PORT"]))):
         pass
     code, shown = shown_by("doctor", env=used)
@@ -84,6 +84,20 @@ def test_a_narrow_screen_has_paragraphs(used: dict[str, str]) -> None:
     assert max(map(len, shown.splitlines())) <= 40
 
 
+def test_plugins_on_a_small_screen(home: dict[str, str]) -> None:
+    """The package that all come from takes no column, so that a plugin has two or three lines."""
+    _, shown = shown_by("plugins", "list", env=home)
+    assert "(multilingual-e5-small," in shown.split() and "PACKAGE" not in shown
+    assert len(shown.splitlines()) < 60
+
+
+def test_paragraphs_before_words_are_cut(home: dict[str, str]) -> None:
+    """A word that a column has no room for, and a paragraph has, is not cut in pieces."""
+    _, shown = shown_by("plugins", "list", env=home, columns=60)
+    assert "(multilingual-e5-small," in shown.split()
+    assert max(map(len, shown.splitlines())) <= 60
+
+
 def test_long_errors_are_indented(used: dict[str, str]) -> None:
     """The lines of a long error and of its remedy stay to the right of the mark."""
     _, shown = shown_by("plugins", "why", "nosuch", env=used)
@@ -93,7 +107,7 @@ def test_long_errors_are_indented(used: dict[str, str]) -> None:
 
 
 def test_hooks_break_between_arguments(home: dict[str, str]) -> None:
-    """A signature that is too long has each argument on a line of its own."""
+    """A signature that is too long has each argument on its own line."""
     code, shown = shown_by("hooks", "find_memberships", env=home)
     assert code == 0
     assert "find_memberships(\n    platform: Platform,\n    account_ids: Sequence[int]\n)" in shown

@@ -29,7 +29,7 @@ from tests.fakes.processes import (
 
 BARE = without_plugins()
 RAG = without_plugins("rag")
-BROKEN = {**without_plugins("news"), "NEWS_MAX_ITEMS": "many"}
+BROKEN = {**without_plugins("news", "web_client"), "NEWS_MAX_ITEMS": "many"}
 OUT_OF_SERVICE = "plugin news is out of service"
 HEAVY = {"torch", "faiss", "transformers", "sentence_transformers", "openvino", "tantivy", "dbos", "alembic"}
 
@@ -180,7 +180,8 @@ class TestOneProcess:
 @asynccontextmanager
 async def many(home: Path) -> AsyncIterator[Served]:
     """Two API processes that are both up."""
-    async with served_platform(home, "--workers", "2", env={**BROKEN, "RATE_LIMIT_PER_MINUT": "9"}) as served:
+    env = {**BROKEN, "RATE_LIMIT_PER_MINUT": "9", "PLATFORM_WEB_CLIENT_PORT": str(free_port())}
+    async with served_platform(home, "--workers", "2", env=env) as served:
         await eventually(lambda: len(living(served.process)) == 2)
         yield served
 
@@ -203,6 +204,11 @@ class TestSeveralProcesses:
         assert len(living(served.process)) == 2
         await eventually(lambda: len(children(served.process, "worker")) == 1)
         assert (await served.get("/v1/auth/capabilities"))[0] == 200
+
+    async def test_pages_have_titles(self, served: Served) -> None:
+        """What is served on a port of its own has its title in the banner, as with a single process."""
+        await eventually(lambda: "is ready\n" in served.process.output())
+        assert re.search(r"^  Web client http://127\.0\.0\.1:\d+$", served.process.output(), re.MULTILINE)
 
     async def test_warnings_about_settings_come_once(self, served: Served) -> None:
         """A misspelt variable is named once, not by every process, and so is a plugin out of service."""

@@ -1,4 +1,4 @@
-"""Writes the configuration table of the README anew: `python -m tests.cli.write_settings`."""
+"""Writes the configuration table of the README again: `python -m tests.cli.write_settings`."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ FAKES = Path(__file__).parents[1] / "fakes"
 
 
 def install(target: Path, *packages: Path) -> Path:
-    """pip-install `packages` into a folder of their own; on PYTHONPATH, their entry points are found."""
+    """pip-install `packages` into their own folder; on PYTHONPATH, their entry points are found."""
     options = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check")
     command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target), *map(str, packages)]
     subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)

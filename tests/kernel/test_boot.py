@@ -168,7 +168,7 @@ class TestDeclarations:
         forever.set()
 
     async def test_a_method_that_is_no_hook_is_not_called(self, start_platform: Start) -> None:
-        """Declaring nothing through a hook is no failure."""
+        """Declaring nothing through a hook is not a failure."""
         running = await start_platform(declares("register_routes", lambda: None), Neighbour)
         assert running.platform.resource(PLUGIN_STATES).records["strange"].status == "loaded"
 

@@ -49,7 +49,7 @@ class ApiKeys(Plugin):
 
 class TestIdentifyActor:
     async def test_hook_identify_actor(self, start_platform: Start) -> None:
-        """A plugin brings a scheme of its own; what is not its kind goes on to the kernel."""
+        """A plugin brings its own scheme; what is not its kind goes on to the kernel."""
         running = await start_platform(ApiKeys, EchoPlugin)
         ana = await running.user("ana")
 

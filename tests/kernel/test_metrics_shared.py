@@ -39,7 +39,7 @@ async def served(home: Path) -> AsyncIterator[Served]:
 
 
 async def fetch(served: Served, path: str) -> str:
-    """An answer over a connection of its own: whichever process takes it."""
+    """An answer over its own connection: whichever process takes it."""
     async with aiohttp.ClientSession() as session, session.get(served.url + path) as answer:
         assert answer.status == 200
         return await answer.text()

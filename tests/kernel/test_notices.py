@@ -21,7 +21,7 @@ from kernel.testing import eventually
 
 
 def notices_of(database: Database, home: Path) -> Notices:
-    """Notices of a process of its own."""
+    """Notices of its own process."""
     return Notices(wakeups_for(database.url, home))
 
 

@@ -40,7 +40,7 @@ LIMITS = CallLimits(total_seconds=5, connect_seconds=1, body_bytes=100_000)
 
 @asynccontextmanager
 async def server(*handlers: Handler) -> AsyncIterator[str]:
-    """A server on this machine, each handler at its name; answers its address."""
+    """A server on this machine, each handler at its name; returns its address."""
     app = web.Application()
     for handler in handlers:
         app.router.add_route("*", f"/{handler.__name__}", handler)

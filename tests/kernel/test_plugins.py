@@ -257,7 +257,7 @@ class TestHooks:
         assert host.manager.hook.register_recipes() == [["soup"]]
 
     def test_a_hook_that_exists_already(self) -> None:
-        """A plugin can't specify a kernel hook anew."""
+        """A plugin can't specify a kernel hook again."""
 
         @hookspec.notification
         def on_event() -> None:

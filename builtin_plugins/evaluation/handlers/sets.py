@@ -28,6 +28,7 @@ from kernel.sdk import (
     BadRequest,
     Conflict,
     Context,
+    InsufficientStorage,
     Page,
     PageQuery,
     PayloadTooLarge,
@@ -112,7 +113,7 @@ async def questions(ctx: Context, set_id: str, query: PageQuery) -> Page[Questio
     returns=Added,
     errors=(
         *(SetNotFound, NotOwner, NoKnowledgeBases, BadRequest, Conflict),
-        *(PayloadTooLarge, RequestTimeout, UnsupportedMediaType),
+        *(InsufficientStorage, PayloadTooLarge, RequestTimeout, UnsupportedMediaType),
     ),
     max_body=_LARGEST,
 )

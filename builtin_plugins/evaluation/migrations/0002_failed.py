@@ -1,4 +1,4 @@
-"""Let results tell that an answer failed."""
+"""Let results say that an answer failed."""
 
 from __future__ import annotations
 

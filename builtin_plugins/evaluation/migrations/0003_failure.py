@@ -1,4 +1,4 @@
-"""Let results tell why an answer failed."""
+"""Let results say why an answer failed."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from kernel.sdk import Unit, contracts
 
 
 def remove(unit: Unit, base: str, document_id: str | None) -> Sequence[contracts.RemovedPart]:
-    """Remove it in the unit of the deletion; answers how much."""
+    """Remove it in the unit of the deletion; returns how much."""
     counts = count(unit.session, base, document_id)
     if document_id is None:
         unit.session.execute(delete(QuestionSet).where(QuestionSet.knowledge_base_id == base))

@@ -48,7 +48,7 @@ def measure(
     expected: Expected, answered: contracts.MeasuredAnswer, milliseconds: float
 ) -> dict[str, float | None]:
     """Values by the names of `MEASURES`. `quality` is nDCG@10, 0 for a wrong refusal; of a question without
-    an answer, 1 for a refusal. An answer that failed is worth 0, and is no refusal.
+    an answer, 1 for a refusal. An answer that failed is worth 0, and isn't a refusal.
     """
     gone = answered.failed is not None
     right = float(answered.refused) if expected.unanswerable and not gone else None

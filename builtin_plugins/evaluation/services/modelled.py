@@ -1,4 +1,4 @@
-"""Questions that a model makes of passages.
+"""Questions that a model makes from passages.
 
 A passage is data: it goes in between marks with a random key, and a question counts only if its answer is in
 the passage word for word, so neither inventions nor instructions in a document get into a set.

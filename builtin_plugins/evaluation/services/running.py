@@ -1,6 +1,6 @@
 """A run, as a job: each question in each configuration, once.
 
-The row of a result is written as soon as its answer is there. A killed worker goes on with what is missing;
+The row of a result is written as soon as its answer is there. A killed worker continues with what is missing;
 at most the question that it was asking is asked twice, and its row is there once.
 """
 
@@ -39,7 +39,7 @@ from kernel.sdk import (
 
 _IN_A_ROW = 3
 """Different questions that a runtime refuses before it is asked one that it has answered."""
-_GONE = "The knowledge base is gone, or whoever started the run may no longer ask it"
+_GONE = "The knowledge base is gone, or the account that started the run lost access"
 
 
 class RunPayload(BaseModel):
@@ -49,7 +49,7 @@ class RunPayload(BaseModel):
 
 
 async def run(platform: Platform, payload: RunPayload, progress: Progress) -> str | None:
-    """Ask what has not been asked yet, then decide for `auto`; answers the run's path."""
+    """Ask what has not been asked yet, then decide for `auto`; returns the run's path."""
     found = await platform.database.read(lambda session: session.get(Run, payload.run_id))
     if found is None:
         return None
@@ -92,7 +92,7 @@ def _missing(session: Session, found: Run) -> tuple[list[tuple[int, Question]], 
 
 
 async def _ask_all(asking: _Asking, missing: Sequence[tuple[int, Question]]) -> None:
-    """Ask and store. What a runtime refuses is asked once more after the others, and then counts as failed.
+    """Ask and store. What a runtime refuses is asked again after the others, and then counts as failed.
 
     Raises JobFailed; Unavailable where the runtime is gone, after which the job is tried again.
     """

@@ -161,7 +161,7 @@ async def generate(caller: Caller, set_id: str, wanted: Generate) -> Generated:
 
 
 async def _made(caller: Caller, base: str, wanted: Generate) -> tuple[list[Made], list[str]]:
-    """At most so many questions, the first of each document before the second of any; and what went wrong."""
+    """At most `limit` questions, the first of each document before the second of any; and what went wrong."""
     by_rules: list[list[Made]] = []
     texts: list[Sequence[contracts.DocumentPassage]] = []
     documents = await _documents(caller, base)

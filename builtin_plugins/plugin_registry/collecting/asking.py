@@ -36,7 +36,7 @@ async def _in_a_thread(call: Callable[[], Any]) -> Data:
 async def ask_alone(question: Question, seconds: float) -> Data:
     """The plugin's answer. Raises TookTooLong, and whatever the plugin raises.
 
-    A plugin that goes on after its time is left behind: nobody waits for it to stop.
+    A plugin that continues after its time is left behind: nobody waits for it to stop.
     """
     asked = asyncio.ensure_future(question())
     try:

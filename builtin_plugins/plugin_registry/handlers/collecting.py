@@ -45,7 +45,7 @@ _COLLECT = "/v1/plugins/{name}/collect"
     rate=Rate(10, scope="path"),
 )
 async def collect(ctx: Context, name: str) -> CollectionTriggered:
-    """Let a plugin collect its data now, in the background. One that is collecting goes on as it is."""
+    """Let a plugin collect its data now, in the background. One that is collecting isn't disturbed."""
     entry = await get_entry(ctx.platform, name)
     if entry.status == "disabled":
         raise BadRequest(f"The plugin '{name}' is not enabled")
@@ -87,7 +87,7 @@ def _latest(session: Session, name: str) -> CollectionOut | None:
     rate=Rate(30, scope="path"),
 )
 async def analysis(ctx: Context, name: str) -> dict[str, Any]:
-    """Show what a plugin makes of its data, as the plugin says it."""
+    """Show a plugin's analysis of its data, as the plugin returns it."""
     entry = await get_entry(ctx.platform, name)
     if entry.status == "disabled":
         raise Forbidden(f"The plugin '{name}' is disabled")

@@ -42,7 +42,7 @@ async def list_tools(ctx: Context, query: ToolsQuery) -> ToolList:
     token_scopes=("tools",),
 )
 async def validate(ctx: Context, body: ValidateRequest) -> Validated:
-    """Tell whether somebody's tier is enough for a tool; of others only administrators and services ask."""
+    """Say whether somebody's tier is enough for a tool; of others only administrators and services ask."""
     return await tools.validate(ctx, body.user_id, body.tool_name)
 
 

@@ -10,7 +10,7 @@ down_revision = "0002"
 branch_labels = None
 depends_on = None
 
-# Before this revision every plugin was on by itself: whoever has news keeps it.
+# Before this revision every plugin was on by default: instances with news keep it.
 _KEEP = """
 INSERT INTO plugin_registry_switch (plugin, enabled, changed_at)
 SELECT health.plugin, true, health.changed_at FROM plugin_registry_health AS health

@@ -30,7 +30,7 @@ from .fields import MASK, is_secret, keys_of, read_secrets, secret_name
 async def change_config(
     caller: Caller, plugin: str, cls: type[Settings], wanted: Mapping[str, Any]
 ) -> list[str]:
-    """Store the wanted values, by key; null goes back to the environment's. Answers the keys that changed.
+    """Store the wanted values, by key; null goes back to the environment's. Returns the keys that changed.
 
     A secret sent back as the mask stays as it is. Raises BadRequest naming the key and the remedy.
     """

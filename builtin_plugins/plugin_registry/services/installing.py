@@ -24,7 +24,7 @@ from ..models import ConfigValue, Switch
 
 
 def source_for_documents(platform: Platform) -> PluginSource | None:
-    """Who takes documents; None where nobody does."""
+    """The source that takes documents; None if there is none."""
     return next(iter(platform.resource(DIRECTORY).sources()), None)
 
 
@@ -80,7 +80,7 @@ def _forget(
 
 
 async def refresh(platform: Platform) -> list[str]:
-    """Let every source look for changes now; answers the webhooks that are live."""
+    """Let every source look for changes now; returns the webhooks that are live."""
     for source in platform.resource(DIRECTORY).sources():
         await source.refresh()
     return webhooks(await platform.resource(DIRECTORY).entries())

@@ -9,7 +9,7 @@ from kernel.sdk import DIRECTORY, NotFound, Platform, PluginEntry, is_failure, r
 
 from ..schemas import PluginHealth, PluginOut
 
-# The tier that every plugin needs where nobody has said otherwise (wire-facts section 7).
+# The tier that every plugin needs unless set otherwise (wire-facts section 7).
 _DEFAULT_TIER: Literal["community"] = "community"
 
 HealthStatus = Literal["unknown", "healthy", "unhealthy", "error"]

@@ -37,7 +37,7 @@ def _remember(unit: Unit, caller: Caller, entry: PluginEntry, on: bool) -> None:
 async def _check_requirements(platform: Platform, entry: PluginEntry) -> None:
     off = [name for name in entry.requires if not platform.is_on(name)]
     if off:
-        raise Conflict(f"'{entry.name}' requires {_quoted(off)}; enable that first")
+        raise Conflict(f"'{entry.name}' requires {_quoted(off)}; enable {_those(off)} first")
 
 
 async def _check_dependants(platform: Platform, entry: PluginEntry, own_name: str) -> None:
@@ -46,8 +46,14 @@ async def _check_dependants(platform: Platform, entry: PluginEntry, own_name: st
     others = await platform.resource(DIRECTORY).entries()
     needing = [other.name for other in others if entry.name in other.requires and other.status == "enabled"]
     if needing:
-        raise Conflict(f"{_quoted(needing)} requires '{entry.name}'; disable that first")
+        verb = "requires" if len(needing) == 1 else "require"
+        raise Conflict(f"{_quoted(needing)} {verb} '{entry.name}'; disable {_those(needing)} first")
 
 
 def _quoted(names: list[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
+    *rest, last = (f"'{name}'" for name in names)
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
+def _those(names: list[str]) -> str:
+    return "that" if len(names) == 1 else "them"

@@ -65,7 +65,7 @@ def _coerced(schema: Mapping[str, Any], value: Any) -> Any:
 
 
 def flattened(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as the catalog tells them: one object for each name."""
+    """The arguments as the catalog lists them: one object for each name."""
     required = set(schema.get("required", ()))
     return {
         name: {

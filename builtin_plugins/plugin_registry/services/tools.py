@@ -154,7 +154,7 @@ async def verdict(
     if found is not None:
         return found
     allowed = tool.tier in _NO_LICENSE_NEEDED
-    reason = None if allowed else f"A license of {tool.tier} is needed, but this server has no licensing"
+    reason = None if allowed else f"This needs a license for {tool.tier}, but this server has no licensing"
     return contracts.LicenseVerdict(allowed, tool.tier, "community", reason)
 
 

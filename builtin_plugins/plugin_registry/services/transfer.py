@@ -1,6 +1,6 @@
 """Plugins' configuration in the bundle of an organization (spec 4.4); the plugin tenancy asks for it.
 
-There is one configuration for the whole instance, so a bundle tells of it and an import changes none of it.
+There is one configuration for the whole instance, so a bundle reports it and an import changes none of it.
 """
 
 from __future__ import annotations

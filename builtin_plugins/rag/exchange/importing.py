@@ -121,7 +121,7 @@ async def start(caller: Caller, staged: Staged) -> ImportStarted:
 
 
 async def run(platform: Platform, payload: ImportPayload, progress: Progress) -> str | None:
-    """Take in document after document; answers the knowledge base's path."""
+    """Take in document after document; returns the knowledge base's path."""
     try:
         path = await platform.blobs.local(payload.sha256)
     except FileNotFoundError:
@@ -291,7 +291,7 @@ class _Import:
             queue_one(unit, row, self._base.owner_id)
 
     def _finish(self, unit: Unit) -> None:
-        """What plugins had of the knowledge base; then the file is let go of."""
+        """What plugins had of the knowledge base; then the file is released."""
         self._held(unit)
         self._platform.hooks.ask_now(
             hookspecs.import_derived,

@@ -41,7 +41,7 @@ _UPLOAD = Upload(
     fields={"build_tree": _BUILD_TREE},
     file="The document with its file name: PDF, DOCX, PPTX, XLSX, ODT, RTF, EPUB, HTML, e-mail (.eml, .msg), "
     "an archive (.zip), a picture, Markdown, text, CSV or JSON.",
-    example={"file": "travel-policy.pdf", "build_tree": True},
+    example={"file": "travel-policy.pdf", "build_tree": False},
 )
 _ONE = "/knowledge-bases/{kb_id:uuid}/documents/{document_id:uuid}"
 
@@ -99,7 +99,7 @@ async def list_all(ctx: Context, kb_id: str, query: DocumentQuery) -> Page[Docum
 )
 async def get(ctx: Context, kb_id: str, document_id: str) -> DocumentOut:
     """Show one document; poll this until its status is no longer `processing`."""
-    return service.render(await service.get(ctx.caller, kb_id, document_id))
+    return await service.show(ctx.caller, kb_id, document_id)
 
 
 @routes.get(
@@ -107,7 +107,7 @@ async def get(ctx: Context, kb_id: str, document_id: str) -> DocumentOut:
     access=AUTHENTICATED,
     media_type="application/octet-stream",
     returns=bytes,
-    also_statuses=(206,),
+    also_statuses=(206, 304),
     errors=(KnowledgeBaseNotFound, DocumentNotFound, 412, 416),
     long=True,
     token_scopes=("ask",),

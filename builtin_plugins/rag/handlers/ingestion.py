@@ -39,5 +39,5 @@ async def cancel(ctx: Context, kb_id: str) -> IngestionChanged:
     f"{_PATH}/retry", access=AUTHENTICATED, returns=IngestionChanged, errors=(KnowledgeBaseNotFound, NotOwner)
 )
 async def retry(ctx: Context, kb_id: str) -> IngestionChanged:
-    """Process all failed documents once more, from the stored files."""
+    """Process all failed documents again, from the stored files."""
     return IngestionChanged(documents=await service.retry_failed(ctx.caller, kb_id))

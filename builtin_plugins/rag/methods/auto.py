@@ -1,7 +1,7 @@
 """`auto`: decide for each question what it is worth, then do it with the other methods' phases.
 
 `measured` decides by the last evaluation of the knowledge base, else `decisions` by the model or by rules.
-What the question or its pipeline says of `top_k`, `rerank`, `hybrid` and `parent_context` stands.
+What the question or its pipeline says about `top_k`, `rerank`, `hybrid` and `parent_context` applies.
 """
 
 from __future__ import annotations

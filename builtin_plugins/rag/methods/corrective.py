@@ -1,4 +1,4 @@
-"""`corrective`: grade what was found; where it is weak, search once more with better words.
+"""`corrective`: grade what was found; where it is weak, search again with better words.
 
 After Yan et al. 2024, "Corrective Retrieval Augmented Generation". The retrieval's own calibrated measure
 (`answering.weighing`) grades first, and the model moves that grade by one step at most: no text that was
@@ -41,7 +41,7 @@ _REWRITE = (
 
 
 class Graded(BaseModel):
-    """What the model answers."""
+    """The model's answer."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,7 +56,7 @@ class Corrective(Method):
     async def check(
         self, question: Question, plan: contracts.SearchPlan, found: Retrieved
     ) -> Retrieved | Draft:
-        """What was found, or what a second search found where that is no worse."""
+        """What was found, or what a second search found if that isn't worse."""
         with question.trace.step("grade", "Grading the passages"):
             grade = await self._grade(question, found)
         details = {"grade": grade, "score": _GRADES.index(grade) / 2, "corrected": False}
@@ -107,7 +107,7 @@ async def _is_worse(question: Question, more: Retrieved, found: Retrieved) -> bo
 
 
 async def _shown(question: Question, found: Retrieved) -> float:
-    """The measure of the passages that would be shown, and not of those that decide on an answer."""
+    """Measures the passages that would be shown, not those that decide the answer."""
     return (await weighed(question, found.of(found.items))).sure
 
 

@@ -28,7 +28,7 @@ _RULES = (
 
 
 class Decision(BaseModel):
-    """What is done for a question; as JSON it is also what the model answers."""
+    """What is done for a question; as JSON it is also the model's answer."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -27,7 +27,7 @@ class Hyde(Method):
     name = "hyde"
 
     async def plan(self, question: Question) -> contracts.SearchPlan:
-        """The question with an imagined passage beside it."""
+        """The question with an imagined passage."""
         asked = (
             contracts.ChatMessage("system", _RULES),
             contracts.ChatMessage("user", defused(question.text)),

@@ -26,7 +26,7 @@ async def measured(question: Question) -> contracts.MeasuredChoice | None:
 
 
 def apply(question: Question, choice: contracts.MeasuredChoice) -> dict[str, Any]:
-    """Ask as was measured, save for what the question or its pipeline says; answers what is done."""
+    """Ask as was measured, except for what the question or its pipeline says; returns what is done."""
     request, chosen = question.request, choice.configuration
     open_fields = [name for name in _FIELDS if name not in request.model_fields_set]
     question.request = request.model_copy(update={name: getattr(chosen, name) for name in open_fields})

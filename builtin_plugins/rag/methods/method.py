@@ -14,7 +14,7 @@ from kernel.sdk import contracts
 class Method:
     """A method does in its phases what makes it special; by default a phase does what `standard` does.
 
-    `thinks`: whether a stream tells its steps. A method that asks the model before the answer does.
+    `thinks`: whether a stream reports its steps. A method that asks the model before the answer does.
     """
 
     name: ClassVar[str]

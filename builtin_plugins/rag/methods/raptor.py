@@ -1,4 +1,4 @@
-"""`raptor`: search the summaries of the documents' trees beside their passages.
+"""`raptor`: search the summaries of the documents' trees along with their passages.
 
 Sarthi et al. 2024, "RAPTOR: Recursive Abstractive Processing for Tree-Organized Retrieval", with the search
 over all levels at once ("collapsed tree"). `trees` builds the trees.

@@ -33,7 +33,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Judged(BaseModel):
-    """What the model answers."""
+    """The model's answer."""
 
     model_config = ConfigDict(extra="forbid")
 

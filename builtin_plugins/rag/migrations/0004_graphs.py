@@ -1,4 +1,4 @@
-"""Let a knowledge base say whether a graph is built of its documents; none had one so far."""
+"""Let a knowledge base say whether a graph is built from its documents; none had one so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mark the documents whose language nobody has told: all that are there."""
+"""Mark all existing documents as having no detected language."""
 
 from __future__ import annotations
 

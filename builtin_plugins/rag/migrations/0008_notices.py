@@ -1,4 +1,4 @@
-"""Let completed documents tell what could not be read; find those without a language by an index."""
+"""Let completed documents say what could not be read; find those without a language by an index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Note which document a document came out of; nobody knows it of those that are there."""
+"""Record which document a document came out of; for existing ones it is unknown."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ async def as_server_events(events: AsyncGenerator[Event, None]) -> AsyncGenerato
     """Events by the names of decisions.md: `sources`, `token`…, `done`; `step` while a method thinks.
 
     The sources wait for the first piece of text, so that a runtime that fails before it is still a 503
-    where no step was told.
+    if no step was sent.
     """
     async with aclosing(events):
         sources: Found | None = None

@@ -1,6 +1,6 @@
 """Rankings that other plugins improve (hook `enhance_ranking`): new scores, and passages that were missed.
 
-What a plugin answers is checked: a passage outside the knowledge bases and documents of the question is
+What a plugin returns is checked: a passage outside the knowledge bases and documents of the question is
 dropped, and the text of an added passage is read here, never taken from the plugin.
 """
 

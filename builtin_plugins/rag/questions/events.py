@@ -1,4 +1,4 @@
-"""What is told while a question is answered."""
+"""What is reported while a question is answered."""
 
 from __future__ import annotations
 

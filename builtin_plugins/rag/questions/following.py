@@ -31,7 +31,7 @@ class WholeQuestion(BaseModel):
 
 
 async def complete(question: Question) -> None:
-    """Put the whole question in the place of a follow-up, and tell so. Raises Unavailable."""
+    """Replace a follow-up with the whole question, and report it. Raises Unavailable."""
     if not question.history:
         return
     asked = question.text

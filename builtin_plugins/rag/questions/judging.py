@@ -121,7 +121,7 @@ def verdict_messages(
 
 
 def without_orders(text: str) -> str:
-    """The text without sentences that tell a reader how to grade, classify or answer."""
+    """The text without sentences that say how to grade, classify or answer."""
     if not _gives_order(text):
         return text
     return _SENTENCE.sub(lambda found: "" if _gives_order(found.group()) else found.group(), text)

@@ -22,7 +22,7 @@ from kernel.sdk import Caller, Unavailable, arguments_from_object, contracts
 async def ask_measured(
     caller: Caller, kb_id: str, text: str, configuration: contracts.AskConfiguration
 ) -> contracts.MeasuredAnswer:
-    """Ask a knowledge base that the caller may see. An answer that failed is told as such.
+    """Ask a knowledge base that the caller may see. An answer that failed is reported as such.
 
     Raises KnowledgeBaseNotFound, Unprocessable.
     """

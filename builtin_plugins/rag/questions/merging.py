@@ -1,8 +1,8 @@
 """One ranking out of what several knowledge bases found.
 
 A hybrid score is relative to the best cosine of its own collection, so the best hit of a knowledge base about
-something else would stand beside the best of all. Here the cosines are laid beside one another again. Those
-of another embedding model mean something else: its hits are embedded once more, by the first model.
+something else would rank with the best of all. Here the cosines themselves are compared. Those of another
+embedding model mean something else: its hits are embedded again, by the first model.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ async def by_model(platform: Platform, model: str, asked: Embedded, hits: Sequen
 async def as_asked(platform: Platform, model: str, question: Embedded, hits: Sequence[Hit]) -> list[Hit]:
     """The same hits with their cosines to the question, where the search aimed at something else.
 
-    The search tells them for the question's own model; other hits are embedded again.
+    The search returns them for the question's own model; other hits are embedded again.
     """
     others = [hit for hit in hits if hit.asked is None]
     again = iter(await by_model(platform, model, question, others))
@@ -64,7 +64,7 @@ async def as_asked(platform: Platform, model: str, question: Embedded, hits: Seq
 
 
 def _ranked(hits: Sequence[Hit], asked: Embedded, weight: float | None) -> list[Hit]:
-    """By similarity; with a `weight` by the hybrid score (`kernel.stores.fusion`) beside the best of all."""
+    """By similarity; with a `weight` by hybrid score (`kernel.stores.fusion`), relative to the best."""
     best = max((asked.similarity(hit.cosine) for hit in hits), default=0.0)
     best = best if best > 0.0 else 1.0
 

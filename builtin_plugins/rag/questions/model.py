@@ -182,7 +182,7 @@ class _Overlong(AnswerFailed):
 
 
 class _Silent(AnswerFailed):
-    """The runtime said nothing for so long that the call was given up."""
+    """The runtime was silent for so long that the call was given up."""
 
 
 class _Overdue(AnswerFailed):

@@ -23,7 +23,7 @@ from kernel.sdk import Caller, Platform
 class Inquiry:
     """A search by a caller over knowledge bases that it may see.
 
-    `hybrid_said` tells whether the client or the pipeline asked for hybrid search; by default it is hybrid.
+    `hybrid_said` says whether the client or the pipeline asked for hybrid search; by default it is hybrid.
     `weighed` and `languages` keep what was made of texts: several steps ask for it.
     """
 
@@ -36,7 +36,7 @@ class Inquiry:
     languages: dict[str, str | None] = field(default_factory=dict, repr=False)
 
     async def language(self) -> str | None:
-        """The question's, by its ISO 639 code; None where it can't be told."""
+        """The question's, by its ISO 639 code; None if it can't be detected."""
         asked = self.request.question
         if asked not in self.languages:
             self.languages[asked] = await language_of(self.platform, asked)

@@ -40,7 +40,7 @@ class Ranked:
         return replace(self, passage=passage, rerank=self.rerank if rerank is None else rerank)
 
     def on_page(self, page: int | None) -> Ranked:
-        """The same, told to be on the page of what is quoted from it and on no other."""
+        """The same, marked as only on the page of what is quoted from it."""
         return replace(self, passage=replace(self.passage, page=page, pages=()))
 
     @property
@@ -98,7 +98,7 @@ def told(items: Sequence[Ranked], confidence: float) -> list[Ranked]:
 
 
 def on_pages(items: Sequence[Ranked], pages: Mapping[int, int | None]) -> list[Ranked]:
-    """The same passages; `pages` tells of those that are quoted, counted from 1, where that is."""
+    """The same passages; `pages` has the page of each quoted one, by its number from 1."""
     return [item.on_page(pages[at]) if at in pages else item for at, item in enumerate(items, 1)]
 
 

@@ -1,4 +1,4 @@
-"""Telling an answer from a refusal while it is being written."""
+"""Distinguishing an answer from a refusal while it is being written."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class RerankFailed(Exception):
 
 
 class Reranker(Protocol):
-    """Tells how well texts fit a question."""
+    """Says how well texts fit a question."""
 
     @property
     def name(self) -> str:
@@ -182,7 +182,7 @@ async def open_reranker(platform: Platform) -> AsyncIterator[Reranker | None]:
 
 @asynccontextmanager
 async def _folder(settings: RagSettings) -> AsyncIterator[Reranker | None]:
-    """The cross-encoder, where its files and the library are there; the log says what is missing."""
+    """The cross-encoder, if its files and the library are installed; the log says what is missing."""
     folder = Path(settings.rerank_folder or "")
     if find_spec("sentence_transformers") is None:
         log.error("PLATFORM_RAG_RERANK_FOLDER needs sentence-transformers: run './setup.sh --full'")

@@ -17,7 +17,7 @@ from builtin_plugins.rag.questions.thread import in_thread
 log = logging.getLogger("platform.rag.reranking")
 
 LEXICAL_SHARE = 0.3
-"""How much the words count beside the search's own score: enough to part near equals, which it leaves."""
+"""How much the words count next to the search's own score: enough to separate the near equals it leaves."""
 
 
 async def reranked(inquiry: Inquiry, found: Retrieved, pool: int, top_k: int) -> Retrieved:

@@ -30,7 +30,7 @@ _NAMED = Prepared(
 class Sought:
     """What to search for. `imagined` is a passage whose meaning counts as much as the text's.
 
-    `trees` searches the summaries of the documents' trees beside the passages. `question` is what
+    `trees` searches the summaries of the documents' trees, too. `question` is what
     similarities refer to if other words than its own are searched for. `language` detects the language of the
     question; it runs while the question is embedded.
     """
@@ -49,7 +49,7 @@ async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: S
     """The best passages of the knowledge bases, each searched with its own embedding model.
 
     The filter is resolved to documents first and works inside the search, before ranking. Raises Unavailable
-    when embedding fails. A question that began before a change of the embedding model asks once more.
+    when embedding fails. A question that began before a change of the embedding model asks again.
     """
     try:
         return await _retrieve(platform, bases, sought)

@@ -1,4 +1,4 @@
-"""One question, one method: plan → retrieve → check, told step by step, then the answer."""
+"""One question, one method: plan → retrieve → check, reported step by step, then the answer."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ async def in_thread(platform: Platform, fn: Callable[P, T], *args: P.args, **kwa
 
 
 async def language_of(platform: Platform, question: str) -> str | None:
-    """The language of a question, by its ISO 639 code; None where it can't be told."""
+    """The language of a question, by its ISO 639 code; None if it can't be detected."""
     return await in_thread(platform, platform.resource(LANGUAGES).of, question)
 
 

@@ -1,4 +1,4 @@
-"""What happened to a question: its steps with their times, and what its `method_details` tell."""
+"""What happened to a question: its steps with their times, and its `method_details`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def plural(number: float, noun: str) -> str:
 class Trace:
     """Steps, notes and details of one question.
 
-    `degraded` lists what was not done as asked. `details` is what the method tells of itself.
+    `degraded` lists what was not done as asked. `details` is what the method reports.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Trace:
 
     @contextmanager
     def step(self, name: str, message: str) -> Iterator[None]:
-        """Tell that a step begins, and measure it."""
+        """Report that a step begins, and measure it."""
         self._told.put_nowait(Step(name, message))
         started = time.perf_counter()
         try:

@@ -53,7 +53,7 @@ def place_of(item: Ranked, shown: Sequence[Ranked]) -> int | None:
 def joined(rows: Sequence[StoredPoint]) -> tuple[str, Pages]:
     """The text of passages that follow each other, and the later pages that begin in it.
 
-    Passages overlap; what lies between is white space.
+    Passages overlap; what is between is white space.
     """
     text, end = "", rows[0].payload["char_start"]
     page, pages = rows[0].payload.get("page"), list[tuple[int, int | None]]()

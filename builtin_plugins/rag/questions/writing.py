@@ -60,14 +60,14 @@ async def draft(question: Question, found: Retrieved) -> Draft:
 
 
 async def shown(question: Question, made: Draft) -> AsyncGenerator[Written, None]:
-    """A draft that was accepted, as `write` would have told it."""
+    """A draft that was accepted, as `write` would have returned it."""
     yield Found(made.items, question.request.explain)
     yield Piece(made.text)
     yield made
 
 
 async def worth_asking(question: Question, found: Retrieved) -> bool:
-    """Whether anything found speaks for an answer; a model given nothing to go by invents."""
+    """Whether anything found suggests an answer; a model given nothing to go by invents one."""
     return bool(found.items) and (await weighed(question, found)).hopeful
 
 

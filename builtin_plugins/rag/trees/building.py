@@ -1,7 +1,7 @@
 """One document's tree: its passages in clusters, each cluster said shorter, and again, up to three levels.
 
 A tree is made in memory and written in one transaction, so a killed build leaves nothing. Ids follow from the
-place in the tree; a tree built anew replaces the one before.
+place in the tree; a tree built again replaces the one before.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NAMESPACE = uuid.UUID("0f0a3c1e-2f6b-4b0a-8a0e-5f3c9d1b7e42")
 
 @dataclass(frozen=True)
 class Node:
-    """A passage (level 0) or a summary, with what it stands for: characters and pages of the document."""
+    """A passage (level 0) or a summary, with what it covers: characters and pages of the document."""
 
     id: str
     level: int

@@ -1,7 +1,7 @@
 """Trees of a document after its upload, or of a whole knowledge base: a job that people can follow.
 
-Documents that have a tree are left as they are: a document's text never changes. `rebuild` builds all anew;
-then `since` tells those that are done already, should the job run twice.
+Documents that have a tree are left as they are: a document's text never changes. `rebuild` builds all again;
+then `since` shows which are done already, should the job run twice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kernel.sdk import (
 
 
 class TreePayload(BaseModel):
-    """The knowledge base, and its one document if it is not all. Trees older than `since` are built anew."""
+    """The knowledge base, and its one document if it is not all. Trees older than `since` are built again."""
 
     knowledge_base_id: str
     document_id: str | None = None
@@ -57,7 +57,7 @@ def queue_one(unit: Unit, document: Document, owner_id: int | None) -> None:
 
 
 async def build_trees(platform: Platform, payload: TreePayload, progress: Progress) -> str | None:
-    """Build what is missing, document by document; answers the knowledge base's path."""
+    """Build what is missing, document by document; returns the knowledge base's path."""
     total, missing = await platform.database.read(_counts, payload)
     progress.report(total - missing, total=total, unit="documents", message="Building trees")
     after = ""

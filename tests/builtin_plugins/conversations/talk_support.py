@@ -55,7 +55,7 @@ def fresh() -> str:
 
 
 async def open_talk(running: Running) -> Talk:
-    """Everything anew."""
+    """Everything again."""
     ann, bob = await somebody(running), await somebody(running)
     base = await make_base(ann, visibility="shared")
     hotels = (await ingest(running, ann, base, "hotels.md", HOTELS))["document_id"]

@@ -66,7 +66,7 @@ class TestKeeping:
 
     @pytest.mark.each_database
     async def test_many_questions_at_once(self, talk: Talk) -> None:
-        """None is lost, each has a place of its own, in one conversation."""
+        """None is lost, each has its own place, in one conversation."""
         mine = fresh()
         wanted = [f"How much may a hotel in Oslo cost, case {n}?" for n in range(8)]
         answers = await asyncio.gather(*(talk.ask(talk.ann, mine, question) for question in wanted))

@@ -35,7 +35,7 @@ async def admin(
 
 
 async def listed(admin: Actor, name: str, version: str = "1.0") -> str:
-    """A plugin of the catalog; answers its id."""
+    """A plugin of the catalog; returns its id."""
     found = await bring(admin, admin, "approved", name=fresh(name), current_version=version)
     return str(found["id"])
 
@@ -249,7 +249,7 @@ async def test_health(admin: Actor) -> None:
 
 
 async def start_again(start: Any) -> Running:
-    """The same platform, started anew."""
+    """The same platform, started again."""
     running: Running = await start("tenancy", "dependency_graph")
     return running
 

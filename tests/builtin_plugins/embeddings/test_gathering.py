@@ -26,7 +26,7 @@ class HeldEngine:
         self.batches: list[list[str]] = []
         self.begun, self.go = threading.Event(), threading.Event()
         self.hold_at, self.held = 0, threading.Event()
-        """Which batch is held once more, and that it is."""
+        """Which batch is held again, and that it is."""
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """A vector that only its text has."""
@@ -196,7 +196,7 @@ async def test_many_texts_keep_no_question_waiting(start_platform: Start, engine
 
 
 async def test_passages_wait_for_no_question(start_platform: Start, engine: HeldEngine) -> None:
-    """A document is embedded beside questions, in a run of its own."""
+    """A document is embedded beside questions, in its own run."""
     running = await start_platform("embeddings")
     tasks = await waiting(running, engine, "", "")
     engine.begun.clear()

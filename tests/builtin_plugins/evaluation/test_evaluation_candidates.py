@@ -21,7 +21,7 @@ ORIGIN = "https://www.example.org"
 
 
 async def rated(actor: Actor, pipeline: str, question: str, rating: str, talk: str = "talk") -> int:
-    """Ask in a conversation and rate the answer; answers the turn's id."""
+    """Ask in a conversation and rate the answer; returns the turn's id."""
     body = {"question": question, "conversation_id": talk}
     answer = await actor.post(f"/v1/rag/pipeline/{pipeline}/query", json=body)
     assert answer.status == 200, answer.body

@@ -51,7 +51,7 @@ def names(answer: dict[str, Any], field: str = "entities") -> list[str]:
 
 
 async def make_base(actor: Actor, **fields: object) -> str:
-    """A knowledge base; answers its id."""
+    """A knowledge base; returns its id."""
     answer = await actor.post("/v1/rag/knowledge-bases", json={"name": "Nordlys", **fields})
     assert answer.status == 200, answer.body
     return str(answer.json()["id"])
@@ -63,7 +63,7 @@ async def switch(actor: Actor, base: str, wanted: bool) -> Reply:
 
 
 async def ingest(running: Running, actor: Actor, base: str, name: str, text: str) -> str:
-    """Upload a document and do what the worker does; answers its id."""
+    """Upload a document and do what the worker does; returns its id."""
     uploaded = await actor.upload(f"/v1/rag/knowledge-bases/{base}/upload", name, text.encode())
     assert uploaded.status == 202, uploaded.body
     await running.run_jobs()

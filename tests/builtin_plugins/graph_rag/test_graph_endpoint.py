@@ -32,7 +32,7 @@ def free_port() -> int:
 
 @asynccontextmanager
 async def oxigraph(folder: Path) -> AsyncIterator[str]:
-    """The server from its package, on a port of its own."""
+    """The server from its package, on its own port."""
     url = f"http://127.0.0.1:{free_port()}"
     program = next(file for file in files("oxigraph") or () if file.name == "oxigraph").locate()
     command = (str(program), "serve", "--location", str(folder), "--bind", url.removeprefix("http://"))
@@ -155,7 +155,7 @@ async def broken_server(kind: str) -> AsyncIterator[str]:
 
 @pytest.mark.parametrize("kind", ["dead", "refusing", "slow", "nonsense"])
 async def test_faults(kind: str, tmp_path: Path) -> None:
-    """SPARQL is 503 and /health says why; everything else goes on without the server."""
+    """SPARQL is 503 and /health says why; everything else continues without the server."""
     async with broken_server("" if kind == "nonsense" else kind) as url, platforms(tmp_path) as start:
         address = "http://127.0.0.1:9" if kind == "dead" else url
         running = await start("graph_rag", env=settings(address))

@@ -1,4 +1,4 @@
-"""RDF in several processes: each has a store of its own, and answers from the rows as they are now."""
+"""RDF in several processes: each has its own store, and answers from the rows as they are now."""
 
 from __future__ import annotations
 

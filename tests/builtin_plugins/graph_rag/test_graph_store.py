@@ -97,7 +97,7 @@ def test_a_store_that_was_being_written_is_built_again(tmp_path: Path) -> None:
 
 
 async def test_a_query_does_not_wait_for_ever(tmp_path: Path) -> None:
-    """Writing goes on for whoever asks again, also where the client that caused it has left."""
+    """Writing continues for whoever asks again, also where the client that caused it has left."""
     async with platforms(tmp_path / "home") as start:
         running = await start("graph_rag")
         ann = await somebody(running)

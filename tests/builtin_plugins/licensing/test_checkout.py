@@ -18,7 +18,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def buy(actor: Actor, plugin_id: str) -> str:
-    """Begin to buy; answers the order's id."""
+    """Begin to buy; returns the order's id."""
     answer = await actor.post(f"/v1/marketplace/plugins/{plugin_id}/checkout", json={"tier": "pro"})
     assert answer.status == 200, answer.body
     assert answer.json()["tier"] == "pro"

@@ -1,4 +1,4 @@
-"""Deliveries as GitHub sends them: its published examples, signed, each with an id of its own."""
+"""Deliveries as GitHub sends them: its published examples, signed, each with its own id."""
 
 from __future__ import annotations
 

@@ -162,5 +162,12 @@ async def test_command(start_platform: Start, platform_home: Path, cli: Cli, as_
         assert (found["delivery_id"], found["outcome"], found["proven"]) == ("d2", "skipped", True)
     else:
         assert "d2" in result.stdout and "skipped" in result.stdout and "d1" not in result.stdout
+    await deliver(running, "d3", key=b"wrong")
+    result = await asyncio.to_thread(cli, "manifests", "deliveries", "notes", "--outcome", "stored", "--json")
+    assert [found["delivery_id"] for found in json.loads(result.stdout)] == ["d1"]
+    env = {"PLATFORM_MANIFESTS_DIR": str(platform_home / "manifests")}
+    none = await asyncio.to_thread(cli, "manifests", "deliveries", "notes", "--outcome", "repeated", env=env)
+    assert none.exit_code == 0, none.output
+    assert "no repeated deliveries" in none.stderr
     nothing = await asyncio.to_thread(cli, "manifests", "deliveries", "nobody")
     assert nothing.exit_code == 3 and "no manifest is called 'nobody'" in nothing.output

@@ -67,7 +67,7 @@ def test_byte_order_mark() -> None:
 
 
 def test_small_alias() -> None:
-    """An alias is expanded into a value of its own."""
+    """An alias is expanded into its own value."""
     found = load_manifest(b"a: &x {k: v}\nb: *x", "x.yaml")
     assert found == {"a": {"k": "v"}, "b": {"k": "v"}}
     assert found["a"] is not found["b"]

@@ -125,6 +125,21 @@ class TestRefused:
         assert "secretRef" in (await record(running, "notes"))["reason"]
         assert "secretRef" in (await running.anonymous.get("/health")).json()["checks"]["manifests"]
 
+    async def test_missing_secrets(self, start_platform: Start, folder: Path) -> None:
+        """One missing secret is told with the command that sets it, several with the one that lists them."""
+        drop(folder, "a.yaml", manifest("github-issues", "/issues", secret="github-issues"))
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        checks = (await running.anonymous.get("/health")).json()["checks"]
+        assert checks["manifests"].endswith("set it with: platformctl secret set github-issues")
+        for number in range(4):
+            drop(folder, f"b{number}.yaml", manifest(f"form-{number}", f"/form-{number}", secret="form"))
+        await until(lambda: answers(running, "/form-3", 503))
+        checks = (await running.anonymous.get("/health")).json()["checks"]
+        assert checks["manifests"] == (
+            "unhealthy: 5 manifests lack their secrets (form-0, form-1, form-2, …): "
+            "platformctl manifests list"
+        )
+
 
 class TestLife:
     async def test_dropped_changed_removed(self, start_platform: Start, folder: Path) -> None:
@@ -330,7 +345,7 @@ class TestAdministration:
         assert await running.platform.vectors.count("manifest:notes:notes") == 0
 
     async def test_uninstall_of_a_refused_file(self, start_platform: Start, folder: Path) -> None:
-        """A refused file goes by its file name; a path is no name."""
+        """A refused file goes by its file name; a path is not a name."""
         outside = drop(folder.parent, "outside.yaml", "x")
         path = drop(folder, "bad.yaml", "x")
         running = await start_platform(*PLUGINS, HashEmbeddings())

@@ -21,7 +21,7 @@ Acknowledged = dict[str, str]
 
 
 async def deliver(served: Served, event: str) -> str:
-    """Send one event; answers its point."""
+    """Send one event; returns its point."""
     body, headers = {"text": f"report {event} of the night shift"}, {"webhook-id": event}
     async with served.session.post(f"{served.url}/webhook/notes", json=body, headers=headers) as answer:
         assert answer.status == 200, await answer.text()

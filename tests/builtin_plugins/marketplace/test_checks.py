@@ -49,7 +49,7 @@ async def upload(actor: Actor, plugin_id: str, content: bytes, filename: str = F
 
 
 async def checked(market: Market, files: Mapping[str, str], **fields: Any) -> dict[str, tuple[bool, str]]:
-    """Submit a listing with a wheel; answers what each check said."""
+    """Submit a listing with a wheel; returns what each check said."""
     author = await market.user()
     given = {
         "package": "acme-tides",

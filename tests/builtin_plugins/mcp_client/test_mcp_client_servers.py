@@ -74,7 +74,7 @@ async def test_filesystem(start_platform: Start, packages: Path, tmp_path: Path)
 
 @asynccontextmanager
 async def listening(packages: Path) -> AsyncIterator[str]:
-    """server-everything on a port of its own."""
+    """server-everything on its own port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

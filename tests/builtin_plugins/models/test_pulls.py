@@ -84,7 +84,7 @@ async def test_who_may(start_platform: Start) -> None:
 
 
 async def test_lost_connections(start_anywhere: Start) -> None:
-    """Three connections are lost; each new one goes on where the last one ended."""
+    """Three connections are lost; each new one continues where the last one ended."""
     script = PullScript(lost_at=[1_000, 2_000, 4_000])
     async with pulling(start_anywhere, {"big": script}) as (running, admin, _):
         answer = await working(running, admin.post("/v1/models", json={"model_id": "big"}))

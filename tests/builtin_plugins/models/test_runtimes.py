@@ -110,7 +110,7 @@ async def test_an_address_that_is_none_is_unreachable(runtime_for: RuntimeFor) -
 
 
 async def test_one_drop_before_the_first_byte_is_retried(runtime_for: RuntimeFor) -> None:
-    """A connection lost before any answer is tried once more."""
+    """A connection lost before any answer is tried again."""
     async with model_server(Script(start="drop", start_times=1)) as server:
         _, last = await collect(runtime_for(server.url), ask())
         assert last.text == "Hello from the fake."

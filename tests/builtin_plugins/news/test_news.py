@@ -237,7 +237,7 @@ async def test_a_deleted_knowledge_base(desk: tuple[Running, Press, Actor]) -> N
 
 
 async def test_wrong_settings(desk: tuple[Running, Press, Actor]) -> None:
-    """What is no list of feeds is refused with the name of the setting and what is wrong."""
+    """What is not a list of feeds is refused with the name of the setting and what is wrong."""
     _, _, admin = desk
     for text, why in (
         ("nonsense", "NAME=URL"),

@@ -113,7 +113,7 @@ class IdentityProvider:
         self.claims = self.sign = None
 
     async def knows(self, name: str, **claims: Any) -> None:
-        """What the provider says of a person from now on."""
+        """What the provider says about a person from now on."""
         await self._tell(name, json.dumps({"preferred_username": name, **claims}))
 
     async def delivers_to(self, url: str) -> None:

@@ -237,7 +237,7 @@ async def test_slow_provider(boot: Boot, path: str) -> None:
 
 
 async def test_slow_userinfo(boot: Boot) -> None:
-    """Userinfo is worth waiting for, but not forever: the sign-in goes on without it."""
+    """Userinfo is worth waiting for, but not forever: the sign-in continues without it."""
     site = await boot(PLATFORM_OIDC_TIMEOUT="0.3")
     await site.idp.knows("anna")
     site.idp.hangs.add("/me")

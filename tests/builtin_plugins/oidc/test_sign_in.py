@@ -182,7 +182,7 @@ async def test_without_address_and_name(site: Site) -> None:
     ["no address", "a@b@c", "a@b\r\nBcc: x@y", "<a@b>", "a" * 300 + "@b", "\ud800@b.example", "a\x00@b", 7],
 )
 async def test_address_that_is_none(shared: Site, email: Any) -> None:
-    """What is no address is treated as if there were none."""
+    """What is not an address is treated as if there were none."""
     name = f"person-{secrets.token_hex(4)}"
     await shared.idp.knows(name, email=email)
     assert claims_of((await shared.sign_in(name)).token or "")["email"] == f"{name}@idp.example.net"

@@ -250,7 +250,7 @@ class TestKeys:
         assert (await site.visit("anna")).fragment["error"] == "sso_unknown_key"
 
     async def test_strangers_cause_no_flood(self, site: Site) -> None:
-        """Tokens with made-up keys, sent by anybody, make the platform look once more and no oftener."""
+        """Tokens with made-up keys, sent by anybody, make the platform look again and no oftener."""
         await signed_in(site)
         for number in range(8):
             token = site.idp.logout_token(signing_key(f"made up {number}"), sub="anna")

@@ -151,7 +151,7 @@ async def test_arguments_with_a_field_called_parameters(stage: Stage) -> None:
 
 
 async def test_text_before_a_call(stage: Stage) -> None:
-    """What is said before a call is streamed, as a paragraph of its own."""
+    """What is said before a call is streamed, as its own paragraph."""
     asking = Turn("Let me look.", calls=[("office_weather", {"city": "Oslo"})])
     stage.play(asking, answer="It rains.")
     assert (await stage.stream(platform_tools=True)).text == "Let me look.\n\nIt rains."

@@ -1,4 +1,4 @@
-"""Other programs that speak OpenAI's protocol, each in an environment of its own, unmodified."""
+"""Other programs that speak OpenAI's protocol, each in its own environment, unmodified."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ async def test_only_administrators_and_services_change_the_list(ops: Ops) -> Non
     ],
 )
 async def test_a_wrong_registration_is_refused(ops: Ops, wrong: dict[str, object]) -> None:
-    """An address off the list, a metadata address on it, what is no address: 422, and nothing is kept."""
+    """An address off the list, a metadata address on it, what is not an address: 422, and nothing is kept."""
     body = {"service_name": "wrong", "service_type": "http", "host": "a.corp", "port": 1, **wrong}
     refused = await ops.admin.post("/v1/services/register", json=body)
     assert refused.status == 422, refused.body

@@ -48,7 +48,7 @@ async def test_a_restore_that_fails_at_the_start_lets_go(database_url: str | Non
 
 
 async def test_a_killed_command_is_closed(tmp_path: Path) -> None:
-    """Nobody goes on with the restore of a command that is gone: the next start says so."""
+    """Nobody continues with the restore of a command that is gone: the next start says so."""
 
     def begin(unit: Unit) -> str:
         job_id = journal.ask_for(unit, "restore", "operator", "platform-20260131-030000.tar.gz")

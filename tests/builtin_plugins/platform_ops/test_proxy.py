@@ -55,7 +55,7 @@ async def test_a_request_reaches_the_service_as_it_was_written(ops: Ops, method:
 
 
 async def test_identity_goes_only_to_the_trusted(ops: Ops, there: Neighbour) -> None:
-    """Token, cookie and what a client says of itself stay here; a trusted service gets the token."""
+    """Token, cookie and what a client says about itself stay here; a trusted service gets the token."""
     sent = {"Cookie": "a=b", "X-Hop": "1", "Connection": "X-Hop", "X-Forwarded-For": "8.8.8.8"}
     assert (await ops.admin.get("/v1/proxy/echo/x", headers=sent)).status == 207
     headers = there.asked[-1].headers

@@ -169,7 +169,7 @@ async def test_every_hour(running: Running, ann: Actor, gatherer: Gatherer) -> N
 
 
 async def test_a_cancelled_collection(running: Running, ann: Actor, gatherer: Gatherer) -> None:
-    """Whoever asked may cancel it; the next request begins anew."""
+    """Whoever asked may cancel it; the next request begins again."""
     job_id = (await ann.post(COLLECT)).json()["job_id"]
     assert (await ann.post(f"/v1/jobs/{job_id}/cancel")).status == 202
     await running.run_jobs()

@@ -33,7 +33,7 @@ async def test_no_drift(start_platform: Start, database_url: str | None) -> None
 
 @pytest.mark.each_database
 async def test_choices_are_kept(start_platform: Start, database_url: str | None) -> None:
-    """What was disabled stays so, and news goes on where it ran before it was off by default."""
+    """What was disabled stays so, and news continues where it ran before it was off by default."""
     running = await start_platform("plugin_registry", env={"DATABASE_URL": database_url})
     owner, database = owner_of(running), running.platform.database
 

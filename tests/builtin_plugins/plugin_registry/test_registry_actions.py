@@ -92,7 +92,7 @@ async def test_what_no_database_holds(
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b"3", b"\xff", b'{"word": "tea", "x": 1}'])
 async def test_wrong_bodies(start_platform: Start, body: bytes) -> None:
-    """A body that is no object of known arguments is 400."""
+    """A body that is not an object of known arguments is 400."""
     running = await start_platform(OWN, Shop)
     user = await running.user()
     assert (await user.post(f"{BASE}/find", data=body)).status == 400
@@ -108,7 +108,7 @@ async def test_failures(start_platform: Start) -> None:
 
 
 async def test_rate_limits(start_platform: Start) -> None:
-    """30 reads and 20 writes a minute for each caller and action; another caller has a window of its own."""
+    """30 reads and 20 writes a minute for each caller and action; another caller has its own window."""
     env = {"RATE_LIMIT_ENABLED": "true", "RATE_LIMIT_PER_MINUTE": "1000"}
     running = await start_platform(OWN, Shop, env=env)
     first, second = await running.user(), await running.user()

@@ -12,7 +12,7 @@ from kernel.plugins import Candidate
 from kernel.sdk import PLUGIN_STATES
 from kernel.testing import Running, Start
 from tests.builtin_plugins.manifest_webhooks.webhook_support import until
-from tests.builtin_plugins.plugin_registry.registry_support import Customer, Shop
+from tests.builtin_plugins.plugin_registry.registry_support import Customer, Shop, needing
 
 OWN = "plugin_registry"
 
@@ -208,6 +208,26 @@ class TestSwitching:
         assert answer.status == 409 and "'shop'" in answer.detail
         for name in ("shop", "customer"):
             assert (await admin.post(f"/v1/plugins/{name}/enable")).status == 200
+
+    async def test_how_many_others(self, start_platform: Start) -> None:
+        """The refusal reads right for one, two and three."""
+        others = [needing("ada", "shop", "bob"), needing("bob", "shop"), needing("cid", "shop", "ada", "bob")]
+        running = await start_platform(OWN, Shop, *others)
+        admin = await running.user(role="admin")
+
+        async def refusal(name: str, change: str) -> str:
+            answer = await admin.post(f"/v1/plugins/{name}/{change}")
+            return answer.detail if answer.status == 409 else str(answer.status)
+
+        three = "'ada', 'bob' and 'cid' require 'shop'; disable them first"
+        assert await refusal("shop", "disable") == three
+        assert await refusal("ada", "disable") == "'cid' requires 'ada'; disable that first"
+        assert await refusal("cid", "disable") == "200"
+        assert await refusal("shop", "disable") == "'ada' and 'bob' require 'shop'; disable them first"
+        for name in ("ada", "bob", "shop"):
+            assert await refusal(name, "disable") == "200"
+        assert await refusal("bob", "enable") == "'bob' requires 'shop'; enable that first"
+        assert await refusal("ada", "enable") == "'ada' requires 'shop' and 'bob'; enable them first"
 
     async def test_what_cannot_be_switched(self, start_platform: Start) -> None:
         """The registry itself, failed plugins, and what the operator keeps out: 409 with the reason."""

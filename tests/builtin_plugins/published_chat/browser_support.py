@@ -1,4 +1,4 @@
-"""Pages of other sites in a real Chromium: served from an origin of their own, with a strict policy."""
+"""Pages of other sites in a real Chromium: served from their own origin, with a strict policy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAGE = """<!doctype html><html lang="en"><head><title>A shop</title></head>
 
 @asynccontextmanager
 async def shop_site(api: str) -> AsyncIterator[ShopSite]:
-    """A site on an address of its own."""
+    """A site on its own address."""
     site = ShopSite(api)
     app = web.Application()
     app.router.add_get("/", site.page)

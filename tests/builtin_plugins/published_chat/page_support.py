@@ -130,7 +130,7 @@ def fresh_slug() -> str:
 
 
 async def publish(owner: Actor, pipeline: str, **fields: object) -> dict[str, Any]:
-    """A new endpoint; answers its record."""
+    """A new endpoint; returns its record."""
     body = {
         "name": "Support",
         "slug": fresh_slug(),

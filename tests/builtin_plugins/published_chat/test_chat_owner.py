@@ -90,7 +90,7 @@ async def test_figures(running: Running) -> None:
 
 
 async def test_a_session_is_deleted_with_its_conversation(running: Running) -> None:
-    """The visitor finds nothing of it, and goes on with a token that still counts; the figures stay."""
+    """The visitor finds nothing of it, and continues with a token that still counts; the figures stay."""
     shop = await open_shop(running)
     visitor = await here(shop)
     await visitor.ask()

@@ -54,7 +54,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def page(browser: Browser, site: ShopSite, shop: Shop) -> AsyncIterator[Watched]:
-    """The shop's page, open in a profile of its own."""
+    """The shop's page, open in its own profile."""
     site.slug, site.attributes = shop.slug, ""
     context = await browser.new_context(viewport={"width": 900, "height": 720})
     watched = Watched(await context.new_page())

@@ -49,7 +49,7 @@ from tests.fakes.s3_server import BUCKET, S3Server, client_of
 
 
 def settings(server: S3Server, **more: str | None) -> dict[str, str | None]:
-    """The environment of a platform with a prefix of its own."""
+    """The environment of a platform with its own prefix."""
     return {**server.environment(secrets.token_hex(4)), **more}
 
 
@@ -240,7 +240,7 @@ class TestTwoMachines:
     async def test_what_one_stores_the_other_reads_until_it_is_gone(
         self, s3: S3Server, postgres_url: str, tmp_path: Path
     ) -> None:
-        """Each has a home of its own; a deletion removes the copies on both."""
+        """Each has its own home; a deletion removes the copies on both."""
         env = settings(s3, DATABASE_URL=postgres_url)
         async with platforms(tmp_path / "one") as start, platforms(tmp_path / "two") as start_second:
             one = await start("rag", HashEmbeddings, S3BlobsPlugin, env=env)

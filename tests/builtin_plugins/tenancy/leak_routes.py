@@ -20,7 +20,7 @@ class Row:
     only reads it. `own`: it is the victim's alone, whatever others may. `asks`: a key that the service wants
     beside the declared access, as (key, id, whether instance administrators pass). `member_of`: only members
     of this id's organization or team may; `also_suspended`: those whose membership is suspended as well.
-    `consumes`: ids that an allowed call uses up, made anew for each. `control`: further statuses of an
+    `consumes`: ids that an allowed call uses up, made again for each. `control`: further statuses of an
     allowed call. `reveals`: canaries by their beginnings that the bundle or log holds for whoever may have
     it. `hides`: a stranger is told 404 rather than 403, as by a thing that has no place of its own. `ids`:
     what a path parameter stands for, where its name does not tell. `platform_admins` hold the key, too.

@@ -134,7 +134,7 @@ async def make_world(running: Running) -> World:
 async def account(
     world: World, name: str, email: str | None = None, *, facts: dict[str, Any] | None = None
 ) -> Person:
-    """A new account under a name of its own."""
+    """A new account under its own name."""
     facts = facts or {}
     username = fresh(name)
     address = email or f"{username}@example.org"

@@ -77,7 +77,7 @@ def id_of(actor: Actor) -> int:
 
 
 async def make_org(running: Running, owner: Actor | None = None, *, parent: int | None = None) -> int:
-    """A new organization, with an owner if one is given; answers its id."""
+    """A new organization, with an owner if one is given; returns its id."""
     slug = fresh("org")
     organization = Organization(name=slug.title(), slug=slug, parent_id=parent)
     await write(running, organization, lambda unit: place(unit, organization))
@@ -107,7 +107,7 @@ async def change_membership(running: Running, organization_id: int, actor: Actor
 
 
 async def make_team(running: Running, admin: Actor | None = None, *, organization: int | None = None) -> int:
-    """A new team, with a team_admin if one is given; answers its id."""
+    """A new team, with a team_admin if one is given; returns its id."""
     name = fresh("team")
     team = Team(name=name, name_key=name.casefold(), organization_id=organization)
     await write(running, team)
@@ -124,7 +124,7 @@ async def join_team(running: Running, team_id: int, actor: Actor, role: str = "m
 async def give_keys(
     running: Running, organization_id: int, actor: Actor, *keys: str, expires_at: datetime | None = None
 ) -> int:
-    """A new custom role with these keys, assigned to a member; answers the role's id."""
+    """A new custom role with these keys, assigned to a member; returns the role's id."""
     name = fresh("role")
     role = Role(organization_id=organization_id, name=name, name_key=name)
     await write(running, role)
@@ -135,7 +135,7 @@ async def give_keys(
 
 
 async def claims(actor: Actor) -> dict[str, Any]:
-    """The claims that a refresh gives the actor now; the actor goes on with the fresh token."""
+    """The claims that a refresh gives the actor now; the actor continues with the fresh token."""
     answer = await actor.post("/v1/auth/refresh")
     assert answer.status == 200, answer.body
     actor.token = str(answer.json()["access_token"])

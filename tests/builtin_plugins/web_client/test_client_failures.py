@@ -120,3 +120,22 @@ async def test_a_document_that_cannot_be_read_again(site: Running, visitor: Visi
     page = await visitor.arrive(ana, f"/documents/{base['id']}")
     await page.get_by_role("button", name="Try again").click()
     await expect(page.locator(".message-bad")).to_contain_text(FULL)
+
+
+async def test_a_document_that_waits_for_room(site: Running, visitor: Visitor) -> None:
+    """Its list and its page say what it waits for, and not that it was read in part."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    path = f"/v1/rag/knowledge-bases/{base['id']}"
+    [known] = (await ana.get(f"{path}/documents")).json()["items"]
+    waiting = {**known, "status": "processing", "notice": FULL}
+
+    async def answer(route: Route) -> None:
+        listed = {"items": [waiting], "total": 1, "limit": 500, "offset": 0}
+        await route.fulfill(json=listed if "/documents?" in route.request.url else waiting)
+
+    await visitor.context.route(re.compile(r"/knowledge-bases/[^/]+/documents[?/]"), answer)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await expect(page.locator(".document-progress")).to_have_text(FULL)
+    await page.get_by_role("link", name=known["filename"]).click()
+    await expect(page.locator(".notice")).to_have_text(f"This document is being read{FULL}")

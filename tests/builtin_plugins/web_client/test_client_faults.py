@@ -98,7 +98,7 @@ async def test_blocked_storage(site: Running, visitor: Visitor) -> None:
 
 
 async def test_a_long_list_comes_in_pages(site: Running, visitor: Visitor) -> None:
-    """Numbers and search say that more is to come; after a failure the list goes on where it stopped."""
+    """Numbers and search say that more is to come; after a failure the list continues where it stopped."""
     ana = await site.user()
     base = await knowledge_base(ana)
     [known] = (await ana.get(f"/v1/rag/knowledge-bases/{base['id']}/documents")).json()["items"]

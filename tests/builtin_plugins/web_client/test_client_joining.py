@@ -35,7 +35,7 @@ async def test_every_file_is_joined_once() -> None:
 
 @pytest.mark.parametrize("at", range(len(ENTRIES)), ids=lambda at: ENTRIES[at])
 async def test_an_entry_is_complete(at: int) -> None:
-    """What it imports besides is in the entries before it: nothing of it was left as a file of its own."""
+    """What it imports besides is in the entries before it: nothing of it was left as its own file."""
     found = Files.read().find(ENTRIES[at])
     assert found is not None
     sources = re.findall(r"^import\b(?!\().*?[\"']([^\"']+)[\"'];?$", found.content.decode(), re.MULTILINE)

@@ -64,7 +64,7 @@ class Visitor:
         return self._page
 
     async def go(self, path: str) -> Page:
-        """Go to another view as by a link: nothing is loaded anew but what the view shows."""
+        """Go to another view as by a link: nothing is loaded again but what the view shows."""
         page = self.page
         await page.evaluate(
             "(to) => { history.pushState(null, '', to); dispatchEvent(new PopStateEvent('popstate')); }",
@@ -146,7 +146,7 @@ async def _when(actor: Actor, path: str, status: str) -> None:
 
 
 async def publish(actor: Actor, pipeline: str) -> str:
-    """A published chat; answers its id."""
+    """A published chat; returns its id."""
     body = {"name": "Help", "slug": f"help-{pipeline[:8]}", "pipeline_id": pipeline, "allowed_origins": "*"}
     answer = await actor.post("/v1/rag/endpoints", json=body)
     assert answer.status in (200, 201), answer.body

@@ -272,7 +272,7 @@ class TestRefresh:
 
     @pytest.mark.parametrize("sub", ["0", "999999", "service:indexer", "internal-service", ""])
     async def test_other_subjects(self, shared: Running, ana: Actor, sub: str) -> None:
-        """401 for an account that is gone and for what is no account."""
+        """401 for an account that is gone and for what is not an account."""
         token = forged(claims_of(ana), sub=sub)
         assert (await Actor(shared, token).post("/v1/auth/refresh")).status == 401
 

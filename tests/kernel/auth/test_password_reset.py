@@ -287,7 +287,7 @@ class TestNothingIsTold:
 
     @pytest.mark.parametrize("email", ["nobody", "a@b", "", None, "a@example.org\nBcc: x@example.org"])
     async def test_no_address(self, running: Running, email: Any) -> None:
-        """422 for what is no address."""
+        """422 for what is not an address."""
         answer = await running.anonymous.post(REQUEST, json={"email": email})
         assert (answer.status, answer.detail[0]["loc"]) == (422, ["body", "email"])
 

@@ -146,7 +146,7 @@ class TestOwners:
     async def test_uninstalled_and_installed_again(
         self, start_platform: Start, database_url: str | None, shelf: Plugin, shelf_with_notes: Plugin
     ) -> None:
-        """Without its plugin a table stays as it is; the plugin, back and newer, goes on from there."""
+        """Without its plugin a table stays as it is; the plugin, back and newer, continues from there."""
         env = {"DATABASE_URL": database_url}
         first = await start_platform(shelf, env=env)
         await write(first, "INSERT INTO shelf_shelf (id, name) VALUES (1, 'novels')")

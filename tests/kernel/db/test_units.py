@@ -191,7 +191,7 @@ class TestCancellation:
 
 class TestReading:
     async def test_a_reader_does_not_wait_for_a_writer(self, running: Running) -> None:
-        """Reading goes on while a unit of work is open."""
+        """Reading continues while a unit of work is open."""
         database = running.platform.database
         async with database.connection() as writing:
             await writing.execute(insert(Notice).values(topic="t", key="k"))

@@ -53,7 +53,7 @@ class TestSharedCounters(CacheConformance):
         await made.close()
 
     async def test_stopping_hands_over_every_call(self, database: Database) -> None:
-        """What one process counted until it stopped, another that starts then goes on from."""
+        """What one process counted until it stopped, another that starts then continues from."""
         one, two = SharedCounters(database), SharedCounters(database)
         for _ in range(7):
             await one.increment("handed-over", 86_400)

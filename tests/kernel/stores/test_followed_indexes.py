@@ -211,7 +211,7 @@ async def test_more_points_of_one_commit_than_are_read_at_once(database: Databas
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 async def test_a_process_that_slept_past_the_purge_of_tombstones(database: Database) -> None:
-    """It can't know what was removed meanwhile: its indexes are made anew, and hold nothing that is gone."""
+    """It can't know what was removed meanwhile: its indexes are made again, and hold nothing that is gone."""
     sleeper, writer = SqlVectorStore(database), SqlVectorStore(database)
     await fill(database, writer, cloud(20, "gone"), cloud(15, "kept", 1))
     query = Query(question(), 10, text="zebra")

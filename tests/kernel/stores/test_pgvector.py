@@ -292,7 +292,7 @@ async def test_the_table_is_no_drift(database: Database) -> None:
 
 
 async def test_a_role_that_may_not_create_the_extension_is_told_the_remedy(vector_url: str) -> None:
-    """Asked for, it stops the start; `auto` goes on with FAISS; once it is there, pgvector serves."""
+    """Asked for, it stops the start; `auto` continues with FAISS; once it is there, pgvector serves."""
     admin, role = await asyncpg.connect(vector_url), f"app_{secrets.token_hex(4)}"
     await admin.execute(f"CREATE ROLE {role} LOGIN; GRANT ALL ON SCHEMA public TO {role}")
     database = await opened(vector_url.replace("postgres@", f"{role}@"))
@@ -327,7 +327,7 @@ async def test_other_databases_are_searched_with_faiss(start_platform: Start) ->
 async def test_a_server_without_the_extension_is_searched_with_faiss(
     start_platform: Start, postgres_url: str
 ) -> None:
-    """`auto` goes on without it; asking for pgvector names what to install."""
+    """`auto` continues without it; asking for pgvector names what to install."""
     running = await start_platform(env={"DATABASE_URL": postgres_url})
     connection = await asyncpg.connect(postgres_url)
     offered = await connection.fetchval("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'")

@@ -1,4 +1,4 @@
-"""Dropped collections leave the database bit by bit, in whichever process goes on with it."""
+"""Dropped collections leave the database bit by bit, in whichever process continues with it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def count_rows(session: Session) -> list[int]:
 
 
 async def test_drop(database: Database) -> None:
-    """Gone for everybody with the commit, made anew at once, and in the end off the disk."""
+    """Gone for everybody with the commit, made again at once, and in the end off the disk."""
     store = SqlVectorStore(database)
     await fill(database, store, "c", MANY)
     await fill(database, store, "kept", 3)

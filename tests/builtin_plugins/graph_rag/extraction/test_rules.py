@@ -85,7 +85,7 @@ def test_rules(text: str, key: str, label: str) -> None:
     ],
 )
 def test_a_full_stop_ends_a_date(text: str, dates: list[str]) -> None:
-    """Only shortened months have a dot of their own."""
+    """Only shortened months have their own dot."""
     assert [one.text for one in extract(text) if one.label == "DATE"] == dates
 
 

@@ -29,7 +29,7 @@ OTHERS = [
 
 
 async def _filled(running: Running, actor: Actor, **fields: object) -> tuple[str, dict[str, str]]:
-    """A knowledge base with the film, its director and other films; answers its id and its documents'."""
+    """A knowledge base with the film, its director and other films; returns its id and its documents'."""
     base = await make_base(actor, **fields)
     texts = {"film.txt": FILM, "director.txt": DIRECTOR}
     texts |= {f"other{at}.txt": text for at, text in enumerate(OTHERS)}

@@ -97,7 +97,7 @@ async def test_each_address_has_its_result(running: Running) -> None:
 
 
 async def test_the_same_request_again_makes_nothing(running: Running) -> None:
-    """A retry finds every address invited; one that was revoked or has expired can be invited anew."""
+    """A retry finds every address invited; one that was revoked or has expired can be invited again."""
     ann = await somebody(running)
     team = await make_team(running, ann)
     emails = [address() for _ in range(100)]
@@ -189,7 +189,7 @@ async def test_entries_that_are_no_text(running: Running, entry: Any) -> None:
 
 @pytest.mark.asyncio(loop_scope="function")
 async def test_every_invite_is_mailed(start_platform: Start) -> None:
-    """Each invite says that its e-mail was taken, and what is no address gets none."""
+    """Each invite says that its e-mail was taken, and what is not an address gets none."""
     async with smtp_server() as mailbox:
         running = await start_platform(
             "tenancy", env={**mailbox.env, "PLATFORM_TENANCY_INVITE_MAIL_SECONDS": "20"}

@@ -40,7 +40,7 @@ async def set_status(by: Actor, org: int, whom: Actor | int, is_active: bool) ->
 
 
 async def member(running: Running, org: int, org_role: str = "member", **kind: Any) -> Actor:
-    """A member with a password of its own."""
+    """A member with its own password."""
     actor = await somebody(running, local=True, **kind)
     await join(running, org, actor, org_role, managed=True)
     return actor
@@ -51,7 +51,7 @@ async def is_signed_in(actor: Actor) -> bool:
 
 
 async def hint(by: Actor, org: int, whom: Actor) -> bool:
-    """What the list says of the reset."""
+    """What the list says about the reset."""
     answer = await by.get(f"/v1/organizations/{org}/members?q={whom.user['username']}")
     [found] = answer.json()["items"]
     return bool(found["resettable_by_caller"])

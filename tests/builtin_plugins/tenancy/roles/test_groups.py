@@ -240,7 +240,7 @@ async def test_limits(running: Running) -> None:
 
 @pytest.mark.each_database
 async def test_nested_twice(running: Running) -> None:
-    """The same nesting asked again changes nothing and is no error."""
+    """The same nesting asked again changes nothing and is not an error."""
     ann, org = await owned(running)
     outer, inner = await make_group(ann, org), await make_group(ann, org)
     first, second = [await nest(ann, org, outer["id"], inner["id"]) for _ in range(2)]

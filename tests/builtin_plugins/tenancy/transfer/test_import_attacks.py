@@ -39,7 +39,7 @@ async def rows(running: Running) -> list[int]:
 
 
 async def refused_whole(home: Home, sent: Any, **options: Any) -> dict[str, str]:
-    """Hold a bundle to be refused with 422, without a trace; answers the problems by their places."""
+    """Hold a bundle to be refused with 422, without a trace; returns the problems by their places."""
     before = await rows(home.running)
     found = problems(await home.send(sent, **options))
     assert await rows(home.running) == before
@@ -189,7 +189,7 @@ async def test_policies(homes: dict[str, Home], kind: Kind, policy: Any) -> None
 
 @pytest.mark.parametrize("sent", [None, [], "bundle", 5, {}, [{}]])
 async def test_no_bundle_at_all(homes: dict[str, Home], sent: Any) -> None:
-    """What is no object, or an empty one."""
+    """What is not an object, or an empty one."""
     await refused_whole(homes["team"], sent)
 
 

@@ -30,7 +30,7 @@ export default function DocumentPage({ base, id }) {
       <${Failure} error=${home.error} onRetry=${home.reload} />
       ${document.status === "failed" && html`<${Notice} tone="bad" title=${t("This document could not be read")} onRetry=${mine && (() => readAgain(base, document).then(found.set, (error) => say(error.message, "bad")))}>${document.error}<//>`}
       ${document.status === "processing" && html`<${Notice} title=${t("This document is being read")}><${State} document=${document} /><//>`}
-      ${document.notice && html`<${Notice} tone="warn" title=${t("This document was read in part")}>${document.notice}<//>`}
+      ${document.status === "completed" && document.notice && html`<${Notice} tone="warn" title=${t("This document was read in part")}>${document.notice}<//>`}
       <${Tabs} label=${t("Views of this document")} current=${`${here}?tab=${tab}`} tabs=${[
         { title: t("Read"), to: `${here}?tab=read` },
         { title: t("Passages"), to: `${here}?tab=passages`, count: document.chunk_count },

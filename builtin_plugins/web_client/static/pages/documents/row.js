@@ -61,7 +61,7 @@ export function State({ document, job }) {
   if (document.status === "completed") return html`${document.notice && html`<span title=${document.notice}><${Badge} tone="warn">${t("Read in part")}<//></span>`}<span class="faint wide-only nowrap">${plural(document.chunk_count, "one passage", "{n} passages")}</span>`;
   const { done = 0, total = null } = job?.progress ?? {};
   return html`<span class="document-progress">
-    <small class="faint clip">${job?.status === "running" ? job.message || t("Reading") : t("Waiting")}</small>
+    <small class="faint clip" title=${document.notice ?? ""}>${document.notice ? document.notice : job?.status === "running" ? job.message || t("Reading") : t("Waiting")}</small>
     <${Meter} value=${done} max=${total} label=${t("Reading {name}", { name: document.filename })} />
   </span>`;
 }
