@@ -1,4 +1,4 @@
-"""From a platform to the applications that listen: the gateway, and each service on a port of its own."""
+"""From a platform to the applications that listen: the gateway, and each service on its own port."""
 
 from __future__ import annotations
 

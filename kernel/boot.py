@@ -304,7 +304,7 @@ def _assemble(
     schema: Schema,
     stack: AsyncExitStack,
 ) -> Platform:
-    """The face, and behind its keys the kernel's own parts."""
+    """The platform object, with the kernel's own parts as resources."""
     needs, settings = storage.needs, storage.needs.settings
     platform = Platform(
         role=role,

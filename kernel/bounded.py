@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def run_bounded(function: Callable[[], T], seconds: float) -> T:
-    """Call `function` in a thread of its own and wait at most `seconds`; TimeoutError after that.
+    """Call `function` in its own thread and wait at most `seconds`; TimeoutError after that.
 
     A thread can't be killed: one that hangs stays behind, as a daemon, and holds up nothing else.
     """

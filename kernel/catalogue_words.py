@@ -41,7 +41,7 @@ class Dependency:
 class DependencyVerdict:
     """Whether all that a plugin requires fits together (`verdict` is ``resolved``), and if not, why.
 
-    `conflicts` are (name, reason) of plugins that must not be installed beside it.
+    `conflicts` are (name, reason) of plugins that must not be installed with it.
     """
 
     verdict: str
@@ -52,7 +52,7 @@ class DependencyVerdict:
 
 @dataclass(frozen=True, slots=True)
 class InstalledTogether:
-    """A plugin that accounts have beside others: `accounts` of the `of` that have one of those."""
+    """A plugin that accounts have along with others: `accounts` of the `of` that have one of those."""
 
     plugin_id: str
     name: str

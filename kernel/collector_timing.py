@@ -20,7 +20,7 @@ def seldom() -> None:
 
 
 def settle() -> None:
-    """The start is over: never look at what is there now."""
+    """The start is over: never look at objects that exist now."""
     gc.freeze()
     gc.set_threshold(*_AFTERWARDS)
 

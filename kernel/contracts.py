@@ -72,7 +72,7 @@ Purpose = Literal["passage", "query"]
 def embed_texts(platform: Platform, model: str, texts: Sequence[str], purpose: Purpose) -> Embedded | None:
     """Vectors of `texts`, computed by the embedding model named `model`.
 
-    None means "not one of my models". `purpose` tells a question from a passage, for models that treat them
+    None means "not one of my models". `purpose`: a question or a passage, for models that treat them
     differently. Raises Unavailable if the model is known but can't be used now. If nobody answers, the caller
     tells its client which model is missing.
     """
@@ -80,7 +80,7 @@ def embed_texts(platform: Platform, model: str, texts: Sequence[str], purpose: P
 
 @hookspec.first
 def switch_plugin(caller: Caller, plugin: str, on: bool) -> bool | None:
-    """Enable or disable a plugin for good, in every process; True once it is done.
+    """Enable or disable a plugin permanently, in every process; True once it is done.
 
     None means that the plugin asked does not switch others. Raises NotFound for an unknown plugin, Conflict
     where others need it or it needs others.
@@ -143,9 +143,9 @@ def on_model_called(platform: Platform, model: str, seconds: float, failed: bool
 
 @hookspec.all(failing="skip")
 def offer_tools(ctx: Context) -> Sequence[Tool] | None:
-    """Tools beside the plugins' actions, for the sender of this request: pipelines, tools of other servers.
+    """Tools besides the plugins' actions, for the sender of this request: pipelines, tools of other servers.
 
-    Asked whenever somebody lists tools or calls one that is no action; answer quickly, and only what the
+    Asked whenever somebody lists tools or calls one that is not an action; answer quickly, and only what the
     sender may see. A failing implementation is reported and its tools are missing. A tool is called through
     ``platform.resource(TOOLS)`` alone, which checks its access, bounds and reports the call.
     """
@@ -179,7 +179,7 @@ def ask_pipeline(
 ) -> PipelineEvents | None:
     """A pipeline's answer to a question, piece by piece: yields texts, then one `PipelineAnswer`.
 
-    `history` is what was said before, oldest first; a follow-up question is made whole from it. `options` are
+    `history` is what was said before, oldest first; it completes a follow-up question. `options` are
     further fields of a question as clients send them (``method``, ``top_k`` …). Raises NotFound for a
     pipeline that the caller may not ask, Unavailable when embedding or generation fails, also in mid-stream.
     Closing the generator stops the work.
@@ -192,14 +192,14 @@ def search_passages(
 ) -> Sequence[CitedPassage] | None:
     """The passages that fit a question best, best first, without a model's answer.
 
-    Searched are these knowledge bases, or all that the caller may read. Raises NotFound for one that it may
+    Searches these knowledge bases, or all that the caller may read. Raises NotFound for one that it may
     not, BadRequest for too many, Unavailable when embedding fails.
     """
 
 
 @hookspec.first
 def list_documents(caller: Caller, limit: int, offset: int) -> Sequence[DocumentEntry] | None:
-    """The documents that the caller may read and that have been read themselves, oldest first."""
+    """The completed documents that the caller may read, oldest first."""
 
 
 @hookspec.first
@@ -219,7 +219,7 @@ def open_knowledge_base(caller: Caller, known: str | None, name: str, descriptio
 
 @hookspec.first
 def store_document(caller: Caller, knowledge_base_id: str, filename: str, content: bytes) -> str | None:
-    """Put a document into a knowledge base of the caller; answers its id as soon as it is stored durably.
+    """Put a document into a knowledge base of the caller; returns its id as soon as it is stored durably.
 
     The same bytes again are the same document. Raises NotFound, Forbidden, UnsupportedMediaType,
     PayloadTooLarge, InsufficientStorage.
@@ -233,7 +233,7 @@ def delete_document(caller: Caller, knowledge_base_id: str, document_id: str) ->
 
 @hookspec.all(failing="skip")
 def collect_data(platform: Platform) -> Mapping[str, Any] | None:
-    """Collect what the plugin gathers from elsewhere, now; answers what there is to say of it, as JSON.
+    """Collect what the plugin gathers from elsewhere, now; returns what there is to say about it, as JSON.
 
     The registry asks one plugin at a time, in a worker, when somebody wants it and every hour. The answer is
     kept and shown to signed-in accounts. Being asked twice must do no harm. Raise a PlatformError for a
@@ -278,7 +278,7 @@ def read_passages(
 def on_graph_switched(platform: Platform, unit: Unit, knowledge_base_id: str, owner_id: int | None) -> None:
     """Whether a knowledge base wants a graph has changed, or is asked for again. Runs in that unit.
 
-    `owner_id` is whose knowledge base it is, or was: deleting one tells of it as well.
+    `owner_id` is whose knowledge base it is, or was: deleting one is reported, too.
     """
 
 
@@ -301,11 +301,11 @@ def find_documents(caller: Caller, document_ids: Sequence[str]) -> Mapping[str, 
 def open_turn(
     caller: Caller, pipeline_id: str, question: str, conversation_id: str, holder: str | None
 ) -> OpenTurn | None:
-    """Begin a turn of a conversation, which is made where it is new.
+    """Begin a turn of a conversation, creating it if it is new.
 
     Without a `holder` it is the caller's own, or the one of that id that is shared with those who may ask
     the pipeline. With one, it is the holder's alone: a text that begins with the asking plugin's name and a
-    colon. What the history shows are the caller's rights. None means that no plugin keeps conversations.
+    colon. The history holds only what the caller may read. None means that no plugin keeps conversations.
     """
 
 
@@ -318,7 +318,7 @@ def read_turns(
 
 @hookspec.first_now
 def forget_turns(platform: Platform, unit: Unit, holder: str) -> bool | None:
-    """Delete all conversations of a holder, and of those whose names go on with ``:``. A plain function."""
+    """Delete all conversations of a holder, and of those named ``holder:…``. A plain function."""
 
 
 @hookspec.all_now
@@ -376,14 +376,14 @@ def find_dependents(platform: Platform, session: Session, plugin_id: str) -> Seq
 
 @hookspec.first_now
 def judge_dependencies(platform: Platform, session: Session, plugin_id: str) -> DependencyVerdict | None:
-    """What the dependency graph says of a plugin of the catalog. A plain function."""
+    """What the dependency graph says about a plugin of the catalog. A plain function."""
 
 
 @hookspec.first_now
 def find_installed_together(
     platform: Platform, session: Session, plugins: Sequence[str], limit: int
 ) -> Sequence[InstalledTogether] | None:
-    """What accounts with one of these plugins have beside them, the most frequent first. A plain function."""
+    """What accounts with one of these plugins also have, the most frequent first. A plain function."""
 
 
 LISTINGS_CHANGED = "marketplace.listings"
@@ -392,7 +392,7 @@ LISTINGS_CHANGED = "marketplace.listings"
 
 @hookspec.all(failing="skip")
 def find_backup_folders(platform: Platform) -> Mapping[str, Path] | None:
-    """Folders with files that belong in a backup and can't be made again, each by a name of its own."""
+    """Folders with files that belong in a backup and can't be made again, each by its own name."""
 
 
 @hookspec.all(failing="skip")

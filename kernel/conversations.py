@@ -1,4 +1,4 @@
-"""Chats with models and pipelines, in the words that plugins use among each other (`kernel.contracts`)."""
+"""Chats with models and pipelines: types that plugins exchange (`kernel.contracts`)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ChatRequest:
 
     `messages` and `tools` are as there, images and the calls of earlier turns included; `options` are its
     further parameters (``temperature``, ``max_completion_tokens``, ``tool_choice`` …), with those of
-    Ollama's API beside them. A runtime leaves out what it does not know. `model` None takes the default.
+    Ollama's API besides them. A runtime leaves out what it does not know. `model` None takes the default.
     Without `stream` the text comes in one piece.
     """
 
@@ -55,7 +55,7 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """A piece of what a model thinks before it answers."""
+    """A piece of a model's reasoning before its answer."""
 
     text: str
 
@@ -108,7 +108,7 @@ class CitedPassage:
     """A passage of a document; an answer cites the first of its passages as [1].
 
     `knowledge_base_id` is None where the document was deleted in between. `page` is where the answer's
-    quotation stands, else where the passage begins; then `last_page` is where it ends, if elsewhere.
+    quotation is, else where the passage begins; then `last_page` is where it ends, if elsewhere.
     `char_start` and `char_end` count characters of the document's text.
     """
 

@@ -119,7 +119,7 @@ def _takes(function: Any, count: int) -> bool:
         inspect.signature(function).bind(*range(count))
     except TypeError:
         return False
-    except ValueError:  # what is written in C may not tell
+    except ValueError:  # what is written in C may have no signature
         return True
     return True
 

@@ -19,7 +19,7 @@ class Undeclared(Exception):
 
 
 class Declarations:
-    """Asks the plugins in service; one that hangs, raises or answers something else is taken out."""
+    """Asks the plugins in service; one that hangs, raises or returns something else is taken out."""
 
     def __init__(self, states: PluginStates, seconds: float) -> None:
         self._states = states

@@ -12,7 +12,7 @@ class DocumentParser:
     """A parser of further document types (`register_parsers`). Raises ValueError for what can't be one.
 
     `target` (``package.module:function``) takes the file's path and yields texts or ``(text, page)`` pairs;
-    it runs in a limited subprocess. `detect` is called with the first 64 KiB of an upload and answers one of
+    it runs in a limited subprocess. `detect` is called with the first 64 KiB of an upload and returns one of
     the media types, or None.
     """
 

@@ -70,7 +70,7 @@ class Conflict(PlatformError):
 class PreconditionFailed(PlatformError):
     status = 412
     code = "precondition_failed"
-    default_detail = "It has changed since, or is not what you expect"
+    default_detail = "The file has changed, or is not the version you asked for"
 
 
 class PayloadTooLarge(PlatformError):
@@ -88,7 +88,7 @@ class UnsupportedMediaType(PlatformError):
 class RangeNotSatisfiable(PlatformError):
     status = 416
     code = "range_not_satisfiable"
-    default_detail = "The file has no such bytes; the header Content-Range says how long it is"
+    default_detail = "The requested range is outside the file; Content-Range gives its size"
 
 
 class Unprocessable(PlatformError):
@@ -153,7 +153,7 @@ class InsufficientStorage(PlatformError):
 
 
 class StartupError(Exception):
-    """The platform can't start. The text tells the operator the cause and the remedy."""
+    """The platform can't start. The text gives the operator the cause and the remedy."""
 
 
 class Unhealthy(Exception):

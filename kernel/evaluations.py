@@ -1,4 +1,4 @@
-"""Measured questions, in the words in which RAG and whoever evaluates it speak to each other."""
+"""Measured questions: the types that RAG and an evaluating plugin exchange."""
 
 from __future__ import annotations
 

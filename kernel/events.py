@@ -33,7 +33,7 @@ class Event(BaseModel):
         super().__pydantic_init_subclass__(**options)
         if not _NAME.fullmatch(str(vars(cls).get("event_name", ""))):
             raise TypeError(
-                f"the event {cls.__name__} needs a name of its own: write"
+                f"the event {cls.__name__} needs its own name: write"
                 " event_name: ClassVar[str] = '<plugin>.<what_happened>' in it (a-z, 0-9, '_')"
             )
 
@@ -45,7 +45,7 @@ class EventCatalogue:
         self._known: dict[str, type[Event]] = {}
 
     def add(self, plugin: str, declared: Sequence[type[Event]]) -> str | None:
-        """Take a plugin's events; answers why they can't be, changing nothing, or None."""
+        """Take a plugin's events; returns why they can't be, changing nothing, or None."""
         fresh: dict[str, type[Event]] = {}
         for event in declared:
             for name in _names(event):

@@ -1,4 +1,4 @@
-"""Documents and passages, in the words in which RAG hands them to whoever derives graphs from them."""
+"""Documents and passages, as RAG passes them to plugins that derive graphs from them."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ async def home_held(home: Path, database: Database) -> AsyncIterator[None]:
     """Hold the home for the time of the block, together with other processes that have this database.
 
     Raises StartupError while a process with another one holds it. Where the file system has no locks,
-    nobody is kept out, and the log says so.
+    no other platform is kept out, and the log says so.
     """
     mine = await _identity(home, database)
     with await asyncio.to_thread(_opened, home / "run" / _FILE) as file:
@@ -47,7 +47,7 @@ async def home_held(home: Path, database: Database) -> AsyncIterator[None]:
         except TimeoutError:
             raise StartupError(
                 f"another platform, with another database, is running in {home}; give each platform a"
-                " PLATFORM_HOME of its own, or stop the other one"
+                " separate PLATFORM_HOME, or stop the other one"
             ) from None
         except OSError as error:
             if error.errno not in _NO_LOCKS:
@@ -88,7 +88,7 @@ def _content(file: TextIO) -> str:
 
 
 async def _identity(home: Path, database: Database) -> str:
-    """What tells this database from others, by whatever address it is reached."""
+    """What distinguishes this database from others, by whatever address it is reached."""
     if database.is_sqlite:
         return await asyncio.to_thread(_of_file, home, make_url(database.url).database or "")
     try:
@@ -96,7 +96,7 @@ async def _identity(home: Path, database: Database) -> str:
     except DBAPIError as error:
         if is_outage(error):
             raise
-        return await database.read(_of_database)  # a server that doesn't tell who it is
+        return await database.read(_of_database)  # a server that doesn't say who it is
 
 
 def _of_file(home: Path, database: str) -> str:

@@ -1,7 +1,7 @@
 """What a hook is: its signature, whose answers count, and what happens if an implementation fails.
 
 A specification is a function with one of the decorators of `hookspec`. Its name, arguments and return type
-are the contract, its docstring is the reference. Callers pass it to `platform.hooks` and get typed answers.
+are the contract, its docstring is the reference. Callers pass it to `platform.hooks` and get typed results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calling hooks: ask and wait, ask at once, tell. The specification says what happens if a plugin fails."""
+"""Calling hooks: ask and wait, ask at once, notify. The specification says what happens if a plugin fails."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Implementation:
 
 
 class Hooks:
-    """The hooks of one platform. `on_failure(plugin, hook, error)` hears of implementations that fail."""
+    """The hooks of one platform. `on_failure(plugin, hook, error)` is called when an implementation fails."""
 
     def __init__(self, manager: pluggy.PluginManager, on_failure: OnFailure) -> None:
         self._manager = manager
@@ -83,7 +83,7 @@ class Hooks:
     @overload
     async def ask(self, spec: AllAnswers[P, R], /, *args: P.args, **kwargs: P.kwargs) -> list[R]: ...
     async def ask(self, spec: AnySpec, /, *args: Any, **kwargs: Any) -> Any:
-        """The first answer or all of them, as `spec` says; None is no answer."""
+        """The first answer or all of them, as `spec` says; None is not an answer."""
         first = isinstance(spec, FirstAnswer)
         arguments = _named(spec, args, kwargs) if args else kwargs
         answers = []
@@ -123,7 +123,7 @@ class Hooks:
         return next(heard, None) if isinstance(spec, FirstAnswerNow) else list(heard)
 
     async def tell(self, spec: Notification[P], /, *args: P.args, **kwargs: P.kwargs) -> list[BaseException]:
-        """Tell every plugin; failures are reported, answered, and stop nobody."""
+        """Notify every plugin; failures are reported and returned, and stop nobody."""
         arguments = _named(spec, args, kwargs)
         errors: list[BaseException] = []
         for implementation in self.implementations(spec):
@@ -160,7 +160,7 @@ class Hooks:
 
 
 def _is_the_machines(error: BaseException) -> bool:
-    """Whether a store or the machine is at fault: then the one who knows the answer must not be passed over,
+    """Whether a store or the machine is at fault: then the one that knows the answer must not be skipped,
     as if a valid credential were a bad one. A connection of the plugin's own is its own affair.
     """
     return is_database_outage(error) or is_machine_fault(error)

@@ -1,7 +1,7 @@
 """Every hook that the kernel calls. The docstrings are the reference; `platformctl hooks` prints them.
 
-A `register_…` hook is a plain function that returns declarations, once, at the start. An `on_…` hook is told
-that something happened. All others are questions. An implementation may take fewer arguments than its
+A `register_…` hook is a plain function that returns declarations, once, at the start. An `on_…` hook is a
+notice that something happened. All others are questions. An implementation may take fewer arguments than its
 specification, and may be async unless it is a declaration or its specification says ``_now``.
 """
 
@@ -212,7 +212,7 @@ def token_claims(
     """Further claims for the token of `account` (teams, organizations …), asked whenever one is issued.
 
     `previous` are the claims of the token that it replaces, with those that were asked for in a re-issue (an
-    organization to switch into); None at a sign-in. What is not answered is not carried over. Asked inside a
+    organization to switch into); None at a sign-in. Claims not returned aren't carried over. Asked inside a
     unit of work: `account` belongs to the caller and is only read.
     """
 
@@ -242,7 +242,7 @@ def find_client_address(ctx: Context) -> str | None:
 
 @hookspec.first_now
 def find_disabled_plugins(platform: Platform, session: Session | None) -> Mapping[str, str] | None:
-    """The plugins that are switched off, each with who or what did that, for commands.
+    """The disabled plugins, each with the reason, for platformctl.
 
     `session` is None where there is no database yet.
     """
@@ -283,7 +283,7 @@ def on_event(platform: Platform, event: Event) -> None:
 def on_account_event(platform: Platform, unit: Unit, account: Account, change: AccountChange) -> None:
     """An account changes inside `unit`; raise a Conflict to forbid it.
 
-    `promoted` and `demoted` tell of the instance role. Runs in the transaction of the change, after it.
+    `promoted` and `demoted` are about the instance role. Runs in the transaction of the change, after it.
     """
 
 

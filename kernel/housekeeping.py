@@ -30,7 +30,7 @@ async def housekeep(platform: Platform) -> None:
 
 
 class Nothing(BaseModel):
-    """Housekeeping needs to be told nothing."""
+    """Housekeeping needs no parameters."""
 
 
 async def _every_hour(platform: Platform, _: Nothing) -> None:

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-_AHEAD = 0.25  # of the age: a value asked for this late is read anew before it is too old
+_AHEAD = 0.25  # of the age: a value asked for this late is read again before it is too old
 
 
 class LiveCache(Generic[K, V]):
@@ -43,7 +43,7 @@ class LiveCache(Generic[K, V]):
         return None if known is None else known[0]
 
     def _fresh(self, key: K) -> tuple[V, float] | None:
-        """What is remembered and not too old; what soon will be is read anew while nobody has to wait."""
+        """What is remembered and not too old; what soon will be is read again while nobody has to wait."""
         known = self._values.get(key)
         if known is None:
             return None

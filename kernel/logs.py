@@ -107,7 +107,7 @@ class TextFormatter(AccessFormatter):
 def configure(level: str, style: Literal["auto", "json", "text"] = "auto", file: Path | None = None) -> None:
     """Send everything to standard error, or to `file`. Called by a command, never at import.
 
-    `auto` is text on a terminal, else JSON. A file that is moved away (logrotate) is opened anew.
+    `auto` is text on a terminal, else JSON. A file that is moved away (logrotate) is reopened.
     """
     handler = _to_file(file) if file else logging.StreamHandler(sys.stderr)
     readable = style == "text" or (style == "auto" and file is None and sys.stderr.isatty())

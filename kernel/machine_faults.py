@@ -1,4 +1,4 @@
-"""Telling the machine's faults from those of the input: no disk space, memory or file handles, a failing
+"""Distinguishing the machine's faults from the input's: no disk space, memory or file handles, a failing
 disk, a storage server that is away.
 
 What fails for such a reason works again once the machine is well. It is retried, and never blamed on a

@@ -15,7 +15,7 @@ from kernel.settings import KernelSettings
 class MailFailed(Exception):
     """The mail server did not accept an e-mail. The text contains no address and no secret.
 
-    `permanent` means that the server refused this e-mail for good, so retrying is pointless.
+    `permanent` means that the server refused this e-mail permanently, so retrying is pointless.
     """
 
     def __init__(self, reason: str, *, permanent: bool = False) -> None:

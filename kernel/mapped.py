@@ -1,6 +1,6 @@
 """Arrays that are made once from what packages bring, in files that all processes map into memory.
 
-What is mapped is read where it is looked at, is in memory once for all processes, and is let go of without
+What is mapped is read where it is looked at, is in memory once for all processes, and is released without
 being written anywhere. What a package brings compressed would be in the memory of each of them. Delete such
 a file or replace it, but never overwrite it: the system ends a process that looks for what is gone.
 """
@@ -83,11 +83,11 @@ def arrays_of(file: Path) -> Arrays:
 
 
 def derived(home: Path | None, kind: str, version: str, make: Callable[[], Mapping[str, Array]]) -> Arrays:
-    """What `make` answers, from a file in `home` that the first who asks writes; from memory without a home.
+    """What `make` returns, from a file in `home` that the first caller writes; from memory without a home.
 
     `kind` names the arrays among those of all plugins, `version` what they are made from and their form;
     files of other versions are removed. What is written into an array stays in this process. A damaged file
-    is made again. Where none can be written, on a full disk for example, each process has arrays of its own.
+    is made again. Where none can be written, on a full disk for example, each process has its own arrays.
     """
     for name in (kind, version):
         if not _NAME.fullmatch(name):
@@ -102,7 +102,7 @@ def derived(home: Path | None, kind: str, version: str, make: Callable[[], Mappi
         _write(file, made)
         found = _opened(file, mmap.ACCESS_COPY, checked=False)
     except OSError as error:
-        log.warning("can't keep %s, so every process needs memory of its own for it: %s", file, error)
+        log.warning("can't keep %s, so every process needs its own memory for it: %s", file, error)
         return Arrays(made)
     _sweep(file)
     return found
@@ -146,7 +146,7 @@ def _array(mapping: mmap.mmap, start: int, dtype: str, shape: list[int], data_of
 
 
 def _header(stream: IO[bytes]) -> tuple[dict[str, Any], int]:
-    """What the file says of its tensors, and where they begin."""
+    """What the file says about its tensors, and where they begin."""
     length = int.from_bytes(stream.read(_LENGTH), "little")
     size = os.fstat(stream.fileno()).st_size
     if length > size:
@@ -159,12 +159,12 @@ def _header(stream: IO[bytes]) -> tuple[dict[str, Any], int]:
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise ValueError(f"{stream.name} is not in safetensors' format: {error!r}") from None
     if not whole:
-        raise ValueError(f"{stream.name} is not whole")
+        raise ValueError(f"{stream.name} is incomplete")
     return header, start
 
 
 def _digest(header: Mapping[str, Any], data: Iterable[Any]) -> str:
-    """Of what the file says of its arrays, and of all their bytes."""
+    """Of what the file says about its arrays, and of all their bytes."""
     digest = hashlib.sha256(json.dumps(header).encode())
     for one in data:
         digest.update(one)

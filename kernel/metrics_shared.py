@@ -129,8 +129,8 @@ class _Families(Collector):
 def add_up(texts: Sequence[bytes]) -> bytes:
     """Several processes' metrics as one text.
 
-    Counters, histograms, summaries and gauges called ``…_in_progress`` are summed; of any other gauge, and of
-    what has no type, the largest value stands: such figures tell of the platform, which each process sees.
+    Counters, histograms, summaries and gauges called ``…_in_progress`` are summed. Of any other gauge, and of
+    what has no type, the largest value is taken, as every process reports the same platform-wide figure.
     """
     families: dict[str, Metric] = {}
     values: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
@@ -153,7 +153,7 @@ def add_up(texts: Sequence[bytes]) -> bytes:
 
 
 def _folder(home: Path) -> Path:
-    """Where the sockets lie: a unix socket's address is short, and a home may be deep."""
+    """Where the sockets are: a unix socket's address is short, and a home may be deep."""
     folder = home / "run"
     if len(os.fsencode(folder / f"metrics-{2**22}-{2**22}")) <= _LONGEST_ADDRESS:
         return folder

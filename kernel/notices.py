@@ -65,7 +65,7 @@ class Notices:
             self._listeners[topic].remove(listener)
 
     def deliver(self, topic: str, key: str) -> None:
-        """Tell this process's listeners."""
+        """Notify this process's listeners."""
         for listener in list(self._listeners.get(topic, ())):
             try:
                 listener(key)
@@ -73,7 +73,7 @@ class Notices:
                 log.exception("a listener of '%s' failed", topic)
 
     def committed(self, topic: str, key: str, row: int | None) -> None:
-        """This process committed a notice: its own listeners hear of it now, the others are woken.
+        """This process committed a notice: its own listeners are called now, the others are woken.
 
         On PostgreSQL the wake-up may come before the commit's own answer: the row was found then already.
         """
@@ -127,7 +127,7 @@ class Notices:
             await asyncio.sleep(_REST)
 
     async def _wait(self, seconds: float) -> bool:
-        """Until this process is woken, which is answered, but so many seconds at most."""
+        """Wait until this process is woken, at most this many seconds; returns whether it was."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._woken.wait()

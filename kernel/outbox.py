@@ -41,10 +41,10 @@ class PlatformOutbox:
         return self.queue.enqueue(session, DELIVER_EVENT, stored_event(event), Placing(gather=Gather())).rings
 
     def deliver(self, topic: str, key: str, row: int | None) -> None:
-        """Tell this process's listeners, and wake the other processes."""
+        """Notify this process's listeners, and wake the other processes."""
         self.notices.committed(topic, key, row)
 
     async def publish(self, events: Sequence[Event]) -> None:
-        """Tell the plugins, which are not there yet while the database is prepared."""
+        """Notify the plugins, which are not there yet while the database is prepared."""
         if events:
             await self.tell(events)

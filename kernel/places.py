@@ -8,11 +8,11 @@ from traceback import walk_tb
 from typing import Any, NamedTuple, TypeAlias
 
 Cause: TypeAlias = "BaseException | Callable[..., Any]"
-"""What speaks against a plugin: an error that it raised, or a function of its own that doesn't fit."""
+"""What is wrong with a plugin: an error that it raised, or one of its functions that doesn't fit."""
 
 
 class Flaw(NamedTuple):
-    """What is wrong with a plugin, and the function of its own that it is about."""
+    """What is wrong with a plugin, and which of its functions it is about."""
 
     reason: str
     function: Callable[..., Any] | None = None

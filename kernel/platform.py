@@ -76,7 +76,7 @@ class Platform:
 
 
 PUBLISHED_PORTS: ResourceKey[Mapping[str, int]] = ResourceKey("published_ports")
-"""The ports on which published services really listen, by service; `Platform.own_port_of` tells them."""
+"""The ports on which published services really listen, by service; `Platform.own_port_of` returns them."""
 
 PLATFORM: ResourceKey[Platform] = ResourceKey("platform")
-"""For what is made before the platform and acts after; everybody else is handed it."""
+"""For what is made before the platform and acts later; all others get it as an argument."""

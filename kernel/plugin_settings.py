@@ -54,7 +54,7 @@ class PluginSettings:
                 self._states.fail(plugin, str(error))
 
     def warn_of_unread(self, disabled: str) -> None:
-        """Log what was set and nobody reads; `disabled` is the setting of that name."""
+        """Log settings that nothing reads; `disabled` is the setting of that name."""
         for sentence in self.unread(disabled):
             log.warning("%s", sentence)
 

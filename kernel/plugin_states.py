@@ -18,7 +18,7 @@ OnChange = Callable[[frozenset[str]], None]
 
 
 class PluginStates:
-    """Fails plugins and switches them, and tells who keeps something of theirs.
+    """Fails plugins and switches them, and notifies those who keep something of theirs.
 
     `revision` counts the changes of what is declared and in service.
     """
@@ -31,7 +31,7 @@ class PluginStates:
 
     @property
     def records(self) -> dict[str, PluginRecord]:
-        """What became of every plugin, by name, in loading order."""
+        """What happened to every plugin, by name, in loading order."""
         return self._host.records
 
     def loaded(self) -> list[PluginRecord]:
@@ -63,7 +63,7 @@ class PluginStates:
     def fail(self, name: str, reason: str, cause: Cause | None = None) -> None:
         """Take a plugin and its dependants out of service. Raises StartupError when one is essential.
 
-        The `cause`, where there is one, tells which line of the plugin to look at.
+        The `cause`, where there is one, shows which line of the plugin to look at.
         """
         failed = frozenset(self._host.fail(name, reason, cause=cause))
         self.insist_on_essential()

@@ -199,7 +199,7 @@ class PluginHost:
     def fail(
         self, name: str, reason: str, status: Status = "failed", cause: Cause | None = None
     ) -> list[str]:
-        """Take a plugin and its dependants out of service; answers the names."""
+        """Take a plugin and its dependants out of service; returns the names."""
         record = self.records.get(name)
         if record is None or record.status != "loaded":
             return []
@@ -318,7 +318,7 @@ class PluginHost:
 
 
 def write_report(home: Path, records: Sequence[PluginRecord]) -> None:
-    """Keep what became of each plugin at this start, for processes that it starts, and `plugins why`."""
+    """Keep what happened to each plugin at this start, for processes that it starts, and `plugins why`."""
     shown = ("name", "version", "status", "reason", "place", "problems")
     plugins = [{name: getattr(record, name) for name in shown} for record in records]
     report = {"started_at": datetime.now(UTC).isoformat(timespec="seconds"), "plugins": plugins}

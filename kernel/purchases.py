@@ -1,4 +1,4 @@
-"""Licences and purchases, in the words that plugins use among each other (`kernel.contracts`)."""
+"""Licences and purchases: types that plugins exchange (`kernel.contracts`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CheckoutOrder:
 
 @dataclass(frozen=True, slots=True)
 class CheckoutNotice:
-    """What a provider says of an order. `event_id` is its own, the same when it says it again."""
+    """What a provider says about an order. `event_id` is its own, the same when it says it again."""
 
     order_id: str
     event_id: str

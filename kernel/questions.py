@@ -21,7 +21,7 @@ Verdict = TypeVar("Verdict", bound=BaseModel)
 class SearchPlan:
     """What to search for: `text` by its words and its meaning.
 
-    `imagined` is a passage as it might stand in a document; its meaning is searched for beside that of
+    `imagined` is a passage as a document might have it; its meaning is searched for along with that of
     `text`. `top_k` is how many passages to find, None for what the question says. `trees` searches the
     summaries of document trees too.
     """
@@ -56,7 +56,7 @@ class QuestionWork(Protocol):
         ...
 
     def step(self, name: str, message: str) -> AbstractContextManager[None]:
-        """Measure and tell a step of the work; a stream shows `message`."""
+        """Measure and report a step of the work; a stream shows `message`."""
         ...
 
     def degrade(self, note: str) -> None:
@@ -72,7 +72,7 @@ class QuestionWork(Protocol):
 class QueryMethod:
     """A way to find the passages that a question is answered from (`register_methods`).
 
-    `find` answers passages that `search` gave it, best first; others are left out. The answer is written from
+    `find` returns passages that `search` gave it, best first; others are left out. The answer is written from
     them as for every method. `name` is lower case, and what clients send as `method`.
     """
 
@@ -87,7 +87,7 @@ class QueryMethod:
 
 @dataclass(frozen=True, slots=True)
 class RankingScope:
-    """What may be ranked: passages of these knowledge bases, and of these documents of theirs.
+    """What may be ranked: passages of these knowledge bases, and of these documents in them.
 
     `document_ids` None means all documents. `limit` is how many passages the ranking will keep.
     """
@@ -99,7 +99,7 @@ class RankingScope:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """One step of the way to a passage: `source` stands in `relation` to `target`."""
+    """One step of the way to a passage: `source` has the `relation` to `target`."""
 
     source: str
     relation: str

@@ -1,4 +1,4 @@
-"""What a deletion removes, in the words in which plugins tell RAG of their part."""
+"""What a deletion removes: what plugins report to RAG about their part."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RemovedPart:
-    """What a plugin has of something that is being deleted: `count` of what `place` names.
+    """What a plugin still stores about something being deleted: `count` items in `place`.
 
     A place is lower case with ``_`` and the same in the receipt and when somebody looks again. `pending`: it
     can't be reached any more and is removed soon after the commit, by durable work.

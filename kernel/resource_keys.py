@@ -26,7 +26,7 @@ class Resources:
         self._values: dict[ResourceKey[Any], Any] = {}
 
     def add(self, key: ResourceKey[T], value: T) -> T:
-        """Keep a part under its key; answers the part."""
+        """Keep a part under its key; returns the part."""
         self._values[key] = value
         return value
 

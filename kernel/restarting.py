@@ -1,4 +1,4 @@
-"""Starting an installation's processes anew while the machine stays up, as after its data was replaced."""
+"""Restarting an installation's processes while the machine stays up, as after its data was replaced."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class Listener:
             await self._runner.cleanup()
 
     async def _close_the_door(self, runner: web.ServerRunner, bound: socket.socket) -> None:
-        """Let in who waits already: the system told them that they are connected, and would reset them."""
+        """Accept waiting clients: the system told them that they are connected, and would reset them."""
         loop, server = asyncio.get_running_loop(), runner.server
         assert server is not None
         with bound.dup() as waiting:
@@ -189,7 +189,7 @@ class Listener:
 
 
 def _let_nobody_queue(listening: socket.socket) -> None:
-    """Have the system ignore new connections: whoever asks for one tries again, and finds nobody.
+    """Have the system ignore new connections: clients that ask for one try again, and are refused.
 
     Otherwise others would queue while those who wait are let in, and be cut off when the door closes.
     """

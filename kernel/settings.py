@@ -184,7 +184,7 @@ class KernelSettings(Settings):
     client_url: Annotated[str, AfterValidator(base_address)] = Field(
         "",
         validation_alias=env("PLATFORM_CLIENT_BASE_URL", "PLATFORM_CLIENT_URL"),
-        description="Base address of the web client, used in e-mail, on / and after single sign-on.",
+        description="Base address of the web client, for links in e-mail and on /, and after single sign-on.",
     )
     smtp_host: str = Field("", description="Mail server; no e-mail is sent when unset.")
     smtp_port: int = Field(587, ge=1, le=65535, description="Port of the mail server.")

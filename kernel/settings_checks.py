@@ -1,4 +1,4 @@
-"""Checks of single settings: addresses, networks, keys. Each raises ValueError with what would be right."""
+"""Checks of single settings: addresses, networks, keys. Each raises ValueError that says what is expected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to say about settings: a wrong value, a key or a variable that nobody knows."""
+"""What to say about settings: a wrong value, an unknown key or variable."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 - `platform_home`: a temporary PLATFORM_HOME.
 - `database_url`: the test runs on SQLite, and on PostgreSQL where it answers.
 - `start_platform`: `await start_platform("rag", MyPlugin, env={...})` boots a real platform with exactly
-  these plugins on a real port and answers a `Running`.
+  these plugins on a real port and returns a `Running`.
 - `somebody(running)`: an account with a token. `audited(running, "team.created")`: what the audit log has.
 - `await eventually(check)`: waits for what another process does.
 - `migrated_home(home)`: a home with the tables of the built-in plugins, for commands and processes.
@@ -199,9 +199,9 @@ async def audited(
 
 
 async def eventually(check: Callable[[], bool | Awaitable[bool]], seconds: float = 60) -> float:
-    """Look until `check()` is true; answers how many seconds that took. Raises TimeoutError past `seconds`.
+    """Look until `check()` is true; returns how many seconds that took. Raises TimeoutError past `seconds`.
 
-    For what tells nobody that it happened, such as the work of another process: otherwise await an event.
+    For what announces itself to nobody, such as the work of another process: otherwise await an event.
     It looks fifty times a second, later ten times: looking takes processor time from what is waited for.
     """
     started = time.monotonic()
@@ -291,7 +291,7 @@ async def redis_url() -> AsyncIterator[str]:
 
 
 def missing(reason: str) -> None:
-    """Skip the test for want of something; fail it where everything must be there (CI)."""
+    """Skip the test if something is missing; fail it where everything must be there (CI)."""
     if services_required():
         pytest.fail(reason)
     pytest.skip(reason)

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 def run_apart(work: Coroutine[Any, Any, None]) -> None:
-    """Run `work` to its end in a loop of its own; where a loop runs already, in a thread of its own.
+    """Run `work` to its end in its own loop; where a loop runs already, in its own thread.
 
     While Python ends there are no new threads, and no running loop either.
     """
@@ -55,7 +55,7 @@ def _in_a_loop() -> bool:
 
 
 def administer(server: str, *statements: str) -> None:
-    """Run statements on a connection of their own. Raises OSError."""
+    """Run statements on their own connection. Raises OSError."""
     import asyncpg
 
     async def run() -> None:
@@ -76,7 +76,7 @@ def create(server: str, *, plain: bool) -> str:
     """The name of a new database. Raises OSError.
 
     A `plain` one is what an operator makes. The others have the kernel's tables, and no commit waits for the
-    disk: a server that goes on running loses nothing by it.
+    disk: a server that continues running loses nothing by it.
     """
     name = _new_name()
     if plain:
@@ -126,7 +126,7 @@ def _spares() -> Spares:
 
 
 def _on(server: str, name: str, work: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
-    """What `work(connection)` answers on a database of this server."""
+    """What `work(connection)` returns on a database of this server."""
     import asyncpg
 
     found: list[T] = []
@@ -155,7 +155,7 @@ def _use_again(spare: Spare) -> None:
         if _on(again.server, again.name, lambda connection: put_back(connection, again.made)):
             unwanted = _spares().keep(again)
     except (OSError, asyncpg.PostgresError):
-        pass  # somebody goes on using it, or the test has left it closed
+        pass  # somebody still uses it, or the test has left it closed
     if unwanted is not None:
         administer(unwanted.server, f"DROP DATABASE {unwanted.name} WITH (FORCE)")
 

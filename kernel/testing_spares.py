@@ -84,7 +84,7 @@ class Spares:
         return found
 
     def keep(self, spare: Spare) -> Spare | None:
-        """Keep it; answers another one that is to be dropped if these are too many."""
+        """Keep it; returns another one that is to be dropped if these are too many."""
         self._waiting.append(spare)
         return self._waiting.pop(0) if len(self._waiting) > _MOST else None
 

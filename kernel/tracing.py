@@ -122,7 +122,7 @@ class Tracing:
     ) -> Iterator[Span]:
         """The block as a span: what begins inside is below it. An error marks it as failed.
 
-        Refusals (a PlatformError below 500), cancelling and `expected` errors are no failures. Not for the
+        Refusals (a PlatformError below 500), cancelling and `expected` errors aren't failures. Not for the
         body of an async generator: see `inside`.
         """
         if self.tracer is None:
@@ -141,13 +141,13 @@ class Tracing:
             span.end()
 
     def part(self, name: str) -> AbstractContextManager[Span]:
-        """The block as a part of what is under way; where nothing is, it is no span of its own."""
+        """The block as a part of what is under way; where nothing is, it makes no span."""
         return nullcontext(NO_SPAN) if _current.get() is NO_SPAN else self.span(name)
 
 
 @contextmanager
 def current(span: Span) -> Iterator[None]:
-    """Let what begins inside the block be below `span`, which goes on after it."""
+    """Let what begins inside the block be below `span`, which continues after it."""
     if span is NO_SPAN:
         yield
         return

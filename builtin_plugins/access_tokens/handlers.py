@@ -20,7 +20,7 @@ from kernel.sdk import (
     RouteTable,
 )
 
-# A token makes, shows and ends no tokens: who holds one could keep the access for good.
+# A token can't make, show or end tokens: its holder could keep the access for good.
 routes = RouteTable("Access tokens", token_scopes=())
 
 

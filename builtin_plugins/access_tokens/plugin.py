@@ -27,11 +27,11 @@ _ENDING = frozenset({"deactivated", "password_reset", "linked"})
 
 
 class AccessTokensPlugin(Plugin):
-    """Long-lived bearer tokens of an account, each narrower than the account."""
+    """Long-lived bearer tokens of an account, each with fewer rights than the account."""
 
     name = "access_tokens"
     version = "0.1.0"
-    description = "Personal access tokens: keys for programs, narrower than the account"
+    description = "Personal access tokens: keys for programs, with fewer rights than the account"
     author = "Platform"
 
     @hookimpl

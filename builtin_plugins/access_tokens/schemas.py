@@ -49,7 +49,7 @@ class AccessTokenOut(BaseModel):
 
     id: int
     name: str
-    last_four: str = Field(description="The last characters of the token, to tell it from others.")
+    last_four: str = Field(description="The last characters of the token, to distinguish it from others.")
     scopes: list[TokenScope]
     created_at: datetime
     expires_at: datetime | None

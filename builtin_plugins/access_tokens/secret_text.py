@@ -19,7 +19,7 @@ _LENGTH = len(PREFIX) + _RANDOM + _CHECKSUM
 
 
 def new_token() -> str:
-    """A token that nobody has had."""
+    """A new, random token."""
     head = PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM))
     return head + checksum(head)
 

@@ -24,7 +24,7 @@ from kernel.sdk import Account, Conflict, NotFound, Origin, Unauthorized, Unit, 
 TOPIC = "access_tokens"
 MOST = 100  # of one account
 
-# Taken by whoever changes an account: a token must not be made beside the deactivation that ends them all.
+# Taken by whoever changes an account: a token must not be made during the deactivation that ends them all.
 _ACCOUNTS_LOCK = "accounts"
 
 
@@ -36,7 +36,7 @@ def create(
     epoch: int | None = None,
     origin: Origin | None = None,
 ) -> AccessTokenCreated:
-    """A new token of an account, told in this answer only.
+    """A new token of an account, shown in this answer only.
 
     `epoch` is that of the session that asks, None for the operator. Raises NotFound, Unauthorized (it has
     ended), Conflict (a deactivated account), TooManyTokens.
@@ -117,7 +117,7 @@ def revoke(
 
 
 def end_all(session: Session, account_id: int) -> list[AccessToken]:
-    """Remove every token of an account; those that there were, to be audited and told of."""
+    """Remove every token of an account; returns those removed, to be audited and reported."""
     rows = list(session.scalars(select(AccessToken).where(AccessToken.account_id == account_id)))
     session.execute(delete(AccessToken).where(AccessToken.account_id == account_id))
     for row in rows:
@@ -137,7 +137,7 @@ def write_uses(unit: Unit, uses: Sequence[tuple[int, datetime]]) -> None:
 
 
 def heard(key: str) -> tuple[int, str]:
-    """(id, hash) of the token that a notice tells of."""
+    """(id, hash) of the token that a notice is about."""
     number, _, token_hash = key.partition(":")
     return int(number), token_hash
 
@@ -147,7 +147,7 @@ def _heard_as(token_id: int, token_hash: str) -> str:
 
 
 def notice_of(row: AccessToken) -> str:
-    """The key of the notice that tells of a token."""
+    """The key of the notice about a token."""
     return _heard_as(row.id, row.token_hash)
 
 
@@ -165,7 +165,7 @@ def _audit(unit: Unit, action: str, row: AccessToken, origin: Origin | None, *, 
 
 
 def told(row: AccessToken) -> dict[str, Any]:
-    """What the audit log says of a token."""
+    """What the audit log says about a token."""
     return {
         "account_id": row.account_id,
         "name": row.name,

@@ -42,7 +42,7 @@ PluginIds = Annotated[list[Id], Field(max_length=500, examples=[["3f0e8f6e-0c57-
 
 @routes.get("/v1/graph/dependencies/{plugin_id}", access=PUBLIC, returns=Resolution, errors=(Unavailable,))
 async def resolve(ctx: Context, plugin_id: str) -> Resolution:
-    """Tell all that a plugin requires, directly or through others, and whether it fits together."""
+    """List everything that a plugin requires, directly or through others, and whether it fits together."""
     return (await ctx.resource(GRAPH).index()).resolve(plugin_id)
 
 
@@ -69,13 +69,13 @@ async def add(ctx: Context, query: AddDependency) -> DependencyAdded:
     errors=(NotFound,),
 )
 async def remove(ctx: Context, query: RemoveDependency) -> None:
-    """Remove what was said of two plugins."""
+    """Remove the relation of two plugins."""
     await ctx.write(edges.remove, ctx.caller, query)
 
 
 @routes.get("/v1/graph/conflicts/{plugin_id}", access=PUBLIC, returns=Conflicts, errors=(Unavailable,))
 async def conflicts(ctx: Context, plugin_id: str) -> Conflicts:
-    """Tell what must not be there beside a plugin, whichever of the two says so."""
+    """List what must not be installed with a plugin, whichever of the two says so."""
     found = (await ctx.resource(GRAPH).index()).conflicts(plugin_id)
     return Conflicts(plugin_id=plugin_id, conflicts=found, conflict_count=len(found))
 
@@ -95,7 +95,7 @@ async def recommendations(ctx: Context, body: list[str], query: RecommendQuery) 
 
 @routes.get("/v1/graph/bundles/{bundle}/required", access=PUBLIC, returns=BundleRequired)
 async def bundle_required(ctx: Context, bundle: str) -> BundleRequired:
-    """Tell which plugins require a bundle; `confirmed` is false while the graph can't be asked."""
+    """List the plugins that require a bundle; `confirmed` is false while the graph can't be asked."""
     try:
         index = await ctx.resource(GRAPH).index()
     except Unavailable as error:
@@ -112,7 +112,7 @@ async def bundle_required(ctx: Context, bundle: str) -> BundleRequired:
 
 @routes.get("/v1/graph/health", access=PUBLIC, returns=GraphHealth, errors=(503,))
 async def health(ctx: Context) -> GraphHealth | Answer:
-    """Tell whether the graph can be asked; 503 with the same body while it can't."""
+    """Say whether the graph can be queried; 503 with the same body while it can't."""
     try:
         await ctx.resource(GRAPH).check()
     except (OSError, RuntimeError, PlatformError) as error:

@@ -30,7 +30,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the catalog says of a plugin."""
+    """What the catalog says about a plugin."""
 
     name: str
     version: str | None
@@ -113,7 +113,7 @@ class Index:
         )
 
     def conflicts(self, plugin: str) -> list[ConflictOut]:
-        """What must not be there beside a plugin, whoever of the two says so."""
+        """What must not be installed with a plugin, whichever of the two says so."""
         found: dict[str, str] = {}
         for link in self.links(plugin):
             if link.kind == "conflicts_with" and link.target_type == "plugin":

@@ -108,7 +108,7 @@ class LiveGraph:
             await asyncio.to_thread(self._store.check)
 
     async def close(self) -> None:
-        """Let go of the store."""
+        """Release the store."""
         if self._store is not None:
             await asyncio.to_thread(self._store.close)
 
@@ -170,7 +170,7 @@ def judge(platform: Platform, session: Session, plugin_id: str) -> contracts.Dep
 
 @asynccontextmanager
 async def open_graph(platform: Platform, folder: Path) -> AsyncIterator[LiveGraph]:
-    """The graph of this process, told of every change in any process."""
+    """The graph of this process, notified of every change in any process."""
     graph = LiveGraph(platform, folder)
     platform.notices.listen(EDGES_CHANGED, graph.note_edges)
     platform.notices.listen(contracts.LISTINGS_CHANGED, graph.note_listing)

@@ -100,7 +100,7 @@ class RecommendQuery(BaseModel):
 
 
 class Recommendation(BaseModel):
-    """A plugin that goes with those that are there, and why."""
+    """A plugin that goes with the given ones, and why."""
 
     plugin_id: str
     name: str

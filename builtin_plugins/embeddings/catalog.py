@@ -1,4 +1,4 @@
-"""The models that this plugin runs, and all that tells one from another."""
+"""The models that this plugin runs, and all that distinguishes them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Load(Protocol):
 class LocalModel:
     """A model of this machine.
 
-    `names` are those that clients may use, in lower case. `prefixes` stand before a text of each purpose, as
+    `names` are those that clients may use, in lower case. `prefixes` precede a text of each purpose, as
     the model was trained. `unrelated` is the cosine of two texts with nothing in common;
     `meaning` is the share of vectors in hybrid search for questions in `languages` (None for about all),
     `elsewhere` that for others. They are chosen on the sets in `tests/benchmarks`.
@@ -99,7 +99,7 @@ E5_SMALL = LocalModel(
     0.7,
     _load_e5,
     lambda settings: locate_file(settings.e5_file),
-    languages=frozenset({"en"}),  # it knows the others as well, but words tell more there
+    languages=frozenset({"en"}),  # it knows the others as well, but words work better there
     elsewhere=0.5,
 )
 MODELS = (E5_SMALL, MINILM)

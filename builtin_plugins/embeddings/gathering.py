@@ -51,7 +51,7 @@ class Gathered:
         self._working: asyncio.Task[None] | None = None
 
     async def encode(self, texts: list[str]) -> Vectors:
-        """One vector for each text. Whoever leaves while waiting costs nothing."""
+        """One vector for each text. A caller that leaves while waiting costs nothing."""
         coming: asyncio.Future[Vectors] = asyncio.get_running_loop().create_future()
         self._waiting.append((texts, coming))
         if self._working is None:

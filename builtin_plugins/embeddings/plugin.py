@@ -28,7 +28,7 @@ ENDPOINTS: ResourceKey[Mapping[str, EndpointModel]] = ResourceKey("embedding end
 
 
 class EmbeddingsPlugin(Plugin):
-    """Answers `embed_texts` for the models of this machine, and those that its settings name."""
+    """Implements `embed_texts` for this machine's models, and those that its settings name."""
 
     models: Sequence[LocalModel] = MODELS
     name = "embeddings"

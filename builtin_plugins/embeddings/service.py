@@ -80,7 +80,7 @@ class LocalEmbeddings:
         return known.embedded(vectors, identity)
 
     async def preload(self, seconds: float) -> None:
-        """Load the models that the settings name. What takes longer goes on; what fails is in the log."""
+        """Load the models that the settings name. What takes longer continues; what fails is logged."""
         loading = asyncio.create_task(self._preload(), name="preloading embedding models")
         self._preloading = loading
         await asyncio.wait({loading}, timeout=seconds)

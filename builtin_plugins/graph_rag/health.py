@@ -1,4 +1,4 @@
-"""What the service says of itself (wire-facts 2.1)."""
+"""What the service says about itself (wire-facts 2.1)."""
 
 from __future__ import annotations
 

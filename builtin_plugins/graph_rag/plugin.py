@@ -45,7 +45,7 @@ from kernel.sdk import (
 
 
 class GraphRagPlugin(Plugin):
-    """Entities, their relations, and where documents speak of them."""
+    """Entities, their relations, and where documents mention them."""
 
     name = "graph_rag"
     version = texts.VERSION

@@ -26,7 +26,7 @@ DocumentId = Annotated[str, Field(min_length=1, max_length=255), READABLE]
 
 
 class Body(BaseModel):
-    """What clients send. A field that nobody reads is refused: it was meant to be another one."""
+    """What clients send. Unknown fields are refused: another one was meant."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -49,7 +49,7 @@ class EntityOut(BaseModel):
 
 
 class MentionOut(EntityOut):
-    """An entity where it stands in the text, in characters."""
+    """An entity, and where it is in the text, in characters."""
 
     start: int
     end: int
@@ -65,7 +65,7 @@ class RelationshipOut(BaseModel):
 
 
 class Extracted(BaseModel):
-    """What a text speaks of."""
+    """What a text mentions."""
 
     success: bool = True
     entities: list[MentionOut]
@@ -137,7 +137,7 @@ class Retrieved(BaseModel):
 
 
 class ContextRequest(Body):
-    """An entity to tell of."""
+    """An entity to describe."""
 
     model_config = example(entity_text="Nordlys Institute")
 

@@ -49,7 +49,7 @@ class Correlations(BaseModel):
 
 
 class OverviewRequest(Body):
-    """What to tell of: everything that the caller sees, or one knowledge base."""
+    """What to describe: everything that the caller sees, or one knowledge base."""
 
     model_config = example(limit=5)
 
@@ -58,7 +58,7 @@ class OverviewRequest(Body):
 
 
 class Topic(BaseModel):
-    """Entities that belong together, and sentences of the documents that tell of them."""
+    """Entities that belong together, and sentences of the documents about them."""
 
     title: str
     summary: str

@@ -35,7 +35,7 @@ class SparqlResults(BaseModel):
     head: dict[str, Any]
     results: dict[str, Any] | None = Field(None, exclude_if=_absent)
     boolean: bool | None = Field(None, exclude_if=_absent)
-    truncated: bool = Field(False, description="Whether there were more rows than the server answers.")
+    truncated: bool = Field(False, description="Whether there were more rows than the server returns.")
 
 
 class ExportQuery(BaseModel):

@@ -34,7 +34,7 @@ class ActivateRequest(BaseModel):
     user_id: Subject | None = Field(None, description="Whose it is; the caller's own when left out.")
     organization_id: int | None = Field(None, ge=1, lt=2**31, description="For a whole organization instead.")
     seats: int | None = Field(None, ge=1, le=1_000_000, description="Seats of an organization's license.")
-    trial_days: int | None = Field(None, ge=1, le=365, description="A trial that ends after so many days.")
+    trial_days: int | None = Field(None, ge=1, le=365, description="A trial that ends after this many days.")
 
 
 class ActivatedLicense(BaseModel):
@@ -64,7 +64,7 @@ class LicenseOut(BaseModel):
     plugin_name: str
     plugin_display_name: str
     tier: str
-    license_key: str = Field(description="Masked but for its last four characters.")
+    license_key: str = Field(description="Masked except for its last four characters.")
     valid_from: NaiveUtc
     valid_until: NaiveUtc | None
     active: bool
@@ -202,5 +202,5 @@ class PluginTierOut(BaseModel):
 
     plugin_name: str
     license_tier: str
-    license_key: str | None = Field(description="Masked but for its last four characters.")
+    license_key: str | None = Field(description="Masked except for its last four characters.")
     updated_at: NaiveUtc

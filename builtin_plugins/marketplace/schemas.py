@@ -69,7 +69,7 @@ class ListingCreate(BaseModel):
         name="tide-tables",
         display_name="Tide tables",
         author="Ada Harbour",
-        description="Tells the tides of a port.",
+        description="Shows the tides of a port.",
         repository_url="https://example.org/tide-tables",
         package="tide-tables",
         version_range=">=1.2,<2",
@@ -97,7 +97,7 @@ class ListingUpdate(BaseModel):
     """What is to change. Not `status`: a listing moves by the submissions routes."""
 
     model_config = ConfigDict(
-        extra="allow", json_schema_extra={"examples": [{"description": "Tells the tides of 400 ports."}]}
+        extra="allow", json_schema_extra={"examples": [{"description": "Shows the tides of 400 ports."}]}
     )
 
     name: Name | None = None
@@ -124,7 +124,7 @@ class Check(BaseModel):
 
 
 class WheelOut(BaseModel):
-    """The wheel that came with a submission, by what it says of itself."""
+    """The wheel that came with a submission, by what it says about itself."""
 
     filename: str
     sha256: str = Field(description="Compare it with that of the published package.")
@@ -284,7 +284,7 @@ class InstallationPage(BaseModel):
 
 
 class MyInstallation(BaseModel):
-    """An installation of the caller, with what the catalog says of the plugin."""
+    """An installation of the caller, with what the catalog says about the plugin."""
 
     installation_id: str
     plugin_id: str
@@ -312,7 +312,7 @@ class MyInstallations(BaseModel):
 
 
 class Switched(BaseModel):
-    """What became of an installation."""
+    """What happened to an installation."""
 
     status: Literal["uninstalled", "enabled", "disabled"]
     plugin_id: str

@@ -85,7 +85,7 @@ class NothingToSync(BaseModel):
 
 
 class Synced(NothingToSync):
-    """What became of the tools."""
+    """What happened to the tools."""
 
     tools_deactivated: int
     errors: list[str]

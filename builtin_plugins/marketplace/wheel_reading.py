@@ -48,7 +48,7 @@ class NoWheel(Exception):
 
 
 def read_wheel(path: str, filename: str) -> dict[str, Any]:
-    """What a wheel says of itself, and what is wrong with it; `problem` for a file that is not a wheel."""
+    """What a wheel says about itself, and what is wrong with it; `problem` for a file that is not a wheel."""
     try:
         parse_wheel_filename(filename)
     except InvalidWheelFilename:

@@ -25,7 +25,7 @@ class Unfit(Exception):
 
 @dataclass(frozen=True)
 class Definition:
-    """One tool of a server. `digest` changes with whatever a model is told of it."""
+    """One tool of a server. `digest` changes with whatever a model is told about it."""
 
     name: str
     description: str

@@ -51,7 +51,7 @@ class HttpConnection:
             return await self._exchange(method, params, seconds, credential)
 
     async def close(self) -> None:
-        """Begin anew with the next request."""
+        """Begin again with the next request."""
         self._modern = None
         self._sessions.clear()
 

@@ -41,7 +41,7 @@ def hello() -> dict[str, Any]:
 
 
 def check_hello(result: Mapping[str, Any]) -> None:
-    """Raise ServerFault for a version that nobody knows."""
+    """Raise ServerFault for an unknown version."""
     if result.get("protocolVersion") not in KNOWN_LEGACY:
         raise ServerFault("it speaks no MCP version that this platform supports")
 

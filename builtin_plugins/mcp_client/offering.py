@@ -38,7 +38,7 @@ async def offered(ctx: Context) -> list[Tool]:
 
 def _tool(server: Server, definition: Definition) -> Tool:
     settings = server.settings
-    # What a server says of its own harmlessness counts only where the operator trusts it.
+    # What a server says about its own harmlessness counts only where the operator trusts it.
     hints = definition.hints if settings.trusted else {}
 
     async def run(ctx: Context, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -138,7 +138,7 @@ class StdioConnection:
         stdin.write(json.dumps(message).encode() + b"\n")
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
-        """Hand each answer to who waits for it, until the program ends or breaks the protocol."""
+        """Pass each answer to whoever waits for it, until the program ends or breaks the protocol."""
         why = "it has ended"
         try:
             assert process.stdout is not None

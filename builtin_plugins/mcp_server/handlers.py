@@ -1,4 +1,4 @@
-"""`/mcp`, and the metadata by which a client learns how to be let in (RFC 9728)."""
+"""`/mcp`, and the metadata by which a client learns how to sign in (RFC 9728)."""
 
 from __future__ import annotations
 

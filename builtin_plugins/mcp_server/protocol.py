@@ -101,7 +101,7 @@ def _message(raw: bytes) -> dict[str, Any]:
 
 
 def _is_id(message: Mapping[str, Any]) -> bool:
-    """A string or a whole number, or none at all; null is no id."""
+    """A string or a whole number, or none at all; null isn't an id."""
     number = message.get("id", "")
     return isinstance(number, str | int) and not isinstance(number, bool)
 

@@ -1,4 +1,4 @@
-"""Words that some embedding models were trained to read before a text, so that they tell what it is for.
+"""Words that some embedding models were trained to read before a text, so that they know what it is for.
 
 From the model cards of nomic-ai/nomic-embed-text-v1.5, mixedbread-ai/mxbai-embed-large-v1 and
 Snowflake/snowflake-arctic-embed-l. No runtime adds them; without them these models find less.

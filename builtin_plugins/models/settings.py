@@ -67,7 +67,7 @@ class ModelsSettings(Settings):
         8, ge=1, description="Connections in a row that a pull may lose without progress before it fails."
     )
     pull_pause_seconds: float = Field(
-        2, ge=0, description="Pause before a lost pull goes on; it doubles up to a minute."
+        2, ge=0, description="Pause before a lost pull continues; it doubles up to a minute."
     )
     store_folder: Path | None = Field(
         None,

@@ -34,7 +34,7 @@ class Tally:
 
 
 async def collect(platform: Platform) -> dict[str, Any]:
-    """Read every feed; answers what was taken in, and which feeds could not be read and why.
+    """Read every feed; returns what was taken in, and which feeds could not be read and why.
 
     A feed that is listed no longer keeps its items. Raises Unavailable when no feed could be read.
     """
@@ -57,7 +57,7 @@ async def collect(platform: Platform) -> dict[str, Any]:
 
 
 async def _open_library(caller: Caller) -> str:
-    """The knowledge base of the news; a new one, to be filled anew, where somebody has deleted it."""
+    """The knowledge base of the news; a new one, to be filled again, where somebody has deleted it."""
     database = caller.platform.database
     known = await database.read(_known_library)
     found = await caller.platform.hooks.ask(
@@ -102,7 +102,7 @@ class FeedCollection:
         self._tally = tally
 
     async def run(self) -> str | None:
-        """Take in what is new; answers why the feed could not be read, if so."""
+        """Take in what is new; returns why the feed could not be read, if so."""
         try:
             reading = await self._read()
             if reading is not None:

@@ -17,7 +17,7 @@ _LONGEST_TITLE, _LONGEST_LINK = 500, 2_000
 def read_feed(source: str, base: str, most: int) -> dict[str, Any]:
     """The title and the newest items of the feed in the file `source`; `base` is where it comes from.
 
-    Raises ValueError for what is no feed.
+    Raises ValueError for what is not a feed.
     """
     found = feedparser.parse(
         Path(source).read_bytes(), response_headers={"content-location": base}, sanitize_html=False

@@ -30,7 +30,7 @@ class NoArguments(BaseModel):
 
 
 class RefreshPayload(BaseModel):
-    """Nothing is to be said."""
+    """No parameters."""
 
 
 async def get_news(ctx: Context, wanted: NewsQuery) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class BrowserAnswers:
         return self._forgetting(_redirect(f"{self._callback}#token={token}"))
 
     def failed(self, ctx: Context, error: Exception, *, forget: bool = True) -> web.Response:
-        """Back to the client's login page with the reason; raises it for callers that are no browsers."""
+        """Back to the client's login page with the reason; raises it for callers that aren't browsers."""
         known = error if isinstance(error, PlatformError) else store_error(error, ctx.platform.disk)
         if known is None:
             raise error

@@ -13,7 +13,7 @@ from kernel.sdk import Platform, Plugin, Resource, RouteTable, SignInMethod, Tab
 
 
 class OidcPlugin(Plugin):
-    """Signs people in by the word of an identity provider. Hidden where none is configured."""
+    """Signs people in through an identity provider. Hidden if none is configured."""
 
     name = "oidc"
     version = "0.1.0"

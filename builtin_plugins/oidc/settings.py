@@ -136,7 +136,7 @@ class OidcSettings(Settings):
 
     @property
     def login_url(self) -> str:
-        """Where a browser begins: beside the callback, on the same host, so that the cookies come back."""
+        """Where a browser begins: next to the callback, on the same host, so that the cookies come back."""
         return (self.redirect_uri or CALLBACK).removesuffix(CALLBACK) + LOGIN
 
     @property

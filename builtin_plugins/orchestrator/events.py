@@ -23,7 +23,7 @@ class Call:
     arguments: str
 
     def as_message_part(self) -> dict[str, Any]:
-        """The call as it stands in an assistant's message."""
+        """The call as it is written in an assistant's message."""
         function = {"name": self.name, "arguments": self.arguments}
         return {"id": self.id, "type": "function", "function": function}
 
@@ -99,7 +99,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Finished:
-    """The end: the text of the last turn, and all that was not told before.
+    """The end: the text of the last turn, and all that was not sent before.
 
     `offered` and `calls_made` are None in a chat without `platform_tools`.
     """
@@ -118,7 +118,7 @@ class Finished:
     degraded: Sequence[str] = ()
 
     def platform_fields(self) -> dict[str, Any]:
-        """What the platform says beside what any model's answer holds."""
+        """What the platform adds to what any model's answer holds."""
         found: dict[str, Any] = {}
         if self.offered is not None:
             found["platform_tools_offered"] = self.offered

@@ -14,7 +14,7 @@ Base: Any = plugin_base("orchestrator")
 
 
 class PendingCall(Base):
-    """A resolved call of a tool that its user may confirm once; `id` is a hash of the one that was told."""
+    """A resolved call of a tool that its user may confirm once; `id` is a hash of the one that was shown."""
 
     __tablename__ = "orchestrator_pending_call"
 

@@ -26,7 +26,7 @@ class ChatMessageIn(BaseModel):
 
 
 class StreamOptions(BaseModel):
-    """What a stream tells besides."""
+    """What else a stream reports."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -99,7 +99,7 @@ def _add(made: Items, place: int, item: dict[str, Any]) -> None:
         output = item.get("output")
         text = output if isinstance(output, str) else _texts(output)
         made.append({"role": "tool", "tool_call_id": str(item.get("call_id", "")), "content": text})
-    elif kind != "reasoning":  # what a model thought before is nothing that it is told again
+    elif kind != "reasoning":  # what a model thought before isn't sent to it again
         raise Unprocessable.field(
             ("body", "input", place), "must be a message, a function_call or a function_call_output"
         )

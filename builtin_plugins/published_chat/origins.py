@@ -11,7 +11,7 @@ _ORIGIN = re.compile(r"https?://(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]
 
 
 def parse(text: str | None) -> frozenset[str]:
-    """The origins, or ``*`` for any. Raises ValueError naming what is no origin."""
+    """The origins, or ``*`` for any. Raises ValueError naming what is not an origin."""
     found = set()
     for word in filter(None, _SEPARATORS.split(text or "")):
         origin = word.lower().removesuffix("/")

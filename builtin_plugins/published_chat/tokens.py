@@ -1,4 +1,4 @@
-"""Visitors' tokens: JWTs (RFC 7519) under a key of their own, so that no other route takes one.
+"""Visitors' tokens: JWTs (RFC 7519) under their own key, so that no other route takes one.
 
 A token is bound to the endpoint, the page's origin and the session.
 """
@@ -106,7 +106,7 @@ class VisitorTokens:
         return credential.visitor
 
     def blind(self, network: str) -> str:
-        """A name for a visitor's network that tells nobody its address, for counting requests."""
+        """A name for a visitor's network that doesn't reveal its address, for counting requests."""
         return blake2b(network.encode(), key=self._secret.encode()[:64], digest_size=16).hexdigest()
 
 

@@ -54,7 +54,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Object:
-    """What a listing says of an object: its key below the prefix, its size in bytes, when it was written."""
+    """What a listing has on an object: its key below the prefix, its size in bytes, when it was written."""
 
     key: str
     size: int

@@ -90,7 +90,7 @@ class Copies:
         return [copy.sha256 for copy in self._found()]
 
     def _give_up(self) -> int:
-        """Remove the copies that were not used for longest, until the rest fits; answers the rest's size."""
+        """Remove the copies that were not used for longest, until the rest fits; returns the rest's size."""
         found = sorted(self._found())
         size, unused_since = sum(copy.size for copy in found), time.time() - _IN_USE
         wanted = self._most if size <= self._most else int(self._most * _LEAVES)

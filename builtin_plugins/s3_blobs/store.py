@@ -38,7 +38,7 @@ REMOVED = "s3_blobs.removed"
 """Topic of the notice that a content is gone: other machines remove their copies."""
 
 _KEY = re.compile(r"[0-9a-f]{2}/[0-9a-f]{62}")
-_LOOK = 600.0  # seconds between two looks for copies whose removal nobody told of
+_LOOK = 600.0  # seconds between two looks for copies whose removal was not announced
 _AT_ONCE = 500
 _THREADS = 16
 _DAY = 24 * 60 * 60.0
@@ -185,7 +185,7 @@ class S3Blobs(HeldBlobs):
             path.unlink(missing_ok=True)
 
     def _download(self, sha256: str, path: Path) -> int:
-        """Write an object into a file; answers its size. Raises DamagedObject, FileNotFoundError."""
+        """Write an object into a file; returns its size. Raises DamagedObject, FileNotFoundError."""
         digest, size = hashlib.sha256(), 0
         with path.open("wb") as file:
             for piece in self.bucket.get(_key(sha256)):

@@ -1,4 +1,4 @@
-"""Threads for calls that block, which end with the process: whoever stops waits for none of them.
+"""Threads for calls that block, which end with the process: stopping waits for none of them.
 
 The end of the process waits for a ThreadPoolExecutor of the standard library, and so for a server that hangs.
 """

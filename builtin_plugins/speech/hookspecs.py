@@ -12,9 +12,9 @@ from kernel.sdk import Platform, hookspec
 def offer_speakers(platform: Platform) -> Sequence[Speaker]:
     """Engines that speak; they are preferred to the built-in ones.
 
-    An engine has a `name`; ``async missing()`` answers what it lacks, as a remedy, or None; ``voices()``
-    answers ``{language: [(id, label), …]}`` with the default first; ``async speak(text, language, voice,
-    slow)`` answers ``(samples, rate)``: one channel of signed 16-bit little-endian samples. It raises
+    An engine has a `name`; ``async missing()`` returns what it lacks, as a remedy, or None; ``voices()``
+    returns ``{language: [(id, label), …]}`` with the default first; ``async speak(text, language, voice,
+    slow)`` returns ``(samples, rate)``: one channel of signed 16-bit little-endian samples. It raises
     `Unavailable` when it can't speak now.
     """
 
@@ -23,8 +23,8 @@ def offer_speakers(platform: Platform) -> Sequence[Speaker]:
 def offer_transcribers(platform: Platform) -> Sequence[Transcriber]:
     """Engines that transcribe; they are preferred to the built-in ones.
 
-    An engine has a `name`; ``async missing()`` answers what it lacks, as a remedy, or None; ``languages()``
-    answers codes such as ``en``; ``async transcribe(recording, language)`` reads a file of signed 16-bit
-    samples (one channel, 16,000 per second, no header) and answers ``(text, confidence)``. It raises
+    An engine has a `name`; ``async missing()`` returns what it lacks, as a remedy, or None; ``languages()``
+    returns codes such as ``en``; ``async transcribe(recording, language)`` reads a file of signed 16-bit
+    samples (one channel, 16,000 per second, no header) and returns ``(text, confidence)``. It raises
     `Unavailable` when it can't transcribe now.
     """

@@ -31,7 +31,7 @@ class SpeechSettings(Settings):
     voices_dir: Path | None = Field(
         None,
         validation_alias=env("TTS_VOICES_DIR"),
-        description="Folder with further Piper voices (NAME.onnx beside NAME.onnx.json).",
+        description="Folder with further Piper voices (NAME.onnx next to NAME.onnx.json).",
     )
     default_tts_language: str = Field(
         "tr", validation_alias=env("DEFAULT_TTS_LANG"), description="Language to speak if none is given."

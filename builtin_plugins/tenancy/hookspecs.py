@@ -37,12 +37,12 @@ def import_rows(
 ) -> contracts.ImportPlan | None:
     """Check those sections of a bundle that the plugin knows, and answer how to write them.
 
-    Called before the transaction; nothing is written yet. `sections` holds whatever the bundle holds beside
+    Called before the transaction; nothing is written yet. `sections` holds whatever the bundle holds besides
     tenancy's own part: JSON values that nobody has checked. Raise Unprocessable for rows that do not fit
     (unknown fields, too many, names twice). The plan's `write` is called once with the unit of work, stamps
-    new rows to the team or organization and to `owner_id`, and changes and removes nothing that is there.
+    new rows to the team or organization and to `owner_id`, and changes and removes no existing rows.
 
-    `policy` says what becomes of a row whose name is taken there: ``skip`` keeps the one that is there,
+    `policy` says what happens to a row whose name is taken: ``skip`` keeps the existing one,
     ``rename`` makes the new one under another name, ``fail`` reports a ``collision``, which ends the import.
     A section that no plugin takes is refused.
     """

@@ -1,4 +1,4 @@
-"""Sending spans: in batches, by a thread of their own, and never at the expense of what they tell of."""
+"""Sending spans: in batches, by their own thread, and never at the expense of the work they record."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class Accounts:
     async def change_password(
         self, account_id: int, current: str, new: str, claims: Mapping[str, Any], origin: Origin
     ) -> str:
-        """Replace the password, end all sessions, answer a token that goes on with that of `claims`."""
+        """Replace the password, end all sessions, return a token that continues that of `claims`."""
         self._check_cap(claims)
         account = await self._database.read(lambda session: session.get_one(Account, account_id))
         _check_session(account, claims)
@@ -185,7 +185,7 @@ class Accounts:
         await self._database.write(_end_sessions, account_id, origin)
 
     async def reissue(self, principal: Principal, claims: Mapping[str, Any]) -> str:
-        """A token that goes on with the caller's session, asking for further `claims` (`token_claims`)."""
+        """A token that continues the caller's session, asking for further `claims` (`token_claims`)."""
         self._check_cap(principal.claims)
         account = await self._database.read(lambda session: session.get_one(Account, principal.id))
         if not account.is_active or account.epoch != principal.claims.get("epoch", 0):
@@ -215,7 +215,7 @@ class Accounts:
         old: Mapping[str, Any] | None,
         bootstrap: Origin | None,
     ) -> dict[str, Any]:
-        """Tell plugins, and answer their claims. `bootstrap` is the origin of who may be the first admin."""
+        """Notify plugins and return their claims. `bootstrap` is the origin of who may be the first admin."""
         if bootstrap is not None:
             self._admins.bootstrap(unit, account, bootstrap)
         tell_plugins(self._platform, unit, account, change)
@@ -225,7 +225,7 @@ class Accounts:
         return {name: value for claims in found for name, value in claims.items()}
 
     def _has_listeners(self) -> bool:
-        """Whether a plugin wants to hear of sessions, or to add to their tokens."""
+        """Whether a plugin wants to be notified of sessions, or to add to their tokens."""
         asked = self._platform.hooks.implementations
         return bool(asked(hookspecs.token_claims) or asked(hookspecs.on_account_event))
 

@@ -8,7 +8,7 @@ an address that once signed in to the account (remembered for at most 30 days, i
 counted, so somebody else behind the owner's own router can't lock the owner out either. Guessing from one
 address is held by the limit of 10 a minute, from many by three tries each.
 
-Names are counted as they were written, known or not: counting by account would tell that a name and an e-mail
+Names are counted as they were written, known or not: counting by account would show that a name and an e-mail
 address belong together. The attempt is counted before the password is checked, so that simultaneous
 attempts count too, and an unknown name costs the same calls.
 """

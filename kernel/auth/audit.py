@@ -1,4 +1,4 @@
-"""The audit log: written in the transaction of the change it tells of (spec 2.7)."""
+"""The audit log: written in the transaction of the change that it records (spec 2.7)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kernel.auth.models import AuditEntry
 from kernel.db.engine import Unit
 
 Origin: TypeAlias = dict[str, Any]
-"""What an audit entry says of who acted: `actor_id`, `ip_address`, `user_agent` (`Caller.origin`)."""
+"""What an audit entry says about who acted: `actor_id`, `ip_address`, `user_agent` (`Caller.origin`)."""
 
 
 def audit(

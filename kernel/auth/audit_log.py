@@ -84,7 +84,7 @@ class AuditLogListResponse(BaseModel):
 
 
 async def list_entries(platform: Platform, principal: Principal, query: AuditQuery) -> AuditLogListResponse:
-    """The entries that the caller may see and asks for. Raises Forbidden for one who may see none."""
+    """The entries that the caller may see and asks for. Raises Forbidden for a caller who may see none."""
     where = [*await _visible(platform, principal, query.org_id), *_wanted(query)]
     found, total = await platform.database.snapshot(_page, where, query)
     return AuditLogListResponse(entries=found, total=total, limit=query.limit, offset=query.offset)

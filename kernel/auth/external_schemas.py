@@ -1,4 +1,4 @@
-"""What a plugin that signs people in hands to the kernel, and what a sign-in page hears of it."""
+"""What a plugin that signs people in passes to the kernel, and what a sign-in page gets of it."""
 
 from __future__ import annotations
 

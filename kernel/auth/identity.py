@@ -53,7 +53,7 @@ class Identity:
             return None
         principal, state, expires = known
         current = self._states.peek(state.id)
-        if current is not state:  # read anew
+        if current is not state:  # read again
             if current is None or current != state:
                 return None
             self._recent[key] = (principal, current, expires)

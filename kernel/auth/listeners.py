@@ -1,4 +1,4 @@
-"""Plugins hear of what happens to accounts, inside the unit that does it."""
+"""Notifies plugins of what happens to accounts, inside the unit that does it."""
 
 from __future__ import annotations
 

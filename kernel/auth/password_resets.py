@@ -142,7 +142,7 @@ def _refuse_dead(session: Session, token: str) -> None:
 
 
 def _redeem(unit: Unit, token: str) -> Account:
-    """Whose token it is; it is taken away, which only one of several can.
+    """The token's account; the token is removed, so that only one of several requests succeeds.
 
     The account first, as everybody does who changes one: in another order two of them would deadlock.
     """

@@ -116,5 +116,5 @@ def _turned_away() -> TooManySignIns:
 def _step_back() -> None:
     """Let requests go first: a thread's niceness is its own on Linux, and its hashing threads inherit it."""
     if sys.platform == "linux":
-        with suppress(OSError):  # a container may forbid it: hashing goes on, only less politely
+        with suppress(OSError):  # a container may forbid it: hashing continues, only less politely
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

@@ -1,4 +1,4 @@
-"""Platform Admins: who becomes one, and who is one no longer (spec 5.7).
+"""Platform Admins: who becomes one, and who no longer is one (spec 5.7).
 
 The flag on the account is all that counts. `MILESTONE` is reached with the first Platform Admin that there
 ever was and closes the bootstrap of a fresh install for good; `CODES_CLOSED`, with the first grant by the
@@ -90,7 +90,7 @@ class PlatformAdmins:
     async def revoke(self, username: str, origin: Origin | None = None) -> tuple[Account, bool]:
         """Take the flag from an account and end its sessions; whether it had it. Raises NotFound.
 
-        Also from the last Platform Admin: this is the operator's word, and the operator can grant anew.
+        Also from the last Platform Admin: this is the operator's word, and the operator can grant again.
         """
         return await self._database.write(self._revoke, username, origin)
 
@@ -145,7 +145,7 @@ PLATFORM_ADMINS: ResourceKey[PlatformAdmins] = ResourceKey("platform_admins")
 
 
 def reached(session: Session, *names: str) -> bool:
-    """Whether one of these milestones (by default: any) lies behind the instance."""
+    """Whether one of these milestones (by default: any) has been passed."""
     query = select(Milestone.name).limit(1)
     query = query.where(Milestone.name.in_(names)) if names else query
     return session.scalar(query) is not None

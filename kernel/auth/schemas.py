@@ -126,7 +126,7 @@ class Capabilities(BaseModel):
     )
     password_reset_link_minutes: int | None = None
     self_serve_personal_orgs: bool = False
-    sign_in_methods: list[SignInMethod] = Field([], description="Ways to sign in beside a password.")
+    sign_in_methods: list[SignInMethod] = Field([], description="Ways to sign in besides a password.")
 
 
 class AccountStatusRequest(BaseModel):

@@ -86,7 +86,7 @@ class SetupCodes:
         self._admins = admins
 
     async def issue(self, origin: Origin | None = None) -> tuple[str, datetime]:
-        """A new code and its end; earlier ones are worth nothing from now on. Raises SetupCodesClosed."""
+        """A new code and its expiry; earlier ones no longer work. Raises SetupCodesClosed."""
         code = "-".join("".join(secrets.choice(_ALPHABET) for _ in range(GROUP)) for _ in range(GROUPS))
         return code, await self._database.write(_issue, code, origin)
 

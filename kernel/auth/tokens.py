@@ -91,7 +91,7 @@ class Tokens:
         return jwt.encode({**payload, "iat": now, "exp": now + days * 86400}, self._secrets[0], ALGORITHM)
 
     def verify(self, token: str) -> dict[str, Any]:
-        """The claims of a valid token. Raises Unauthorized; the text tells expired from invalid."""
+        """The claims of a valid token. Raises Unauthorized; the text distinguishes expired from invalid."""
         digest = hashlib.blake2b(token.encode(errors="replace"), digest_size=16).digest()
         known = self._verified.get(digest)
         if known is not None and known[1] > time.time():

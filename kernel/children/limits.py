@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _MB: Final = 1024 * 1024
-# The hard limit, which kills without a name, stands behind the soft one, which the parent recognises.
+# The hard limit, which kills without a name, is above the soft one, which the parent recognises.
 _CPU_GRACE_SECONDS: Final = 2
 _OPEN_FILES: Final = 256
 _NICE: Final = 5
@@ -35,7 +35,7 @@ class ChildLimits(NamedTuple):
 
 
 def bind(limits: ChildLimits) -> None:
-    """Put this process under the limits, for good: no core dump, low priority, first to go without memory."""
+    """Limit this process permanently: no core dump, low priority, first to go without memory."""
     _set(resource.RLIMIT_CORE, 0)
     _set(resource.RLIMIT_NOFILE, _OPEN_FILES)
     _set(resource.RLIMIT_FSIZE, limits.file_bytes)

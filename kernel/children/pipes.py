@@ -35,7 +35,7 @@ class Pipe:
             self.writing = -1
 
     def close(self) -> bytes:
-        """Read what is left, without waiting for more; answers what was kept."""
+        """Read what is left, without waiting for more; returns what was kept."""
         self.given_away()
         while self._open:
             self._read()

@@ -1,4 +1,4 @@
-"""The platform's end of a prepared process: start it, hand it tasks, hear how they ended."""
+"""The platform's end of a prepared process: start it, pass it tasks, read how they ended."""
 
 from __future__ import annotations
 

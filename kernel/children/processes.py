@@ -29,7 +29,7 @@ _SIGNALS: Final[dict[int, Reason]] = {-signal.SIGXCPU: "timeout", -signal.SIGXFS
 
 
 class ChildFailed(Exception):
-    """A child did not complete its task, for a reason that lies in the task itself.
+    """A child did not complete its task, for a reason in the task itself.
 
     `reason`: ``failed`` (it raised an error, or ended with a status), ``unavailable`` (it can't be started),
     ``memory``, ``timeout``, ``output`` (it wrote too much), or ``crashed``. `code` is the attribute of that
@@ -98,7 +98,7 @@ class Children:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> bytes:
-        """Run a program in `folder` with `source` (a file or bytes) as standard input; answers its output.
+        """Run a program in `folder` with `source` (a file or bytes) as standard input; returns its output.
 
         Raises ChildFailed when it ends with a status other than 0 or goes past its limits, MachineFault when
         the machine is at fault.
@@ -211,7 +211,7 @@ def _opened(source: Path | bytes) -> int:
 
 
 def _explain(task: Task, outcome: _Outcome) -> NoReturn:
-    """Raise what became of the task."""
+    """Raise the error that fits the outcome."""
     refusal = _refusal(outcome.answer) if task.command is None else {}
     if outcome.cut is None and refusal.get("fault"):
         _log(outcome, refusal["fault"])

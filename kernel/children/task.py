@@ -51,8 +51,8 @@ def _prepare(task: Task, descriptors: list[int], parent: int) -> None:
 
 
 def _place(descriptors: list[int]) -> None:
-    """Input, output and errors where programs expect them; a callable's answer has a place of its own."""
-    # Out of the way first: one of them may stand where another is to go.
+    """Input, output and errors where programs expect them; a callable's answer has its own place."""
+    # Out of the way first: one of them may be where another is to go.
     source, answer, errors = (os.dup2(item, 100 + place) for place, item in enumerate(descriptors))
     os.dup2(source, 0)
     os.dup2(answer, _ANSWER)

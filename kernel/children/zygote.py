@@ -1,4 +1,4 @@
-"""The prepared process: imports modules once, then forks a child for each task and tells how it ended.
+"""The prepared process: imports modules once, then forks a child for each task and reports how it ended.
 
 Run as ``python -m kernel.children.zygote DESCRIPTOR PARENT MODULE…``. It runs no task itself, so that
 nothing a task does can reach the next one. It ends with the platform, and takes every child and its
@@ -44,7 +44,7 @@ class Zygote:
             os.set_blocking(end, False)
 
     def serve(self) -> None:
-        """Until the platform goes."""
+        """Serve until the platform ends."""
         signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, _nothing)
         signal.signal(signal.SIGTERM, self._leave)
@@ -172,7 +172,7 @@ def _kill_group(pid: int) -> None:
 
 
 def _children() -> list[tuple[int, int]]:
-    """This process's children with their groups; none where the system doesn't tell (macOS)."""
+    """This process's children with their groups; none where the system doesn't say (macOS)."""
     try:
         listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii")
     except OSError:
@@ -185,7 +185,7 @@ def _children() -> list[tuple[int, int]]:
 
 
 def _import(modules: Sequence[str]) -> dict[str, str]:
-    """Import the modules for good; why some can't be."""
+    """Import the modules, to stay; returns why some can't be."""
     missing = {}
     for module in modules:
         try:

@@ -96,7 +96,7 @@ class Tables:
 
     `derived` names tables that migrations create in addition to the models, such as a full-text index that
     differs between databases. A name also covers tables that start with it and ``_``. Backups leave them out:
-    `derive(session)` fills them anew, from the owner's other rows, after a restore.
+    `derive(session)` fills them again, from the owner's other rows, after a restore.
     """
 
     base: type[DeclarativeBase]

@@ -30,7 +30,7 @@ _LIMITS = {
 NOT_FOR_THE_SERVER = frozenset({*_LIMITS, "keepalives", "channel_binding"})
 """Options of an address that are libpq's own, and that other drivers would send to the server."""
 
-_HALF_MADE = 2.0  # seconds in which a connection that nobody wants any more may still come
+_HALF_MADE = 2.0  # seconds in which a connection that is no longer wanted may still come
 # The server ends a session whose client does not answer for 11 seconds, and lets go of its locks.
 _OF_THE_SERVER = "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3"
 
@@ -43,11 +43,11 @@ def limited(address: URL) -> URL:
 class Connector:
     """Makes the connections of one engine with asyncpg.
 
-    While a server does not answer, one attempt at a time looks for it, and everybody else is told at once.
+    While a server does not answer, one attempt at a time looks for it, and everybody else is refused at once.
     """
 
     def __init__(self, address: URL) -> None:
-        """Raises StartupError for a limit that is no number."""
+        """Raises StartupError for a limit that is not a number."""
         limits = {name: _number(address, name) for name in _LIMITS}
         self._patience = limits["connect_timeout"] if limits["connect_timeout"] > 0 else None
         self._options = {"TCP_USER_TIMEOUT": limits["tcp_user_timeout"]}
@@ -81,7 +81,7 @@ class Connector:
         return connection
 
     async def _made(self, *arguments: Any, **options: Any) -> Any:
-        """Connect, and should the caller be cancelled meanwhile, close what comes of it.
+        """Connect, and should the caller be cancelled meanwhile, close the connection if it comes.
 
         asyncpg leaves the end of a connection that is cancelled half made to nobody, who then hears of it in
         the log: "unexpected connection_lost() call".
@@ -122,7 +122,7 @@ class Connector:
 
             def __init__(self, protocol: Any, transport: Any, *rest: Any) -> None:
                 super().__init__(protocol, transport, *rest)
-                with suppress(RuntimeError):  # closed meanwhile, as the first statement will tell
+                with suppress(RuntimeError):  # closed meanwhile, as the first statement will show
                     _limit(transport.get_extra_info("socket"), limits)
 
         return Limited

@@ -67,7 +67,7 @@ class Database:
     def read(
         self, fn: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> Coroutine[Any, Any, T]:
-        """Run the plain function `fn(session, …)`, which only reads; answers what it answers.
+        """Run the plain function `fn(session, …)`, which only reads; returns its result.
 
         One snapshot on SQLite, where a write through it fails. On SQLite it runs in a thread: it must not
         touch what belongs to the event loop. Raises DatabaseClosed.
@@ -79,12 +79,12 @@ class Database:
     ) -> Coroutine[Any, Any, T]:
         """Like `read`; all statements see one state of the database, on PostgreSQL too.
 
-        For what takes longer: on SQLite it has threads of its own.
+        For what takes longer: on SQLite it has its own threads.
         """
         return self._open.snapshot(fn, *args, **kwargs)
 
     async def write(self, fn: Callable[Concatenate[Unit, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run the plain function `fn(unit, …)` in one transaction; answers once it is durable and published.
+        """Run the plain function `fn(unit, …)` in one transaction; returns once it is durable and published.
 
         What it raises rolls back. A caller who is cancelled meanwhile leaves a unit that has begun to finish
         by itself on SQLite, and on PostgreSQL one that is being committed. Raises DatabaseClosed.

@@ -35,7 +35,7 @@ class Handover:
 
 
 def settle(future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
-    """Tell who waits, if anybody still does."""
+    """Notify the caller, if it still waits."""
     if future.done():
         return
     if error is None:

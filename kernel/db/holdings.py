@@ -1,4 +1,4 @@
-"""What a database holds, owner by owner, whether or not the owner's plugin is loaded; and building it anew.
+"""What a database holds, owner by owner, whether or not the owner's plugin is loaded; and rebuilding it.
 
 For backups: tables are found in the database itself, so that no plugin has to be named. Derived tables (those
 that `Tables.derived` names, PostgreSQL's copies of vectors) are left out, and made again by `finish`.

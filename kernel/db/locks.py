@@ -72,7 +72,7 @@ async def _advisory_lock(database: Database, name: LockName, shared: bool) -> As
             yield
         return
     # A server that restarts, or a network that drops, ends sessions and their locks with them. Processes in
-    # service go on meanwhile: they take it again as soon as they can.
+    # service continue meanwhile: they take it again as soon as they can.
     keeper = _Keeper(database, name)
     await keeper.start()
     try:
@@ -132,7 +132,7 @@ class _Keeper:
 async def _session_lock(
     database: Database, name: LockName, *, shared: bool, lost: Callable[[], None] | None = None
 ) -> AsyncIterator[None]:
-    """The lock, of a session of its own; `lost()` is called when that is over against our will."""
+    """The lock, of its own session; `lost()` is called when that is over against our will."""
     # Outside any transaction, and tried instead of waited for: indexes are built concurrently meanwhile,
     # which waits for every open snapshot, that of a statement that waits for the lock among them.
     kind = "_shared" if shared else ""
@@ -151,6 +151,6 @@ async def _session_lock(
 
 
 async def _release(connection: AsyncConnection, statement: str, key: int) -> None:
-    """A server that went away has let go of the lock already."""
+    """A server that went away has released the lock already."""
     with suppress(SQLAlchemyError, OSError):
         await connection.execute(text(statement), {"key": key})

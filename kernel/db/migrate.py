@@ -82,7 +82,7 @@ def has_revisions(owner: Owner) -> bool:
 
 
 async def upgrade(database: Database, owner: Owner, taken: dict[str, str]) -> Pending:
-    """Bring `owner` up to date in one transaction; answers what was applied.
+    """Bring `owner` up to date in one transaction; returns what was applied.
 
     `taken` maps table names to their owners and is extended. Raises TableTaken before anything is changed.
     """

@@ -1,4 +1,4 @@
-"""Telling a database that is out of service from an error of ours."""
+"""Distinguishing a database that is out of service from an error of ours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoneLeft  # of a pool
 
-# Classes of PostgreSQL's error codes (its manual, appendix A) that speak of the server's state, not of the
+# Classes of PostgreSQL's error codes (its manual, appendix A) that are about the server's state, not the
 # statement: connection, authorization, unknown database, rolled back, out of resources, not in the state that
 # is needed, operator intervention, failure of the system. SQLAlchemy hands them on as a plain DBAPIError.
 _STATES = ("08", "28", "3D", "40", "53", "55", "57", "58")
@@ -15,7 +15,7 @@ _READ_ONLY = "25006"
 
 
 class DatabaseUnreachable(ConnectionError):
-    """No connection to the database's server; what the driver says of it could be any socket's error."""
+    """No connection to the database's server; what the driver says about it could be any socket's error."""
 
 
 def is_outage(error: BaseException) -> bool:

@@ -13,19 +13,19 @@ from kernel.jobs.kinds import JobKind, Lane, Placed, Placing
 
 
 class Outbox(Protocol):
-    """Where units of work put what others must hear of."""
+    """Where units of work put what others must be notified of."""
 
     def enqueue(self, session: Session, job: JobKind, payload: BaseModel, placing: Placing) -> Placed:
         """Write a durable job in the session's transaction."""
 
     def store(self, session: Session, event: Event) -> Lane | None:
-        """Write the delivery of a durable event in the session's transaction; answers where it waits."""
+        """Write the delivery of a durable event in the session's transaction; returns where it waits."""
 
     def deliver(self, topic: str, key: str, row: int | None) -> None:
-        """Tell this process of a notice that is committed, and of its row's id. Must be quick."""
+        """Pass on to this process a committed notice and its row's id. Must be quick."""
 
     async def publish(self, events: Sequence[Event]) -> None:
-        """Tell of events that are committed."""
+        """Publish events that are committed."""
 
 
 class NoOutbox:

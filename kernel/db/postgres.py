@@ -50,7 +50,7 @@ def _engine(address: URL, **pool: Any) -> AsyncEngine:
 
 
 def _replace_dead_connections(engine: Engine) -> None:
-    """Ask connections that rested for a while whether they are alive; a ping each time costs three trips."""
+    """Ping connections that were idle for a while; pinging every time costs three round trips."""
 
     @event.listens_for(engine, "checkin")
     def _rests(_connection: Any, record: ConnectionPoolEntry) -> None:
@@ -88,7 +88,7 @@ class PostgresUnits:
         self._frozen = engine.sync_engine.execution_options(isolation_level="REPEATABLE READ")
 
     async def read(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run `fn(session, …)`, each statement by itself; once more where the connection was dead."""
+        """Run `fn(session, …)`, each statement by itself; again where the connection was dead."""
         return await greenlet_spawn(_read, self._single, fn, args, kwargs)
 
     async def snapshot(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:

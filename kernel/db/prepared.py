@@ -66,7 +66,7 @@ class Prepared:
             raise Elsewhere
         try:
             return self._direct(direct, values)
-        except sqlite3.Error:  # stopped, or what a thread will meet again and tell
+        except sqlite3.Error:  # stopped, or what a thread will meet again and report
             near.took_long(self)
             raise Elsewhere from None
 

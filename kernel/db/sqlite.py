@@ -1,8 +1,8 @@
 """Units on SQLite: plain functions run in threads, one hand-over each; writes share their commits.
 
 Reads: see `sqlite_reads`. One writer thread takes writes: those that wait together are run one after the
-other in one transaction, each under a savepoint of its own, and committed with one sync of the disk. Nobody
-hears of a result before it is durable. `BEGIN IMMEDIATE` queues processes.
+other in one transaction, each under its own savepoint, and committed with one sync of the disk. Nobody
+sees a result before it is durable. `BEGIN IMMEDIATE` queues processes.
 """
 
 from __future__ import annotations
@@ -93,20 +93,20 @@ class SqliteUnits:
         return result
 
     async def write(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run `fn(unit, …)` in the writer thread; answers once it is durable and what follows was done."""
+        """Run `fn(unit, …)` in the writer thread; returns once it is durable and what follows was done."""
         task = Task(fn, args, kwargs)
         self._started()
         self._writes.put(task)
         try:
             result: T = await asyncio.shield(task.future)
         except asyncio.CancelledError:
-            if not task.claim():  # it has begun: it will be committed, and told of, in any case
+            if not task.claim():  # it has begun: it will be committed, and announced, in any case
                 await uninterrupted(task.future)
             raise
         return result
 
     async def close(self) -> None:
-        """Finish what was begun, and let go of the file."""
+        """Finish what was begun, and release the file."""
         self._near.close()  # before the last connection, whose end may take a while
         if self._threads is not None:
             self._writes.put(None)
@@ -213,7 +213,7 @@ class Writer:
         done: list[tuple[Task, Unit, Any]],
         failed: list[tuple[Task, BaseException]],
     ) -> None:
-        """Commit, and only then tell everybody."""
+        """Commit, and only then notify everybody."""
         try:
             self._commit(transaction, done, failed)
         except BaseException as error:  # noqa: BLE001 - whoever waits hears of it
@@ -241,7 +241,7 @@ class Writer:
 
     @staticmethod
     def _is_open(transaction: RootTransaction) -> bool:
-        """Whether the transaction goes on: some SQLite errors end all of it."""
+        """Whether the transaction continues: some SQLite errors end all of it."""
         connection: Any = transaction.connection.connection.dbapi_connection
         return transaction.is_active and bool(connection.in_transaction)
 
@@ -319,6 +319,6 @@ def prepare_sqlite(engine: Engine, begin: str, *pragmas: str) -> None:
         driver: Any = connection.connection.driver_connection
         if isinstance(driver, sqlite3.Connection) and begin == "BEGIN":
             if not driver.in_transaction:  # a reader thread may have begun it
-                driver.execute(begin)  # it takes no lock: no error that SQLAlchemy would tell
+                driver.execute(begin)  # it takes no lock: no error that SQLAlchemy would report
         else:
             connection.exec_driver_sql(begin)

@@ -41,13 +41,13 @@ class Near:
         self._long: dict[object, float] = {}
 
     def read(self, fn: Callable[..., T], args: Any, kwargs: Any) -> T:
-        """What `fn(session, …)` answers. Raises Elsewhere where it is to be read by a thread."""
+        """What `fn(session, …)` returns. Raises Elsewhere where it is to be read by a thread."""
         if self._session is None:
             self._session = self._open()
         return checked(fn(self._session, *args, **kwargs))
 
     def begins(self, statement: object) -> bool:
-        """Whether the statement may be tried here, from now on: it took not long lately."""
+        """Whether the statement may be tried here, from now on: it was quick lately."""
         now = time.monotonic()
         self._steps, self._until = 0, now + _WALL
         return self._long.get(statement, 0.0) <= now

@@ -17,7 +17,7 @@ BigId = BigInteger().with_variant(Integer(), "sqlite")
 
 
 class Notice(Base):
-    """A change that other processes must hear of; written in the transaction of the change itself."""
+    """A change that other processes must learn of; written in the transaction of the change itself."""
 
     __tablename__ = "kernel_notice"
     __table_args__ = {"sqlite_autoincrement": True}
@@ -104,7 +104,7 @@ class CollectionRecord(Base):
 
     `version` counts the committed changes. Whoever changes the collection's points raises it first and so
     holds the row until the commit: versions are ordered by commit on every database. Tombstones up to
-    `floor` are gone: an index that is older starts anew.
+    `floor` are gone: an index that is older starts over.
     """
 
     __tablename__ = "kernel_collection"
@@ -144,7 +144,7 @@ class PointRecord(Base):
 
 
 class TombstoneRecord(Base):
-    """A point that went away, for indexes that have yet to hear of it."""
+    """A deleted point, for indexes that don't know of the deletion yet."""
 
     __tablename__ = "kernel_tombstone"
     __table_args__ = (Index("ix_kernel_tombstone_collection_id_version", "collection_id", "version"),)

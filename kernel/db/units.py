@@ -44,7 +44,7 @@ async def uninterrupted(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
 def off_the_loop(work: Callable[[], T]) -> T:
     """Do something slow inside a unit, such as loading a library, without holding up the event loop.
 
-    Who is cancelled meanwhile waits for its end: a thread goes on, and what it does must not outlast the
+    A cancelled caller waits for its end: a thread can't be stopped, and what it does must not outlast the
     transaction with its locks.
     """
     made: T = await_(uninterrupted(asyncio.to_thread(work))) if in_greenlet() else work()
@@ -71,7 +71,7 @@ class Unit:
         self._after_commit.append(callback)
 
     def notify(self, topic: str, key: str) -> None:
-        """Tell every process, after the commit, that `key` of `topic` changed (see `kernel.notices`)."""
+        """Notify every process, after the commit, that `key` of `topic` changed (see `kernel.notices`)."""
         if (topic, key) not in self._notices:
             self._notices[topic, key] = Notice(topic=topic, key=key)
             self.session.add(self._notices[topic, key])
@@ -96,7 +96,7 @@ class Unit:
         subject: str | None = None,
         gather: Gather | None = None,
     ) -> str:
-        """Write a durable job in this transaction; answers its id. The same id twice is one job.
+        """Write a durable job in this transaction; returns its id. The same id twice is one job.
 
         `lane` is where it waits, if not in the job's own. Of a long job, `owner_id` is the account for which
         it works, and `subject` the id of what it works on, by which others may see it. With `gather` it waits
@@ -123,7 +123,7 @@ class Unit:
         return bool(self._after_commit) or any(not event.durable for event in self._events)
 
     def deliver_notices(self) -> None:
-        """Tell this process at once; the others find the rows."""
+        """Notify this process at once; the others find the rows."""
         for (topic, key), notice in self._notices.items():
             identity: Any = inspect_row(notice).identity
             self._outbox.deliver(topic, key, identity[0] if identity else None)
@@ -133,13 +133,13 @@ class Unit:
         for callback in self._after_commit:
             try:
                 await callback()
-            except ANY_ERROR:  # the transaction is durable already, the caller must hear of its success
+            except ANY_ERROR:  # the transaction is durable already, the caller must learn of its success
                 log.exception("a callback after commit failed")
         await self._outbox.publish([event for event in self._events if not event.durable])
 
 
 def checked(result: T) -> T:
-    """What a unit answers. Raises TypeError for what can't be used outside it."""
+    """What a unit returns. Raises TypeError for what can't be used outside it."""
     if inspect.isawaitable(result):
         if inspect.iscoroutine(result):
             result.close()

@@ -1,10 +1,10 @@
 """Wakes the installation's other processes when a commit left something for them.
 
 Nothing is looked for while nothing happens. On PostgreSQL a trigger on the table of notices sends a
-notification with the commit, and every process listens on a connection of its own. SQLite knows nothing of
+notification with the commit, and every process listens on its own connection. SQLite knows nothing of
 the kind: there every process of the machine has a named pipe beside the home's locks, and whoever committed
 a notice writes a byte into each. A wake-up may be lost (a process killed between its commit and the byte, a
-connection pooler that forwards no notifications): who listens looks by itself now and then as well.
+connection pooler that forwards no notifications): listeners also look by themselves now and then.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Wakeups(Protocol):
 
     @property
     def patience(self) -> float:
-        """Seconds after which who was not woken had better look."""
+        """Seconds after which to look even without being woken."""
 
     async def start(self, database: Database, wake: Wake) -> None:
         """Call `wake()` in the event loop whenever another process committed a notice."""
@@ -122,7 +122,7 @@ def _ring(pipe: Path) -> None:
 
 
 class Notifications:
-    """PostgreSQL's LISTEN, on one connection for each process; the trigger tells (migration 0003)."""
+    """PostgreSQL's LISTEN, on one connection for each process; the trigger notifies (migration 0003)."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
@@ -138,7 +138,7 @@ class Notifications:
         self._task = asyncio.create_task(self._listen(database, wake), name="wake-ups")
 
     def tell(self) -> None:
-        """Nothing to do: the commit told."""
+        """Nothing to do: the commit notified them."""
 
     async def stop(self) -> None:
         if self._task is not None:

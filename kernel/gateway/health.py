@@ -63,7 +63,7 @@ async def service_health(platform: Platform, service: Service) -> Health:
 
 
 async def _figures(platform: Platform, service: Service) -> dict[str, Any]:
-    """The service's own fields; none when it can't tell them, for health is asked when things go wrong."""
+    """The service's own fields; none when it can't give them, as health is asked when things go wrong."""
     if service.health_extra is None:
         return {}
     try:
@@ -138,7 +138,7 @@ async def _check_service(platform: Platform, name: str) -> None:
 
 
 async def _check_here(platform: Platform, name: str) -> None:
-    """What is critical to a service in this process; its other checks stand beside it by their names."""
+    """What is critical to a service in this process; its other checks are listed with it by name."""
     for _, check in _checks(platform):
         if check.service == name and check.critical and is_failure(text := await run_check(platform, check)):
             raise Unhealthy(f"{check.name}: {text.removeprefix('unhealthy: ')}")

@@ -1,4 +1,4 @@
-"""`GET /`: what this server is and where to go on, for a browser and for a program."""
+"""`GET /`: what this server is and where to go next, for a browser and for a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a caller may use a route: the hook `decide_access` tells; one veto is enough."""
+"""Whether a caller may use a route: the hook `decide_access` decides; one veto is enough."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class ClientAddresses:
 
 
 def network_of(address: str) -> str:
-    """Whom an address stands for where requests are counted: one IPv6 client may use any of its /64."""
+    """Whom an address represents when requests are counted: one IPv6 client may use any of its /64."""
     if ":" not in address:
         return address
     try:

@@ -33,7 +33,7 @@ _UUID_MARKS = 0x4 << 76 | 0x2 << 62
 
 
 class Application:
-    """The gateway, or one service at a root of its own."""
+    """The gateway, or one service at its own root."""
 
     def __init__(self, platform: Platform, *, is_gateway: bool) -> None:
         self.endpoints: list[Endpoint] = []

@@ -54,7 +54,7 @@ _SIGN_IN = """<form id="sign-in" hidden>
 
 
 def swagger_page(openapi_url: str, static_url: str, title: str = "API") -> str:
-    """Answer the Swagger UI page for the document at `openapi_url`.
+    """Return the Swagger UI page for the document at `openapi_url`.
 
     `static_url` is where STATIC_DIR is served, without a trailing slash. Send DOCS_CSP with the page.
     """
@@ -70,7 +70,7 @@ def swagger_page(openapi_url: str, static_url: str, title: str = "API") -> str:
 
 
 def redoc_page(openapi_url: str, static_url: str, title: str = "API") -> str:
-    """Answer the ReDoc page for the document at `openapi_url`; the arguments are those of swagger_page."""
+    """Return the ReDoc page for the document at `openapi_url`; the arguments are those of swagger_page."""
     return _page(
         "redoc",
         openapi_url,

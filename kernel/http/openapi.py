@@ -178,7 +178,7 @@ def _request_body(route: Route, schemas: Schemas) -> dict[str, Any] | None:
 
 
 def _raw_body(body: RawBody) -> dict[str, Any]:
-    """Swagger UI shows a form's parts without what their schema says of the whole, which is said here too."""
+    """Swagger UI shows a form's parts, but not their schema's description, so it is repeated here."""
     said = {"description": body.schema["description"]} if "description" in body.schema else {}
     return {**said, "content": {media_type: _raw(body, media_type) for media_type in body.media_types}}
 
@@ -250,14 +250,14 @@ def _success(route: Route, status: int, schemas: Schemas) -> dict[str, Any]:
             **{media_type: {"schema": {"type": "string"}} for media_type in route.also_media_types},
         }
         if _EVENTS in content:
-            # What one event of a stream holds is told in words: OpenAPI 3.1 has no schema for it.
+            # What one event of a stream holds is described in words: OpenAPI 3.1 has no schema for it.
             content[_EVENTS] = {}
         answer["content"] = content
     return answer
 
 
 def _error_statuses(endpoint: Endpoint) -> set[int]:
-    """Declared errors, and those that the kernel itself answers for such a route."""
+    """Declared errors, and those that the kernel itself returns for such a route."""
     route = endpoint.route
     statuses = {error if isinstance(error, int) else error.status for error in route.errors}
     statuses.update(_ALWAYS)

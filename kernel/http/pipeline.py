@@ -61,7 +61,7 @@ class Pipeline:
         self._is_gateway = is_gateway
 
     async def serve(self, request: Request) -> web.StreamResponse:
-        """The way of every request, unknown paths included. aiohttp gives each a task of its own."""
+        """The way of every request, unknown paths included. aiohttp gives each its own task."""
         ctx = Context(self._platform, request, request.request_id, self._addresses.of(request))
         request_id_var.set(ctx.request_id)
         if self._tracing.tracer is not None and is_traced(ctx):

@@ -68,8 +68,8 @@ def permission(
 class Upload:
     """A multipart body. Describes its parts for OpenAPI; the handler reads the stream itself.
 
-    `file` says what the file is, `fields` holds the schemas of the other parts. `example` has the parts that
-    it shows by name: the file as its file name, the others as their values.
+    `file` describes the file, `fields` holds the schemas of the other parts. `example` maps part names to
+    sample values; the file's is its file name.
     """
 
     file_field: str = "file"

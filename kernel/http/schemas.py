@@ -1,4 +1,4 @@
-"""JSON Schemas of all that an application's routes declare, made together: no name stands for two models."""
+"""JSON Schemas of all that an application's routes declare, made together: no name is used for two models."""
 
 from __future__ import annotations
 

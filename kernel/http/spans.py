@@ -1,6 +1,6 @@
 """A request as a span, by OpenTelemetry's semantic conventions for HTTP servers.
 
-Its path stands there as its route's template: the real one may hold a secret, as an invitation's does.
+Its path is recorded as its route's template: the real one may hold a secret, as an invitation's does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers that stream go on only while their caller's session does (spec 5.1 rule 4).
+"""Streamed answers last only as long as their caller's session (spec 5.1 rule 4).
 
 A request is checked when it arrives; a streaming answer lives on after that. Every one that is prepared for
 an account is watched here: a notice about the account, or a look once a second should the notice be lost,
@@ -29,7 +29,7 @@ _LAST_WORDS = 2.0
 class OpenStream:
     """One streaming answer under way; `end` is called when its caller's session is over.
 
-    While it `is_soft`, it can say why it ends; `stops` tells that the server stops. An `endless` one follows
+    While it `is_soft`, it can say why it ends; `stops` says that the server stops. An `endless` one follows
     something, and has no end of its own to wait for.
     """
 
@@ -74,7 +74,7 @@ class OpenStreams:
         self._stopping: asyncio.TimerHandle | None = None
 
     def watch(self, principal: Principal, cut: Callable[[], None]) -> OpenStream | None:
-        """Watch the answer that the current task is about to stream; None for who has no session.
+        """Watch the answer that the current task is about to stream; None without a session.
 
         `cut` ends the answer in the middle, when the session is over.
         """
@@ -96,7 +96,7 @@ class OpenStreams:
         return None if state is None else state.epoch
 
     def changed(self, key: str) -> None:
-        """An account (its id as text) changed: look at once whether its streams may go on."""
+        """An account (its id as text) changed: check at once whether its streams may continue."""
         if key.isdecimal() and int(key) in self._open:
             check = asyncio.ensure_future(self._guarded_check([int(key)]))
             self._checks.add(check)
@@ -127,7 +127,7 @@ class OpenStreams:
         return [stream for streams in self._open.values() for stream in streams]
 
     async def close(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         if self._stopping is not None:
             self._stopping.cancel()
         tasks = [*self._checks, *([self._looking] if self._looking else [])]

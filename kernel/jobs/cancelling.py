@@ -1,4 +1,4 @@
-"""Cancelling a job: one that waits ends at once, one that runs is told, wherever it runs.
+"""Cancelling a job: one that waits ends at once, one that runs is notified, wherever it runs.
 
 The request is a fact in the job's record and a notice to the workers, so it survives the death of either
 side: whoever takes the job up again finds the request before it does anything.

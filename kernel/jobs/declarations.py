@@ -48,7 +48,7 @@ class AnyJob(Generic[P]):
     `schedule` runs the job by the clock: five cron fields (``"0 3 * * *"`` is 03:00) or ``"@hourly"``,
     ``"@daily"``, ``"@weekly"``, in the time zone `PLATFORM_TIME_ZONE`; or a function of the platform that
     returns one of these, or None for never. The payload is then created without arguments. Only one run
-    happens at a time across all workers; missed runs are made up once; there are none while the plugin is
+    happens at a time across all workers; missed runs are caught up once; nothing runs while the plugin is
     disabled.
 
     `together(platform, jobs)` handles many small jobs at once, where they are enqueued with `gather` into the

@@ -73,7 +73,7 @@ def _get(session: Session, job_id: str, visible: ColumnElement[bool]) -> JobOut:
 
 
 def running_jobs(session: Session, kind: str) -> list[JobOut]:
-    """The long jobs of a kind that run now, whoever they belong to: a plugin tells by them how far its own
+    """The long jobs of a kind that run now, whoever they belong to: a plugin sees by them how far its own
     work is, in whichever process it is done.
     """
     wanted = (JobRecord.status == "running") & (JobRecord.name == kind) & JobRecord.title.is_not(None)

@@ -5,7 +5,7 @@ small one. What waits in the queue is a carrier, an ordinary job that takes up t
 ``quick`` it takes many and hands them to the `together` of their kind; in the others it runs one. Before it
 begins, it calls the next carrier if there is more.
 
-Whatever a carrier could not complete gets a place of its own in the queue, and is run as any job is: with its
+Whatever a carrier could not complete gets its own place in the queue, and is run as any job is: with its
 attempts, pauses and limits. So does everything that a carrier had when its worker died.
 """
 
@@ -69,7 +69,7 @@ async def carry(platform: Platform, load: Load) -> None:
 
 
 async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord]) -> None:
-    """An error is no failure of any one of them: each is then run by itself, and shows its own."""
+    """An error is not blamed on any one of them: each is then run by itself, and shows its own."""
     acting_var.set(Acting(job.name, account_id=None))
     together = Together(job.payload, records)
     try:
@@ -112,7 +112,7 @@ def _take(unit: Unit, platform: Platform, load: Load, most: int, at_once: bool) 
 
 
 def _lines(session: Session, load: Load) -> list[_Line]:
-    """Who waits, the oldest job first."""
+    """The waiting owners, the oldest job first."""
     since = func.min(JobRecord.created_at)
     query = (
         select(JobRecord.owner_id, JobRecord.share, func.count(), since)

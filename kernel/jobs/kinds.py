@@ -37,7 +37,7 @@ class JobKind(Protocol):
 
     @property
     def title(self) -> str | None:
-        """What it does, for people who follow it; None where nobody does."""
+        """What it does, for people who follow it; None if nobody can."""
         ...
 
 
@@ -56,7 +56,7 @@ class Gather:
 
 @dataclass(frozen=True)
 class Placing:
-    """What whoever enqueues a job says of it: its id, another lane, whose it is, what it works on."""
+    """What whoever enqueues a job says about it: its id, another lane, whose it is, what it works on."""
 
     job_id: str | None = None
     lane: Lane | None = None

@@ -2,7 +2,7 @@
 
 A look into a queue takes 2.5 ms of processor time, and DBOS's own loops look all the time: 4 % of a core with
 nothing to do. Here each lane's loop sleeps until its bell rings (a job was enqueued, a job ended), and looks
-by itself only every `FALLBACK` seconds, should a bell be lost. What DBOS runs beside its queues (delayed
+by itself only every `FALLBACK` seconds, should a bell be lost. What DBOS runs besides its queues (delayed
 workflows, its schedules, messages between workflows) is not used and is stopped.
 """
 
@@ -71,7 +71,7 @@ class Lanes:
         self._bells: dict[Lane, Bell] = {lane: Bell() for lane in QUEUES}
 
     def open(self) -> None:
-        """Begin to take jobs, each handed to `work` in a thread of its own. Blocks for a moment."""
+        """Begin to take jobs, each handed to `work` in its own thread. Blocks for a moment."""
         from dbos import DBOS
 
         dbos = DBOS(config=self._config())

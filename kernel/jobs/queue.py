@@ -82,7 +82,7 @@ class JobQueue:
         return Placed(job_id, lane)
 
     def call_carrier(self, session: Session, job: str, lane: Lane) -> Lane | None:
-        """See that somebody takes up what waits together; answers the lane whose bell is to be rung.
+        """See that somebody takes up what waits together; returns the lane whose bell is to be rung.
 
         A waiting carrier sees everything that is committed before it starts, so one is enough.
         """
@@ -97,15 +97,15 @@ class JobQueue:
         return lane
 
     def place_alone(self, session: Session, record: JobRecord) -> None:
-        """Give a job that was taken up with others a place of its own in its lane."""
+        """Give a job that was taken up with others its own place in its lane."""
         record.status, record.gathered = "queued", None
         session.flush()
         self._place(session, record.id, QUEUES[cast(Lane, record.lane)])
 
     def place_again(self, session: Session) -> int:
-        """Put every job that is under way into its lane, as after a restore; answers how many.
+        """Put every job that is under way into its lane, as after a restore; returns how many.
 
-        Under names of their own: the queue's tables were not restored, and may know these jobs as ended.
+        Under their own names: the queue's tables were not restored, and may know these jobs as ended.
         """
         turn = uuid.uuid4().hex[:8]
         records = list(session.scalars(select(JobRecord).where(JobRecord.status.in_(UNDER_WAY))))

@@ -73,14 +73,14 @@ class CancelledJob(BaseModel):
 
 
 def cancel(unit: Unit, record: JobRecord, told: JobKind | None, values: Mapping[str, Any]) -> None:
-    """Close the books of a cancelled job; `told` is the job that then tells its plugin."""
+    """Close the books of a cancelled job; `told` is the job that then notifies its plugin."""
     close(unit, record, "cancelled", {"error": None, "message": "", **values})
     if told is not None:
         unit.enqueue(told, CancelledJob(job_id=record.id))
 
 
 def tell(unit: Unit, record: JobRecord) -> None:
-    """Tell those who follow the job, if people may."""
+    """Notify those who follow the job, if people may follow it."""
     if record.title is not None:
         unit.notify(CHANGED, record.id)
 

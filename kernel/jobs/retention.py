@@ -18,7 +18,7 @@ _UNSEEN = timedelta(days=1)
 
 
 async def forget_finished(database: Database, queue: JobQueue, days: int) -> int:
-    """Remove jobs that ended more than `days` ago, from the books and the queue; answers how many.
+    """Remove jobs that ended more than `days` ago, from the books and the queue; returns how many.
 
     Ordinary jobs that were done go after a day: nobody looks at them.
     """

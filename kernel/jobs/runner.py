@@ -51,7 +51,7 @@ class JobRunner:
         self._signals: dict[str, StopSignal] = {}
 
     async def run(self, job_id: str, *, longest_pause: float = _LONGEST_PAUSE) -> Lane | None:
-        """Run the job until it is done, given up or cancelled; answers its lane if there was anything to do.
+        """Run the job until it is done, given up or cancelled; returns its lane if there was anything to do.
 
         Cancelling the task leaves the job to be run again.
         """
@@ -75,7 +75,7 @@ class JobRunner:
             self._signals[job_id].request()
 
     async def _attempt(self, record: JobRecord, signal: StopSignal) -> float | None:
-        """One attempt; answers the pause before the next one, None when it was the last."""
+        """One attempt; returns the pause before the next one, None when it was the last."""
         job = self._platform.resource(OFFERS).jobs.get(record.name)
         if job is None:
             await self._close(record, "failed", error=f"no plugin provides the job '{record.name}' any more")
@@ -187,7 +187,7 @@ class JobRunner:
         await self._close(record, "failed", error=reason)
 
     async def _tell(self, record: JobRecord, job: JobRef, call: Callable[[], Awaitable[None]]) -> None:
-        """Tell the plugin that its job is given up; it is retried like the job itself."""
+        """Notify the plugin that its job is given up; it is retried like the job itself."""
         tries = failures = 0
         while True:
             try:
@@ -241,7 +241,7 @@ def _reason(error: BaseException, failures: int) -> str:
 
 
 async def drain(platform: Platform, *, longest_pause: float = _LONGEST_PAUSE) -> int:
-    """Run everything that is queued, here and now, in the order it came; answers how many jobs ran.
+    """Run everything that is queued, here and now, in the order it came; returns how many jobs ran.
 
     The same runner as in a worker, without the queue: for tests and for one-shot commands.
     """

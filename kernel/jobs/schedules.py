@@ -89,7 +89,7 @@ class Scheduler:
             await asyncio.sleep(pause)
 
     async def turn(self, now: datetime) -> float:
-        """Enqueue what is due at `now`; answers the seconds until the next look."""
+        """Enqueue what is due at `now`; returns the seconds until the next look."""
         known = await self._platform.database.read(known_schedules)
         due = []
         for schedule in schedules_of(self._platform):
@@ -115,7 +115,7 @@ def known_schedules(session: Session) -> Mapping[str, ScheduleRecord]:
 
 
 def _advance(unit: Unit, schedule: Schedule, now: datetime, zone: ZoneInfo) -> datetime:
-    """Enqueue the run if it is due and the last one has ended; answers when to look again."""
+    """Enqueue the run if it is due and the last one has ended; returns when to look again."""
     unit.lock("schedules")
     name, following = schedule.job.name, next_time(schedule.cron, now, zone)
     record = unit.session.get(ScheduleRecord, name)
@@ -134,7 +134,7 @@ def _advance(unit: Unit, schedule: Schedule, now: datetime, zone: ZoneInfo) -> d
 
 
 def _was_set_back(record: ScheduleRecord, now: datetime) -> bool:
-    """Whether the last run lies in the future: the clock was set back since, and the next time is too late.
+    """Whether the last run is in the future: the clock was set back since, and the next time is too late.
 
     Clocks of several machines differ by less.
     """

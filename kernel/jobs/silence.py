@@ -26,7 +26,7 @@ class Watched:
     def silent(self, beats: Mapping[str, datetime], now: float) -> list[str]:
         """Those that are gone, from the last beat of each at the moment `now` of the watcher's clock.
 
-        After a while without a look, such as an outage of the database, everybody's silence begins anew: they
+        After a while without a look, such as an outage of the database, everybody's silence starts over: they
         could not show life either, and the first that can again must not take the jobs of all others.
         """
         if now - self._looked_at > _BLIND_SECONDS:

@@ -23,7 +23,7 @@ def trace_to_store() -> str | None:
 
 @contextmanager
 def attempt_span(tracing: Tracing, record: JobRecord) -> Iterator[None]:
-    """One attempt. A carrier is no work of its own: the jobs that it takes up have their spans."""
+    """One attempt. A carrier isn't work in itself: the jobs that it takes up have their spans."""
     if tracing.tracer is None or record.name == CARRIER:
         yield
         return

@@ -12,7 +12,7 @@ class Cancelled(Exception):
 
 
 class StopSignal:
-    """Whether one job under way was cancelled, and how its handler hears of it."""
+    """Whether one job under way was cancelled, and how its handler learns of it."""
 
     def __init__(self) -> None:
         self._requested = asyncio.Event()

@@ -155,7 +155,7 @@ class Worker:
 
 
 def _bury(unit: Unit, slot: str) -> None:
-    """Whoever held this slot before is dead, however lately it was seen."""
+    """Whoever held this slot before is dead, however recently it was seen."""
     known = unit.session.scalars(select(WorkerRecord.id))
     dead = [executor for executor in known if executor == slot or executor.startswith(f"{slot}:")]
     change = update(WorkerRecord).where(WorkerRecord.id.in_(dead)).values(seen_at=GONE)

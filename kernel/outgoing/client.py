@@ -100,7 +100,7 @@ class OutgoingReply:
         self.close()
 
     async def pieces(self, most: int | None = None) -> AsyncGenerator[bytes, None]:
-        """The decompressed body as it arrives, at most `most` bytes if that is less than the limit.
+        """The decompressed body as it arrives, at most `most` bytes or the limit, whichever is less.
 
         Raises CallTimedOut, AnswerBroken, AnswerTooLarge.
         """
@@ -264,7 +264,7 @@ class _Request:
 
 
 class Outgoing:
-    """Makes the clients, each with its own destinations beside those that the operator allows for all.
+    """Makes the clients, each with its own destinations besides those that the operator allows for all.
 
     Raises ValueError for a wrong entry of `allowed`.
     """
@@ -291,7 +291,7 @@ class Outgoing:
     ) -> AsyncIterator[OutgoingClient]:
         """A client for the length of the block; see `Destinations` for `named`, `hosts` and `within`.
 
-        `trace` hears of each call when it is over, beside the metrics and the log.
+        `trace` is notified of each call when it is over, besides the metrics and the log.
         """
 
         def told(call: OutgoingCall) -> None:

@@ -20,7 +20,7 @@ _REMEDY: Final = "an operator can name it in PLATFORM_OUTGOING_ALLOWED"
 # Public by its number, but answered by the host of a virtual machine (Azure's platform services).
 _HOST_SERVICES: Final = ipaddress.ip_address("168.63.129.16")
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
-# Where hosts of virtual machines tell them their keys, beside the link-local ones.
+# Where hosts of virtual machines give them their keys, in addition to the link-local ones.
 _METADATA: Final = frozenset(
     ipaddress.ip_address(address) for address in ("168.63.129.16", "100.100.100.200", "fd00:ec2::254")
 )

@@ -10,7 +10,7 @@ MOST: Final = 2
 
 
 class Turns:
-    """Lets at most `most` pieces of streamed answers go on in each turn of the loop, in their order.
+    """Lets at most `most` pieces of streamed answers proceed in each turn of the loop, in their order.
 
     Model servers send the pieces of many answers at the same moment; handled all at once, they would keep
     every other request waiting. Between two turns the loop looks for those.

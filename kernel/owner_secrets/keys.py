@@ -19,7 +19,7 @@ class SealBroken(Exception):
 
 
 class Key(NamedTuple):
-    """One key, and the name that rows know it by, which tells nothing of it."""
+    """One key, and the name that rows know it by, which reveals nothing about it."""
 
     id: str
     value: bytes
@@ -67,7 +67,7 @@ class KeyRing:
         return _key(line)
 
     def forget(self, used: set[str]) -> None:
-        """Drop the keys that nothing is sealed with, but for the newest and the one before.
+        """Drop the keys that nothing is sealed with, except the newest and the one before.
 
         A process that read the file just before a key was added may seal with the one before.
         """

@@ -130,7 +130,7 @@ class OwnerSecrets:
         return len(names)
 
     async def change_key(self, database: Database) -> int:
-        """Seal every secret with a new key; answers how many. After a kill, do it again: nothing is lost."""
+        """Seal every secret with a new key; returns how many. After a kill, do it again: nothing is lost."""
         key = self._ring.add()
         count = 0
         while done := await database.write(self._reseal, key.id):

@@ -45,7 +45,7 @@ class MemoryCache:
         return len(self._counters)
 
     def _sweep(self, now: float) -> None:
-        """Drop counters of windows gone by; if a flood of keys is all recent, start anew (it fails open)."""
+        """Drop counters of windows gone by; if a flood of keys is all recent, start over (it fails open)."""
         self._counters = {k: v for k, v in self._counters.items() if v[0] > now}
         if len(self._counters) > _SWEEP_ABOVE // 2:
             self._counters.clear()

@@ -63,7 +63,7 @@ class VectorStoreConformance:
         return await store.search(COLLECTION, Query(direction(angle), k, **limits))  # type: ignore[arg-type]
 
     async def test_cosines_to_another_question(self, database: Database, stores: Stores) -> None:
-        """Each hit tells its own, or none does; the order is that of the search."""
+        """Each hit has its own, or none does; the order is that of the search."""
         await self.make(database, stores[0], *(thing(number) for number in range(30)))
         aimed = await self.near(stores[0], 2.0, k=3)
         hits = await self.near(stores[0], 2.0, k=3, question=direction(1.0))
@@ -88,7 +88,7 @@ class VectorStoreConformance:
         assert far.cosine == far.score == pytest.approx(math.cos(1.7), abs=2e-3)
 
     async def test_staged_points_are_found_by_nobody(self, database: Database, stores: Stores) -> None:
-        """They are counted as staged, but neither searched, listed nor counted."""
+        """They are counted as staged, but not searched, listed or included in totals."""
         store = stores[0]
         await self.make(database, store, thing(1), thing(2), publish=False)
         assert await store.staged(COLLECTION, "one") == 2
@@ -97,7 +97,7 @@ class VectorStoreConformance:
         assert await store.count(COLLECTION) == 0
 
     async def test_publishing_shows_a_group_and_no_other(self, database: Database, stores: Stores) -> None:
-        """It answers how many points the groups have; what is staged later waits for its own publication."""
+        """It returns how many points the groups have; what is staged later waits for its own publication."""
         store = stores[0]
         await self.make(database, store, thing(1), thing(2), thing(3, "two"), publish=False)
         assert await database.write(store.publish, COLLECTION, "one") == 2
@@ -234,7 +234,7 @@ class VectorStoreConformance:
         assert await self.near(store, groups=[]) == [] == await self.near(store, groups=["nobody's"])
 
     async def test_hybrid_search_finds_words_and_meaning(self, database: Database, stores: Stores) -> None:
-        """A word that only a far point has brings it up; each hit tells its cosine; scores are at most 1."""
+        """A word that only a far point has brings it up; each hit has its cosine; scores are at most 1."""
         store = stores[0]
         others = [thing(number, text=f"plain words {number}") for number in range(60)]
         await self.make(database, store, *others, thing(99, angle=2.5, text="the code is ECONNRESET"))
@@ -282,7 +282,7 @@ class VectorStoreConformance:
         assert len(await self.near(store, engine=ENGINE)) == 1 == len(await self.near(store))
 
     async def test_vectors_that_do_not_fit_are_refused(self, database: Database, stores: Stores) -> None:
-        """Of another length, or not finite: nothing of the call is written, and searches go on."""
+        """Of another length, or not finite: nothing of the call is written, and searches still work."""
         store = stores[0]
         await self.make(database, store, thing(1))
         short = Point("bad", "two", 0, "bad", np.ones(DIMENSION - 1, np.float32))

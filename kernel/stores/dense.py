@@ -30,7 +30,7 @@ _BLOCK = 20_000
 
 
 class DenseIndex:
-    """An index of one collection. All methods may be called from any thread; searches run beside one another.
+    """An index of one collection. All methods may be called from any thread; searches run in parallel.
 
     A label is stored once: adding it again replaces its vector.
     """
@@ -101,7 +101,7 @@ class DenseIndex:
 
         False where there is one already, or another thread is building it.
 
-        Takes seconds to minutes on one core; meanwhile searches and changes go on, and none is lost.
+        Takes seconds to minutes on one core; meanwhile searches and changes continue, and none is lost.
         """
         if not self._building.acquire(blocking=False):
             return False

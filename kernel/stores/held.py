@@ -45,7 +45,7 @@ class StoredBlob:
 class BlobsAway(MachineFault):
     """The server that stores uploads can't be used now: clients get a 503, and jobs try again later.
 
-    `reason` tells the operator the cause and the remedy. It is `refused` if trying again won't help until
+    `reason` gives the operator the cause and the remedy. It is `refused` if trying again won't help until
     somebody changes something, such as wrong keys or a missing bucket.
     """
 
@@ -94,7 +94,7 @@ class HeldBlobs(ABC):
     async def borrowed(self, sha256: str) -> AsyncIterator[Path]:
         """A file with the content for the time of the block.
 
-        For who reads many contents once, such as a backup: what has to be brought here does not stay. Raises
+        For reading many contents once, such as in a backup: what has to be brought here does not stay. Raises
         what `local` raises, and FileNotFoundError if it is not there.
         """
         yield await self.local(sha256)
@@ -161,7 +161,7 @@ class HeldBlobs(ABC):
         unit.after_commit(remove)
 
     def remove_unheld(self, unit: Unit, sha256: str) -> int:
-        """Remove the content, with its row, if nobody holds it; answers 1 then, else 0."""
+        """Remove the content, with its row, if nobody holds it; returns 1 then, else 0."""
         unit.lock(f"blob:{sha256}")
         held = select(func.count()).select_from(BlobReference).where(BlobReference.sha256 == sha256)
         if unit.session.scalar(held):

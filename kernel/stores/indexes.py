@@ -114,7 +114,7 @@ class Follower(Generic[I]):
         return session.execute(query).all()
 
     def _add(self, index: I, rows: Sequence[Sequence[Any]]) -> Place:
-        """Answers the place of the last one."""
+        """Returns the place of the last one."""
         import numpy as np
 
         index.add(np.array([row[0] for row in rows], dtype=np.int64), self._decode([row[2:] for row in rows]))

@@ -20,7 +20,7 @@ class SharedLock:
 
     @property
     def writer_waits(self) -> bool:
-        """Whether a writer stands in line."""
+        """Whether a writer is waiting."""
         return self._waiting_writers > 0
 
     @contextmanager

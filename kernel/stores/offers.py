@@ -78,7 +78,7 @@ class OfferedStores:
         self._offers: dict[tuple[str, str], tuple[str, StoreOffer[Any]]] = {}
 
     def add(self, plugin: str, offers: Sequence[StoreOffer[Any]]) -> str | None:
-        """Take a plugin's stores; answers why they can't be, or None."""
+        """Take a plugin's stores; returns why they can't be, or None."""
         for offer in offers:
             key = (offer.kind.name, offer.name)
             holder = "the platform" if offer.name in offer.kind.own else self._offers.get(key, ("",))[0]

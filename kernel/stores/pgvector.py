@@ -1,7 +1,7 @@
 """The vector store on PostgreSQL with pgvector: the vectors are searched where the points are.
 
 The setting `vector_store` chooses it; `auto` does wherever PostgreSQL offers the extension `vector` 0.8 or
-newer. Next to each point stands its vector as `halfvec` (the precision that points are kept in), written in
+newer. Next to each point is its vector as `halfvec` (the precision that points are kept in), written in
 the same transaction, so nothing is loaded at start and no process keeps vectors in memory. Words of hybrid
 search are still looked up in a BM25 index of each process.
 
@@ -102,6 +102,6 @@ class PgVectorStore(SqlVectorStore):
         self.graphs.look_after()
 
     async def close(self) -> None:
-        """Give up a graph that is being built; another process or start begins anew."""
+        """Give up a graph that is being built; another process or start begins again."""
         await self.graphs.close()
         await super().close()

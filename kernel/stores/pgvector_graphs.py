@@ -68,7 +68,7 @@ def graph_key(dimension: int, table: str = "") -> str:
 
 
 class Graphs:
-    """Keeps the graphs in line with the collections, after being told that one changed."""
+    """Keeps the graphs in line with the collections when one is reported to have changed."""
 
     def __init__(self, database: Database, build_above: int) -> None:
         self._database = database
@@ -87,7 +87,7 @@ class Graphs:
             self._task = asyncio.create_task(self._work())
 
     async def settled(self) -> None:
-        """Wait until all that `look_after` was told of is done."""
+        """Wait until everything passed to `look_after` is done."""
         if self._task is not None:
             await self._task
 

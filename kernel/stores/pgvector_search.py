@@ -1,7 +1,7 @@
-"""The nearest points of one question, in SQL. Filters stand in the statement that ranks.
+"""The nearest points of one question, in SQL. Filters are in the statement that ranks.
 
 A statement that orders by `embedding` reads every allowed vector. One that orders by the cast that the
-graph is made over (`graph_key`) may walk the graph, which goes on until the filter has let enough through
+graph is made over (`graph_key`) may walk the graph, which continues until the filter has let enough through
 (pgvector's iterative scans).
 """
 
@@ -91,7 +91,7 @@ class Nearest:
         return "" if self._groups is None else " AND p.group_key = ANY(CAST(:groups AS text[]))"
 
     def _ranked(self, key: str, condition: str, then: str, **values: Any) -> Ranked:
-        """Rows by distance. Numbers of ours stand in the text: only so a partial index is seen to fit."""
+        """Rows by distance. Our own numbers are inlined, so that a partial index is seen to fit."""
         import numpy as np
 
         distance = f"{key} <#> {_VECTOR}"

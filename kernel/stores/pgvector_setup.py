@@ -101,7 +101,7 @@ async def open_vector_store(database: Database, choice: Choice, *, apply: bool) 
 
 
 async def prepare(database: Database, *, apply: bool) -> bool:
-    """Make what is missing, if `apply`; answers whether all is there. Raises Unfit where that can't be."""
+    """Make what is missing, if `apply`; returns whether all is there. Raises Unfit where that can't be."""
     if database.is_sqlite:
         raise Unfit("the database is SQLite: set DATABASE_URL=postgresql://…")
     state = await _state(database)

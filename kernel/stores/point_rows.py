@@ -102,7 +102,7 @@ def stored_of(row: Any) -> StoredPoint:
 def annotate(
     session: Session, collection_id: int, version: int, group: str, values: Mapping[str, Any]
 ) -> None:
-    """Add `values` to the payloads of a group's published points, which indexes then read anew."""
+    """Add `values` to the payloads of a group's published points, which indexes then read again."""
     mine = (PointRecord.collection_id == collection_id) & (PointRecord.group_key == group)
     query = select(PointRecord.label, PointRecord.payload).where(mine, PointRecord.version.is_not(None))
     changed = [

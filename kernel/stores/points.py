@@ -155,7 +155,7 @@ class SqlVectorStore:
         return await self._to_its_end(self._search(collection, query))
 
     async def _to_its_end(self, search: Coroutine[Any, Any, list[Hit]]) -> list[Hit]:
-        """Await a search; it goes on when the caller leaves, as an index must not be left half-way."""
+        """Await a search; it continues when the caller leaves, as an index must not be left half-way."""
         task = asyncio.create_task(search)
         self._searches.add(task)
         task.add_done_callback(self._searches.discard)
@@ -209,7 +209,7 @@ class SqlVectorStore:
             name = f"building the approximate index of {collection}"
             self._upkeep.begin(name, lambda: in_abandonable_thread(dense.build_approximate))
         if text is not None and text.stale > _MOST_STALE:
-            name = f"building the index of words of {collection} anew"
+            name = f"rebuilding the index of words of {collection}"
             self._upkeep.begin(name, lambda: self._renew_words(collection))
 
     async def _renew_words(self, collection: str) -> None:
@@ -246,15 +246,15 @@ class SqlVectorStore:
         return off_the_loop(partial(_rank, dense, text, query, allowed))
 
     async def start(self) -> None:
-        """Begin what goes on in the background from the start."""
+        """Start the background work that runs from the start."""
         self._begin_purge()
 
     async def settled(self) -> None:
-        """Wait until nothing goes on in the background."""
+        """Wait until no background work is left."""
         await self._upkeep.settled()
 
     async def close(self) -> None:
-        """End what goes on in the background; searches whose callers left come to their end."""
+        """End the background work; searches whose callers left are finished first."""
         await asyncio.gather(*self._searches, return_exceptions=True)
         await self._upkeep.close()
 

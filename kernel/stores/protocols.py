@@ -38,7 +38,7 @@ class Embedded:
     elsewhere: float = 0.2
 
     def share_in(self, language: str | None) -> float:
-        """The share of the vectors for a question in `language`, None for one that nobody can tell."""
+        """The share of the vectors for a question in `language`, None for an unknown one."""
         known = self.languages is None or language is None or language in self.languages
         return self.meaning if known else min(self.meaning, self.elsewhere)
 
@@ -82,7 +82,7 @@ class Hit:
     """A point that was found, with its score: the cosine for dense search, at most 1 for hybrid search.
 
     `words` says how well the words match (BM25), from 0 to 1; None for a dense search. `asked` is the cosine
-    to `Query.question`; None where the store doesn't tell.
+    to `Query.question`; None if the store doesn't say.
     """
 
     point: StoredPoint
@@ -128,7 +128,7 @@ class VectorStore(Protocol):
         ...
 
     def publish(self, unit: Unit, collection: str, *groups: str) -> int:
-        """Let searches see the groups, all at once with the commit; answers their number of points."""
+        """Let searches see the groups, all at once with the commit; returns their number of points."""
         ...
 
     def annotate(self, unit: Unit, collection: str, group: str, values: Mapping[str, Any]) -> None:
@@ -166,7 +166,7 @@ class VectorStore(Protocol):
         ...
 
     async def vectors(self, collection: str, group: str, limit: int, offset: int) -> Embedded | None:
-        """The vectors of the page that `points` answers, and their engine; None without such a collection."""
+        """The vectors of the page that `points` returns, and their engine; None without such a collection."""
         ...
 
     async def count(self, collection: str) -> int:
@@ -222,7 +222,7 @@ class BlobStore(Protocol):
         ...
 
     async def sweep(self) -> int:
-        """Remove what a killed process left behind; answers how much. Called at each start."""
+        """Remove what a killed process left behind; returns how much. Called at each start."""
         ...
 
 
@@ -232,7 +232,7 @@ class Cache(Protocol):
     async def increment(self, key: str, window: int) -> tuple[int, int]:
         """Count one more for `key` in the current fixed window of `window` seconds.
 
-        Answers (count, seconds left in the window). Raises CacheUnavailable.
+        Returns (count, seconds left in the window). Raises CacheUnavailable.
         """
         ...
 

@@ -1,6 +1,6 @@
 """What a dropped collection leaves behind: renamed at once, so that nobody finds it, and removed bit by bit.
 
-The new name is the record of what is still to be done: any process that starts later goes on with it.
+The new name is the record of what is still to be done: any process that starts later continues with it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ async def purge(database: Database) -> bool:
 
 
 def _next_dropped(session: Session) -> int | None:
-    """The collection to go on with."""
+    """The collection to continue with."""
     query = select(CollectionRecord.id).where(CollectionRecord.name.startswith(DROPPED, autoescape=True))
     return session.scalar(query.order_by(CollectionRecord.id).limit(1))
 

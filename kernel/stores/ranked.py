@@ -1,4 +1,4 @@
-"""What a search answers, whichever index it asked."""
+"""What a search returns, whichever index it asked."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Scratch:
         return self._folder / f"{self._place}-{os.getpid()}-{uuid.uuid4().hex}{suffix}"
 
     def sweep(self) -> int:
-        """Remove the files and folders of processes that are gone; answers how many."""
+        """Remove the files and folders of processes that are gone; returns how many."""
         found = list(self._folder.iterdir()) if self._folder.is_dir() else []
         stale = [path for path in found if self._left_behind(path)]
         for path in stale:

@@ -26,7 +26,7 @@ _LAST_TRY = 5.0
 _REST = 1.0
 _WARN_EVERY = 60.0
 _SWEEP_EVERY = 60.0
-_MOST_KEYS = 50_000  # in this process; a flood beyond it starts anew, which fails open
+_MOST_KEYS = 50_000  # in this process; a flood beyond it starts over, which fails open
 _MOST_ROWS = 200_000  # in the table, looked at once a minute
 _ROWS_AT_ONCE = 1_000  # of one transaction; what is left over waits for the next
 _SHORT = 3600  # windows that end within an hour are what a flood makes
@@ -36,7 +36,7 @@ _UNAVAILABLE = (SQLAlchemyError, OSError, TimeoutError)
 
 
 class _Window:
-    """One key in one window: the sum that the table last told, and what this process has yet to add to it."""
+    """One key in one window: the sum last read from the table, and what this process has yet to add to it."""
 
     __slots__ = ("end", "key", "known", "own")
 
@@ -53,13 +53,13 @@ class _Window:
 
 
 class SharedCounters:
-    """Counts in memory and adds the differences to a table, which answers the sums of all processes.
+    """Counts in memory and adds the differences to a table, which returns the sums of all processes.
 
     The first call after a pause is written at once, later ones ten times a second, many keys in one
     transaction; while nobody calls, nothing runs. Windows follow the clock, so all processes of one machine
     end them together.
 
-    The overshoot: a process hears of the others' calls when it writes its own. Once all processes together
+    The overshoot: a process learns of the others' calls when it writes its own. Once all processes together
     have reached a limit, each lets through at most what reaches it until its second writing from then on is
     done (two intervals and two transactions, about 0.25 s), and refuses the rest of the window. A burst
     shorter than that may get the limit once from each process, never more.
@@ -108,7 +108,7 @@ class SharedCounters:
         return len(self._windows)
 
     async def ping(self) -> None:
-        """Without the database each process counts on alone; the check of the database tells that."""
+        """Without the database each process counts on alone; the database's check reports that."""
 
     async def close(self) -> None:
         """Write what isn't written yet: one last try, which a hanging database can't prolong."""
@@ -196,7 +196,7 @@ class SharedCounters:
             self._warn(error)
 
     def _patience(self) -> asyncio.Timeout:
-        """A server may fall silent; SQLite has a limit of its own, and what is given up keeps its lock."""
+        """A server may fall silent; SQLite has its own limit, and what is given up keeps its lock."""
         return asyncio.timeout(None if self._database.is_sqlite else _PATIENCE)
 
     def _warn(self, error: BaseException) -> None:

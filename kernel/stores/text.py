@@ -56,7 +56,7 @@ class TextIndex:
     def stale(self) -> float:
         """The share of removed texts that may still count in the statistics, 0 to 1.
 
-        They are never returned, and tantivy drops them as it merges; above 0.2 or so, build the index anew
+        They are never returned, and tantivy drops them as it merges; above 0.2 or so, build the index again
         from its rows.
         """
         return self._removed / max(1, self._removed + self.count)
@@ -105,7 +105,7 @@ class TextIndex:
         """Exactly the first `k` of `among`, by the cheaper of two ways.
 
         Handing tantivy ten thousand labels costs 8 ms; when that many are allowed, the first few of them
-        usually stand within a somewhat longer unfiltered list, which costs 2.
+        are usually within a somewhat longer unfiltered list, which costs 2.
         """
         if len(among) >= _LARGE_FILTER:
             depth = _SPARE * k * max(1, searcher.num_docs // len(among))

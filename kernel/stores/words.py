@@ -1,4 +1,4 @@
-"""What the text index makes of a text before it splits it: words of every script in a form that compares.
+"""How the text index prepares a text before it splits it: words of every script in a comparable form.
 
 English needs nothing here. Other texts are normalised (NFKC) and case-folded; scripts that are written
 without spaces become overlapping pairs of characters; words of other scripts get the Snowball stemmer that
@@ -37,7 +37,7 @@ _STEMMERS = {
     "ARMENIAN": "armenian",
     "TAMIL": "tamil",
 }
-# Of Latin script, by ISO 639 code: their words are told from English ones by the text's language alone.
+# Of Latin script, by ISO 639 code: their words differ from English ones only by the text's language.
 LATIN_STEMMERS = {
     "ca": "catalan",
     "da": "danish",
@@ -147,7 +147,7 @@ _LETTERS = str.maketrans({"ø": "o", "đ": "d", "ð": "d", "ł": "l", "ı": "i",
 
 
 def _pairs(run: str) -> Iterator[str]:
-    """Overlapping pairs of letters, each with the marks that belong to it; a single letter stands alone."""
+    """Overlapping pairs of letters, each with the marks that belong to it; a single letter by itself."""
     letters = regex.findall(r"\p{L}\p{M}*|\p{N}", run)
     if len(letters) < 2:
         yield from letters

@@ -29,7 +29,7 @@ def query_values(schema: Mapping[str, Any], query: MultiMapping[str]) -> dict[st
 def _query_value(field: Mapping[str, Any], given: list[str]) -> Any:
     last = given[-1].strip()
     choices = [field["const"]] if "const" in field else field.get("enum", ())
-    if choices:  # of numbers and the like: a text is no choice of theirs, however it reads
+    if choices:  # of numbers and the like: a text isn't one of them, however it reads
         return next((one for one in choices if json.dumps(one) == last), given[-1])
     if field.get("type") in _PLAIN or not last.startswith(("[", "{")):
         return given if field.get("type") == "array" else given[-1]

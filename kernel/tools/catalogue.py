@@ -70,7 +70,7 @@ class Tools:
         return _unique([self._of_action(*pair) for pair in self._directory.actions_out_of_service()])
 
     async def offered(self, ctx: Context) -> list[Tool]:
-        """Every action, and what plugins offer to this caller beside (`offer_tools`)."""
+        """Every action, and what else plugins offer to this caller (`offer_tools`)."""
         return _unique([*await self.declared(), *await self._brought(ctx)])
 
     async def usable(self, ctx: Context) -> list[Tool]:
@@ -117,7 +117,7 @@ class Tools:
         started = time.perf_counter()
         try:
             result = await _bounded(ctx, tool, arguments, seconds or tool.seconds)
-        except BaseException as error:  # a caller who leaves is told of as well
+        except BaseException as error:  # a caller who leaves is recorded as well
             await self._tell(ctx, tool, started, error)
             raise
         await self._tell(ctx, tool, started, None)
@@ -131,7 +131,7 @@ class Tools:
         *,
         seconds: float | None = None,
     ) -> ToolReply:
-        """Call a tool and answer in text, failures included, for a model that goes on from there."""
+        """Call a tool and answer in text, failures included, for a model that continues from there."""
         try:
             value = await self.call(ctx, tool, arguments, seconds=seconds)
         except PlatformError as error:

@@ -32,7 +32,7 @@ class Tool:
     the door (`Tools.call`) calls it. `access` is checked there.
 
     A personal access token needs one of `token_scopes`. `plugin` is who offers it, `action` the name there.
-    `endpoint` and `method` are the route that does the same. `kind` tells tools of different origin apart.
+    `endpoint` and `method` are the route that does the same. `kind` distinguishes tools of different origin.
     `seconds` bounds one call, `per_minute` the calls of one caller. `extra` are further facts for the
     definition's `metadata`.
     """

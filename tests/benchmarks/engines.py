@@ -1,4 +1,4 @@
-"""Prints how fast each embedding engine is, each in a process of its own.
+"""Prints how fast each embedding engine is, each in its own process.
 
 `python -m tests.benchmarks.engines [passages]`: passages of 120 words a second, their ratio to plain
 sentence-transformers in fp32, one short question at p50 and p99, seconds to load, resident memory after

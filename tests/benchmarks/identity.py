@@ -61,7 +61,7 @@ class World:
         return bearer(jwt.encode(claims, SECRET, "HS256"))
 
     async def revoke(self, number: int, heard: bool) -> float:
-        """End the sessions of an account; answers the moment at which that was acknowledged."""
+        """End the sessions of an account; returns the moment at which that was acknowledged."""
         self.epochs[number] += 1
         if not heard:
             await self.lose(number)

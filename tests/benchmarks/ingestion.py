@@ -46,7 +46,7 @@ for file in sys.stdin:
 
 
 class EngineAlone:
-    """An engine in a process of its own, loaded once and idle between two calls."""
+    """An engine in its own process, loaded once and idle between two calls."""
 
     def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
         self._process = process

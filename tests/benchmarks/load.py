@@ -206,7 +206,7 @@ async def load_of(
     rate: float | None = None,
     begun: asyncio.Event | None = None,
 ) -> Result:
-    """Requests (`raw_request`) one after the other, again and again, by a process of its own."""
+    """Requests (`raw_request`) one after the other, again and again, by its own process."""
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", "from tests.benchmarks.load import main; main()"), stdin=pipe, stdout=pipe

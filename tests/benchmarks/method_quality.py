@@ -62,7 +62,7 @@ async def begin(running: Running, wanted: argparse.Namespace, *, strategies: boo
 async def bench(home: Path, model: SmallModel | None, wanted: argparse.Namespace) -> str:
     """A platform with the set's documents, and the figures of its run so far.
 
-    A home that has a run already goes on with it.
+    A home that has a run already continues with it.
     """
     plugins = [EmbeddingsPlugin, EvaluationPlugin, "rag", *(["models"] if model else [])]
     plugins += [QuickModel()] if wanted.scripted else []

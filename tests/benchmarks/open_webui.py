@@ -2,7 +2,7 @@
 
 python -m tests.benchmarks.open_webui COMMAND [--texts N] [--questions N]
 
-COMMAND is the program `open-webui` of an environment of its own (`pip install open-webui`). Both embed with
+COMMAND is the program `open-webui` of its own environment (`pip install open-webui`). Both embed with
 all-MiniLM-L6-v2 from the same folder. Open WebUI is fed as its own page does it, a file and then its place in
 the knowledge base, and is asked for its vectors only, its quicker way; we search by words and vectors.
 """
@@ -47,7 +47,7 @@ class Measured:
 
 
 async def open_webui(command: str, folder: Path, texts: Sequence[str], questions: Sequence[str]) -> Measured:
-    """Open WebUI, with a database and a key of its own."""
+    """Open WebUI, with a database and its own key."""
     async with (
         _open_webui_server(command, folder) as served,
         aiohttp.ClientSession(served.url, timeout=_WAIT) as session,

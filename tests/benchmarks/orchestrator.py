@@ -135,7 +135,7 @@ async def runtime() -> AsyncIterator[Served]:
 
 @asynccontextmanager
 async def litellm(model: Served, folder: Path) -> AsyncIterator[Served]:
-    """LiteLLM's proxy in front of the same model, in an environment of its own."""
+    """LiteLLM's proxy in front of the same model, in its own environment."""
     port, config = free_port(), folder / "litellm.yaml"
     config.write_text(LITELLM.format(url=model.url))
     program = str(environment_of("litellm") / "litellm")
@@ -233,7 +233,7 @@ async def _peak(process: psutil.Process, over: asyncio.Event) -> float:
 
 @asynccontextmanager
 async def streams_beside(way: Way) -> AsyncIterator[None]:
-    """All the streams under way, read by a process of their own."""
+    """All the streams under way, read by their own process."""
     arguments = [way.url, way.token, str(STREAMS), f"{PIECES} {PAUSE}"]
     readers = await asyncio.create_subprocess_exec(
         *BESIDE, sys.executable, "-c", READERS, *arguments, stdout=asyncio.subprocess.PIPE

@@ -41,7 +41,7 @@ PLUGINS = ("embeddings", "models", "rag")
 
 
 def served(folder: Path) -> dict[str, str]:
-    """The settings of a platform that serves: no answer is held to its schema once more, as tests have it,
+    """The settings of a platform that serves: no answer is held to its schema again, as tests have it,
     and none of a plugin that isn't there.
     """
     unwanted = {"PLATFORM_STRICT_ANSWERS": None, "PLATFORM_MANIFESTS_DIR": None}

@@ -1,4 +1,4 @@
-"""What RDF and SPARQL cost over a knowledge base of many documents, each with a graph of its own.
+"""What RDF and SPARQL cost over a knowledge base of many documents, each with its own graph.
 
 `python -m tests.benchmarks.rdf [documents]` (20,000 by default): the first query, which fills the embedded
 store; then queries of several kinds; then the first query after one document more, and after one less; and

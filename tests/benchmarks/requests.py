@@ -62,7 +62,7 @@ async def requests(folder: Path) -> list[Row]:
 
 
 async def _fill(served: Served, token: str) -> str:
-    """Some knowledge bases; answers the path of one."""
+    """Some knowledge bases; returns the path of one."""
     headers = {"Authorization": f"Bearer {token}"}
     async with aiohttp.ClientSession(served.url, headers=headers) as session:
         for number in range(ITEMS):

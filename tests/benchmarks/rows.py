@@ -68,7 +68,7 @@ async def serving(dialect: str) -> AsyncIterator[Pair]:
 
 
 async def fill(served: Served, token: str, url: str) -> str:
-    """Ten knowledge bases with documents and ten teams; answers the id of one of them."""
+    """Ten knowledge bases with documents and ten teams; returns the id of one of them."""
     headers = {"Authorization": f"Bearer {token}"}
     async with aiohttp.ClientSession(served.url, headers=headers) as session:
         for number in range(ITEMS):

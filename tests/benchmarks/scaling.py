@@ -260,7 +260,7 @@ async def sizes(url: str, passages: int) -> dict[str, float]:
 
 @asynccontextmanager
 async def shaped(found: Town, shape: Shape) -> AsyncIterator[int]:
-    """These machines alone, warm, behind an nginx of their own; the port of that."""
+    """These machines alone, warm, behind their own nginx; the port of that."""
     cluster = found.cluster
     apis, workers = cluster.apis[: shape.apis], cluster.workers[: shape.workers]
     for machine in cluster.all:
@@ -334,7 +334,7 @@ async def ingested(found: Town, shape: Shape, port: int) -> Figure:
 
 
 async def ingest(session: aiohttp.ClientSession, base: str, documents: int) -> int:
-    """Upload new documents, and wait until they are completed; answers how many passages they have."""
+    """Upload new documents, and wait until they are completed; returns how many passages they have."""
     made = set()
     for _ in range(documents):
         name, form = secrets.token_hex(4), aiohttp.FormData()

@@ -81,7 +81,7 @@ class Tantivy:
 
 
 class Bm25s:
-    """Has no addition: it is built anew."""
+    """Has no addition: it is built again."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []

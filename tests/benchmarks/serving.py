@@ -1,4 +1,4 @@
-"""A platform, or a bare aiohttp handler, in a process of its own, for benchmarks."""
+"""A platform, or a bare aiohttp handler, in its own process, for benchmarks."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def platform(
         "LOG_LEVEL": "WARNING",
         **(env or {}),
     }
-    # pip compiles what it installs: a start that compiled every module anew would be no second start.
+    # pip compiles what it installs: a start that compiled every module again would be no second start.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-m", "cli", "serve", "--port", str(port), *arguments]
     async with process_of(command, environment, port, "/health") as served:
@@ -104,7 +104,7 @@ async def fastapi(database_url: str, jwt_secret: str) -> AsyncIterator[Served]:
 async def process_of(
     command: list[str], environment: dict[str, str], port: int, ready: str
 ) -> AsyncIterator[Served]:
-    """Any server in a process of its own, once a GET of `ready` answers 200."""
+    """Any server in its own process, once a GET of `ready` answers 200."""
     started = time.perf_counter()
     process = await asyncio.create_subprocess_exec(
         *command, env=environment, stdout=asyncio.subprocess.DEVNULL

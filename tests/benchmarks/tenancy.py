@@ -165,7 +165,7 @@ def pick(sorted_values: Sequence[float], share: float) -> float:
 
 
 async def checks(running: Running, world: World) -> dict[str, list[float]]:
-    """The hook's answer in the own organization, remembered or read anew, and in one of strangers."""
+    """The hook's answer in the own organization, remembered or read again, and in one of strangers."""
     chance = random.Random(8)
     ctx = SimpleNamespace(platform=running.platform)
     access = permission(SETTINGS_MANAGE, within="org_id")

@@ -37,7 +37,7 @@ FILTERS: dict[str, list[str] | None] = {
 
 
 async def write(database: Database, store: SqlVectorStore, rows: np.ndarray) -> float:
-    """Stage in blocks, as jobs do, and publish; answers the seconds."""
+    """Stage in blocks, as jobs do, and publish; returns the seconds."""
     started = time.perf_counter()
     await database.write(store.ensure, "c", DIMENSION, "e")
     for start in range(0, len(rows), BLOCK):

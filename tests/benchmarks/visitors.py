@@ -2,7 +2,7 @@
 
 The visitors come from 50 addresses, through a trusted proxy, and each words the question differently, because
 the same question would be embedded once for all who wait. The model is a script; its answers don't tick in
-step, as no model's do. Visitors and model stand for other machines: each has a process of its own, which
+step, as no model's do. Visitors and model stand for other machines: each has its own process, which
 gives way to the server and to what measures it (`nice`). What the machine itself costs beside them is shown
 by a bare aiohttp handler in one more process, which is asked in the server's place in the second round.
 
@@ -149,7 +149,7 @@ async def visit(session: aiohttp.ClientSession, number: int, begun: asyncio.Sema
 
 
 class Crowd:
-    """Visitors in a process of their own, which are there and wait to be let in."""
+    """Visitors in their own process, which are there and wait to be let in."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdin is not None and process.stdout is not None

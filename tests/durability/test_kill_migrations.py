@@ -1,4 +1,4 @@
-"""Migrations killed in the middle: the next start goes on from what was committed."""
+"""Migrations killed in the middle: the next start continues from what was committed."""
 
 from __future__ import annotations
 

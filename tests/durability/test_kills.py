@@ -185,7 +185,7 @@ async def test_kills_at_random_moments_lose_and_double_nothing(
 async def test_a_worker_killed_between_two_batches_loses_and_doubles_nothing(
     platform_home: Path, tmp_path: Path
 ) -> None:
-    """The next one goes on after what is written."""
+    """The next one continues after what is written."""
     server = Server(platform_home, None, plugins=("models", "rag"), **paced(tmp_path / "packages"))
     await server.start()
     try:

@@ -235,7 +235,7 @@ async def test_the_end_to_end_tests_pass_unchanged(cluster: Machines) -> None:
 async def kill_some(
     cluster: Machines, chance: random.Random, seconds: int, staying: asyncio.Task[None]
 ) -> dict[str, int]:
-    """Kill one of the machines at random moments, and start it again; answers how often each was."""
+    """Kill one of the machines at random moments, and start it again; returns how often each was."""
     killed: dict[str, int] = {}
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds

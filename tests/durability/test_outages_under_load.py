@@ -109,7 +109,7 @@ class Load:
 
 @asynccontextmanager
 async def under_load(home: Path, env: dict[str, str]) -> AsyncIterator[Load]:
-    """A platform in a process of its own, with a worker, and clients."""
+    """A platform in its own process, with a worker, and clients."""
     values = {**without_plugins("rag", "embeddings"), **env}
     async with served_platform(home, env=values) as served:
         load = Load(served, await served.sign_up())
@@ -160,7 +160,7 @@ async def wired(url: str) -> AsyncIterator[tuple[Wire, str]]:
 
 
 async def test_the_network_to_postgresql(platform_home: Path, postgres_url: str, rounds: int) -> None:
-    """Connections that are reset are made anew; what is held back goes on where it was."""
+    """Connections that are reset are made anew; what is held back continues where it was."""
     async with wired(postgres_url) as (wire, url), under_load(platform_home, {"DATABASE_URL": url}) as load:
         for _ in range(rounds):
             await wire.drop()

@@ -22,7 +22,7 @@ async def test_another_database_is_refused(
     first = await start_platform(home=home, env={"DATABASE_URL": database_url})
     assert (await first.anonymous.get("/livez")).status == 200
     other = f"sqlite:///{tmp_path / 'other.db'}"
-    with pytest.raises(StartupError, match=r"another platform.*PLATFORM_HOME of its own, or stop") as refused:
+    with pytest.raises(StartupError, match=r"another platform.*separate PLATFORM_HOME, or stop") as refused:
         await start_platform(home=home, env={"DATABASE_URL": other}, migrated=False)
     assert str(home) in str(refused.value)
     assert (await first.anonymous.get("/livez")).status == 200

@@ -40,7 +40,7 @@ class Provider:
         secret: bytes = SECRET,
         provider: str = "tillwise",
     ) -> tuple[int, Any]:
-        """Send a notice of an order; answers what the platform answered."""
+        """Send a notice of an order; returns what the platform answered."""
         body = json.dumps({"order": order_id, "state": state}).encode()
         stamp = str(int(time.time()))
         headers = {

@@ -19,7 +19,7 @@ _NOBODY = "postgres"  # the server refuses to run as root
 
 
 class Cluster:
-    """A server in a folder, on a port of its own."""
+    """A server in a folder, on its own port."""
 
     def __init__(self, programs: Path, folder: Path) -> None:
         self._programs = programs

@@ -21,7 +21,7 @@ KINDS = {1: "internal", 2: "server", 3: "client", 4: "producer", 5: "consumer"}
 
 @dataclass(frozen=True)
 class Received:
-    """A span as it arrived; `resource` is what its process says of itself."""
+    """A span as it arrived; `resource` is what its process says about itself."""
 
     name: str
     kind: str

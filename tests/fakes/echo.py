@@ -127,7 +127,7 @@ class EchoPlugin(Plugin):
 
         @table.get("/v1/echo/page", access=PUBLIC, media_type="text/html", returns=str)
         async def page(ctx: Context) -> web.Response:
-            """Answer a page with a policy of its own."""
+            """Answer a page with its own policy."""
             headers = {"Content-Security-Policy": "default-src 'self'"}
             return web.Response(text="<p>hello", content_type="text/html", headers=headers)
 

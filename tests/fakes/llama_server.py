@@ -1,4 +1,4 @@
-"""llama.cpp's own HTTP server, which embeds or reranks by a small model, in a process of its own."""
+"""llama.cpp's own HTTP server, which embeds or reranks by a small model, in its own process."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _GRACE = 25.0
 
 @dataclass
 class Machine:
-    """One process with a home of its own."""
+    """One process with its own home."""
 
     name: str
     home: Path

@@ -1,4 +1,4 @@
-"""Opens the platform of this environment without plugins, and closes it: run as a process of its own."""
+"""Opens the platform of this environment without plugins, and closes it: run as its own process."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Forked:
         return self._status
 
     async def wait(self) -> int:
-        """Until it ends; answers its exit status."""
+        """Until it ends; returns its exit status."""
         loop = asyncio.get_running_loop()
         while (status := self.returncode) is None:
             readable = asyncio.Event()

@@ -42,7 +42,7 @@ class Child(Protocol):
         """SIGKILL."""
 
     async def wait(self) -> int:
-        """Until it ends; answers its exit status."""
+        """Until it ends; returns its exit status."""
 
 
 async def start_python(
@@ -51,7 +51,7 @@ async def start_python(
     """`python COMMAND` with exactly this environment; what it says goes to the file `output`.
 
     It is forked from a process that has imported the platform already, which saves seconds of processor time;
-    a `fresh` one is an interpreter of its own, for tests of the start itself.
+    a `fresh` one is its own interpreter, for tests of the start itself.
     """
     _share_cache(env)
     if not fresh:
@@ -174,7 +174,7 @@ class Process:
         self._process.send_signal(number)
 
     async def wait(self, seconds: float = 30) -> int:
-        """Until it ends; answers its exit status."""
+        """Until it ends; returns its exit status."""
         async with asyncio.timeout(seconds):
             return await self._process.wait()
 
@@ -214,7 +214,7 @@ _QUICK = {"PLATFORM_PASSWORD_MEMORY_MB": "12"}  # as `kernel.testing` has it
 
 
 class Served:
-    """A platform in a process of its own, and a client of it."""
+    """A platform in its own process, and a client of it."""
 
     def __init__(self, process: Process, url: str, session: aiohttp.ClientSession) -> None:
         self.process = process

@@ -9,7 +9,7 @@ from kernel.testing import eventually as eventually
 
 
 async def room_in_the_minute(seconds: float) -> None:
-    """Do not begin just before the clock's minute ends: a rate limit would start anew in mid-test."""
+    """Do not begin just before the clock's minute ends: a rate limit would start again in mid-test."""
     left = 60 - time.time() % 60
     if left < seconds:
         await asyncio.sleep(left)

@@ -70,7 +70,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Api:
-    """A platform's documents: the gateway's, and each service's as on a port of its own."""
+    """A platform's documents: the gateway's, and each service's as on its own port."""
 
     running: Running
     admin: Actor

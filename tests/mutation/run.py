@@ -100,7 +100,7 @@ class Bench:
         return {0: "survived"}.get(answer["status"], "unknown"), answer["test"]
 
     def try_cold(self, mutant: Mutant, text: str, tests: list[str], seconds: float) -> tuple[str, str]:
-        """The same in a process of its own, which imports the defect: also what runs at an import has it."""
+        """The same in its own process, which imports the defect: also what runs at an import has it."""
         left = {"TMPDIR": str(self._left), "PYTEST_DEBUG_TEMPROOT": str(self._left)}
         command = [self._python, "-m", "pytest", "-v", "-x", "-p", "no:cacheprovider", "--tb=no", *tests]
         log, status = self._folder / "cold", None

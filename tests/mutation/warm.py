@@ -69,7 +69,7 @@ def _place(code: CodeType) -> Place:
 
 @dataclass(eq=False)  # pluggy keeps plugins in sets
 class Ran:
-    """What one fork says of its tests, as they come."""
+    """What one fork says about its tests, as they come."""
 
     answers: TextIO
     failed: str = ""

@@ -88,7 +88,7 @@ def others() -> list[psutil.Process]:
 
 @pytest.fixture
 def children(others: list[psutil.Process]) -> Children:
-    """Answers the processes that serve a model for the tests of this module."""
+    """Returns the processes that serve a model for the tests of this module."""
     return lambda: [child for child in serving() if child not in others]
 
 

@@ -22,7 +22,7 @@ from builtin_plugins.conversations.settings import ConversationsSettings
 from kernel.sdk import Caller, Unit, Unprocessable, contracts, utc_now
 
 RESERVED = "mine"
-_EXTRACTIVE = "extractive"  # quotes passages of its own, and nothing of the history
+_EXTRACTIVE = "extractive"  # quotes its own passages, and nothing of the history
 
 Record = dict[str, Any]
 
@@ -73,7 +73,7 @@ class PendingTurn:
 async def open_turn(
     caller: Caller, pipeline_id: str, question: str, conversation_id: str, holder: str | None
 ) -> PendingTurn:
-    """See the hook of this name."""
+    """Implements the hook of the same name."""
     if holder is None and conversation_id == RESERVED:
         raise Unprocessable.field(("body", "conversation_id"), f"'{RESERVED}' is reserved; use another id")
     if holder is None:

@@ -37,7 +37,7 @@ def _delete_one(unit: Unit, reach: Reach, conversation_id: str) -> None:
 
 
 async def delete_all(caller: Caller) -> int:
-    """Delete every conversation that the caller began; answers how many."""
+    """Delete every conversation that the caller began; returns how many."""
     deleted = await caller.platform.database.write(delete_threads, caller.principal.subject, None)
     await caller.platform.database.scrub()
     return deleted

@@ -57,7 +57,7 @@ async def readable(caller: Caller, document_ids: Collection[str]) -> set[str]:
 
 
 async def known(caller: Caller, document_ids: Collection[str]) -> set[str] | None:
-    """The same; None while no plugin can tell, which is no reason to delete anything."""
+    """The same; None while no plugin can say, which is no reason to delete anything."""
     found = await caller.platform.hooks.ask(
         contracts.find_documents, caller=caller, document_ids=sorted(document_ids)
     )

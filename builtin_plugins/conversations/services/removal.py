@@ -128,7 +128,7 @@ TIDY = Job("conversations.tidy", Tidy, tidy, schedule="40 3 * * *", lane="quick"
 
 
 def delete_threads(unit: Unit, holder: str, ids: Collection[int] | None) -> int:
-    """Delete these conversations of a holder, or all of them; answers how many."""
+    """Delete these conversations of a holder, or all of them; returns how many."""
     wanted = Thread.holder == holder
     if ids is not None:
         wanted &= Thread.id.in_(ids)

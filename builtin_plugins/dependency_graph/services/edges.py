@@ -23,7 +23,7 @@ class CycleRefused(BadRequest):
 
 
 def add(unit: Unit, caller: Caller, wanted: AddDependency) -> DependencyAdded:
-    """Write an edge, or change the one that is there. Raises CycleRefused."""
+    """Write an edge, or change the existing one. Raises CycleRefused."""
     unit.lock(LOCK)
     of_plugins = wanted.depends_on_type == "plugin"
     if of_plugins and wanted.plugin_id == wanted.depends_on:

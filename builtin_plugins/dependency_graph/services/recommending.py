@@ -1,4 +1,4 @@
-"""What goes with the plugins that somebody has: what others have beside them, and what those suggest."""
+"""What goes with the plugins that somebody has: what others have with them, and what those suggest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CANDIDATES = 200
 async def recommend(caller: Caller, plugins: Sequence[str], limit: int) -> Recommendations:
     """The best fitting first; the same question has the same answer.
 
-    The score is the share of accounts that have it beside, and half a point for each plugin that suggests
+    The score is the share of accounts that also have it, and half a point for each plugin that suggests
     it. What conflicts with one of the plugins is left out.
     """
     platform = caller.platform

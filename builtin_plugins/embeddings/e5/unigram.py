@@ -1,7 +1,7 @@
 """SentencePiece's unigram tokenizer (Kudo 2018) as XLM-RoBERTa uses it, over a plain dictionary.
 
 The library `tokenizers` gives the same ids and holds 250 MB for the 250,000 pieces; the dictionary holds a
-fifth of that, and takes a fraction of a millisecond for a passage: no piece goes on into the next word, so
+fifth of that, and takes a fraction of a millisecond for a passage: no piece continues in the next word, so
 each word is split by itself, and the words that were used last are not split again.
 """
 

@@ -31,7 +31,7 @@ class Arithmetic(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it stands in an engine's identity: `bf16`, `int8-bf16`, `fp32` …"""
+        """As it is written in an engine's identity: `bf16`, `int8-bf16`, `fp32` …"""
         return f"int8-{self.precision}" if self.int8 else self.precision
 
     @property

@@ -48,7 +48,7 @@ class EngineError(RuntimeError):
 
 
 class DeclaredWrongly(EngineError):
-    """The settings say of a model what is not so; the message may be shown to anybody."""
+    """The settings are wrong about a model; the message may be shown to anybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +136,9 @@ def normalised(vectors: Vectors) -> Vectors:
 
 
 def padded_length(tokens: int) -> int:
-    """The length to which a text of so many tokens is padded at least.
+    """The least length to which a text of this many tokens is padded.
 
-    A runtime makes kernels of its own for each length, and keeps them: that takes it milliseconds, and most
+    A runtime makes its own kernels for each length, and keeps them: that takes it milliseconds, and most
     of a megabyte. Of eight lengths it sees one.
     """
     return -(-tokens // _STEP) * _STEP

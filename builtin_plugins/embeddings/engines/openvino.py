@@ -78,7 +78,7 @@ class OpenVinoEngine:
         self._compiled = core.compile_model(network.graph(int8=arithmetic.int8), "CPU", options)
         self._idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
         verify(self, network.reference)
-        network.forget()  # the runtime has brought them into a form of its own meanwhile
+        network.forget()  # the runtime has brought them into its own form meanwhile
 
     @property
     def identity(self) -> str:
@@ -145,7 +145,7 @@ def _options(threads: int | None, streams: int) -> dict[str, Any]:
 
 
 def _cores() -> int:
-    """Those that this process may use, where the system tells."""
+    """Those that this process may use, where the system says."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -1,4 +1,4 @@
-"""What `PLATFORM_EMBEDDINGS_MODELS` may say of a model."""
+"""What `PLATFORM_EMBEDDINGS_MODELS` may say about a model."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class FurtherModel(BaseModel):
         if self.url is None and given & {"model", "max_chars", "batch", "seconds"}:
             raise ValueError("'model', 'max_chars', 'batch' and 'seconds' need 'url'")
         if self.folder is None and "max_tokens" in given:
-            raise ValueError("'max_tokens' needs 'folder'; of an endpoint set 'max_chars'")
+            raise ValueError("'max_tokens' needs 'folder'; for an endpoint set 'max_chars'")
         return self
 
     def prefix(self, purpose: contracts.Purpose) -> str:
-        """What stands before a text, as far as the setting says."""
+        """What precedes a text, as far as the setting says."""
         return (self.passage_prefix if purpose == "passage" else self.query_prefix) or ""
 
 
@@ -101,5 +101,5 @@ def check_dimension(name: str, declared: int, vectors: Vectors) -> None:
 
 
 def digest(*parts: object) -> str:
-    """Twelve hexadecimal digits that tell one way of making vectors from another."""
+    """Twelve hexadecimal digits that identify a way of making vectors."""
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:12]

@@ -101,7 +101,7 @@ def _read(raw: bytes, count: int) -> Vectors:
         raise ValueError("its endpoint's answer is not a list of embeddings") from None
     by_place = {item.index: item.embedding for item in items}
     if sorted(by_place) != list(range(count)) or len({len(one) for one in by_place.values()}) > 1:
-        raise ValueError(f"its endpoint did not answer {count} vectors of one length")
+        raise ValueError(f"its endpoint did not return {count} vectors of one length")
     vectors = np.array([by_place[at] for at in range(count)], np.float32)
     if not np.isfinite(vectors).all():
         raise ValueError("its endpoint's vectors contain numbers that are not finite")

@@ -27,7 +27,7 @@ from .evidence import Place, first_places, passages_at
 from .sentences import around
 
 _MOST_DOCUMENTS = 5_000
-_COMMONEST = 30  # documents that name an entity which still tells something
+_COMMONEST = 30  # documents that name an entity which still means something
 _SHOWN = 3  # shared entities that are shown by sentences
 _NAMED = 20  # those that are listed
 _MOST_NEIGHBOURS = 500

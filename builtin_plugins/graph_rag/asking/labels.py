@@ -28,5 +28,5 @@ _MEANINGS: Final = {
 
 
 def meaning(label: str) -> str:
-    """In a few words; the label itself where a plugin's engine has labels of its own."""
+    """In a few words; the label itself where a plugin's engine has its own labels."""
     return _MEANINGS.get(label, label)

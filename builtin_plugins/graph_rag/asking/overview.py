@@ -1,4 +1,4 @@
-"""What a collection is about: communities of its entities, told by sentences of its documents.
+"""What a collection is about: communities of its entities, described by sentences of its documents.
 
 Communities are those of Louvain's method (Blondel and others, 2008) over the weighted relations, with a fixed
 seed and an order of nodes, so that the same graphs give the same answer.
@@ -131,8 +131,8 @@ def _places(session: Session, graphs: object, keys: Collection[str]) -> list[Pla
 
 
 def _summary(passages: Sequence[Shown], weights: Mapping[str, float]) -> str:
-    """The sentences that name the most central of these entities, in the order of the passages; none says
-    it again. Whatever else a sentence names counts for nothing.
+    """The sentences that name the most central of these entities, in the order of the passages; no sentence
+    is repeated. Whatever else a sentence names counts for nothing.
     """
     worth: list[tuple[float, int, int, str, frozenset[str]]] = []
     for number, passage in enumerate(passages):

@@ -9,7 +9,7 @@ _END = re.compile(r"[.!?](?=\s)|[。！？؟।]|\n")
 
 
 def around(text: str, start: int, end: int) -> str:
-    """The sentence, or sentences, that `start` to `end` stands in, as one line; its middle if it is long."""
+    """The sentence, or sentences, that contain `start` to `end`, as one line; its middle if it is long."""
     before = max((match.end() for match in _END.finditer(text, 0, start)), default=0)
     after = _END.search(text, end)
     stop = after.end() if after else len(text)

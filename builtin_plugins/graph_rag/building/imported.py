@@ -117,7 +117,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[_Line]:
 
 
 def _mention(thing: Sequence[str], text: str, end: int) -> Mention:
-    """The thing at the beginning of a text, or so far from its end."""
+    """The thing at the beginning of a text, or this far from its end."""
     key, name, label = thing
     start = len(text) + end - len(name) if end else 0
     return Mention(start, start + len(name), name, key, label)

@@ -48,7 +48,7 @@ def on_ingested(unit: Unit, platform: Platform, document_id: str) -> None:
 
 
 def on_deleted(unit: Unit, document_id: str) -> Dropped:
-    """Drop a document's graph with everything that follows from it; answers what went."""
+    """Drop a document's graph with everything that follows from it; returns what went."""
     return drop_of_document(unit, document_id)
 
 
@@ -86,7 +86,7 @@ async def build_base(platform: Platform, payload: BasePayload, progress: Progres
 def _difference(
     session: Session, platform: Platform, base: str, engine: str
 ) -> tuple[list[contracts.GraphDocument], list[int]]:
-    """Documents without a graph by this engine, and graphs (by id) that nobody wants."""
+    """Documents without a graph by this engine, and graphs (by id) that are not wanted."""
     spec = contracts.list_graph_documents
     wanted = platform.hooks.ask_now(spec, platform=platform, session=session, knowledge_base_id=base) or ()
     columns = (Graph.id, Graph.document_id, Graph.engine)

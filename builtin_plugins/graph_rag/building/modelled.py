@@ -166,7 +166,7 @@ def _mentions(text: str, named: Iterable[_Named]) -> Iterator[Mention]:
 
 
 def _edge(char: str, *, after: bool = False) -> str:
-    """Where a name begins or ends with a Latin letter or digit, no other may go on."""
+    """Where a name begins or ends with a Latin letter or digit, no other may follow."""
     if not (char.isascii() and char.isalnum()):
         return ""
     return "(?![A-Za-z0-9])" if after else "(?<![A-Za-z0-9])"

@@ -1,4 +1,4 @@
-"""Cutting a text into passages, where nobody has done so before."""
+"""Cutting a text into passages, if it isn't cut already."""
 
 from __future__ import annotations
 

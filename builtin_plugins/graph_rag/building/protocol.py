@@ -39,8 +39,8 @@ class Found:
 class Extractor:
     """An engine (`register_extractors`).
 
-    `analyse(texts, language)` answers a `Found` for each text; it is a plain function, called in a thread.
-    `missing()` answers what the engine lacks, as a remedy, or None. `version` changes when it finds other
+    `analyse(texts, language)` returns a `Found` for each text; it is a plain function, called in a thread.
+    `missing()` returns what the engine lacks, as a remedy, or None. `version` changes when it finds other
     things in the same text.
     """
 

@@ -73,7 +73,7 @@ def _final(chosen: Mapping[str, Resolved]) -> dict[str, Resolved]:
 
 
 def _abbreviations(texts: Sequence[str], found: Sequence[Sequence[Mention]]) -> Iterator[Resolved]:
-    """``World Health Organization (WHO)``: what stands in brackets after a name, made of its initials."""
+    """``World Health Organization (WHO)``: what is in brackets after a name, made of its initials."""
     for position, (text, mentions) in enumerate(zip(texts, found, strict=True)):
         for mention in mentions:
             match = _BRACKETED.match(text, mention.end)

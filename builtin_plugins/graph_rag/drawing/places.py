@@ -1,4 +1,4 @@
-"""Where the nodes of a picture go: parts that nothing connects beside each other, no label over another."""
+"""Where the nodes of a picture go: unconnected parts side by side, no label over another."""
 
 from __future__ import annotations
 

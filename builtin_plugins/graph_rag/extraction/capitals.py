@@ -1,7 +1,7 @@
 """Names in scripts with two cases: runs of capitalised words, and acronyms.
 
 A capital at the start of a sentence, and in German on every noun, names nothing by itself: such a word
-alone is left out, unless it stands with a capital elsewhere, where it needs none.
+alone is left out, unless it has a capital elsewhere, where it needs none.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _TITLES = word_set("dr. mr. mrs. ms. st. prof. rev. gen. col. sgt. lt. capt. sen
 class _Word(NamedTuple):
     start: int
     end: int
-    opens: bool  # a sentence, or stands where a capital says nothing
+    opens: bool  # a sentence, or is where a capital says nothing
 
 
 def capitalised(text: str, *, german: bool | None = None) -> Iterator[Span]:
@@ -87,7 +87,7 @@ def subject(text: str) -> Iterator[Span]:
 
 
 def _names(written: str) -> bool:
-    """Whether its longer words have capitals, and more than one of them is no pronoun or the like."""
+    """Whether its longer words have capitals, and more than one of them isn't a pronoun or the like."""
     words = written.split()
     capitals = [word for word in words if word[0].isupper()]
     small = [word for word in words if not word[0].isupper()]
@@ -154,7 +154,7 @@ def _as_person(text: str, run: list[_Word]) -> list[_Word]:
 
 
 def _kept(text: str, run: list[_Word], sure: set[str], every_noun: bool) -> list[_Word]:
-    """The run without words that are there for their capital only; empty if nothing is left."""
+    """The run without words that have a capital for another reason; empty if nothing is left."""
     while run and (_is_opener(text, run[0]) or _is_calendar(text, run[0])):
         run = run[1:]
     while run and _is_calendar(text, run[-1]):

@@ -1,4 +1,4 @@
-"""What the words of a name, and those around it, say of its kind."""
+"""What the words of a name, and those around it, say about its kind."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _EDGES = " \t\n.,;:!?'’‘`\"“”„«»()[]{}<>《》〈〉「」『』…-
 class Mention(NamedTuple):
     """A place in a text, `text == passage[start:end]`, that names something.
 
-    Mentions with the same `key` (`key_of`) name the same thing as far as spelling tells. `label` is one of
+    Mentions with the same `key` (`key_of`) name the same thing as far as spelling shows. `label` is one of
     `LABELS`.
     """
 
@@ -77,7 +77,7 @@ def key_of(text: str) -> str:
 
 
 def _without_accents(text: str) -> str:
-    """Marks of other scripts stay: in Devanagari or Arabic they are vowels, in kana they tell the sound."""
+    """Marks of other scripts stay: in Devanagari or Arabic they are vowels, in kana they change the sound."""
     kept: list[str] = []
     base = ""
     for char in unicodedata.normalize("NFKD", text):

@@ -63,7 +63,7 @@ def layers(text: str) -> Iterator[Iterator[Span]]:
 
 
 def keyed(text: str) -> list[Span]:
-    """The dates and amounts of a text, whose keys (`2024-07-14`, `185euro`) `key_of` doesn't tell."""
+    """The dates and amounts of a text, whose keys (`2024-07-14`, `185euro`) `key_of` doesn't return."""
     return [span for span in laid_over(layers(text)) if span.key]
 
 
@@ -108,7 +108,7 @@ def _written_out(year: str | None, month: str, day: str | None) -> str:
 
 
 def _date(year: str | None, month: str | None, day: str | None) -> str:
-    """ISO 8601 as far as it is known, `--07-14` without a year; empty where it is no date."""
+    """ISO 8601 as far as it is known, `--07-14` without a year; empty if it isn't a date."""
     if (month and not 1 <= int(month) <= 12) or (day and not 1 <= int(day) <= 31):
         return ""
     parts = [year or "-", f"{int(month):02}" if month else "", f"{int(day):02}" if day else ""]

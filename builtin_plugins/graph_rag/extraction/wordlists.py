@@ -131,12 +131,12 @@ ENDINGS = {
     }.items()
     for word in words.split()
 }
-"""What the last word of a name says of it."""
+"""What the last word of a name says about it."""
 
 GERMAN = word_set(
     "der die das und ist im von mit den dem ein eine wurde nicht sich auf für als auch des aus bei zu werden"
 )
-"""Words that tell German text from others."""
+"""Words that distinguish German from other languages."""
 
 BEFORE_NOUN = word_set(
     """
@@ -162,7 +162,7 @@ NOUN_ENDINGS = (
     "ismus",
     "tät",
 )
-"""Endings of German nouns that are no names."""
+"""Endings of German nouns that are not names."""
 
 SCALES = word_set(
     "hundred thousand million billion trillion mio mrd million millionen milliarde milliarden "

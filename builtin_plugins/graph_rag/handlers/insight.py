@@ -48,7 +48,7 @@ async def strongest(ctx: Context, query: schemas.CorrelateRequest) -> schemas.Co
     long=True,
 )
 async def overview(ctx: Context, body: schemas.OverviewRequest) -> schemas.Overview:
-    """Tell what a collection is about: topics with their entities, and sentences of the documents."""
+    """Describe what a collection is about: topics with their entities, and sentences of the documents."""
     return await overviews.overview(ctx.caller, body)
 
 

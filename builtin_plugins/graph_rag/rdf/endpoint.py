@@ -129,7 +129,7 @@ def _written(name: str, stamp: str, found: Sequence[str]) -> bytes:
 
 @asynccontextmanager
 async def open_endpoint(platform: Platform) -> AsyncIterator[SparqlEndpoint | None]:
-    """The external server, if the operator names one; told of every change in any process."""
+    """The external server, if the operator names one; notified of every change in any process."""
     settings = platform.settings_of(GraphSettings)
     if settings.sparql_url is None or settings.sparql_store_url is None:
         yield None

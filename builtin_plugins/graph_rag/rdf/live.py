@@ -2,7 +2,7 @@
 
 A query compares the states of the graphs that its caller sees with those in the store, so it never answers
 from an earlier state, lost notices or not. Notices only clear away what was deleted: it leaves the store, and
-then a child process copies the store without it, while queries go on.
+then a child process copies the store without it, while queries continue.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class LiveRdf:
         """A folder with the store that holds what is seen as it is now (None: nothing), and the names of
         graphs that hold exactly that.
 
-        Raises Unavailable, also where writing takes longer than one waits: it goes on, for who asks again.
+        Raises Unavailable, also where writing takes longer than one waits: it continues, for later requests.
         """
         bringing = self._begun(self._brought(sight))
         try:
@@ -350,7 +350,7 @@ def _remove_folder(place: Path) -> None:
 
 @asynccontextmanager
 async def open_rdf(platform: Platform) -> AsyncIterator[LiveRdf]:
-    """The RDF of this process, told of every change in any process."""
+    """The RDF of this process, notified of every change in any process."""
     folder = platform.settings.home / "graph_rag" / "rdf"
     live = LiveRdf(platform, folder, platform.resource(RDF_CHILDREN))
     platform.notices.listen(GRAPHS_GONE, live.clearing.note)

@@ -1,4 +1,4 @@
-"""What a store says of itself in its default graph, which no query reads: states and owners of graphs."""
+"""What a store says about itself in its default graph, which no query reads: states and owners of graphs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a SPARQL query may be, checked before it runs: a question of graphs that the caller sees, no more.
 
 Two ways of reading must agree that nothing reaches beyond the store: rdflib's parser, whose tree is searched
-for federated patterns, and a scan of the text, since Oxigraph reads it by a parser of its own.
+for federated patterns, and a scan of the text, since Oxigraph reads it by its own parser.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class QueryRefused(ValueError):
 class Checked:
     """An allowed query. `default` and `named` are the graphs of FROM and FROM NAMED; None without either.
 
-    `asks_graphs` tells whether any pattern is about named graphs.
+    `asks_graphs` says whether any pattern is about named graphs.
     """
 
     form: str

@@ -82,7 +82,7 @@ def rows_of(session: Session, graph_id: int) -> GraphRows | None:
 
 
 def rows_of_several(session: Session, graph_ids: Sequence[int]) -> list[GraphRows]:
-    """The rows of those of these graphs that are there, in the order of their ids."""
+    """The rows of those of these graphs that exist, in the order of their ids."""
     columns = (Graph.id, Graph.maker, Graph.document_id, Graph.title, Graph.source, Graph.stamp)
     graphs = session.execute(select(*columns).where(Graph.id.in_(graph_ids)).order_by(Graph.id))
     parts = [_by_graph(session, table, order, graph_ids) for table, order in _ORDERS.items()]

@@ -1,11 +1,11 @@
 """An embedded RDF store: derived from rows, one named graph for each document, a folder for each process.
 
-Oxigraph lets one process write a folder, so each process takes the first free one, and holds a copy of its
-own. Queries are answered by other processes from a snapshot: hard links to the store's files, which nobody
-writes.
+Oxigraph lets one process write a folder, so each process takes the first free one, and holds its own
+copy. Queries are answered by other processes from a snapshot: hard links to the store's files, which are
+never modified.
 
 Oxigraph looks into each graph of a dataset for each pattern. So that a default graph of thousands of
-documents is fast, every statement stands a second time in a graph of all documents of one owner: a knowledge
+documents is fast, every statement is also kept in a graph of all documents of one owner: a knowledge
 base, or whoever constructed them.
 
 Oxigraph never forgets a text. A store from which something was dropped is copied, statement by statement, and
@@ -47,7 +47,7 @@ Held = Mapping[str, tuple[int, int]]
 
 
 def holds(held: Held, wanted: Iterable[Holding]) -> bool:
-    """Whether of each of these owners exactly so many graphs are held, in the same states."""
+    """Whether exactly these graphs of these owners are held, by number and state."""
     return all(held.get(one.owner, (0, 0)) == (one.count, one.seals) for one in wanted)
 
 
@@ -274,7 +274,7 @@ class RdfStore:
 def load(store: Any, graphs: Mapping[Listed, Sequence[str]]) -> None:
     """Write each statement into its document's graph and into its owner's, and the graphs' states.
 
-    As one text: Oxigraph reads that beside other threads, and lets none run while it takes objects.
+    As one text: Oxigraph reads that while other threads run, but lets none run while it takes objects.
     """
     import pyoxigraph as ox
 

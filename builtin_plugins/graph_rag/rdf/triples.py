@@ -15,7 +15,7 @@ from .rows import GraphRows
 
 
 class Address(str):
-    """The object of a statement that is a thing with a name of its own; others are values."""
+    """The object of a statement that is a thing with its own name; others are values."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""How many queries run at once: each is a process of its own, with much memory."""
+"""How many queries run at once: each is its own process, with much memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_WAITING = 8
 
 
 class QueryTurns:
-    """Places for `most` queries, at most half of them an account's. Who waits gets one account by account.
+    """Places for `most` queries, at most half of them an account's. Waiters get one account by account.
 
     A place is held for at most `longest` seconds: whoever is refused finds one after that.
     """

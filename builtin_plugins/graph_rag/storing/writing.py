@@ -1,4 +1,4 @@
-"""Writing and dropping graphs, in the caller's unit. A change tells every process which graph it was."""
+"""Writing and dropping graphs, in the caller's unit. A change notifies every process of the graph."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GRAPHS_AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Whose graph it is, of which document. Omitted fields keep what a graph that is there has."""
+    """Whose graph it is, of which document. Omitted fields keep the existing graph's values."""
 
     maker: str
     document_id: str
@@ -54,7 +54,7 @@ class Dropped:
 
 
 def write_graph(unit: Unit, origin: Origin, built: BuiltGraph, engine: str, *, relationships: bool) -> int:
-    """Write the graph of a document, in place of one that is there; answers its id."""
+    """Write the graph of a document, replacing an existing one; returns its id."""
     stamp = uuid.uuid4().hex
     state = {
         "engine": engine,
@@ -139,7 +139,7 @@ def _insert(session: Session, table: Any, rows: Iterable[dict[str, Any]]) -> Non
 
 
 def drop_of_document(unit: Unit, document_id: str) -> Dropped:
-    """Drop the graph of a knowledge base's document, and answer what went with it."""
+    """Drop the graph of a knowledge base's document, and return what went with it."""
     return _drop(unit, (Graph.maker == "") & (Graph.document_id == document_id))
 
 

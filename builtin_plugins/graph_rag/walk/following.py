@@ -1,6 +1,6 @@
 """The indexes of this process, and how they follow the rows.
 
-An index is read when a knowledge base is first walked, and told by notices which graphs changed since. One
+An index is read when a knowledge base is first walked, and notices say which graphs changed since. One
 that is a moment behind does no harm: the text of each passage that a walk adds is read from its row, so what
 is gone is never shown.
 """
@@ -29,7 +29,7 @@ _MOST_LOADED = 256
 
 
 class BaseIndex:
-    """The index of one knowledge base, with what the rows say of its documents."""
+    """The index of one knowledge base, with what the rows say about its documents."""
 
     def __init__(self, knowledge_base_id: str) -> None:
         from builtin_plugins.graph_rag.walk.index import WalkIndex  # whoever walks nothing needs none of it
@@ -106,7 +106,7 @@ class Walks:
     async def of(self, knowledge_base_id: str) -> BaseIndex:
         """The index of a knowledge base as the rows are now.
 
-        Reading goes on when the caller no longer waits: a large one is ready for a later question.
+        Reading continues when the caller no longer waits: a large one is ready for a later question.
         """
         base = self._bases.setdefault(knowledge_base_id, BaseIndex(knowledge_base_id))
         self._bases.move_to_end(knowledge_base_id)

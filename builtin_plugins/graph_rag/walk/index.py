@@ -39,7 +39,7 @@ class WalkIndex:
         return sum(segment.nbytes for segment in self._segments)
 
     def put(self, documents: Sequence[tuple[str, Sequence[Digest]]]) -> None:
-        """Add documents, each with its passages by position; one that is there already is replaced."""
+        """Add documents, each with its passages by position; an existing one is replaced."""
         fresh = segment_of(documents)
         with self._changing:
             kept = _without(self._segments, (group for group, _ in documents))

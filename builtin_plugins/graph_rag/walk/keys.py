@@ -1,4 +1,4 @@
-"""Under which keys a passage can be reached: its entities, and the other forms in which they may stand.
+"""Under which keys a passage can be reached: its entities, and the other forms that they may have.
 
 "Shirley Temple Black" is reached as "Shirley Temple" as well, "University of Oxford" as "Oxford", and two
 names with a small word between them as one. Rare keys carry a walk, so a form too many costs little; what
@@ -52,7 +52,7 @@ _KEPT_OF: Final = 2
 
 
 class Reach(NamedTuple):
-    """A key with the place in the passage where it stands."""
+    """A key with its place in the passage."""
 
     key: str
     start: int

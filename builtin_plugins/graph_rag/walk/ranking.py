@@ -1,4 +1,4 @@
-"""Where what a walk reached goes in a ranking."""
+"""Where passages found by a walk are placed in the ranking."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ MOVED: Final = 3
 """How many passages a walk moves or adds at most. More do no good, and push others down."""
 
 STEP_WEIGHT: Final = 0.6
-"""What a step of the greatest worth counts at least, beside the best score of the ranking."""
+"""What a step of the greatest worth counts at least, relative to the best score of the ranking."""
 
 LEAD_WEIGHT: Final = 4.0
 """What it counts by how far the best passage is ahead of the first that may move: the surer the ranking is of
-where the walk begins, the less those that follow have to say.
+where the walk begins, the less the rest count.
 """
 
 _APART = 2e-6

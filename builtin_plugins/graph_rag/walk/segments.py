@@ -1,4 +1,4 @@
-"""Passages and their keys as arrays, in both directions. Made once; only who is alive changes."""
+"""Passages and their keys as arrays, in both directions. Made once; only which are alive changes."""
 
 from __future__ import annotations
 

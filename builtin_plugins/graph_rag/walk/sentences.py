@@ -1,4 +1,4 @@
-"""How much of a question stands in each sentence of a passage."""
+"""How much of a question is in each sentence of a passage."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Source(NamedTuple):
 class Step(NamedTuple):
     """A passage that was reached: from which source (its place), over which name, and what that is worth.
 
-    `is_title` tells whether the passage stands under that name.
+    `is_title` says whether the passage is under that name.
     """
 
     group: str

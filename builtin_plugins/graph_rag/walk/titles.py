@@ -25,7 +25,7 @@ _SENTENCE = re.compile(r"[.!?。！？;,:]$")
 
 
 def title_keys(text: str, mentions: Sequence[Mention] = (), document: str | None = None) -> list[str]:
-    """Keys of the names that the passage stands under, with and without what follows them in brackets.
+    """Keys of the names that the passage is under, with and without what follows them in brackets.
 
     `mentions` are those of the passage: a name of several words with which it begins is its subject.
     `document` is the title or file name of the document that begins with this passage.

@@ -61,7 +61,7 @@ async def list_licenses(ctx: Context) -> LicenseList:
     errors=(PluginUnknown,),
 )
 async def look_up(ctx: Context, query: LookupQuery) -> LicenseLookup:
-    """Tell the best tier that somebody has of a plugin, by a license of its own or a seat."""
+    """Show the best tier that somebody has of a plugin, by their own license or a seat."""
     check_form(ctx.platform, query.plugin_id)
     tier, _ = await licenses.best_of(ctx.platform, query.user_id, query.plugin_id)
     return LicenseLookup(tier=tier, active=tier is not None)
@@ -116,7 +116,7 @@ async def renew_key(ctx: Context, license_id: str) -> Answer:
     errors=(PluginUnknown, BetterLicense, NoCheckout),
 )
 async def start_checkout(ctx: Context, plugin_id: str, body: CheckoutRequest) -> Checkout:
-    """Begin to buy a tier of a plugin; answers where to pay. The license is active once it is paid."""
+    """Begin to buy a tier of a plugin; returns where to pay. The license is active once it is paid."""
     return await checkout.start(ctx.caller, plugin_id, body.tier)
 
 

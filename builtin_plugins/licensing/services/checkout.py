@@ -68,7 +68,7 @@ def _name_provider(unit: Unit, order_id: str, provider: str) -> None:
 
 
 async def take_notice(platform: Platform, provider: str, headers: Mapping[str, str], body: bytes) -> str:
-    """Do what a provider's notice says, once; answers the order's state now.
+    """Do what a provider's notice says, once; returns the order's state now.
 
     Raises NotFound for an unknown provider or order, and what the provider's plugin raises.
     """

@@ -29,7 +29,7 @@ def masked(end: str) -> str:
 
 
 def end_of(key: str) -> str:
-    """What is kept of a key to tell it from others."""
+    """What is kept of a key to distinguish it from others."""
     return _plain(key)[-4:]
 
 
@@ -44,7 +44,7 @@ class KeyHasher:
         return _hash(self._secrets[0], key)
 
     def candidates(self, key: str) -> list[str]:
-        """The hashes under which the key may be kept. Takes as long for one that is none."""
+        """The hashes under which the key may be kept. Takes as long for an invalid key."""
         return [_hash(secret, key) for secret in self._secrets]
 
     def matches(self, key: str, kept: str | None) -> bool:

@@ -44,7 +44,7 @@ YEAR = timedelta(days=365)
 
 
 async def activate(caller: Caller, wanted: ActivateRequest) -> ActivatedLicense:
-    """Make a licence, or renew the one that is there with another key and tier.
+    """Make a licence, or renew the existing one with another key and tier.
 
     Raises PluginUnknown, Unprocessable, SeatsTaken.
     """
@@ -277,7 +277,7 @@ def best_in(session: Session, which: Any, plugin_id: str) -> tuple[str | None, s
 async def validate_key(caller: Caller, key: str, plugin_id: str) -> KeyValid | KeyInvalid:
     """Whether a key is that of a valid licence of the plugin; a valid one counts as used.
 
-    Raises PluginUnknown for what is no id.
+    Raises PluginUnknown for what is not an id.
     """
     platform = caller.platform
     check_form(platform, plugin_id)

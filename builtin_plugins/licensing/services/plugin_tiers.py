@@ -73,7 +73,7 @@ def _validate(session: Session, platform: Platform, plugin: str, key: str | None
     if required not in PAID:
         return PluginKeyVerdict(valid=True, tier=required, message=f"The tier {required} needs no license")
     if key is None:
-        return PluginKeyVerdict(valid=False, tier=required, message=f"A license of {required} is needed")
+        return PluginKeyVerdict(valid=False, tier=required, message=f"This needs a license for {required}")
     if platform.settings_of(LicensingSettings).allow_unvalidated:
         return PluginKeyVerdict(valid=True, tier=required, message="Any key is accepted on this server")
     hasher = hasher_of(platform)
@@ -91,7 +91,7 @@ def _validate_license(
     if not found.active or found.valid_until <= utc_now():
         return PluginKeyVerdict(valid=False, tier=required, message="The license has expired")
     if not covers(found.tier, required):
-        text = f"The license is for {found.tier}; {required} is needed"
+        text = f"Your license is for {found.tier}; this needs {required}"
         return PluginKeyVerdict(valid=False, tier=required, message=text)
     return PluginKeyVerdict(valid=True, tier=found.tier, message="The license is valid")
 
@@ -108,7 +108,7 @@ async def check(
         reason = f"The tool needs the tier '{needed[:40]}', which is unknown"
         return contracts.LicenseVerdict(False, needed, held, reason)
     if not covers(held, needed):
-        reason = f"A license of {needed} is needed; yours is {held}"
+        reason = f"This needs a license for {needed}; yours is for {held}"
         return contracts.LicenseVerdict(False, needed, held, reason)
     if used and license_id is not None:
         platform.resource(USAGE).count(license_id)

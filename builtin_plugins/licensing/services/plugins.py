@@ -1,4 +1,4 @@
-"""What licensing knows of plugins: the catalog's listings, or names of installed ones where there is none."""
+"""What licensing knows about plugins: the catalog's listings, or without one the installed plugins' names."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def _list(session: Session, organization_id: int, license_id: str) -> SeatList:
 
 
 async def assign(caller: Caller, organization_id: int, license_id: str, user_id: int) -> SeatList:
-    """Give a member a seat; one who has it keeps it. Raises LicenseNotFound, NoSeatsLeft.
+    """Give a member a seat; a member who has one keeps it. Raises LicenseNotFound, NoSeatsLeft.
 
     An account that isn't a member is answered like an unknown one.
     """
@@ -48,7 +48,7 @@ def _assign(unit: Unit, caller: Caller, organization_id: int, license_id: str, u
 
 
 async def remove(caller: Caller, organization_id: int, license_id: str, user_id: int) -> SeatList:
-    """Take a seat back; one that nobody has is no error. Raises LicenseNotFound."""
+    """Take a seat back; one that nobody has is not an error. Raises LicenseNotFound."""
     return await caller.platform.database.write(_remove, caller, organization_id, license_id, user_id)
 
 

@@ -99,7 +99,7 @@ async def list_own(ctx: Context) -> MyInstallations:
     errors=(ListingNotFound,),
 )
 async def list_ratings(ctx: Context, plugin_id: str, query: RatingsQuery) -> RatingPage:
-    """Show what all say of a plugin, and reviews, newest first."""
+    """Show a plugin's overall rating, and reviews, newest first."""
     return await ctx.read(ratings.list_page, ctx.principal, plugin_id, query)
 
 

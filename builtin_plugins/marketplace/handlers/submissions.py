@@ -57,7 +57,7 @@ async def submit(ctx: Context, plugin_id: str) -> ListingOut:
 async def add_package(ctx: Context, plugin_id: str) -> ListingOut:
     """Upload the plugin's wheel for the automatic checks of a draft or rejected listing.
 
-    None of its code is run. Only what it says of itself is kept, with its SHA-256.
+    None of its code is run. Only what it says about itself is kept, with its SHA-256.
     """
     await wheels.check_editable(ctx.caller, plugin_id)
     file = await receive_file(ctx, wheels.LIMIT_MB)

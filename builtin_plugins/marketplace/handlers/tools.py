@@ -68,7 +68,7 @@ async def tools_of_plugin(ctx: Context, plugin_id: str) -> PluginTools:
 async def sync(ctx: Context, body: SyncRequest) -> NothingToSync | Synced:
     """Bring the tools of a plugin's manifest into the catalog; for its author, administrators and services.
 
-    Where a tool does not fit the answer is a 500 whose `detail` says what became of all.
+    Where a tool does not fit the answer is a 500 whose `detail` says what happened to all.
     """
     done = await ctx.write(tools.sync, ctx.caller, body)
     if isinstance(done, Synced) and not done.success:

@@ -149,4 +149,4 @@ def _conflicts(session: Session, platform: Platform, listing: Listing, taken: fr
 def _files(wheel: Mapping[str, Any] | None) -> Check:
     if not wheel:
         return _check("files", [_NO_WHEEL], "")
-    return _check("files", wheel["forbidden"], "It brings no file that a plugin may not bring")
+    return _check("files", wheel["forbidden"], "It contains no file that a plugin may not contain")

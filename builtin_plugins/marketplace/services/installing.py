@@ -92,7 +92,7 @@ def _own(session: Session, caller: Caller, plugin_id: str) -> Installation | Non
 
 
 def _requirements(platform: Platform, session: Session, plugin_id: str) -> Sequence[contracts.Dependency]:
-    """All that a plugin requires, through others too; none where nobody knows of dependencies."""
+    """All that a plugin requires, through others too; none if no plugin knows dependencies."""
     spec = contracts.find_requirements
     found = platform.hooks.ask_now(spec, platform=platform, session=session, plugin_id=plugin_id)
     return found or ()
@@ -123,7 +123,7 @@ def _named(found: Collection[contracts.Dependency]) -> str:
 
 
 def _enable_all(unit: Unit, caller: Caller, needed: Sequence[contracts.Dependency]) -> list[str]:
-    """Enable what is required and disabled; answers the names."""
+    """Enable what is required and disabled; returns the names."""
     rows = unit.session.scalars(
         select(Installation).where(
             Installation.user_id == caller.principal.subject,

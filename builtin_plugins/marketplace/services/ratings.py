@@ -39,7 +39,7 @@ def rate(unit: Unit, caller: Caller, plugin_id: str, wanted: RatingRequest) -> R
 
 
 def list_page(session: Session, principal: Principal, plugin_id: str, query: RatingsQuery) -> RatingPage:
-    """What all say of a plugin, and reviews, newest first. Raises ListingNotFound."""
+    """A plugin's overall rating, and reviews, newest first. Raises ListingNotFound."""
     listing = find(session, principal, plugin_id)
     mine = Rating.plugin_id == plugin_id
     total = session.scalar(select(func.count()).where(mine)) or 0

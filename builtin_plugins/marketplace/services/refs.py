@@ -1,4 +1,4 @@
-"""What the catalog tells other plugins: listings by id or name."""
+"""What the catalog offers other plugins: listings by id or name."""
 
 from __future__ import annotations
 

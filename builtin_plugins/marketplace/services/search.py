@@ -90,7 +90,7 @@ def index(unit: Unit, listing: Listing) -> None:
 
 
 def derive(session: Session) -> None:
-    """Fill the full-text index anew, as after a restore."""
+    """Refill the full-text index, as after a restore."""
     session.execute(text("DELETE FROM marketplace_search"))
     for listing in session.scalars(select(Listing).where(Listing.status == PUBLIC)):
         _add_words(session, listing)
@@ -194,7 +194,7 @@ def _by_bm25(session: Session, wanted: dict[str, Any], limit: int, offset: int) 
 
 
 def _by_ts_rank(session: Session, wanted: dict[str, Any], limit: int, offset: int) -> tuple[list[int], int]:
-    """The listings, and how many there are in all; 0 if no row could tell."""
+    """The listings, and how many there are in all; 0 if no row says so."""
     rows = session.execute(_POSTGRES, {**wanted, "limit": limit, "offset": offset}).all()
     found, total = [number for number, _ in rows], rows[0][1] if rows else 0
     if offset + limit > _MOST_RANKED:

@@ -86,7 +86,7 @@ def acting_as(roles: frozenset[Role]) -> Role:
 
 
 def _stamp(found: Listing, trigger: Trigger, principal: Principal, notes: str | None) -> None:
-    """What a move says beside the state."""
+    """Set the fields that change along with the state."""
     now = found.updated_at
     if trigger == "submit":
         found.submitted_at, found.reviewed_by, found.review_notes = now, None, None

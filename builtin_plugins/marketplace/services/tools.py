@@ -206,7 +206,7 @@ def _read(entries: Sequence[Any]) -> tuple[list[Declared], list[str]]:
 def put(
     unit: Unit, listing: Listing, wanted: Mapping[str, Mapping[str, Any]], *, keep_others: bool = False
 ) -> tuple[bool, int]:
-    """Let a listing have these tools; answers whether anything changed, and how many were deactivated."""
+    """Let a listing have these tools; returns whether anything changed, and how many were deactivated."""
     rows = unit.session.scalars(select(Tool).where(Tool.plugin_id == listing.id))
     known = {row.tool_name: row for row in rows}
     changed, gone = False, 0

@@ -25,7 +25,7 @@ routes = RouteTable("Models")
 async def pull(ctx: Context, body: PullRequest) -> ModelChanged | Answer | web.StreamResponse:
     """Pull a model. Answers at the end; `wait: false` at once, `Accept: text/event-stream` as it goes.
 
-    200 if the model is there already, 202 without waiting. The pull goes on when the client leaves; events
+    200 if the model is there already, 202 without waiting. The pull continues when the client leaves; events
     are named `pull` and contain the whole pull.
     """
     begun = await pulls.begin(ctx, body)
@@ -71,5 +71,5 @@ async def follow_pull(ctx: Context, pull_id: str) -> web.StreamResponse:
     errors=(PullNotFound, PullEnded),
 )
 async def cancel_pull(ctx: Context, pull_id: str) -> PullOut:
-    """Cancel a pull. What was fetched stays with the runtime, so that a later pull goes on from there."""
+    """Cancel a pull. What was fetched stays with the runtime, so that a later pull continues from there."""
     return await pulls.cancel(ctx.caller, pull_id)

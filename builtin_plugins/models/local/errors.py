@@ -6,13 +6,13 @@ from builtin_plugins.models.runtimes.errors import ModelRuntimeError
 
 
 class LocalModelFailed(ModelRuntimeError):
-    """The model's process ended, or could not begin. 503; the next call starts it anew."""
+    """The model's process ended, or could not begin. 503; the next call starts it again."""
 
     code = "local_model_failed"
 
 
 class LocalModelUnusable(ModelRuntimeError):
-    """The file is no model that llama.cpp can load."""
+    """The file is not a model that llama.cpp can load."""
 
     code = "local_model_unusable"
 

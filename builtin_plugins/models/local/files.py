@@ -18,7 +18,7 @@ _NOT_IN_NAMES: Final = re.compile(r"[^\w.-]+")
 
 @dataclass(frozen=True)
 class ModelFile:
-    """One model on this machine. `ours`: it lies in the platform's own folder, so that it can be deleted."""
+    """One model on this machine. `ours`: it is in the platform's own folder, so that it can be deleted."""
 
     name: str
     path: Path

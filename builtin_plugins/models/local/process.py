@@ -28,7 +28,7 @@ log = logging.getLogger("platform.models")
 _PROGRAM: Final = "builtin_plugins.models.local.child"
 _WITHOUT_END: Final = 10**9
 _MB: Final = 1024 * 1024
-# Address space beside the weights: libraries, stacks of threads, and what can't be known of a machine.
+# Address space besides the weights: libraries, stacks of threads, and what can't be known of a machine.
 _SPACE_BESIDE_MB: Final = 2_048
 _SPACE_UNKNOWN_MB: Final = 64 * 1_024
 _ADDRESS_BYTES: Final = 200
@@ -90,7 +90,7 @@ class ModelProcess:
         child, self._child = self._child, None
         if child is not None:
             child.cancel()
-            await asyncio.wait({child})  # not `await child`: its cancelling could not be told from our own
+            await asyncio.wait({child})  # not `await child`: its cancelling would look like our own
         await self._stack.aclose()
 
     async def _load(self, children: Children, serving: Serving, key: str) -> str:

@@ -1,4 +1,4 @@
-"""Models on this machine as a runtime: loaded when they are asked for, unloaded when nobody does."""
+"""Models on this machine as a runtime: loaded when they are needed, unloaded when they are not."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LocalLimits:
 
 
 class LocalRuntime:
-    """`ModelRuntime` over GGUF files, each served by a process of its own (`local.child`)."""
+    """`ModelRuntime` over GGUF files, each served by its own process (`local.child`)."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class LocalRuntime:
         return [ModelInfo(id=file.name, size_bytes=file.size) for file in self._files.values()]
 
     async def describe(self, model: str) -> ModelDetails:
-        """What the file says of itself, read in a child process."""
+        """What the file says about itself, read in a child process."""
         await self.look()
         file = self._file(model)
         try:
@@ -252,7 +252,7 @@ class LocalRuntime:
 
     async def _unload(self, key: str) -> None:
         model = self._running[key]
-        await model.stop()  # should this be cancelled, the end of the runtime stops it once more
+        await model.stop()  # should this be cancelled, the end of the runtime stops it again
         del self._running[key]
         log.info("the local model '%s' is unloaded", model.file.name)
 
@@ -268,7 +268,7 @@ class LocalRuntime:
                     await self._tidy()
 
     async def _tidy(self) -> None:
-        """Unload what is idle, what has died, and when memory is short everything that nobody is using."""
+        """Unload what is idle, what has died, and when memory is short everything that isn't in use."""
         left, now = available_mb(), time.monotonic()
         short = left is not None and left < self._limits.spare_mb
         for key, model in list(self._running.items()):

@@ -68,7 +68,7 @@ class RuntimeBusy(RuntimeRefused):
 class RuntimeObjects(RuntimeRefused):
     """The runtime finds something wrong in the request (400, 413, 422), and says what.
 
-    Only for a chat whose caller wrote the request: what a runtime says of its own troubles stays in the log.
+    Only for a chat whose caller wrote the request: what a runtime says about its troubles stays in the log.
     """
 
     code = "model_runtime_objects"

@@ -11,7 +11,7 @@ from builtin_plugins.models.runtimes.vectors import is_count
 from kernel.sdk import contracts
 
 Json = dict[str, Any]
-# Ollama's parameters that stand beside ``options``.
+# Ollama's parameters that go next to ``options``.
 _TOP_LEVEL = frozenset({"format", "keep_alive", "think"})
 # OpenAI's parameters with the same meaning inside ``options``.
 _SAME = frozenset({"temperature", "top_p", "top_k", "seed", "stop", "presence_penalty", "frequency_penalty"})

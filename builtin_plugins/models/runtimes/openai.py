@@ -101,7 +101,7 @@ class OpenAIRuntime:
         return stacked([await self._embed_batch(model, batch) for batch in batches(texts, size)])
 
     async def models(self) -> list[ModelInfo]:
-        """/v1/models, which tells ids and little else."""
+        """/v1/models, which has ids and little else."""
         answer = await self._http.json("GET", "/v1/models")
         found = answer.get("data")
         if not isinstance(found, list):
@@ -184,7 +184,7 @@ def _chat(request: GenerationRequest) -> Json:
 
 
 def _names_unknown_model(body: object) -> bool:
-    """Tells "no such model" from "no such path": by code where there is one, else by the message."""
+    """Separates "no such model" from "no such path": by code where there is one, else by the message."""
     error = body.get("error", body) if isinstance(body, dict) else None
     if isinstance(error, str):
         return "model" in error.lower()

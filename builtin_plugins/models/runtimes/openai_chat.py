@@ -15,7 +15,7 @@ _OLLAMAS = frozenset({"options", "format", "keep_alive", "think", "raw"})
 
 
 def chat_body(request: contracts.ChatRequest, model: str) -> Json:
-    """The body of /v1/chat/completions; what stands in Ollama's `options` moves beside the rest."""
+    """The body of /v1/chat/completions; what Ollama has in `options` moves up to the rest."""
     options = request.options.get("options")
     inner = dict(options) if isinstance(options, Mapping) else {}
     if "num_predict" in inner:

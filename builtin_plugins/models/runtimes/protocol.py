@@ -51,7 +51,7 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class ModelDetails:
-    """What a runtime tells about one model; ``details`` is its own object, unchanged."""
+    """What a runtime says about one model; ``details`` is its own object, unchanged."""
 
     id: str
     details: Mapping[str, Any]
@@ -129,7 +129,7 @@ class ManagedRuntime(Protocol):
     """A runtime whose models can be pulled and deleted from here."""
 
     def pull(self, model: str) -> AsyncGenerator[PullProgress, None]:
-        """Fetch a model, going on where an earlier pull ended; closing the iterator stops it.
+        """Fetch a model, continuing where an earlier pull ended; closing the iterator stops it.
 
         Raises ModelNotFound where no registry has it, another ModelRuntimeError when the connection is lost.
         """

@@ -49,7 +49,7 @@ _ENDLESS = 1 << 40
 class RuntimeTransport:
     """One runtime's address and credentials over a client that somebody else opened and closes.
 
-    ``names_unknown_model`` tells from the JSON body of a 404 whether the model is missing, or the path.
+    ``names_unknown_model`` reads from the JSON body of a 404 whether the model is missing, or the path.
     """
 
     def __init__(

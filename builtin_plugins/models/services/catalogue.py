@@ -77,7 +77,7 @@ async def delete(caller: Caller, models: Models, model_id: str) -> ModelChanged:
 
 
 async def try_out(ctx: Context, model_id: str, prompt: str) -> TestOut:
-    """What a model answers to a prompt. Raises UnknownModel, Unavailable, and what its limits say."""
+    """A model's answer to a prompt. Raises UnknownModel, Unavailable, and what its limits say."""
     models = ctx.resource(MODELS)
     configured, info = await find(models, model_id)
     message = contracts.ChatMessage("user", prompt)

@@ -175,7 +175,7 @@ class Models:
                     elif text := characters.feed(item.text):
                         yield text
         except (GeneratorExit, asyncio.CancelledError):
-            failed = False  # who asked has left: that is no fault of the model
+            failed = False  # the caller has left: that is not the model's fault
             raise
         except RuntimeTimeout as error:
             note_span_error(span, error)
@@ -266,7 +266,7 @@ class Models:
         return list(names)
 
     async def _look_again(self, model: str) -> tuple[Configured, str]:
-        """A model that nobody had a while ago may be there by now; else the first server says no itself."""
+        """A model that was missing a while ago may exist by now; else the first server refuses it itself."""
         for configured in self.servers:
             await configured.look(_ASK_AGAIN)
             if configured.lists(model):

@@ -1,4 +1,4 @@
-"""What the service tells of its runtimes (wire-facts 2.1)."""
+"""What the service reports about its runtimes (wire-facts 2.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pulls as rows: who waits, who runs, how they ended. Only as many have a job as may run at a time."""
+"""Pulls as rows: which wait, which run, how they ended. Only those that may run at a time have a job."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def start_next(unit: Unit, limit: int, job: LongJob[Any], payload: Callable[...,
 
 
 def end(unit: Unit, pull_id: str, status: str, error: str | None) -> None:
-    """How a pull ended; the first word stands."""
+    """Record how a pull ended; the first result is kept."""
     unit.lock(_LOCK)
     row = unit.session.get(Pull, pull_id)
     if row is not None and row.status in UNDER_WAY:
@@ -53,7 +53,7 @@ def end(unit: Unit, pull_id: str, status: str, error: str | None) -> None:
 
 
 def cancel_waiting(unit: Unit, pull_id: str) -> str | None:
-    """Cancel a pull that has no job yet; answers the status that it had, None for an unknown one."""
+    """Cancel a pull that has no job yet; returns the status that it had, None for an unknown one."""
     unit.lock(_LOCK)
     row = unit.session.get(Pull, pull_id)
     if row is None:

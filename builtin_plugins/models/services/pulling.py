@@ -34,7 +34,7 @@ class PullPayload(BaseModel):
 
 
 async def pull(platform: Platform, payload: PullPayload, progress: Progress) -> str:
-    """Pull until the model is there. After a lost connection it goes on: the runtime keeps what it has."""
+    """Pull until the model is there. After a lost connection it continues: the runtime keeps what it has."""
     configured = _runtime(platform, payload.runtime)
     await _pull(platform, configured, payload.model, progress)
     await configured.look()
@@ -59,7 +59,7 @@ async def _pull(platform: Platform, configured: Configured, model: str, progress
             lost += 1
             if lost >= settings.pull_attempts:
                 raise JobFailed(f"Given up after {lost} attempts without progress: {error.detail}") from None
-            progress.report(message="The connection was lost; going on in a moment")
+            progress.report(message="The connection was lost; continuing in a moment")
             log.info("pulling '%s' is interrupted: %s", model, error.detail)
         await asyncio.sleep(pause)
         pause = min(max(pause, 0.1) * 2, _LONGEST_PAUSE)

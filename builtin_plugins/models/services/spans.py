@@ -1,6 +1,6 @@
 """Calls of models as spans, by OpenTelemetry's conventions for generative AI.
 
-They tell which model was asked by what, and how many tokens that took; never what was said. A model's name
+They record which model was asked by what, and how many tokens that took; never what was said. A model's name
 may be any text of a client's until a runtime lists it or answers by it.
 """
 

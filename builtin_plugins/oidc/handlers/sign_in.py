@@ -50,7 +50,7 @@ async def oidc_callback(ctx: Context, query: CallbackQuery) -> web.Response:
     sso = sso_of(ctx)
     cookies = ctx.request.cookies
     if not query.state or cookies.get(STATE) != query.state:
-        return sso.answers.failed(ctx, BadCallback(), forget=False)  # whose sign-in it is goes on
+        return sso.answers.failed(ctx, BadCallback(), forget=False)  # the owner's sign-in continues
     try:
         sealed = cookies.get(sso.answers.flow_cookie)
         token = await sso.sign_in.finish(query, sealed, cookies.get(NONCE), ctx.audit_origin())

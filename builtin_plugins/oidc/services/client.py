@@ -60,7 +60,7 @@ class Client:
         return access, identity
 
     async def userinfo(self, metadata: Metadata, access_token: str, subject: str) -> dict[str, Any] | None:
-        """What the provider says of `subject`; None when it can't be asked. BadIdToken for another's."""
+        """What the provider says about `subject`; None when it can't be asked. BadIdToken for another's."""
         if metadata.userinfo_endpoint is None:
             return {}
         headers = {"Authorization": f"Bearer {access_token}"}

@@ -1,4 +1,4 @@
-"""From what the provider says of somebody to what the kernel asks: name, address, role."""
+"""From what the provider says about somebody to what the kernel asks: name, address, role."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Provider:
         return await self._keys.get(_KEYS)
 
     async def renewed_keys(self) -> KeySet:
-        """The keys read anew, for a token that names one not known: the provider may have rotated them."""
+        """The keys read again, for a token that names one not known: the provider may have rotated them."""
         now = time.monotonic()
         if now - self._renewed >= _PAUSE:
             self._renewed = now

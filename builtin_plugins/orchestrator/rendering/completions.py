@@ -1,4 +1,4 @@
-"""A chat as OpenAI's chat completion, whole or in chunks, with the fields of a model runtime beside."""
+"""A chat as OpenAI's chat completion, whole or in chunks, with the additional fields of a model runtime."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _message(end: Finished) -> dict[str, Any]:
 
 
 async def chunks(events: Events, body: ChatBody) -> AsyncGenerator[bytes, None]:
-    """The answer as OpenAI's chunks, then ``[DONE]``. Steps are a field of ours in the delta."""
+    """The answer as OpenAI's chunks, then ``[DONE]``. Steps are our own field in the delta."""
     stream = _Chunks(body.model or "")
     async with aclosing(events):
         async for event in events:

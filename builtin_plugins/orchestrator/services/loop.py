@@ -27,7 +27,7 @@ ROUNDS = 5
 CALLS_PER_TURN = 8
 
 Mode = Literal["none", "read_only", "all"]
-_FINAL = (404, 429, 504)  # what a runtime answers for another reason than the tools
+_FINAL = (404, 429, 504)  # what a runtime returns for another reason than the tools
 
 
 def mode_of(ctx: Context, body: ChatBody) -> Mode:
@@ -40,7 +40,7 @@ def mode_of(ctx: Context, body: ChatBody) -> Mode:
 
 @dataclass(frozen=True)
 class _Planned:
-    """A call that is about to be made; without a tool, `refusal` is the answer to it."""
+    """A call that is about to be made; if there is no such tool, `refusal` is returned instead."""
 
     call: Call
     tool: Tool | None
@@ -116,7 +116,7 @@ class ToolChat:
                     yield event
 
     async def _make(self, planned: Sequence[_Planned], said: str) -> Events:
-        """Make the calls, those that only read at once, and tell the model what came of them."""
+        """Make the calls, those that only read at once, and pass the results to the model."""
         for plan in planned:
             yield self._kept(Step("running", plan.call.name, plan.arguments))
         reads = all(plan.tool is None or plan.tool.read_only for plan in planned)
@@ -169,7 +169,7 @@ class ToolChat:
         return await keep_waiting(self._ctx, waiting) if waiting else []
 
     async def _confirmed_calls(self) -> Events:
-        """Make the calls that the user has confirmed, before the model goes on."""
+        """Make the calls that the user has confirmed, before the model continues."""
         resolved = await confirmed(self._ctx, self._body.platform_approvals or ())
         calls = [
             Call(f"call_{secrets.token_hex(8)}", one.tool, json.dumps(one.arguments, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""What tools return is data: the model is told so, and where it stands among other text it is fenced.
+"""What tools return is data: the model is told so, and among other text it is fenced.
 
 Telling helps against passages that give orders; what counts is that a call outside the mode is never made.
 """
@@ -29,7 +29,7 @@ def with_rule(messages: Sequence[Mapping[str, Any]]) -> Messages:
 
 
 def flattened(messages: Sequence[Mapping[str, Any]]) -> Messages:
-    """The messages for a runtime that takes no tools: results stand as fenced text in a user's message."""
+    """The messages for a runtime that takes no tools: results are fenced text in a user's message."""
     made: Messages = []
     for message in messages:
         if message.get("role") == "tool":

@@ -138,7 +138,7 @@ def _worth(answer: contracts.PipelineAnswer) -> tuple[bool, float]:
 
 
 def _asked(body: ChatBody) -> tuple[str, list[contracts.ChatMessage]]:
-    """The last question, and what was said before. Raises Unprocessable where nobody asks anything."""
+    """The last question, and what was said before. Raises Unprocessable if there is no question."""
     at = next((n for n in reversed(range(len(body.messages))) if body.messages[n].role == "user"), None)
     question = "" if at is None else _text(body.messages[at]).strip()
     if at is None or not question:

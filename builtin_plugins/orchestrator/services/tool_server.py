@@ -43,7 +43,7 @@ def _operation(tool: Tool) -> dict[str, Any]:
         "parameters": [_parameter(name, schema, name in wanted) for name, schema in properties.items()],
         "responses": {
             "200": {
-                "description": "What the tool answers.",
+                "description": "What the tool returns.",
                 "content": {"application/json": {"schema": {"type": "object"}}},
             }
         },

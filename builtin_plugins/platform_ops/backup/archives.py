@@ -18,7 +18,7 @@ from builtin_plugins.platform_ops.settings import OpsSettings
 from kernel.sdk import utc_now
 
 Tell = Callable[[str, int], None]
-"""Told what is worked on, and by how much it got further."""
+"""Called with what is worked on, and how much further it got."""
 
 
 def tell_nobody(_what: str, _by: int) -> None:
@@ -68,7 +68,7 @@ class Archives:
         self.objects.load_known()
 
     def finish(self, manifest: Manifest) -> str:
-        """Write the manifest, which makes the archive exist; answers its name."""
+        """Write the manifest, which makes the archive exist; returns its name."""
         taken = {entry.name for entry in self.entries()}
         moment = utc_now()
         while (name := f"platform-{moment:%Y%m%d-%H%M%S}.tar.gz") in taken:
@@ -77,7 +77,7 @@ class Archives:
         return name
 
     def keep_newest(self, also: Iterable[str] = ()) -> int:
-        """Remove all archives but the newest and `also`, and what none needs; answers how many archives."""
+        """Remove all archives but the newest and `also`, and what none needs; returns how many archives."""
         entries = self.entries()
         kept = {entry.name for entry in entries[: self._settings.backup_keep]} | set(also)
         old = [entry.name for entry in entries if entry.name not in kept]
@@ -111,7 +111,7 @@ class Archives:
 
 
 class Listing:
-    """Remembers the sizes of archives, which only their manifests tell."""
+    """Remembers the sizes of archives, which only their manifests know."""
 
     def __init__(self) -> None:
         self._sizes: dict[tuple[str, datetime], int] = {}

@@ -9,7 +9,7 @@ _LEVEL = 3
 
 
 class Damaged(Exception):
-    """What was to be decompressed is no whole frame, or larger than it may be."""
+    """What was to be decompressed is not a whole frame, or larger than it may be."""
 
 
 def compressed(content: bytes) -> bytes:

@@ -1,7 +1,7 @@
-"""Making an archive of a platform that goes on serving.
+"""Making an archive of a platform that continues serving.
 
 Order makes it consistent. Files of people first, then one snapshot of all rows, then the files that came
-meanwhile: whatever the rows speak of is there. A file that came and went in between is no longer to be had,
+meanwhile: whatever the rows refer to is there. A file that came and went in between is no longer to be had,
 and the snapshot is taken again.
 """
 
@@ -57,7 +57,7 @@ class Source:
 async def create(
     source: Source, archives: Archives, reason: str, tell: Tell = tell_nobody, keep: Sequence[str] = ()
 ) -> str:
-    """Make an archive and remove those that are too old; answers its name. Raises BackupFailed.
+    """Make an archive and remove those that are too old; returns its name. Raises BackupFailed.
 
     `keep` names archives that stay however old they are.
     """

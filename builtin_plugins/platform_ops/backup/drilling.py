@@ -58,7 +58,7 @@ async def run_drill(platform: Platform, payload: Drill, progress: Progress) -> s
 
 
 async def _rehearse(platform: Platform, payload: Drill) -> str:
-    """Run the command; answers what was the same. Raises BackupFailed."""
+    """Run the command; returns what was the same. Raises BackupFailed."""
     home = platform.settings.home.absolute()
     folder = home / _FOLDER / payload.job_id
     await asyncio.to_thread(_make_empty, folder)

@@ -47,7 +47,7 @@ class RestoreRequest(BaseModel):
         json_schema_extra={"examples": [{"confirm_filename": "platform-20260131-030000.tar.gz"}]}
     )
 
-    confirm_filename: str = Field(max_length=255, description="The name of the backup, once more.")
+    confirm_filename: str = Field(max_length=255, description="The name of the backup, again.")
 
 
 class StorageUnavailable(Unavailable):

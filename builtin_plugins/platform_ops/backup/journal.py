@@ -44,7 +44,7 @@ class BackupJobs(BaseModel):
 
 
 def ask_for(unit: Unit, action: str, requested_by: str, archive: str | None = None) -> str:
-    """Write a job that waits; answers its id."""
+    """Write a job that waits; returns its id."""
     job = BackupJob(id=uuid.uuid4().hex, action=action, archive=archive, requested_by=requested_by)
     unit.session.add(job)
     unit.session.flush()
@@ -62,7 +62,7 @@ def is_under_way(session: Session, action: str, archive: str) -> bool:
 
 
 def change(unit: Unit, job_id: str, **values: Any) -> None:
-    """Write down what became of a job."""
+    """Write down what happened to a job."""
     unit.session.execute(update(BackupJob).where(BackupJob.id == job_id).values(**values))
 
 

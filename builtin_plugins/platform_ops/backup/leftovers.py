@@ -26,14 +26,14 @@ class Nothing(BaseModel):
 
 
 async def find_leftovers(platform: Platform) -> None:
-    """At each start: close a restore whose command was killed, and have files released that nobody needs."""
+    """At each start: close a restore whose command was killed, and have unneeded files released."""
     if await platform.database.read(_of_operators):
         with suppress(TimeoutError):
             async with installation_lock(platform.database, "restoring", seconds=_PATIENCE):
                 await platform.database.write(_close)
     if await platform.database.read(_left):
         await platform.database.write(_ask)
-    # Listed before their jobs are: one that begins meanwhile is no leftover.
+    # Listed before their jobs are: one that begins meanwhile isn't a leftover.
     if found := await asyncio.to_thread(instances, platform.settings.home):
         needed = await platform.database.read(_under_way)
         await asyncio.to_thread(remove_instances, [path for path in found if path.name not in needed])
@@ -45,7 +45,7 @@ async def _release(platform: Platform, _payload: Nothing) -> None:
 
 
 def _of_operators(session: Session) -> list[str]:
-    """Restores by commands that are not ordered yet: nobody goes on with one whose process is gone."""
+    """Restores by commands that are not ordered yet: nobody continues with one whose process is gone."""
     query = select(BackupJob.id).where(
         BackupJob.action == "restore",
         BackupJob.requested_by == "operator",

@@ -39,7 +39,7 @@ class Objects:
         return sum(self._known.get(digest, 0) for digest in set(digests))
 
     def write(self, piece: bytes) -> str:
-        """Store a piece unless it is there; answers its name."""
+        """Store a piece unless it is there; returns its name."""
         digest = hashlib.sha256(piece).hexdigest()
         if digest not in self._known:
             stored = compressed(piece)
@@ -67,7 +67,7 @@ class Objects:
         return map(self.read, digests)
 
     def remove_all_but(self, digests: set[str]) -> int:
-        """Remove what no archive needs any more; answers how many pieces that were."""
+        """Remove what no archive needs any more; returns how many pieces that were."""
         unused = [entry.name for entry in self._place.entries(FOLDER) if _digest(entry.name) not in digests]
         for name in unused:
             self._place.remove(name)
@@ -102,7 +102,7 @@ class LineCutter:
             self._cut(PIECE)
 
     def end(self) -> list[str]:
-        """Store what is left; answers all pieces."""
+        """Store what is left; returns all pieces."""
         if self._waiting:
             self._cut(len(self._waiting))
         return self.pieces

@@ -52,7 +52,7 @@ async def _restore(platform: Platform, name: str) -> str:
 
 
 async def _carried_out(platform: Platform, job_id: str) -> Any:
-    """Wait until nobody is in service and restore, unless a process that starts again does it first."""
+    """Wait until no process is in service and restore, unless one that starts again does it first."""
     while True:
         with suppress(TimeoutError):
             async with installation_lock(platform.database, "serving", seconds=_TURN):

@@ -1,4 +1,4 @@
-"""Where archives lie: a folder, or any address that fsspec knows, such as ``s3://bucket/folder``.
+"""Where archives are: a folder, or any address that fsspec knows, such as ``s3://bucket/folder``.
 
 A place holds archives by name, and in `objects/` what they consist of. Names are ours, never a caller's. All
 calls block: run them in a thread.
@@ -51,7 +51,7 @@ class Place(Protocol):
 
 
 def place_at(address: str, home: Path) -> Place:
-    """The place of an address; an empty one is `backups` in the home. Raises BackupFailed."""
+    """The storage for an address; if empty, `backups` in PLATFORM_HOME. Raises BackupFailed."""
     if "://" not in address:
         return FolderPlace(Path(address).expanduser().absolute() if address else home / "backups")
     try:

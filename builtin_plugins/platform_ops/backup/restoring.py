@@ -1,6 +1,6 @@
 """Restoring an archive: everything is brought here and checked; then one transaction replaces all rows.
 
-Who is killed before that transaction is committed leaves the old state, and after it the new one. Nobody is
+A kill before that transaction is committed leaves the old state, and after it the new one. Nobody is
 in service meanwhile (`guards`).
 """
 
@@ -45,7 +45,7 @@ async def check(archives: Archives, name: str, owners: Owners, tell: Tell = tell
 
 
 HOLDER = "restore:"
-"""What holds the files of an archive until the rows that speak of them are in place; then the job's id."""
+"""What holds the files of an archive until the rows that refer to them are in place; then the job's id."""
 
 
 def holder_of(job_id: str) -> str:
@@ -116,7 +116,7 @@ def _fill(connection: Connection, manifest: Manifest, objects: Objects, tell: Te
     present = holdings.reflected(connection, [table.name for table in archived])
     constraints = _defer_references(connection, [table.name for table in archived])
     for table in archived:
-        # Migrations write rows of their own.
+        # Migrations write their own rows.
         connection.execute(sa.delete(present.tables[table.name]))
     for table in archived:
         put_rows(connection, table, present.tables[table.name], objects, tell)
@@ -170,7 +170,7 @@ def _write_journal(connection: Connection, rows: list[dict[str, Any]], done: dic
 def apply_files(
     manifest: Manifest, archives: Archives, home: Path, secrets: SecretStore, folders: dict[str, Path]
 ) -> list[str]:
-    """Put secrets and the files of plugins into place; answers what was done. Twice is as good as once.
+    """Put secrets and the files of plugins into place; returns what was done. Twice is as good as once.
 
     `config.yaml` describes the machine as much as the platform, so it is restored as `config.restored.yaml`.
     """

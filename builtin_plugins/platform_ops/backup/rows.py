@@ -29,7 +29,7 @@ _AT_ONCE = 500
 _LONGEST_ROW = 1024 * 1024 * 1024
 
 Report = Callable[[str, int], None]
-"""Told of each table and of rows that were done."""
+"""Called with each table and the rows that were done."""
 
 
 def take_owners(

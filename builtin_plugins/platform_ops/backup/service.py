@@ -60,7 +60,7 @@ async def source_of(platform: Platform) -> Source:
 async def back_up(
     platform: Platform, reason: str, tell: Tell = tell_nobody, to: str | None = None
 ) -> tuple[str, Manifest]:
-    """Make an archive; answers its name and what it holds. Raises BackupFailed."""
+    """Make an archive; returns its name and what it holds. Raises BackupFailed."""
     archives = await asyncio.to_thread(archives_of, platform, to)
     name = await create(await source_of(platform), archives, reason, tell)
     return name, await asyncio.to_thread(archives.manifest, name)

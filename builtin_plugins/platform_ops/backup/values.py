@@ -1,7 +1,7 @@
 """Values of columns in a form that both databases share, as JSON.
 
 Times are ISO 8601 in UTC, bytes base64, decimals and JSON documents text: the latter so that a database's
-NULL and JSON's `null` stay apart. Columns are described by what the database says of them, not by models: an
+NULL and JSON's `null` stay apart. Columns are described by what the database says, not by models: an
 archive made before an upgrade is of tables that the models no longer know.
 """
 
@@ -58,7 +58,7 @@ def selected(column: sa.Column[Any], kind: Kind, *, sqlite: bool) -> sa.ColumnEl
 
 
 def written(value: Any, kind: Kind) -> Any:
-    """A value as it stands in the archive."""
+    """A value as it is stored in the archive."""
     if value is None:
         return None
     return _WRITTEN[kind](value) if kind in _WRITTEN else value

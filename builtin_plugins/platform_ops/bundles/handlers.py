@@ -75,7 +75,7 @@ class Enabled(BaseModel):
 
 
 class Disabled(BaseModel):
-    """What disabling a bundle did; services that another enabled bundle claims go on."""
+    """What disabling a bundle did; services that another enabled bundle claims keep running."""
 
     bundle: str
     enabled: bool

@@ -45,7 +45,7 @@ class CoreBundle(Conflict):
 
 @dataclass
 class Switched:
-    """What became of services, by name; `errors` say which and why."""
+    """What happened to services, by name; `errors` say which and why."""
 
     changed: list[str] = field(default_factory=list)
     already: list[str] = field(default_factory=list)

@@ -14,7 +14,7 @@ LONGEST_LINE = 2000
 
 
 class BrokenStream(Exception):
-    """What came is no log stream of an engine."""
+    """What came is not an engine's log stream."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class _Frames:
     def _begin(self, head: bytes) -> None:
         size = int.from_bytes(head[4:], "big")
         if head[0] not in _STREAMS or head[1:4] != b"\0\0\0" or size > _LONGEST_FRAME:
-            raise BrokenStream("the engine sent something else than frames of a log")
+            raise BrokenStream("the engine sent something other than log frames")
         self._stream, self._left = _STREAMS[head[0]], size
 
 

@@ -71,9 +71,7 @@ class ServiceRegistration(BaseModel):
             try:
                 IPv6Address(value)
             except ValueError:
-                raise ValueError(
-                    "must be a host name or an IP address; `port` is a field of its own"
-                ) from None
+                raise ValueError("must be a host name or an IP address; `port` is a separate field") from None
         return value
 
     @property

@@ -39,7 +39,7 @@ _NOT_BACK = frozenset(
 
 
 async def pass_on(ctx: Context, service: ServiceOut) -> web.StreamResponse:
-    """Answer with what the service answers. Raises an error of the discovery if it does not."""
+    """Pass on what the service returns. Raises an error of the discovery if it does not."""
     calling, body = ctx.resource(CALLING), _Body(ctx)
     headers = _outward(ctx, trusted=calling.trusts(service.address))
     try:

@@ -108,7 +108,7 @@ async def count_session(ctx: Context, door: Door) -> None:
 async def count_question(ctx: Context, door: Door, visitor: Visitor) -> None:
     """Count a question: of the session, of its address, of the endpoint. Raises TooManyRequests.
 
-    The widest comes last, so that who asks too much uses up nobody else's share.
+    The widest comes last, so that whoever asks too much uses up nobody else's share.
     """
     counters, settings = ctx.resource(RATE_LIMITS), ctx.settings_of(PublishedChatSettings)
     endpoint = door.endpoint

@@ -114,7 +114,7 @@ def _turn(turn: contracts.RecordedTurn, rating: Any, comment: str | None) -> Ses
 
 
 async def restore(door: Door, visitor: Visitor) -> list[PastMessage]:
-    """The last questions of a session that goes on, with what the owner may still read of the answers."""
+    """The last questions of a session that continues, with what the owner may still read of the answers."""
     endpoint_id, session_id = door.endpoint.id, visitor.session_id
     _, total = await read_session(door.owner, endpoint_id, session_id, 1, 0)
     turns, _ = await read_session(door.owner, endpoint_id, session_id, _RESTORED, max(0, total - _RESTORED))

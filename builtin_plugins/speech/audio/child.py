@@ -27,7 +27,7 @@ class AudioTooLong(Exception):
 
 
 def decode(recording: str, target: str, most_seconds: int) -> float:
-    """Write the recording's sound to `target`; answers its seconds without silence."""
+    """Write the recording's sound to `target`; returns its seconds without silence."""
     samples = _resampled(*_read(recording, most_seconds))
     frames = np.pad(samples, (0, -len(samples) % _FRAME)).reshape(-1, _FRAME)
     speech = frames[_heard(frames)].reshape(-1)

@@ -22,7 +22,7 @@ _CONTAINERS: Final = ((0, b"\x1a\x45\xdf\xa3", "matroska"), (4, b"ftyp", "mov"))
 
 
 async def decode_recording(children: Children, recording: Path, target: Path, most_seconds: int) -> float:
-    """Decode the file `recording` into `target`; answers the seconds of it that are not silent.
+    """Decode the file `recording` into `target`; returns the seconds of it that are not silent.
 
     Raises AudioUnreadable, RecordingTooLong, CannotTranscribe.
     """

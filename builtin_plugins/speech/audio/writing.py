@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from builtin_plugins.speech.engines.protocol import Sound
 
 MEDIA_TYPES: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
-# What a header says of a length that isn't known yet; players read to the end.
+# What a header says about a length that isn't known yet; players read to the end.
 _UNKNOWN: Final = 0xFFFFFFFF
 _HEADER_BYTES: Final = 36
 
@@ -32,14 +32,14 @@ class Encoder(Protocol):
     """Makes a file out of samples, piece by piece."""
 
     def add(self, samples: bytes) -> bytes:
-        """Take samples; answers the next bytes of the file, possibly none."""
+        """Take samples; returns the next bytes of the file, possibly none."""
 
     def finish(self) -> bytes:
         """The last bytes."""
 
 
 class WavEncoder:
-    """A WAV file whose length its header doesn't tell."""
+    """A WAV file whose length its header doesn't give."""
 
     def __init__(self, rate: int) -> None:
         self._pending = _wav_header(rate, _UNKNOWN)

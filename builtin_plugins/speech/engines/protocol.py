@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 SAMPLE_RATE = 16_000
 TOO_LONG = "too_long"
-"""What a child says of a recording that is longer than allowed."""
+"""What a child says about a recording that is longer than allowed."""
 
 
 class Voice(NamedTuple):

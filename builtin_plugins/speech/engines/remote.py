@@ -31,7 +31,7 @@ class RemoteServer:
         self.model = model
 
     async def post(self, path: str, body: bytes, content_type: str) -> tuple[int, bytes]:
-        """Send a request to a route below ``/v1``; answers status and body. Raises OutgoingError."""
+        """Send a request to a route below ``/v1``; returns status and body. Raises OutgoingError."""
         headers = {**self._headers, "Content-Type": content_type}
         url = f"{self._base}/v1{path}"
         async with await self._client.call("POST", url, headers=headers, body=body) as reply:
@@ -91,7 +91,7 @@ class RemoteTranscriber:
         return tuple(NAMES)
 
     async def transcribe(self, recording: Path, language: str) -> tuple[str, float]:
-        """What the server understood; it tells no confidence."""
+        """What the server understood; it gives no confidence."""
         assert self._server is not None
         samples = await asyncio.to_thread(recording.read_bytes)
         form = aiohttp.FormData({"model": self._server.model, "language": language})

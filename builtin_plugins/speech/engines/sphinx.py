@@ -32,7 +32,7 @@ class Sphinx:
         return ("en",)
 
     async def transcribe(self, recording: Path, language: str) -> tuple[str, float]:
-        """The best hypothesis; its posterior probability tells little, so a fixed confidence is given."""
+        """The best hypothesis; its posterior probability says little, so a fixed confidence is given."""
         text: str = await in_child(self._children, TARGET, str(recording))
         # wire-facts 13: 0.9 on a result, 0.0 when nothing was understood.
         return Transcript(text, 0.9 if text else 0.0)

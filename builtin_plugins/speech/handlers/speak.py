@@ -148,7 +148,7 @@ async def _streamed(
 def _headers(
     wanted: Wanted, spoken: Spoken, kind: AudioFormat, seconds: float | None = None
 ) -> dict[str, str]:
-    """`X-Duration` is the estimate that old clients read; the true length is told where it is known."""
+    """`X-Duration` is the estimate that old clients read; the true length is given where it is known."""
     headers = {
         "Content-Type": MEDIA_TYPES[kind],
         "Content-Disposition": f"attachment; filename=speech.{kind}",

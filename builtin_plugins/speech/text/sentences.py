@@ -7,7 +7,7 @@ from typing import Final
 
 _END: Final = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])|\n\s*\n|[\r\n]+")
 _PAUSE: Final = re.compile(r"(?<=[,;:、，；])\s*|\s+")
-# An abbreviation or a number before the full stop is no end of a sentence.
+# An abbreviation or a number before the full stop doesn't end a sentence.
 _NO_END: Final = re.compile(r"(?:\b\w|\b\d{1,2}|\b(?:Dr|Prof|St|Mr|Mrs|Ms|Nr|Hr|Fr|bzw|ca|vgl|Av|Sr|Sra))\.$")
 LONGEST: Final = 300
 

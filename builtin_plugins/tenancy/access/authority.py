@@ -1,6 +1,6 @@
 """What an account may do in an organization or in a team. Routes, changes and hints of lists ask the same.
 
-Routes ask what is remembered; a change reads it once more in its own transaction, past every cache, so that
+Routes ask what is remembered; a change reads it again in its own transaction, past every cache, so that
 whoever lost a right a moment ago is refused.
 """
 
@@ -103,7 +103,7 @@ async def remembered_authority(
 ) -> Authority:
     """The caller's authority in an organization or in a team, from what is remembered.
 
-    Asks no database while warm, but for the flag of a Platform Admin, and for the organization of a team
+    Asks no database while warm, except for the flag of a Platform Admin, and for the organization of a team
     where the caller manages members somewhere and is not the team's administrator.
     """
     platform, principal = caller.platform, caller.principal
@@ -151,7 +151,7 @@ def read_callers_authority(session: Session, caller: Caller, organization_id: in
     """The same of a caller. Raises OrganizationNotFound.
 
     NotAMember to those who may not know which organizations there are: after the same work as for one that is
-    there, so that nobody can tell the two apart by the time they take.
+    there, so that the time taken doesn't distinguish them.
     """
     found = read_authority(session, caller.platform.permissions, caller.id, organization_id)
     if not found.lineage:

@@ -25,7 +25,7 @@ from kernel.sdk import Access, Caller, Decision, Forbidden, Permission
 async def decide(caller: Caller, key: str | Permission, within: int, *, or_admin: bool = False) -> bool:
     """Whether the caller holds a key in an organization, or in a team, whichever the key's scope is.
 
-    `or_admin` allows instance administrators as well. Asks no database while warm, but for what
+    `or_admin` allows instance administrators as well. Asks no database while warm, except for what
     `remembered_authority` names, and to refuse those who may not even see the organization: one that is not
     there is never remembered, and a stranger must not be able to tell the two apart by the time they take.
     """
@@ -44,7 +44,7 @@ async def decide(caller: Caller, key: str | Permission, within: int, *, or_admin
 
 
 async def require(caller: Caller, key: str | Permission, within: int, *, or_admin: bool = False) -> None:
-    """Raise Forbidden unless `decide` says yes; TeamNotFound for an unknown team, as teams are no secret."""
+    """Raise Forbidden unless `decide` says yes; TeamNotFound for an unknown team, as teams aren't secret."""
     if await decide(caller, key, within, or_admin=or_admin):
         return
     name = key.key if isinstance(key, Permission) else key
@@ -64,7 +64,7 @@ async def answer(caller: Caller, access: Access, params: Mapping[str, int | str]
 
 
 async def answer_platform_admin(caller: Caller) -> Decision | None:
-    """The same for a permission of the instance that Platform Admins hold beside those it is granted to."""
+    """The same for a permission of the instance that Platform Admins hold, as do those it is granted to."""
     return Decision.ALLOW if await is_platform_admin_now(caller) else None
 
 

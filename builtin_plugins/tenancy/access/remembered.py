@@ -1,4 +1,4 @@
-"""What is remembered between requests: what accounts are, and where organizations are in the tree.
+"""What is remembered between requests: accounts' roles, and organizations' positions in the tree.
 
 A standing is remembered until a notice says that it changed: whoever changes a membership, a role, a group or
 an assignment calls `changed` (or `changed_for_all`) in the same unit. A place in the tree is remembered for

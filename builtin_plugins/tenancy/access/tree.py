@@ -47,7 +47,7 @@ def require_lineage(session: Session, organization_id: int) -> tuple[int, ...]:
 def read_home(session: Session, team_id: int) -> tuple[int, ...]:
     """The organization of a team, then those above it; empty where it has none, or there is no such team.
 
-    One statement: nobody can tell the three cases apart by the time they take.
+    One statement: the time taken doesn't distinguish the three cases.
     """
     return tuple(session.scalars(_HOME, {"id": team_id}))
 

@@ -42,7 +42,7 @@ _ERRORS: dict[BulkReason, str] = {
 
 @dataclass
 class Outcome:
-    """What became of one address of a bulk request: an invite, or a reason."""
+    """What happened to one address of a bulk request: an invite, or a reason."""
 
     email: str
     address: str = ""

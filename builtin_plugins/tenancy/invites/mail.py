@@ -1,7 +1,7 @@
 """E-mails with invites, sent once the invites are committed.
 
 They are sent by the request itself and not by a durable job: a job would keep the token, of which the
-database holds a hash only. The price: an e-mail that fails is not tried again; the inviter is told so, and
+database holds a hash only. The price: an e-mail that fails is not tried again; the inviter sees that, and
 has the token.
 """
 

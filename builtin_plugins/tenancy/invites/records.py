@@ -113,7 +113,7 @@ def has_status(status: InviteStatus, now: datetime) -> ColumnElement[bool]:
 
 
 def record(unit: Unit, caller: Caller, action: str, invite: Invite, target: Target) -> None:
-    """Audit what became of an invite, with its target and uses, without its token."""
+    """Audit what happened to an invite, with its target and uses, without its token."""
     shown = {key: value for key, value in fields_of(invite).items() if key not in _NOT_AUDITED}
     scope = target.scope_org_id
     audit(unit, action, "invite", invite.id, after=shown, origin=caller.origin, scope_org_id=scope)

@@ -108,7 +108,7 @@ def _check(invite: Invite, account: Account) -> None:
 
 
 def _join(unit: Unit, caller: Caller, invite: Invite, account: Account, target: Target) -> None:
-    """The membership, and its audit entry beside that of the invite."""
+    """The membership, and its audit entry in addition to the invite's."""
     if invite.team_id is not None:
         _join_team(unit, invite, account.id)
         action, kind, where = "team.member_added", "team", invite.team_id
@@ -133,7 +133,7 @@ def _join_team(unit: Unit, invite: Invite, user_id: int) -> None:
 
 
 def _join_organization(unit: Unit, invite: Invite, user_id: int) -> None:
-    """A membership that is there stays as it is: an invite neither lowers it nor ends a suspension."""
+    """An existing membership stays as it is: an invite neither lowers it nor ends a suspension."""
     known = unit.session.get(Membership, (invite.organization_id, user_id))
     if known is not None and known.suspended_at is not None:
         raise MembershipSuspended()

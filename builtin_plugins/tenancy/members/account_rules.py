@@ -57,7 +57,7 @@ def read_targets(
 ) -> dict[int, Target]:
     """What decides whether the caller may administer accounts, by id.
 
-    `accounts` says of each whether it is an administrator of the instance.
+    `accounts` says for each whether it is an administrator of the instance.
     """
     roles: dict[int, set[str]] = defaultdict(set)
     outside: set[int] = set()

@@ -122,7 +122,7 @@ def remove(unit: Unit, caller: Caller, organization_id: int, user_id: int) -> No
 
 
 def _leave(target: _Target) -> dict[str, Any]:
-    """End the membership and what hangs on it; answers for the audit log what that was."""
+    """End the membership and what hangs on it; returns for the audit log what that was."""
     session, user_id = target.change.session, target.user_id
     teams = select(Team.id).where(Team.organization_id == target.organization_id)
     own_teams = delete(TeamMember).where(TeamMember.user_id == user_id, TeamMember.team_id.in_(teams))

@@ -263,7 +263,7 @@ def keys_within(change: Change, contents: Contents) -> set[str]:
 
 
 def replace(change: Change, kind: Kind[Out], one: int, before: Contents, after: Contents) -> None:
-    """Put contents in the place of those that are there."""
+    """Replace the existing contents."""
     session = change.session
     gone = kind.keys.permission_key.in_(before.permissions - after.permissions)
     session.execute(delete(kind.keys).where(kind.keys_of == one, gone))

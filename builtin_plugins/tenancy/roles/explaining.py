@@ -1,6 +1,6 @@
 """Why a member holds a key or does not: what stands in the way, and what would grant it.
 
-Nothing is told that the caller could not look up: roles and groups are those usable here, organizations and
+Nothing is shown that the caller could not look up: roles and groups are those usable here, organizations and
 memberships those into which the caller may look.
 """
 

@@ -83,7 +83,7 @@ def _details(session: Session, team_id: int, own: Own) -> TeamDetails:
 def update(unit: Unit, caller: Caller, team_id: int, wanted: TeamUpdate, own: Own) -> TeamOut:
     """Change name or description. Raises TeamNotFound, TeamNameTaken.
 
-    `own` are the caller's organizations, as `own_organizations` tells them.
+    `own` are the caller's organizations, as `own_organizations` returns them.
     """
     change, team = change_team(unit, caller, team_id)
     before = _state(team)

@@ -94,7 +94,7 @@ def _importer(caller: Caller) -> int:
 
 
 async def _read(target: _Target, sections: dict[str, Any], policy: contracts.ImportPolicy) -> list[Write]:
-    """What plugins made of the sections that they know. Raises Unprocessable for one that nobody knows."""
+    """What plugins made of the sections that they know. Raises Unprocessable for an unknown one."""
     platform = target.caller.platform
     answers = await platform.hooks.ask(
         hookspecs.import_rows,
@@ -158,7 +158,7 @@ def _collision(section: str, at: int, outcome: contracts.ImportedRow) -> dict[st
 def _record(
     change: Change, kind: str, target_id: int, report: ImportReport, joined: Joined, policy: str
 ) -> None:
-    """The audit entry names who joined, everybody: it stands for each of these changes of membership."""
+    """The audit entry names everybody who joined: it is the record of each of these memberships."""
     counts = {name: len(getattr(report, name)) for name in ImportReport.model_fields}
     after = {"policy": policy, **counts, "member_ids": joined.user_ids}
     change.audit(f"{kind}.imported", kind, target_id, after=after)

@@ -1,4 +1,4 @@
-"""Bundles of teams and organizations, and what an import answers (decisions.md, "Export bundles")."""
+"""Bundles of teams and organizations, and what an import returns (decisions.md, "Export bundles")."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def upgrade() -> None:
 
 
 def _remember_administrators() -> None:
-    """Who has administrators already is no fresh install: nobody becomes Platform Admin by signing in."""
+    """With administrators it isn't a fresh install: nobody becomes Platform Admin by signing in."""
     connection = op.get_bind()
     account = sa.table("kernel_account", sa.column("role"), sa.column("platform_admin"))
     milestone = sa.table("kernel_milestone", sa.column("name"), sa.column("reached_at", UtcDateTime()))
@@ -112,7 +112,7 @@ def _remember_administrators() -> None:
 
 def _keep_the_audit_log() -> None:
     """Entries are added, never altered or deleted. A later migration that rebuilds the table on SQLite
-    drops its triggers with it and has to make them anew.
+    drops its triggers with it and has to make them again.
     """
     postgresql = op.get_bind().dialect.name == "postgresql"
     for statement in _TRIGGERS_POSTGRESQL if postgresql else _TRIGGERS_SQLITE:

@@ -65,7 +65,7 @@ def downgrade() -> None:
 
 
 def _columns() -> list[sa.Column[object]]:
-    """The defaults are for the rows that are there already."""
+    """The defaults are for existing rows."""
     return [
         sa.Column("lane", sa.String(length=16), nullable=False, server_default="standard"),
         sa.Column("faults", sa.Integer(), nullable=False, server_default="0"),
