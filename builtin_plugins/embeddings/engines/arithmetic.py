@@ -57,12 +57,13 @@ def chosen(asked: Asked, core: Any, *, takes_int8: bool) -> Arithmetic:
     plain: Precision = "bf16" if has_bf16 else "fp32"
     if not takes_int8 or (asked == "auto" and _has_tiles()):
         return Arithmetic(plain)
-    in_int8 = Arithmetic(plain, int8=True)
-    if computes_in_int8(core, in_int8):
-        return in_int8
-    if asked == "int8":
+    # With tiles of bf16, the runtime computes in int8 only what is otherwise in fp32.
+    beside: tuple[Precision, ...] = (plain,) if asked == "auto" else (plain, "fp32")
+    found = (Arithmetic(precision, int8=True) for precision in beside)
+    in_int8 = next((one for one in found if computes_in_int8(core, one)), None)
+    if in_int8 is None and asked == "int8":
         raise _not_here(asked)
-    return Arithmetic(plain)
+    return in_int8 or Arithmetic(plain)
 
 
 def _not_here(asked: Asked) -> EngineError:
