@@ -284,6 +284,7 @@ class TestInstalling:
         assert (result.returncode, environment.installed()) == (3, set())
         assert "acme-nowhere" in result.stderr
 
+    @pytest.mark.long
     def test_folder_without_a_network(self, environment: Environment, tmp_path: Path) -> None:
         """A source folder is built with what is here and installed."""
         (tmp_path / "acme").mkdir()
@@ -330,6 +331,7 @@ class TestInstalling:
         assert (result.returncode, environment.installed()) == (4, set())
         assert "it requires the plugin 'rag'" in " ".join(result.stderr.split())
 
+    @pytest.mark.long
     def test_what_was_there_comes_back(self, environment: Environment, tmp_path: Path) -> None:
         """A release that starts in the trial, but not once it is installed, gives way to the one before."""
         Package("acme-moody").unpack(environment.site)

@@ -110,6 +110,7 @@ async def test_stream_of_an_answer(stage: Stage) -> None:
     assert done["answer"].strip() in said or said.strip() in done["answer"], (said, done["answer"])
 
 
+@pytest.mark.long
 async def test_conversation(stage: Stage) -> None:
     """A follow-up is made whole by the model, or taken as it is; both turns are kept."""
     conversation = fresh()
