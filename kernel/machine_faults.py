@@ -29,7 +29,7 @@ FOR_OPERATORS: Final[dict[Fault, str]] = {
     "disk_full": "the disk is full: make room and try again",
     "memory": "the machine is out of memory: free some and try again",
     "handles": "too many files or connections are open: raise the limit (ulimit -n) and try again",
-    "processes": "no more processes or threads can be started: stop some, or raise the limit (ulimit -u)",
+    "processes": "no further process or thread can be started: stop some, or raise the limit (ulimit -u)",
 }
 """What an operator reads in the terminal; other faults are described by their own error."""
 

@@ -101,7 +101,7 @@ class _Reading:
             try:
                 async with asyncio.timeout(_READING_SECONDS):
                     await self._read()
-            except Exception as error:  # noqa: BLE001 - one missing figure is no reason to show none
+            except Exception as error:  # noqa: BLE001 - boundary: a plugin's figure; the others are still shown
                 log.warning("a metric can't be read: %s", mask(f"{type(error).__name__}: {error}"[:200]))
             self._due = time.monotonic() + self._every
 

@@ -1,4 +1,4 @@
-"""Distinguishing a database that is out of service from an error of ours."""
+"""Whether a database is out of service, or this program made a mistake."""
 
 from __future__ import annotations
 

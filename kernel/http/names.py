@@ -31,8 +31,8 @@ def clean_name(sent: str) -> str:
 
 
 def content_disposition(filename: str) -> str:
-    """A header that has a browser save the answer under a name (RFC 6266): in full, and in ASCII for clients
-    that know no more.
+    """The header that makes a browser save the answer under this name (RFC 6266): the full name, and an ASCII
+    form of it for older clients.
     """
     name = filename.replace("/", "_").replace("\\", "_")
     full = quote(name, safe="", errors="replace")

@@ -67,7 +67,7 @@ class Request(web.Request):
 
     @property
     def content(self) -> StreamReader:
-        """The body, which the client is asked for now."""
+        """The body. A client that waits to be asked is told to send it."""
         self._go_ahead()
         return super().content
 

@@ -36,7 +36,7 @@ class Upkeep:
     async def _run(self, name: Hashable, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         try:
             await work()
-        except Exception:  # boundary: searches continue without it, and the next one begins it again
+        except Exception:  # boundary: an optional step, which the next search retries
             log.exception("%s failed", name)
         finally:
             del self._tasks[name]

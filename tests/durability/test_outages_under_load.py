@@ -160,7 +160,7 @@ async def wired(url: str) -> AsyncIterator[tuple[Wire, str]]:
 
 
 async def test_the_network_to_postgresql(platform_home: Path, postgres_url: str, rounds: int) -> None:
-    """Connections that are reset are made anew; what is held back continues where it was."""
+    """Connections that are reset are opened again; what was held back continues where it left off."""
     async with wired(postgres_url) as (wire, url), under_load(platform_home, {"DATABASE_URL": url}) as load:
         for _ in range(rounds):
             await wire.drop()

@@ -156,7 +156,7 @@ async def test_the_machine_is_at_fault(children: Children, task: str, text: str)
 
 
 async def test_nothing_leaks_in(children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable of ours, no descriptor but its own, no core dump, its own group."""
+    """It has none of our variables, only its own descriptors, no core dump and its own process group."""
     monkeypatch.setenv("JWT_SECRET", "hidden")
     opened = os.open(HERE, os.O_RDONLY)
     os.set_inheritable(opened, True)

@@ -104,7 +104,7 @@ async def test_nobody_listening_is_unreachable(runtime_for: RuntimeFor) -> None:
 
 
 async def test_an_address_that_is_none_is_unreachable(runtime_for: RuntimeFor) -> None:
-    """A mistyped address is an error of ours, not of the HTTP library."""
+    """A mistyped address raises one of our errors, not the HTTP library's."""
     with pytest.raises(RuntimeUnreachable):
         await runtime_for("ollama:11434").generate(ask())
 
@@ -279,7 +279,7 @@ async def test_too_many_requests_keeps_its_status(runtime_for: RuntimeFor) -> No
 
 
 async def test_malformed_json_is_an_error(runtime_for: RuntimeFor) -> None:
-    """HTML where JSON belongs is ``AnswerMalformed``, and an error of ours from a stream."""
+    """HTML where JSON belongs is ``AnswerMalformed``, and one of our errors from a stream."""
     async with model_server(Script(start="garbage")) as server:
         runtime = runtime_for(server.url)
         for call in (runtime.generate(ask()), runtime.models(), runtime.embed("tiny", ["x"])):

@@ -26,33 +26,13 @@ from tests.builtin_plugins.rag.rag_support import (
     somebody,
     upload,
 )
+from tests.fakes.gated_embeddings import GatedEmbeddings
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.rows import execute
 
 LONG = "\n".join(
     f"Line {number} of a text that has many passages, all of them different." for number in range(400)
 )
-
-
-class GatedEmbeddings(HashEmbeddings):
-    """Stops before a batch of passages until it is let go, with `all_after` before later ones too."""
-
-    def __init__(self, stop_before: int = 1, *, all_after: bool = False) -> None:
-        super().__init__()
-        self.all_after = all_after
-        self.batches = 0
-        self.stop_before = stop_before
-        self.arrived = asyncio.Event()
-        self.go = asyncio.Event()
-
-    @hookimpl
-    async def embed_texts(self, model: str, texts: Sequence[str], purpose: str) -> Embedded | None:
-        if purpose == "passage":
-            self.batches += 1
-            if self.batches == self.stop_before or (self.all_after and self.batches > self.stop_before):
-                self.arrived.set()
-                await self.go.wait()
-        return await super().embed_texts(model, texts)
 
 
 async def leftovers(running: Running) -> dict[str, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,30 +17,17 @@ from builtin_plugins.rag.parsing.protocol import Place
 from builtin_plugins.rag.parsing.runner import ParsedDocument
 from builtin_plugins.rag.services.progress import ReadingProgress
 from kernel.db.tables import JobRecord
-from kernel.sdk import Embedded, Progress, hookimpl, utc_now
+from kernel.sdk import Progress, utc_now
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.rag.rag_support import make_base, record, somebody, upload
+from tests.fakes.gated_embeddings import GatedEmbeddings
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.rows import execute
 
 
-class Gate(HashEmbeddings):
-    """Lets three batches through, and the others when it is told to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.go = asyncio.Event()
-
-    @hookimpl
-    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
-        if self.calls >= 3:
-            await self.go.wait()
-        return await super().embed_texts(model, texts)
-
-
 async def test_a_table_counts_its_passages(start_platform: Start) -> None:
     """While a table is read, its passages are counted, of how many, and it is known how long that takes."""
-    gate = Gate()
+    gate = GatedEmbeddings(4, all_after=True)
     running = await start_platform("rag", gate)
     ann = await somebody(running)
     base = await make_base(ann, chunk_size=200, chunk_overlap=0)

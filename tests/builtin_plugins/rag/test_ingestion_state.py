@@ -17,6 +17,7 @@ from kernel.sdk import Embedded, hookimpl, utc_now
 from kernel.testing import Start
 from tests.builtin_plugins.rag import documents
 from tests.builtin_plugins.rag.rag_support import HANDBOOK, ask, make_base, make_pipeline, somebody, upload
+from tests.fakes.gated_embeddings import GatedEmbeddings
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.rows import execute
 
@@ -179,25 +180,11 @@ def _parser_processes() -> set[psutil.Process]:
     return found
 
 
-class Gate(HashEmbeddings):
-    """Lets two batches through, and the others when it is told to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.go = asyncio.Event()
-
-    @hookimpl
-    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
-        if self.calls >= 150:
-            await self.go.wait()
-        return await super().embed_texts(model, texts)
-
-
 async def test_a_thousand_pages_show_how_far_they_are(
     start_platform: Start, platform_home: Path, tmp_path: Path
 ) -> None:
     """The page that is read, then the pages that are embedded, of how many."""
-    gate = Gate()
+    gate = GatedEmbeddings(151, all_after=True)
     running = await start_platform("rag", gate)
     ann = await somebody(running)
     base = await make_base(ann)

@@ -214,7 +214,7 @@ class TestQuery:
         "query", ["word=%00", "tags=a%00b", "word=%ff%fe", "word=%ed%a0%80", "=&&=;%", "%"]
     )
     async def test_odd_characters(self, shared: Running, query: str) -> None:
-        """Odd bytes in a query are answered or refused, never an error of ours."""
+        """Odd bytes in a query are answered or refused, never a server error."""
         async with shared.session.get(URL(f"{shared.url}/v1/echo/query?{query}", encoded=True)) as answer:
             assert answer.status in (200, 422)
 
@@ -267,7 +267,7 @@ class TestPath:
         "text", ["%00", "a%00", "%ff", "%ed%a0%80", "%", "%zz", "..%2f..%2fetc", "a" * 10_000]
     )
     async def test_odd_characters(self, shared: Running, text: str) -> None:
-        """Odd bytes in a path are answered or refused, never an error of ours."""
+        """Odd bytes in a path are answered or refused, never a server error."""
         async with shared.session.get(URL(f"{shared.url}/v1/echo/names/{text}", encoded=True)) as answer:
             assert answer.status in (200, 400, 404)
 
