@@ -8,7 +8,15 @@ from collections.abc import AsyncIterator, Awaitable, Collection
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from aiohttp import BodyPartReader, MultipartReader, StreamReader, web
+from aiohttp import (
+    BodyPartReader,
+    MultipartReader,
+    StreamReader,
+    content_disposition_filename,
+    hdrs,
+    parse_content_disposition,
+    web,
+)
 from aiohttp.http_exceptions import HttpProcessingError
 
 from kernel.errors import (
@@ -21,6 +29,7 @@ from kernel.errors import (
 )
 from kernel.http.context import Context
 from kernel.http.names import clean_name
+from kernel.http.validation import media_type
 from kernel.stores.protocols import Staged
 
 log = logging.getLogger("platform.http")
@@ -58,7 +67,7 @@ async def receive_file(ctx: Context, limit_mb: int, fields: Collection[str] = ()
     limit = limit_mb * _MEGABYTE
     if (ctx.request.content_length or 0) > limit + _MEGABYTE:
         raise PayloadTooLarge(f"The file is larger than {limit_mb} MB")
-    if ctx.request.content_type != "multipart/form-data":
+    if media_type(ctx.request) != "multipart/form-data":
         raise UnsupportedMediaType("Send the file as multipart/form-data, in the field 'file'")
     form = _Form(ctx, limit, fields)
     try:
@@ -94,6 +103,15 @@ def _reader(request: web.Request) -> MultipartReader:
     return MultipartReader(request.headers, content, max_field_size=_LONGEST_LINE)
 
 
+def _names(part: BodyPartReader) -> tuple[str | None, str | None]:
+    """The names of a part's field and file. The reader's own properties would parse the header once each."""
+    _, parameters = parse_content_disposition(part.headers.get(hdrs.CONTENT_DISPOSITION))
+    return (
+        content_disposition_filename(parameters, "name"),
+        content_disposition_filename(parameters, "filename"),
+    )
+
+
 class _Form:
     """One form while it is read."""
 
@@ -124,16 +142,17 @@ class _Form:
                 return
             if not isinstance(part, BodyPartReader):
                 raise BadRequest("Nested multipart bodies are not accepted")
-            if part.name != "file":
-                await self._read_field(part)
+            name, filename = _names(part)
+            if name != "file":
+                await self._read_field(part, name)
             elif self._found is None:
-                self._found = await self._read_file(part)
+                self._found = await self._read_file(part, filename)
             else:
                 raise BadRequest("Send one file at a time, in the field 'file'")
         raise BadRequest(f"The form has more than {_MOST_PARTS} fields")
 
-    async def _read_file(self, part: BodyPartReader) -> ReceivedFile:
-        if part.filename is None:
+    async def _read_file(self, part: BodyPartReader, filename: str | None) -> ReceivedFile:
+        if filename is None:
             hint = "the field 'file' holds no file; with curl, write -F file=@report.pdf"
             raise Unprocessable.field(("body", "file"), hint)
         encoding = part.headers.get("Content-Transfer-Encoding", "binary").strip().lower()
@@ -146,18 +165,18 @@ class _Form:
         except OSError as error:
             log.exception("an upload can't be written")
             raise Unavailable("The file could not be stored; try again later") from error
-        return ReceivedFile(staged, clean_name(part.filename))
+        return ReceivedFile(staged, clean_name(filename))
 
-    async def _read_field(self, part: BodyPartReader) -> None:
+    async def _read_field(self, part: BodyPartReader, name: str | None) -> None:
         raw = b""
         async for piece in self._pieces(part):
             raw += piece
             if len(raw) > _FIELD_LIMIT:
                 raise BadRequest(
-                    f"The field '{str(part.name)[:40]}' is too long; send one file, in the field 'file'"
+                    f"The field '{str(name)[:40]}' is too long; send one file, in the field 'file'"
                 )
-        if part.name in self._wanted:
-            self._fields[str(part.name)] = raw.decode(errors="replace")
+        if name is not None and name in self._wanted:
+            self._fields[name] = raw.decode(errors="replace")
 
     async def _pieces(self, part: BodyPartReader) -> AsyncIterator[bytes]:
         while chunk := await self._timed(part.read_chunk(64 * 1024)):

@@ -51,9 +51,19 @@ async def iter_body(request: web.Request, silence: float) -> typing.AsyncIterato
         yield chunk
 
 
+def media_type(request: web.Request) -> str:
+    """The body's media type without its parameters, in lower case; `application/octet-stream` if the request
+    names none (RFC 9110, section 8.3).
+
+    aiohttp's own property parses the parameters too: 0.4 ms for each upload, whose boundary is always new.
+    """
+    named = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    return named or "application/octet-stream"
+
+
 def parse_body(adapter: TypeAdapter[Any], request: web.Request, raw: bytes) -> Any:
     """`raw` as JSON of the adapter's type. Raises Unprocessable (422) or UnsupportedMediaType (415)."""
-    content_type = request.content_type
+    content_type = media_type(request)
     declared = "Content-Type" in request.headers
     if raw and declared and content_type != "application/json" and not content_type.endswith("+json"):
         raise UnsupportedMediaType(f"Send the body as application/json, not {content_type[:80]}")
