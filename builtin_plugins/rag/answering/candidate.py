@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 _WIDE = "\u2e7f"  # ideographs and kana are above
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A sentence that may be quoted, with its passage's 1-based position and its place there.
 
     ``overlap`` is its share of the question's words, rare ones counting more; ``joined`` that of the sentence

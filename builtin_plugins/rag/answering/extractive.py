@@ -7,8 +7,9 @@ weighing, somebody weighs them (`weighing`), ``compose`` quotes.
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from builtin_plugins.rag.answering.candidate import Candidate
 from builtin_plugins.rag.answering.ends import asks
@@ -107,8 +108,7 @@ def compose(
     return Answer(text, tuple(sorted(set(numbers))), supported=True, confidence=weighed.sure, pages=pages)
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """A sentence on its way to a candidate; ``around`` are its words and those that it may refer to."""
 
     text: str
@@ -143,9 +143,9 @@ def _quotable(pieces: Sequence[_Piece], asked: _Asked) -> Iterator[_Piece]:
     several = sum(piece.quotable for piece in pieces) > 1
     for piece in pieces:
         if opening is None:
-            yield replace(piece, quotable=bool(piece.stems))
+            yield piece._replace(quotable=bool(piece.stems))
         else:
-            yield replace(piece, opens=True) if several and piece is opening else piece
+            yield piece._replace(opens=True) if several and piece is opening else piece
 
 
 def _pieces(question: str, number: int, passage: Passage) -> Iterator[_Piece]:
@@ -178,11 +178,13 @@ class _Words:
         self._question = question
         known = Stems(frozenset().union(*(piece.around for piece in pieces)))
         wanted = content_words(question, language) or content_words(question)
-        self._wanted = [
-            frozenset().union(*(known.meant_by(form) for form in forms(word, languages))) for word in wanted
-        ]
-        held = [sum(not meant.isdisjoint(piece.stems) for piece in pieces) for meant in self._wanted]
-        raw = [math.log1p((len(pieces) - count + 0.5) / (count + 0.5)) for count in held]
+        self._meaning = defaultdict[str, list[int]](list)
+        for which, word in enumerate(wanted):
+            for form in {one for form in forms(word, languages) for one in known.meant_by(form)}:
+                self._meaning[form].append(which)
+        self._meant = frozenset(self._meaning)
+        held = Counter(which for piece in pieces for which in self._found_in(piece.stems))
+        raw = [math.log1p((len(pieces) - held[at] + 0.5) / (held[at] + 0.5)) for at in range(len(wanted))]
         total = sum(raw) or 1.0
         self._weights = [one / total for one in raw]
 
@@ -202,8 +204,11 @@ class _Words:
         )
 
     def _share(self, stems: frozenset[str]) -> float:
-        pairs = zip(self._wanted, self._weights, strict=True)
-        return sum(weight for meant, weight in pairs if not meant.isdisjoint(stems))
+        return sum(self._weights[which] for which in sorted(self._found_in(stems)))
+
+    def _found_in(self, stems: frozenset[str]) -> set[int]:
+        """Which of the question's words the stems have."""
+        return {which for one in self._meant & stems for which in self._meaning[one]}
 
 
 def _promise(one: Candidate) -> float:

@@ -7,8 +7,8 @@ else's document says the same.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.sentences import Sentence, split_sentences
@@ -18,8 +18,7 @@ MOST_READ = 256
 """Passages kept, of some 30 KB each."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadSentence:
+class ReadSentence(NamedTuple):
     """A sentence and the words that carry its meaning.
 
     `around` adds those of its heading, of the sentence that opens the paragraph, which says what it is about,

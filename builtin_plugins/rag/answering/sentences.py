@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from builtin_plugins.rag.answering.ends import asks, ends, ends_sentence
 from builtin_plugins.rag.answering.logs import are_records
@@ -36,8 +36,7 @@ _NO_ABBREVIATION = 7
 _BEFORE_NUMBER = word_list("no nr fig figs eq sec art vol p pp ch tab abb abs par s nos")
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """One quotable piece; ``start`` is its place in the text, in characters. Headings say little.
 
     A row is an entry among others: of a table, a list, or a record of fields.
