@@ -201,9 +201,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--leak-seed", type=int, default=None, help="Seed of the leak fuzzer; 0 is a new one.")
     parser.addoption(
-        "--every-button", action="store_true", help="Press every button of the web client: minutes."
-    )
-    parser.addoption(
         "--client-database",
         choices=("sqlite", "postgresql"),
         default=None,

@@ -180,8 +180,8 @@ class _Words:
         wanted = content_words(question, language) or content_words(question)
         self._meaning = defaultdict[str, list[int]](list)
         for which, word in enumerate(wanted):
-            for form in {one for form in forms(word, languages) for one in known.meant_by(form)}:
-                self._meaning[form].append(which)
+            for one in frozenset().union(*map(known.meant_by, forms(word, languages))):
+                self._meaning[one].append(which)
         self._meant = frozenset(self._meaning)
         held = Counter(which for piece in pieces for which in self._found_in(piece.stems))
         raw = [math.log1p((len(pieces) - held[at] + 0.5) / (held[at] + 0.5)) for at in range(len(wanted))]

@@ -1,4 +1,4 @@
-"""Every button of every page is pressed once, by an administrator and by a member (with --every-button).
+"""Every button of every page is pressed once, by an administrator and by a member.
 
 A button must do something that can be seen, and nothing that is refused: no button for what one may not do.
 """
@@ -110,13 +110,10 @@ class Walker:
         self._heard.clear()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("who", ["administrator", "member"])
-async def test_every_button(
-    request: pytest.FixtureRequest, site: Running, browser: Browser, who: str
-) -> None:
+async def test_every_button(site: Running, browser: Browser, who: str) -> None:
     """Each leads somewhere, to no error, and to nothing that is refused."""
-    if not request.config.getoption("every_button"):
-        pytest.skip("walks over every page with --every-button")
     root, ids = await one_of_everything(site)
     actor: Actor = root if who == "administrator" else await site.user()
     context = await browser.new_context(locale="en-GB", permissions=["clipboard-read", "clipboard-write"])
