@@ -72,7 +72,8 @@ async def is_supported(inquiry: Inquiry, found: Retrieved) -> bool:
 
 
 def _glanced(inquiry: Inquiry, passages: Sequence[Passage], language: str | None) -> Weighed:
-    return _weighed(inquiry, passages, language, _candidates(inquiry, passages, language), None)
+    found = extractive.candidates(inquiry.request.question, passages, language=language)
+    return _weighed(inquiry, passages, language, found, None)
 
 
 def _weighed(
