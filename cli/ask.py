@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli.options import AsJson
 from cli.texts import App, examples
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ app = App()
     epilog=examples(
         ('platformctl ask "What may a hotel cost?" --kb Handbook', "one knowledge base"),
         ('platformctl ask "Who signs?" --pipeline Legal', "a pipeline, with its settings"),
+        ('platformctl ask "Who signs?" --kb Legal --json', "for a program: the whole answer at once"),
         after="Sign in first, with 'platformctl login URL'.",
     )
 )
@@ -26,6 +28,7 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
     base: Annotated[str | None, typer.Option("--kb", help="Name or id of the knowledge base.")] = None,
     pipeline: Annotated[str | None, typer.Option(help="Name or id of a pipeline.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Ask a question; the answer appears as it is written, followed by the sources that it cites."""
     from cli import running
@@ -34,7 +37,16 @@ def ask(
         raise typer.BadParameter("the question is empty", param_hint="QUESTION")
     if base is not None and pipeline is not None:
         raise typer.BadParameter("choose one of --kb and --pipeline", param_hint="--pipeline")
-    running.run(_ask(question, base, pipeline))
+    running.run((_ask_at_once if as_json else _ask)(question, base, pipeline))
+
+
+async def _ask_at_once(question: str, base: str | None, pipeline: str | None) -> None:
+    from cli import console
+    from cli.client import signed_in
+
+    async with signed_in() as client:
+        path = f"/v1/rag/pipeline/{await _pipeline(client, base, pipeline)}/query"
+        console.print_json(await client.call("POST", path, json={"question": question}))
 
 
 async def _ask(question: str, base: str | None, pipeline: str | None) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.options import AsJson
 from cli.texts import App, examples
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ def ingest(
     ],
     hidden: Annotated[bool, typer.Option(help="Upload hidden files, too.")] = False,
     wait: Annotated[bool, typer.Option(help="Wait until the documents can be searched.")] = True,
+    as_json: AsJson = False,
 ) -> None:
     """Upload files and folders. What is there already is skipped, so it can be run again after anything."""
     from cli import console, running
@@ -37,6 +40,18 @@ def ingest(
     from cli.ingesting import ingest_all
 
     report = running.run(ingest_all(paths, base, hidden=hidden, wait=wait))
+    if as_json:
+        console.print_json(asdict(report))
+    else:
+        _tell(report, wait=wait)
+    if report.problems:
+        files = report.files + report.inside
+        raise CommandFailed(f"{len(report.problems)} of {files} files failed")
+
+
+def _tell(report: Report, *, wait: bool) -> None:
+    from cli import console
+
     for name, why in report.problems + report.notices:
         console.warn(f"{name}: {why}")
     text = f"{report.uploaded} uploaded, {report.skipped} there already"
@@ -45,9 +60,6 @@ def ingest(
         console.note(
             f"Files of the same content are one document: {report.documents} for {report.completed} files"
         )
-    if report.problems:
-        files = report.files + report.inside
-        raise CommandFailed(f"{len(report.problems)} of {files} files failed")
 
 
 def _read(report: Report) -> str:

@@ -149,7 +149,7 @@ def check_port(host: str, port: int) -> Finding:
             return _health(where, error.read())
     except (OSError, ValueError, HTTPException) as error:
         if isinstance(getattr(error, "reason", error), ConnectionRefusedError):
-            return Finding("port", "ok", f"{where} is free: the platform is not running")
+            return Finding("port", "ok", f"{where} is free: the platform is not running there")
         return _other_program(where)
 
 

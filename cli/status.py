@@ -60,7 +60,7 @@ def _show(found: dict[str, Any]) -> None:
 def _api(found: dict[str, Any]) -> str:
     api = found["api"]
     if not api["answers"]:
-        return f"doesn't answer at {found['address']}"
+        return f"doesn't answer at {found['address']}; if it has another port, set PLATFORM_PORT"
     bad = "".join(f"\n{name}: {text}" for name, text in api["unhealthy"].items())
     return f"{api['status']} at {found['address']}{bad}"
 

@@ -103,13 +103,16 @@ def _reader(request: web.Request) -> MultipartReader:
     return MultipartReader(request.headers, content, max_field_size=_LONGEST_LINE)
 
 
-def _names(part: BodyPartReader) -> tuple[str | None, str | None]:
-    """The names of a part's field and file. The reader's own properties would parse the header once each."""
-    _, parameters = parse_content_disposition(part.headers.get(hdrs.CONTENT_DISPOSITION))
-    return (
-        content_disposition_filename(parameters, "name"),
-        content_disposition_filename(parameters, "filename"),
-    )
+def _parameters(part: BodyPartReader) -> dict[str, str]:
+    """The names of a part's field and file, parsed once: the reader's own properties would do so each time.
+
+    Raises BadRequest.
+    """
+    header = part.headers.get(hdrs.CONTENT_DISPOSITION)
+    kind, parameters = parse_content_disposition(header)
+    if header is not None and kind is None:
+        raise BadRequest("The Content-Disposition of a field can't be read: a quote or a name is wrong")
+    return parameters
 
 
 class _Form:
@@ -142,10 +145,12 @@ class _Form:
                 return
             if not isinstance(part, BodyPartReader):
                 raise BadRequest("Nested multipart bodies are not accepted")
-            name, filename = _names(part)
+            parameters = _parameters(part)
+            name = content_disposition_filename(parameters, "name")
             if name != "file":
                 await self._read_field(part, name)
             elif self._found is None:
+                filename = content_disposition_filename(parameters, "filename")
                 self._found = await self._read_file(part, filename)
             else:
                 raise BadRequest("Send one file at a time, in the field 'file'")
@@ -172,9 +177,8 @@ class _Form:
         async for piece in self._pieces(part):
             raw += piece
             if len(raw) > _FIELD_LIMIT:
-                raise BadRequest(
-                    f"The field '{str(name)[:40]}' is too long; send one file, in the field 'file'"
-                )
+                what = "A field without a name" if name is None else f"The field '{clean_name(name)[:40]}'"
+                raise BadRequest(f"{what} is too long; send one file, in the field 'file'")
         if name is not None and name in self._wanted:
             self._fields[name] = raw.decode(errors="replace")
 

@@ -209,6 +209,22 @@ async def test_sources(terminal: Terminal, tmp_path: Path) -> None:
     assert "cat.txt" not in asked.stderr and asked.stderr.count("hotel.md") == 1
 
 
+async def test_for_a_program(terminal: Terminal, tmp_path: Path) -> None:
+    """With `--json`, standard output is one JSON object: what became of the files, and the whole answer."""
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "hotel.md").write_text("A hotel may cost up to 130 EUR a night.\n")
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
+    told = await terminal("ingest", str(folder), "--kb", "Papers", "--json")
+    report = json.loads(told.stdout)
+    assert told.exit_code == 1 and (report["uploaded"], report["completed"]) == (2, 1)
+    ((name, why),) = report["problems"]
+    assert name.endswith("broken.pdf") and "damaged" in why
+    asked = await terminal("ask", "What may a hotel cost?", "--kb", "Papers", "--json")
+    answer = json.loads(asked.stdout)
+    assert "130 EUR" in answer["answer"] and answer["sources"][0]["source"] == "hotel.md"
+
+
 async def test_the_page_of_a_source(terminal: Terminal, tmp_path: Path) -> None:
     """It is that of the sentence, also where short pages were read as one passage."""
     lines = ["Trains are booked in second class.", "A hotel may cost up to 130 EUR a night."]

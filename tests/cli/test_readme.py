@@ -46,7 +46,7 @@ async def test_first_answer(tmp_path: Path) -> None:
         output = await asyncio.to_thread(_in_shell, script, home, tmp_path)
     quoted = " ".join(line[2:] for line in README.splitlines() if line.startswith("> "))
     assert quoted
-    assert quoted in output
+    assert output.startswith(quoted)
     assert "nordlys/aurora#7: Negative wind speed" in output
     assert "no longer waiting" in output
 

@@ -325,6 +325,43 @@ class TestRefused:
         base = await make_base(ann)
         await refused(running, ann, base, await send(ann, base, body, content_type), 400)
 
+    @pytest.mark.filterwarnings("ignore::aiohttp.BadContentDispositionHeader")
+    @pytest.mark.parametrize(
+        "names", ['name="file"; name="file"; filename="a.txt"', 'name="file"; filename="a.txt']
+    )
+    async def test_names_that_can_not_be_read(self, running: Running, names: str) -> None:
+        """The answer says what can't be read, and not that the file is missing."""
+        ann = await somebody(running)
+        base = await make_base(ann)
+        body = part(f"Content-Disposition: form-data; {names}", TEXT) + b"--XX--\r\n"
+        answer = await send(ann, base, body)
+        await refused(running, ann, base, answer, 400)
+        assert "Content-Disposition" in answer.detail
+
+    @pytest.mark.parametrize("names", ['; name="x"; filename*0=a\'b', ""])
+    async def test_another_fields_file_name(self, running: Running, names: str) -> None:
+        """A field that nobody asks for is ignored, whatever its file is called."""
+        ann = await somebody(running)
+        base = await make_base(ann)
+        other = part(f"Content-Disposition: form-data{names}", "x")
+        assert (await send(ann, base, other + file_part() + b"--XX--\r\n")).status == 202
+
+    @pytest.mark.parametrize(
+        ("headers", "shown"),
+        [
+            (b"A: b", "A field without a name is too long"),
+            (b'Content-Disposition: form-data; name="\xff\xfe"', "The field 'document' is too long"),
+        ],
+    )
+    async def test_a_long_field_of_no_name(self, running: Running, headers: bytes, shown: str) -> None:
+        """The answer is readable, whatever the field is called."""
+        ann = await somebody(running)
+        base = await make_base(ann)
+        body = b"--XX\r\n" + headers + b"\r\n\r\n" + b"x" * 4000 + b"\r\n" + file_part() + b"--XX--\r\n"
+        answer = await send(ann, base, body)
+        await refused(running, ann, base, answer, 400)
+        assert shown in answer.detail
+
     @pytest.mark.parametrize("second", ["short", "long " * 2000])
     async def test_two_files(self, running: Running, second: str) -> None:
         """A second file is refused, not dropped in silence."""

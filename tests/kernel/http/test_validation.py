@@ -69,7 +69,11 @@ class TestBody:
         assert found[0]["input"] is None or body in ("NaN",)
 
     @pytest.mark.parametrize(
-        "content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]
+        "content_type",
+        [
+            *("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"),
+            *("+json", "json", "a/b/c+json", "application/json, text/plain"),
+        ],
     )
     async def test_another_content_type(self, shared: Running, content_type: str) -> None:
         """A body of another type is 415 and names the one that is expected."""

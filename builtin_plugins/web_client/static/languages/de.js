@@ -98,7 +98,7 @@ export default {
   Save: "Speichern",
   Conversation: "Gespräch",
   "What would you like to know?": "Was möchten Sie wissen?",
-  "Answers come from your documents alone, and each says where it stands.": "Antworten kommen allein aus Ihren Dokumenten, und jede sagt, wo sie steht.",
+  "Answers come from your documents alone, and each names its sources.": "Antworten kommen allein aus Ihren Dokumenten, und jede nennt ihre Quellen.",
   Conversations: "Gespräche",
   Untitled: "Ohne Titel",
   "Parts of this answer come from documents that you can’t see any more.": "Teile dieser Antwort stammen aus Dokumenten, die Sie nicht mehr sehen können.",

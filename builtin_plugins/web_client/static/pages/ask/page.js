@@ -71,7 +71,7 @@ function Transcript({ onShow }) {
       ${
         list.length
           ? html`<${ConversationHead} />`
-          : html`<div class="hello"><h1>${t("What would you like to know?")}</h1><p class="muted">${t("Answers come from your documents alone, and each says where it stands.")}</p></div>`
+          : html`<div class="hello"><h1>${t("What would you like to know?")}</h1><p class="muted">${t("Answers come from your documents alone, and each names its sources.")}</p></div>`
       }
       ${shown}
       <div ref=${end}></div>
