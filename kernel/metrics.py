@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from kernel.errors import ANY_ERROR
 from kernel.logs import mask
 
 log = logging.getLogger("platform.metrics")
@@ -101,7 +102,7 @@ class _Reading:
             try:
                 async with asyncio.timeout(_READING_SECONDS):
                     await self._read()
-            except Exception as error:  # noqa: BLE001 - boundary: a plugin's figure; the others are still shown
+            except ANY_ERROR as error:  # boundary: a plugin's metric fails alone, in whatever way
                 log.warning("a metric can't be read: %s", mask(f"{type(error).__name__}: {error}"[:200]))
             self._due = time.monotonic() + self._every
 

@@ -111,7 +111,7 @@ def _parameters(part: BodyPartReader) -> dict[str, str]:
     header = part.headers.get(hdrs.CONTENT_DISPOSITION)
     kind, parameters = parse_content_disposition(header)
     if header is not None and kind is None:
-        raise BadRequest("The Content-Disposition of a field can't be read: a quote or a name is wrong")
+        raise BadRequest("The Content-Disposition of a form field can't be read: check its quotes and names")
     return parameters
 
 

@@ -53,8 +53,8 @@ async def iter_body(request: web.Request, silence: float) -> typing.AsyncIterato
 
 
 def media_type(request: web.Request) -> str:
-    """The body's media type without its parameters, in lower case; `application/octet-stream` where the
-    request names none, or what is none (RFC 9110, section 8.3).
+    """The body's media type in lower case, without its parameters; `application/octet-stream` if the request
+    has no valid one (RFC 9110, section 8.3).
 
     aiohttp's own property parses the parameters too: 0.4 ms for each upload, whose boundary is always new.
     """

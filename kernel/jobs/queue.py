@@ -54,16 +54,15 @@ async def migrate_queue(sqlalchemy_url: str) -> None:
 
 
 _JOBS: Any = JobRecord.__table__
+_INSERT = insert(_JOBS)
+"""Into the table: with the ORM, each job would take a quarter of a millisecond more."""
+
 _CARRIERS = Prepared(
     select(_JOBS.c.id)
     .where(_JOBS.c.gathered == bindparam("carrier"), _JOBS.c.status == "queued")
     .with_for_update(read=True)
     .limit(1)
 )
-
-
-_INSERT = insert(_JOBS)
-"""Of the table: the ORM's part would cost each job a quarter of a millisecond."""
 
 
 class JobQueue:

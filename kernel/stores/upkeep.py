@@ -36,7 +36,7 @@ class Upkeep:
     async def _run(self, name: Hashable, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         try:
             await work()
-        except Exception:  # boundary: an optional step, which the next search retries
+        except Exception:  # boundary: nobody awaits this task; searches work without it and start it again
             log.exception("%s failed", name)
         finally:
             del self._tasks[name]

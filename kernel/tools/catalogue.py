@@ -117,7 +117,7 @@ class Tools:
         started = time.perf_counter()
         try:
             result = await _bounded(ctx, tool, arguments, seconds or tool.seconds)
-        except BaseException as error:  # boundary: any end of a call is recorded, also by a caller who leaves
+        except BaseException as error:  # boundary: recorded and raised again, a cancelled call too
             await self._tell(ctx, tool, started, error)
             raise
         await self._tell(ctx, tool, started, None)

@@ -209,6 +209,14 @@ def stranger(answer: bytes) -> Iterator[int]:
         thread.join(10)
 
 
+def test_a_free_port() -> None:
+    """Nobody listens there; a platform on another port is not denied."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        found = check_port("127.0.0.1", probe.getsockname()[1])
+    assert found.status == "ok" and found.text.endswith("is free: the platform is not running there")
+
+
 @pytest.mark.parametrize(
     "answer",
     [

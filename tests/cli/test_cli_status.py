@@ -41,6 +41,7 @@ def test_before_the_first_start(bare_cli: Cli, platform_home: Path) -> None:
     code, found = status(bare_cli)
     assert (code, found["api"]["answers"]) == (1, False)
     assert found["problems"] and not platform_home.exists()
+    assert "set PLATFORM_PORT" in bare_cli("status").stdout
 
 
 async def fail(platform: Platform, payload: Any) -> None:

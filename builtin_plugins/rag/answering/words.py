@@ -187,7 +187,7 @@ def content_words(text: str, language: str | None = None) -> list[str]:
 def content_forms(text: str, language: str | None) -> frozenset[str]:
     """What the words of a text that carry meaning are known by, next to texts of its language.
 
-    Those of `content_words`, found without a look at each in Python: every sentence that is read asks.
+    The forms of `content_words`, without a Python loop: this runs for every sentence that is read.
     """
     return frozenset().union(*dict(map(_stem_and_forms, words(text), repeat(language))).values())
 

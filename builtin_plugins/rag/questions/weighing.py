@@ -72,6 +72,7 @@ async def is_supported(inquiry: Inquiry, found: Retrieved) -> bool:
 
 
 def _glanced(inquiry: Inquiry, passages: Sequence[Passage], language: str | None) -> Weighed:
+    """In the thread of questions, so nothing has to be read ahead."""
     found = extractive.candidates(inquiry.request.question, passages, language=language)
     return _weighed(inquiry, passages, language, found, None)
 

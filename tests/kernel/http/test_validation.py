@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -80,6 +81,17 @@ class TestBody:
         answer = await send(shared, '{"name": "a"}', content_type)
         assert (answer.status, answer.json()["code"]) == (415, "unsupported_media_type")
         assert "application/json" in answer.detail
+
+    async def test_a_stray_byte_in_the_content_type(self, shared: Running) -> None:
+        """What can't be written as Unicode is not repeated: the answer is JSON that any client reads."""
+        host, _, port = shared.url.removeprefix("http://").partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        head = b"POST /v1/echo/body HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n"
+        writer.write(head + b"Content-Type: application/json\xa0\r\n\r\n{}")
+        answer = await reader.read()
+        writer.close()
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.split()[1] == b"415" and json.loads(body)["detail"].isprintable()
 
     @pytest.mark.parametrize(
         "content_type", ["application/json; charset=utf-8", "application/merge-patch+json"]
