@@ -24,6 +24,8 @@ _TOKEN = r"[\w&&[^_]]+"
 _MOST_TERMS = 128  # of a question, the rarest: a whole page pasted into the box is a question too
 _WRITER_MEMORY = 15_000_000  # tantivy's least; a block of this size becomes a segment
 _LARGE_FILTER = 1_000
+_FEW_LABELS = 250
+"""Up to so many, a query for each takes less time than one for the set: 0.3 instead of 0.7 ms for sixty."""
 _SPARE = 4
 
 
@@ -145,7 +147,11 @@ class TextIndex:
         return tantivy.Query.boolean_query([(tantivy.Occur.Must, words), (tantivy.Occur.Must, unscored)])
 
     def _one_of(self, labels: Labels) -> Any:
-        return _tantivy().Query.term_set_query(self._schema, _LABEL, labels.tolist())
+        tantivy, wanted = _tantivy(), labels.tolist()
+        if len(wanted) > _FEW_LABELS:
+            return tantivy.Query.term_set_query(self._schema, _LABEL, wanted)
+        each = [tantivy.Query.term_query(self._schema, _LABEL, label, "basic") for label in wanted]
+        return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in each])
 
     def _write(self, replaced: Labels, texts: Sequence[str | InLanguage]) -> None:
         with self._writing:
