@@ -34,7 +34,7 @@ from kernel.db.engine import Database, Unit
 from kernel.db.locks import installation_lock
 from kernel.db.migrate import Pending
 from kernel.db.pages import page_of, read_page
-from kernel.db.prepared import Prepared, Record
+from kernel.db.prepared import Prepared, PreparedInsert, Record
 from kernel.db.startup import SCHEMA, Schema
 from kernel.db.units import off_the_loop
 from kernel.directory import DIRECTORY
@@ -281,6 +281,7 @@ __all__ = [
     "PluginSource",
     "Point",
     "Prepared",
+    "PreparedInsert",
     "Principal",
     "Progress",
     "Query",

@@ -25,7 +25,7 @@ from sqlalchemy.pool import NullPool
 
 from kernel.db.handover import Handover, settle
 from kernel.db.outbox import Outbox
-from kernel.db.prepared import Elsewhere, is_one_statement
+from kernel.db.prepared import Direct, Elsewhere, is_one_statement
 from kernel.db.sqlite_near import Near
 from kernel.db.sqlite_reads import Readers
 from kernel.db.tasks import Task
@@ -191,7 +191,9 @@ class Writer:
                 done.append((task, *self._run(task, transaction, nested=task is not first)))
             except BaseException as error:  # noqa: BLE001 - whoever waits hears of it
                 failed.append((task, error))
-            task = self._next() if self._is_open(transaction) and time.monotonic() < until else None
+            # Without a savepoint, what the first wrote before it failed is undone by ending the group.
+            goes_on = bool(done) and self._is_open(transaction) and time.monotonic() < until
+            task = self._next() if goes_on else None
         self._end(transaction, done, failed)
         if time.monotonic() >= until:
             time.sleep(_PAUSE)
@@ -200,7 +202,10 @@ class Writer:
         """One unit; what it raised is undone alone. The first needs no savepoint: nothing is before it."""
         options: dict[str, Any] = {"expire_on_commit": False, "close_resets_only": False}
         options["join_transaction_mode"] = "create_savepoint" if nested else "rollback_only"
+        driver: Any = transaction.connection.connection.dbapi_connection
+        options["info"] = Direct(self._engine, driver, in_unit=True).info
         with Session(transaction.connection, **options) as session:
+            session.connection()  # begins the savepoint: prepared statements would be run before it
             unit = Unit(session, self._outbox, is_sqlite=True)
             result = task.run(unit)
             task.context.run(unit.store_events)  # its deliveries are in the trace of who emitted

@@ -23,6 +23,7 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
 from kernel.db.engine import Database, Unit
+from kernel.db.prepared import PreparedInsert
 from kernel.db.tables import BlobRecord, BlobReference
 from kernel.db.units import off_the_loop, uninterrupted
 from kernel.errors import PayloadTooLarge
@@ -252,11 +253,11 @@ def _rows_and_held(session: Session) -> tuple[set[str], set[str]]:
 
 # Built once, and of tables: the ORM's part would cost an upload half a millisecond.
 _INSERTS = {
-    (table, is_sqlite): insert(table.__table__).on_conflict_do_nothing()
+    (table, is_sqlite): PreparedInsert(insert(table.__table__).on_conflict_do_nothing())
     for table in (BlobRecord, BlobReference)
     for is_sqlite, insert in ((True, sqlite_insert), (False, postgresql_insert))
 }
 
 
 def _insert(unit: Unit, table: type[BlobRecord | BlobReference], values: dict[str, object]) -> None:
-    unit.session.connection().execute(_INSERTS[table, unit.is_sqlite], values)
+    _INSERTS[table, unit.is_sqlite].run(unit.session, values)

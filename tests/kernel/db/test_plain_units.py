@@ -22,7 +22,7 @@ from kernel.db import sqlite
 from kernel.db.engine import Database, DatabaseClosed
 from kernel.db.sqlite_reads import READERS
 from kernel.db.tables import Notice
-from kernel.sdk import Unit, off_the_loop, plugin_base
+from kernel.sdk import PreparedInsert, Unit, off_the_loop, plugin_base
 from kernel.settings import KernelSettings
 from kernel.testing import eventually
 
@@ -44,6 +44,9 @@ class Book(Base):
     shelf: Mapped[str | None] = mapped_column(
         ForeignKey(Shelf.name, deferrable=True, initially="DEFERRED"), default=None
     )
+
+
+_PUT = PreparedInsert(insert(Book.__table__))
 
 
 @pytest.fixture
@@ -301,6 +304,15 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "GROUP_SECONDS", 60.0)
 
 
+def _add_by_the_session(unit: Unit, title: str) -> None:
+    add(unit, title)
+    unit.session.flush()
+
+
+def _add_prepared(unit: Unit, title: str) -> None:
+    _PUT.run(unit.session, {"title": title})
+
+
 class TestGroups:
     """SQLite's writer."""
 
@@ -344,16 +356,20 @@ class TestGroups:
         assert isinstance(broken, IntegrityError)
         assert await database.read(titles) == ["a", "b", "the first"]
 
-    async def test_a_first_one_that_fails(self, sqlite_database: Database) -> None:
-        """So is one that nothing came before, and the others go on."""
+    @pytest.mark.parametrize("write", [_add_by_the_session, _add_prepared])
+    async def test_a_first_one_that_fails(
+        self, sqlite_database: Database, write: Callable[[Unit, str], None]
+    ) -> None:
+        """So is one that nothing came before, with what it wrote, and the others go on."""
 
-        def fail(_unit: Unit) -> None:
+        def fail(unit: Unit, title: str) -> None:
+            write(unit, title)
             raise ValueError
 
         results = await asyncio.gather(
-            sqlite_database.write(fail),
+            sqlite_database.write(fail, "undone"),
             sqlite_database.write(add, "a"),
-            sqlite_database.write(fail),
+            sqlite_database.write(fail, "undone, too"),
             sqlite_database.write(add, "b"),
             return_exceptions=True,
         )

@@ -10,13 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import JSON, Boolean, Integer, String, bindparam, event, func, literal, or_, select
+from sqlalchemy import JSON, Boolean, Integer, String, bindparam, event, func, insert, literal, or_, select
 from sqlalchemy.engine import Engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from kernel.db.engine import Database
-from kernel.sdk import Prepared, Record, Scope, Unit, UtcDateTime, page_of, plugin_base, read_page, visible
+from kernel.sdk import (
+    Prepared,
+    PreparedInsert,
+    Record,
+    Scope,
+    Unit,
+    UtcDateTime,
+    page_of,
+    plugin_base,
+    read_page,
+    visible,
+)
 from kernel.settings import KernelSettings
 
 Base: Any = plugin_base("garden")
@@ -36,10 +47,13 @@ class Plant(Base):
     visibility: Mapped[str] = mapped_column(String(16))
     team_id: Mapped[int | None] = mapped_column(Integer)
     organization_id: Mapped[int | None] = mapped_column(Integer)
+    water: Mapped[str] = mapped_column(String(16), default="weekly")
+    seen_at: Mapped[datetime] = mapped_column(UtcDateTime, default=lambda: PLANTED)
 
 
 PLANT: Any = Plant.__table__
 NAMED = Prepared(select(PLANT).where(PLANT.c.name == bindparam("name")))
+PUT = PreparedInsert(insert(PLANT))
 SEEN = page_of(select(PLANT.c.id, PLANT.c.name).where(visible(PLANT.c)), "name", "id")
 
 
@@ -114,6 +128,40 @@ async def test_one_state_for_several(database: Database) -> None:
 
 def add_elm(unit: Unit) -> None:
     unit.session.add(Plant(name="elm", owner_id=1, visibility="private", is_tree=True, needs=None))
+
+
+ELM: dict[str, Any] = {
+    "id": 100,
+    "name": "elm",
+    "planted_at": PLANTED,
+    "is_tree": True,
+    "needs": {"sun": "little"},
+    "owner_id": None,
+    "visibility": "shared",
+}
+
+
+async def test_a_row_is_written_as_the_ordinary_way_reads_it(database: Database) -> None:
+    """Each kind of column keeps its value, and those without one take their defaults, of both kinds."""
+    await database.write(lambda unit: PUT.run(unit.session, ELM))
+    elm = await database.read(lambda session: session.get(Plant, 100))
+    assert elm is not None
+    assert {name: getattr(elm, name) for name in ELM} == ELM
+    assert (elm.water, elm.seen_at, elm.team_id) == ("weekly", PLANTED, None)
+
+
+async def test_a_row_that_is_there_already(database: Database) -> None:
+    """The error is the ordinary one, and only the unit that met it is undone: of a group, the others stay."""
+
+    def put(unit: Unit, *numbers: int) -> None:
+        for number in numbers:
+            PUT.run(unit.session, {**ELM, "id": number, "name": f"elm {number}"})
+
+    writes = [database.write(put, *numbers) for numbers in ((101,), (102, 101), (103,), (101, 104), (105,))]
+    outcomes = await asyncio.gather(*writes, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes].count(IntegrityError) == 2
+    elms = select(PLANT.c.id).where(PLANT.c.name.startswith("elm")).order_by(PLANT.c.id)
+    assert await database.read(lambda session: list(session.scalars(elms))) == [101, 103, 105]
 
 
 async def test_errors_are_those_of_the_ordinary_way(database: Database) -> None:
