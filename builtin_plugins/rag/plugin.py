@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -45,7 +44,7 @@ from builtin_plugins.rag.services.reembedding import REEMBED
 from builtin_plugins.rag.services.removal import REMOVE
 from builtin_plugins.rag.services.samples import sample_answers
 from builtin_plugins.rag.services.sentence_vectors import SENTENCE_VECTORS, SentenceVectors
-from builtin_plugins.rag.services.small import EMBEDDING_TURN
+from builtin_plugins.rag.services.small import EMBEDDING_LINE, EmbeddingLine
 from builtin_plugins.rag.services.telling import TELL_LANGUAGES
 from builtin_plugins.rag.services.transfer import Place, export_rows, read_sections
 from builtin_plugins.rag.settings import RagSettings
@@ -109,7 +108,7 @@ class RagPlugin(Plugin):
         return [
             Resource(PARSERS, _open_parsers),
             Resource(PARSER_PROCESSES, _open_parser_processes),
-            Resource(EMBEDDING_TURN, _open_embedding_turn),
+            Resource(EMBEDDING_LINE, _open_embedding_line),
             Resource(OUTCOMES, _open_outcomes),
             Resource(METHODS, _open_methods),
             Resource(DECISIONS, _open_decisions),
@@ -294,8 +293,8 @@ async def _open_parser_processes(_platform: Platform) -> AsyncIterator[Children]
 
 
 @asynccontextmanager
-async def _open_embedding_turn(_platform: Platform) -> AsyncIterator[asyncio.Lock]:
-    yield asyncio.Lock()
+async def _open_embedding_line(_platform: Platform) -> AsyncIterator[EmbeddingLine]:
+    yield EmbeddingLine()
 
 
 @asynccontextmanager

@@ -22,15 +22,15 @@ from builtin_plugins.rag.parsing import BUILTIN_PARSERS, Block, Parser
 from builtin_plugins.rag.parsing.runner import limits_of, parse_small
 from builtin_plugins.rag.services.attempts import IngestPayload, is_wanted, path_of
 from builtin_plugins.rag.services.embedding import embed
-from builtin_plugins.rag.services.ingest import BATCH, complete, point_of
+from builtin_plugins.rag.services.ingest import complete, point_of
 from builtin_plugins.rag.services.languages import languages_of
 from builtin_plugins.rag.services.outcomes import note_outcome
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Embedded, Platform, Point, ResourceKey, Together, Unit
 
-EMBEDDING_TURN: ResourceKey[asyncio.Lock] = ResourceKey("the turn to embed many small documents")
-"""Those who embed side by side end together, and nothing is embedded while both write and parse."""
+_MOST_AT_ONCE = 24
+"""Passages per call of the engine: a few hundred milliseconds of one core."""
 
 _PARSERS: Final = frozenset(
     parser for parser in BUILTIN_PARSERS if parser.name in ("text", "markdown", "csv", "json", "json_lines")
@@ -48,6 +48,40 @@ class _Small:
     language: str | None = None
 
 
+class EmbeddingLine:
+    """Embeds the passages of many documents: those of whoever came first before anybody else's.
+
+    Side by side, all would end together, and nothing would be embedded while they write and parse. Two calls
+    are under way: while the engine computes one, the other is cut into tokens, be it of the next in line.
+    """
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._places = asyncio.Semaphore(2)
+
+    async def embed(self, platform: Platform, model: str, texts: Sequence[str]) -> Embedded:
+        """One vector for each text. Raises what `embed` raises."""
+        import numpy as np
+
+        size = -(-len(texts) // -(-len(texts) // _MOST_AT_ONCE))  # all calls alike: none for two passages
+        batches = [texts[start : start + size] for start in range(0, len(texts), size)]
+        calls: list[asyncio.Task[Embedded]] = []
+        try:
+            async with self._turn:
+                for batch in batches:
+                    await self._places.acquire()
+                    calls.append(asyncio.create_task(embed(platform, model, batch, "passage")))
+                    calls[-1].add_done_callback(lambda _: self._places.release())
+            parts = await asyncio.gather(*calls)
+        finally:
+            for call in calls:
+                call.cancel()
+        return replace(parts[0], vectors=np.concatenate([part.vectors for part in parts]))
+
+
+EMBEDDING_LINE: ResourceKey[EmbeddingLine] = ResourceKey("the line to embed many small documents")
+
+
 async def ingest_small(platform: Platform, jobs: Together[IngestPayload]) -> None:
     """Bring as many of these documents as possible to `completed`."""
     found, deleted = await platform.database.read(_load, jobs.payloads)
@@ -58,8 +92,8 @@ async def ingest_small(platform: Platform, jobs: Together[IngestPayload]) -> Non
         small = list(some)
         languages = await languages_of(platform, [one.chunks[0].text for one in small])
         told = [replace(one, language=language) for one, language in zip(small, languages, strict=True)]
-        async with platform.resource(EMBEDDING_TURN):
-            embedded = await _embed(platform, model, [item.text for one in small for item in one.chunks])
+        texts = [item.text for one in small for item in one.chunks]
+        embedded = await platform.resource(EMBEDDING_LINE).embed(platform, model, texts)
         await platform.database.write(_store, platform, jobs, told, embedded)
 
 
@@ -113,15 +147,6 @@ def _cut(parsed: Iterable[tuple[_Small, list[Block] | None]], most: int) -> Iter
         chunks = list(chunk(blocks, small.base.chunk_size, small.base.chunk_overlap))
         if 0 < len(chunks) <= most:
             yield _Small(small.job_id, small.document, small.base, chunks)
-
-
-async def _embed(platform: Platform, model: str, texts: Sequence[str]) -> Embedded:
-    import numpy as np
-
-    batches = (texts[start : start + BATCH] for start in range(0, len(texts), BATCH))
-    parts = [await embed(platform, model, batch, "passage") for batch in batches]
-    whole = np.concatenate([part.vectors for part in parts])
-    return Embedded(whole, parts[0].engine, parts[0].unrelated)
 
 
 def _store(
