@@ -234,6 +234,9 @@ def pytest_configure(config: pytest.Config) -> None:
             deadline=None,
             suppress_health_check=list(HealthCheck),
         )
+    # On a busy machine a single example may take any time; and a run is to find what another found.
+    settings.register_profile("platform", deadline=None, derandomize=not nightly)
+    settings.load_profile("platform")
 
 
 def pytest_terminal_summary(
