@@ -12,6 +12,7 @@ attempts, pauses and limits. So does everything that a carrier had when its work
 from __future__ import annotations
 
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("platform.jobs")
 
 _MOST: Final = 64
+_TURN: Final = 2.0
+"""Seconds after which others in the lane have theirs."""
 _UNLIMITED: Final = 1_000_000
 
 
@@ -59,13 +62,21 @@ async def carry(platform: Platform, load: Load) -> None:
     job = platform.resource(OFFERS).jobs.get(load.job)
     at_once = job is not None and job.together is not None and load.lane == "quick"
     await platform.database.write(_place_alone, platform, load)  # what an attempt that died had taken
-    records = await platform.database.write(_take, platform, load, _MOST if at_once else 1, at_once)
-    if job is not None and at_once and records:
+    if job is not None and at_once:
+        await _carry_many(platform, job, load)
+        return
+    for record in await platform.database.write(_take, platform, load, 1, False):
+        await platform.resource(JOB_RUNNER).run(record.id)
+
+
+async def _carry_many(platform: Platform, job: JobRef, load: Load) -> None:
+    """See to one lot after another for a while: the next carrier costs what seeing to a small job costs."""
+    until = time.monotonic() + _TURN
+    while records := await platform.database.write(_take, platform, load, _MOST, True):
         await _together(platform, job, records)
         await platform.database.write(_place_alone, platform, load, counts=False)
-        return
-    for record in records:
-        await platform.resource(JOB_RUNNER).run(record.id)
+        if time.monotonic() >= until:
+            break
 
 
 async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord]) -> None:
