@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 _KEEP_TOMBSTONES = 1000
 _MOST_LOADED = 512
-_INSERT_ROWS = 500
 _MOST_STALE = 0.2
 _MOST_PARAMETERS = 10_000  # of one statement; databases draw the line at 32,767
 
@@ -73,7 +72,7 @@ class SqlVectorStore:
     def ensure(self, unit: Unit, collection: str, dimension: int, engine: str) -> None:
         """See `VectorStore.ensure`."""
         values = {"name": collection, "dimension": dimension, "engine": engine, "version": 0, "floor": 0}
-        unit.session.execute(self._insert(unit, CollectionRecord, [values]))
+        _insert(unit, CollectionRecord, [values])
         found = find_collection(unit.session, collection)
         if found is not None and (found.engine, found.dimension) != (engine, dimension):
             raise EngineMismatch(f"{found.engine} [{found.dimension}]", f"{engine} [{dimension}]")
@@ -81,9 +80,7 @@ class SqlVectorStore:
     def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
         """See `VectorStore.stage`."""
         found = self.known(unit.session, collection)
-        rows = [row_of(found, point) for point in points]
-        for start in range(0, len(rows), _INSERT_ROWS):
-            unit.session.execute(self._insert(unit, PointRecord, rows[start : start + _INSERT_ROWS]))
+        _insert(unit, PointRecord, [row_of(found, point) for point in points])
 
     async def staged(self, collection: str, group: str) -> int:
         """See `VectorStore.staged`."""
@@ -328,9 +325,21 @@ class SqlVectorStore:
             raise LookupError(f"there is no collection '{collection}'; call ensure() first")
         return found
 
-    def _insert(self, unit: Unit, table: Any, rows: list[dict[str, Any]]) -> Any:
-        statement = sqlite_insert if unit.is_sqlite else postgresql_insert
-        return statement(table).values(rows).on_conflict_do_nothing()
+
+# Built once and without values, so that they are compiled once.
+_INSERTS = {
+    (table, is_sqlite): insert_into(table.__table__).on_conflict_do_nothing()
+    for table in (CollectionRecord, PointRecord)
+    for is_sqlite, insert_into in ((True, sqlite_insert), (False, postgresql_insert))
+}
+
+
+def _insert(
+    unit: Unit, table: type[CollectionRecord | PointRecord], rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Write the rows that are not there yet."""
+    if rows:
+        unit.session.connection().execute(_INSERTS[table, unit.is_sqlite], rows)
 
 
 def _number(session: Session, condition: ColumnElement[bool]) -> int:
