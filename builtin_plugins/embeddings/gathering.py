@@ -1,4 +1,4 @@
-"""Questions that wait for a model, embedded together.
+"""Short texts that wait for a model, embedded together: questions, and the sentences of an answer.
 
 A short text costs the network little more than the reading of its weights: eight at a time take about a third
 of the processor time of eight one by one, and a question that comes alone waits for nobody. What several ask
@@ -17,7 +17,9 @@ from concurrent.futures import Executor
 from builtin_plugins.embeddings.engines.base import Vectors
 from kernel.sdk import ANY_ERROR
 
-_AT_ONCE = 8  # different texts: more would gain little for each, and all of them would wait for the last
+_AT_ONCE = 9
+"""Different texts, as many as an answer's eight sentences and the subject of its question: more would gain
+little for each, and all of them would wait for the last."""
 _CALLERS = 64  # of a batch: the next one waits until each has its vectors
 _LONGEST = 4000
 """Characters of a batch: a long text costs what it costs, and would keep short ones waiting."""
@@ -102,7 +104,7 @@ class Gathered:
             return
         pause = min(_LONGEST_PAUSE, _PAUSE * seconds / len(batch))
         for number, (texts, coming) in enumerate(batch):
-            if number and not coming.done():
+            if number > 1 and not coming.done():  # the first two may belong to one answer
                 await asyncio.sleep(pause)
             if not coming.done():
                 coming.set_result(vectors[[rows[text] for text in texts]])

@@ -119,17 +119,20 @@ class _Engine:
         self._threads = threads
         self._loading: asyncio.Task[EmbeddingEngine] | None = None
         self._engine: EmbeddingEngine | None = None
-        self._questions: Gathered | None = None
+        self._gathered: Gathered | None = None
         self._problem: str | None = None
 
     async def encode(self, texts: list[str], purpose: contracts.Purpose) -> Vectors:
-        """One vector for each text; short questions that come at once are computed together.
+        """One vector for each text; few short ones that come at once are computed together.
+
+        Where batches are computed side by side, as in a worker, passages don't wait for each other.
 
         Raises Unavailable.
         """
         engine = await self.loaded()
-        if purpose == "query" and self._questions is not None and are_few(texts):
-            return await self._questions.encode(texts)
+        may_wait = purpose == "query" or self._settings.batches in (None, 1)
+        if may_wait and self._gathered is not None and are_few(texts):
+            return await self._gathered.encode(texts)
         return await asyncio.get_running_loop().run_in_executor(self._threads, engine.encode, texts)
 
     async def loaded(self) -> EmbeddingEngine:
@@ -145,14 +148,14 @@ class _Engine:
         self._loading = None
         if not loading.cancelled() and loading.exception() is None:
             self._engine = loading.result()
-            self._questions = Gathered(self._engine.encode, self._threads)
+            self._gathered = Gathered(self._engine.encode, self._threads)
 
     def close(self) -> None:
         """Wait no longer for an engine that is being loaded, nor for questions."""
         if self._loading is not None:
             self._loading.cancel()
-        if self._questions is not None:
-            self._questions.close()
+        if self._gathered is not None:
+            self._gathered.close()
 
     async def _load(self) -> EmbeddingEngine:
         loop = asyncio.get_running_loop()

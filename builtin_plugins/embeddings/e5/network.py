@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from builtin_plugins.embeddings.e5.packed import PackedModel
 from builtin_plugins.embeddings.e5.unigram import Unigram
-from builtin_plugins.embeddings.engines.base import Ids, Reference, Vectors, padded
+from builtin_plugins.embeddings.engines.base import Ids, Reference, Vectors
 from builtin_plugins.embeddings.engines.bert_graph import FORM, build, projected_together, quantised
+from builtin_plugins.embeddings.engines.packing import packed
 from kernel.sdk import mapped
 
 if TYPE_CHECKING:
@@ -85,5 +86,5 @@ class E5:
         return [self._unigram.ids(text) for text in texts]
 
     def inputs(self, tokens: list[Ids]) -> list[npt.NDArray[Any]]:
-        ids, mask = padded(tokens)
-        return [self._packed.words(ids), mask]
+        ids, *others = packed(tokens)
+        return [self._packed.words(ids), *others]

@@ -20,8 +20,6 @@ Asked = Literal["auto", "int8", "bf16", "fp32"]
 
 Ids = list[int]
 
-_STEP = 8
-
 
 @dataclass(frozen=True, slots=True)
 class BertShape:
@@ -101,7 +99,7 @@ class Network(Protocol):
         """Token ids of each text, cut at the greatest length that the model reads."""
 
     def inputs(self, tokens: list[Ids]) -> list[npt.NDArray[Any]]:
-        """The graph's inputs for one batch, padded to its longest text and further (`padded_length`)."""
+        """The graph's inputs for one batch (`packed`)."""
 
 
 class EmbeddingEngine(Protocol):
@@ -133,25 +131,3 @@ def normalised(vectors: Vectors) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit: Vectors = vectors / np.maximum(lengths, np.float32(1e-12))
     return unit
-
-
-def padded_length(tokens: int) -> int:
-    """The least length to which a text of this many tokens is padded.
-
-    A runtime makes its own kernels for each length, and keeps them: that takes it milliseconds, and most
-    of a megabyte. Of eight lengths it sees one.
-    """
-    return -(-tokens // _STEP) * _STEP
-
-
-def padded(tokens: list[Ids]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Token ids int32 and mask float32, both [texts, padded length of the longest]."""
-    import numpy as np
-
-    longest = padded_length(max(len(ids) for ids in tokens))
-    ids = np.zeros((len(tokens), longest), np.int32)
-    mask = np.zeros((len(tokens), longest), np.float32)
-    for row, own in enumerate(tokens):
-        ids[row, : len(own)] = own
-        mask[row, : len(own)] = 1
-    return ids, mask

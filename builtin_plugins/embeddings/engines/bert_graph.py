@@ -52,9 +52,8 @@ def build(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape) -> Any:
 
     It shares their memory and doesn't keep it: hold on to them.
 
-    Inputs: word embeddings, float32 [batch, tokens, hidden]; and mask, float32 [batch, tokens], 1 for a
-    token, 0 for padding.
-    Output: float32 [batch, hidden], the mean over the tokens, not normalised.
+    Inputs: word embeddings, float32 [rows, length, hidden], and what `Packed` says of them.
+    Output: float32 [texts, hidden], the sum over each text's tokens: normalised, it is their mean.
     """
     return _BertBuilder(weights, shape).model()
 
@@ -66,28 +65,32 @@ class _BertBuilder:
         self._shape = shape
 
     def model(self) -> Any:
-        mask = self._op.parameter([-1, -1], np.float32, name="mask")
         words = self._op.parameter([-1, -1, self._shape.hidden], np.float32, name="words")
-        states = self._embeddings(words, mask)
-        bias = self._attention_bias(mask)
+        places = self._op.parameter([-1, -1], np.int32, name="places")
+        texts = self._op.parameter([-1, -1], np.int32, name="texts")
+        tokens = self._op.parameter([-1], np.int32, name="tokens")
+        starts = self._op.parameter([-1], np.int32, name="starts")
+        states = self._embeddings(words, places)
+        bias = self._attention_bias(texts)
         for index in range(self._shape.layers):
             states = self._layer(states, bias, f"encoder.layer.{index}.")
-        return runtime().Model([self._op.result(self._mean(states, mask))], [words, mask], "bert")
+        result = self._op.result(self._sums(states, tokens, starts))
+        return runtime().Model([result], [words, places, texts, tokens, starts], "bert")
 
-    def _embeddings(self, words: Any, mask: Any) -> Any:
+    def _embeddings(self, words: Any, places: Any) -> Any:
         # Every text is a single segment, so its segment's vector is added to the positions once, here.
-        places = (
+        known = (
             self._weights["embeddings.position_embeddings.weight"]
             + self._weights["embeddings.token_type_embeddings.weight"][0]
         )
-        length = self._op.gather(self._op.shape_of(mask), self._integers(1), self._integers(0))
-        order = self._op.range(self._integers(0), length, self._integers(1), output_type="i64")
-        positions = self._op.gather(self._op.constant(places), order, self._integers(0))
+        positions = self._op.gather(self._op.constant(known), places, self._integers(0))
         return self._layer_norm(self._op.add(words, positions), "embeddings.LayerNorm")
 
-    def _attention_bias(self, mask: Any) -> Any:
-        padding = self._op.subtract(np.float32(1), self._op.unsqueeze(mask, self._integers([1, 2])))
-        return self._op.multiply(padding, _MASKED)
+    def _attention_bias(self, texts: Any) -> Any:
+        """A token looks at those of its own text: [rows, 1, tokens, tokens]."""
+        seen = self._op.unsqueeze(texts, self._integers([1, 2]))
+        others = self._op.not_equal(self._op.unsqueeze(texts, self._integers([1, 3])), seen)
+        return self._op.multiply(self._op.convert(others, "f32"), _MASKED)
 
     def _layer(self, states: Any, bias: Any, prefix: str) -> Any:
         attended = self._linear(self._attention(states, bias, prefix), f"{prefix}attention.output.dense")
@@ -125,10 +128,10 @@ class _BertBuilder:
         scaled = self._op.multiply(centred, self._constant(f"{name}.weight"))
         return self._op.add(scaled, self._constant(f"{name}.bias"))
 
-    def _mean(self, states: Any, mask: Any) -> Any:
-        tokens = self._op.multiply(states, self._op.unsqueeze(mask, self._integers([2])))
-        total = self._op.reduce_sum(tokens, self._integers([1]), False)
-        return self._op.divide(total, self._op.reduce_sum(mask, self._integers([1]), True))
+    def _sums(self, states: Any, tokens: Any, starts: Any) -> Any:
+        # No matrix product: with one at the end, the runtime would add up the layers in bf16, too.
+        every = self._op.reshape(states, self._integers([-1, self._shape.hidden]), False)
+        return self._op.embedding_bag_offsets_sum(every, tokens, starts)
 
     def _constant(self, name: str) -> Any:
         return self._op.constant(self._weights[name], shared_memory=True)

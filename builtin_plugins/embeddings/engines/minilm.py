@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
-from builtin_plugins.embeddings.engines.base import BertShape, EngineError, Ids, Reference, Vectors, padded
+from builtin_plugins.embeddings.engines.base import BertShape, EngineError, Ids, Reference, Vectors
 from builtin_plugins.embeddings.engines.bert_graph import FORM, build, projected_together
+from builtin_plugins.embeddings.engines.packing import packed
 from builtin_plugins.embeddings.weights import Weights
 from kernel.sdk import mapped
 
@@ -64,5 +65,5 @@ class MiniLm:
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast(texts)]
 
     def inputs(self, tokens: list[Ids]) -> list[npt.NDArray[Any]]:
-        ids, mask = padded(tokens)
-        return [self._words[ids], mask]
+        ids, *others = packed(tokens)
+        return [self._words[ids], *others]

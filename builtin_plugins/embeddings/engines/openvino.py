@@ -19,13 +19,12 @@ from builtin_plugins.embeddings.engines.base import (
     Vectors,
     identity,
     normalised,
-    padded_length,
 )
 from builtin_plugins.embeddings.engines.openvino_runtime import runtime
 from builtin_plugins.embeddings.engines.verification import verify
 
 _WINDOW = 1024  # texts tokenized and sorted at once: bounds memory for a caller that hands over a whole book
-# Tokens per run, padding included. Larger batches are not faster on a processor, take more memory, and keep
+# Tokens per run. Larger batches are not faster on a processor, take more memory, and keep
 # others waiting.
 _BATCH_TOKENS = 512
 # Kernels that a stream keeps, some five for each shape of a batch. The runtime's own limit is 5,000, and with
@@ -150,10 +149,14 @@ def _cores() -> int:
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Row numbers, longest first, in groups whose padded size stays within `_BATCH_TOKENS`."""
-    order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
-    start = 0
-    while start < len(order):
-        size = max(1, _BATCH_TOKENS // padded_length(lengths[order[start]]))
-        yield order[start : start + size]
-        start += size
+    """Row numbers, longest first, in groups of `_BATCH_TOKENS` at most; a longer text is alone."""
+    batch: list[int] = []
+    tokens = 0
+    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
+        if batch and tokens + lengths[row] > _BATCH_TOKENS:
+            yield batch
+            batch, tokens = [], 0
+        batch.append(row)
+        tokens += lengths[row]
+    if batch:
+        yield batch

@@ -82,7 +82,7 @@ def published(network: E5) -> Published:
         with torch.no_grad():
             found = []
             for ids in network.tokens(list(texts)):
-                words, _ = network.inputs([ids])
+                words, *_ = network.inputs([ids])
                 own = torch.from_numpy(words[:, : len(ids)])  # without padding
                 states = model(inputs_embeds=own).last_hidden_state[0]
                 found.append(states.mean(0).numpy())

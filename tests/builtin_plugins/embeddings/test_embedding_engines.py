@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builtin_plugins.embeddings.engines.base import EngineError, Reference, Vectors, padded_length
+from builtin_plugins.embeddings.engines.base import EngineError, Reference, Vectors
 from builtin_plugins.embeddings.engines.minilm import REFERENCE_FILE, MiniLm
 from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
 from builtin_plugins.embeddings.engines.openvino_runtime import opset, runtime
@@ -141,12 +141,6 @@ def test_an_engine_that_computes_wrongly_is_refused(openvino_engine: OpenVinoEng
     good = Reference.read(REFERENCE_FILE)
     with pytest.raises(EngineError, match="choose another engine or precision"):
         verify(openvino_engine, Reference(good.texts, np.roll(good.vectors, 1, axis=0)))
-
-
-@pytest.mark.parametrize(("tokens", "padded"), [(1, 8), (8, 8), (9, 16), (255, 256), (512, 512)])
-def test_a_runtime_sees_few_lengths(tokens: int, padded: int) -> None:
-    """Lengths are padded in steps of eight, and never beyond what a model reads."""
-    assert padded_length(tokens) == padded
 
 
 def test_a_graph_reads_weights_that_were_let_go_of(weights: Weights, tmp_path: Path) -> None:
