@@ -71,7 +71,7 @@ def _not_here(asked: Asked) -> EngineError:
 
 
 def _has_tiles() -> bool:
-    """Whether the processor multiplies whole tiles of bf16 (AMX), for which int8 was not measured."""
+    """Whether the processor multiplies tiles of bf16 (AMX), which is faster for all but a single question."""
     try:
         return "amx_bf16" in _PROCESSOR.read_text(encoding="utf-8")
     except OSError:

@@ -41,7 +41,8 @@ class Packed(NamedTuple):
 def packed(tokens: Sequence[Ids]) -> Packed:
     """The texts in as few rows as they need, the longest first."""
     length, rows = _arranged([len(ids) for ids in tokens])
-    ids, places, texts = (np.zeros(len(rows) * length, np.int32) for _ in range(3))
+    size, shape = len(rows) * length, (len(rows), length)
+    ids, places, texts = (np.zeros(size, np.int32) for _ in range(3))
     found: list[Integers] = [places] * len(tokens)
     for row, numbers in enumerate(rows):
         start = row * length
@@ -53,8 +54,8 @@ def packed(tokens: Sequence[Ids]) -> Packed:
             found[number] = order + np.int32(start)
             start += len(own)
     starts = np.cumsum([0, *(len(own) for own in tokens[:-1])], dtype=np.int32)
-    shape = (len(rows), length)
-    return Packed(*(one.reshape(shape) for one in (ids, places, texts)), np.concatenate(found), starts)
+    tables = (ids.reshape(shape), places.reshape(shape), texts.reshape(shape))
+    return Packed(*tables, np.concatenate(found), starts)
 
 
 def padded_length(tokens: int) -> int:

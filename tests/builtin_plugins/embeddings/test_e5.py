@@ -176,6 +176,13 @@ def test_a_precision_that_is_asked_for(network: E5) -> None:
         minilm.graph(int8=True)
 
 
+def test_a_text_alone_and_among_others(engine: OpenVinoEngine) -> None:
+    """Its vector hardly depends on how many tokens are computed at once, in whatever arithmetic that is."""
+    together = engine.encode(TEXTS)
+    for text, expected in zip(TEXTS, together, strict=True):
+        assert engine.encode([text])[0] @ expected > 0.999
+
+
 def test_weights_in_int8_stay_close(network: E5, published: Published) -> None:
     """Quantising costs a thousandth at most; computed in fp32, which every processor can do."""
     graph = network.graph(int8=True)
