@@ -76,6 +76,7 @@ class EmbeddingLine:
         finally:
             for call in calls:
                 call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
         return replace(parts[0], vectors=np.concatenate([part.vectors for part in parts]))
 
 

@@ -100,6 +100,16 @@ async def test_many_at_once(stage: Stage) -> None:
     assert await read(lambda session: list(session.scalars(attempts))) == [1] * 7
 
 
+async def test_one_carrier_after_another_lot(stage: Stage) -> None:
+    """A carrier takes the next lot itself: only the one that it called for company is there beside it."""
+    await stage.wait(*(f"word {number}" for number in range(10)), weight=32)
+    await stage.running.run_jobs()
+    assert [len(words) for words in stage.plugin.together] == [2] * 5
+    carriers = select(JobRecord.status).where(JobRecord.name == "kernel.carry")
+    read = stage.running.platform.database.read
+    assert await read(lambda session: list(session.scalars(carriers))) == ["done"] * 2
+
+
 async def test_an_error_concerns_nobody_else(stage: Stage) -> None:
     """When the many can't be handled at once, each is run by itself."""
     stage.plugin.broken = True
