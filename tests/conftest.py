@@ -235,7 +235,10 @@ def pytest_configure(config: pytest.Config) -> None:
             suppress_health_check=list(HealthCheck),
         )
     # On a busy machine a single example may take any time; and a run is to find what another found.
-    settings.register_profile("platform", deadline=None, derandomize=not nightly)
+    health = [HealthCheck.too_slow]
+    settings.register_profile(
+        "platform", deadline=None, derandomize=not nightly, suppress_health_check=health
+    )
     settings.load_profile("platform")
 
 

@@ -25,7 +25,7 @@ _LONGEST = 4000
 """Characters of a batch: a long text costs what it costs, and would keep short ones waiting."""
 
 _PAUSE = 1.5
-"""The pause between two questions of a batch that get their vectors, in times one's share of the computing.
+"""The pause between two callers of a batch who get their vectors, in times one's share of the computing.
 
 Each then costs the event loop some milliseconds: without pauses, other requests wait twice as long while
 fifty visitors begin (tests/benchmarks/visitors.py). The price: with sixteen clients that ask without a break,
@@ -57,7 +57,7 @@ class Gathered:
         coming: asyncio.Future[Vectors] = asyncio.get_running_loop().create_future()
         self._waiting.append((texts, coming))
         if self._working is None:
-            self._working = asyncio.create_task(self._work(), name="embedding questions")
+            self._working = asyncio.create_task(self._work(), name="embedding short texts")
         return await coming
 
     def close(self) -> None:
@@ -93,7 +93,7 @@ class Gathered:
         return batch
 
     async def _answer(self, batch: list[Waiting]) -> None:
-        """A batch that fails is tried question by question: nobody fails for another's text."""
+        """A batch that fails is tried caller by caller: nobody fails for another's text."""
         run = asyncio.get_running_loop().run_in_executor
         different = list(dict.fromkeys(text for texts, _ in batch for text in texts))
         try:
@@ -115,7 +115,7 @@ class Gathered:
         return self._encode(texts), time.perf_counter() - begun
 
     async def _try_apart(self, batch: list[Waiting], error: BaseException) -> None:
-        """Answer each different question by itself; one that is alone already has failed."""
+        """Answer those with the same texts by themselves; texts that are alone already have failed."""
         groups: dict[tuple[str, ...], list[Waiting]] = {}
         for texts, coming in batch:
             if not coming.done():

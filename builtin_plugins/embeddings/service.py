@@ -45,9 +45,9 @@ class LocalEmbeddings:
         self._models = models
         self._settings = _for_role(settings, platform.role)
         self._durations = durations
-        # Three at a time: one document has two batches under way, and questions in the same process need not
-        # wait for either.
-        self._threads = ThreadPoolExecutor(3, "platform-embed", initializer=_yield_to_others)
+        # Five at a time: a large document and the line of small ones have two batches each under way, and
+        # questions in the same process need not wait for any.
+        self._threads = ThreadPoolExecutor(5, "platform-embed", initializer=_yield_to_others)
         self._preloading: asyncio.Task[None] | None = None
         home = platform.settings.home
         self._engines = {model.name: _Engine(model, self._settings, home, self._threads) for model in models}
@@ -151,7 +151,7 @@ class _Engine:
             self._gathered = Gathered(self._engine.encode, self._threads)
 
     def close(self) -> None:
-        """Wait no longer for an engine that is being loaded, nor for questions."""
+        """Wait no longer for an engine that is being loaded, nor for texts."""
         if self._loading is not None:
             self._loading.cancel()
         if self._gathered is not None:

@@ -81,17 +81,21 @@ class Prepared:
 
 
 class PreparedInsert:
-    """An INSERT of one row to be run many times; columns for which no value is given take their defaults."""
+    """An INSERT of one row to be run many times; columns for which no value is given take their defaults.
+
+    What was only added to the session is not written first: flush what the row refers to.
+    """
 
     def __init__(self, statement: Insert) -> None:
         self._statement = statement
         self._plain: dict[tuple[str, ...], _PlainInsert] = {}
 
     def run(self, session: Session, values: Mapping[str, Any]) -> None:
-        """Write a row in a unit. Raises what SQLAlchemy raises."""
+        """Write a row in a unit. Errors of the database are raised as SQLAlchemy's."""
+        connection = session.connection()  # begins savepoints that wait to be begun
         direct: Direct | None = session.info.get(_DIRECT)
         if direct is None:
-            session.connection().execute(self._statement, dict(values))
+            connection.execute(self._statement, dict(values))
             return
         given = tuple(values)
         plain = self._plain.get(given)
@@ -200,6 +204,8 @@ def _inserting(statement: Insert, given: Sequence[str], dialect: Dialect) -> _Pl
 def _default(column: Column[Any], dialect: Dialect) -> Callable[[Mapping[str, Any]], Any]:
     """What makes a column's default value."""
     default: Any = column.default
+    if not (default.is_scalar or default.is_callable):
+        raise TypeError(f"a prepared statement can't compute the default of the column '{column.key}'")
     process = column.type.dialect_impl(dialect).bind_processor(dialect)
     make = default.arg if default.is_callable else lambda _context: default.arg
     return lambda _values: make(None) if process is None else process(make(None))

@@ -2,8 +2,8 @@
 
 A job that waits with others has a record and no place in the queue: that would cost more than the work of a
 small one. What waits in the queue is a carrier, an ordinary job that takes up the next of them. In the lane
-``quick`` it takes many and hands them to the `together` of their kind; in the others it runs one. Before it
-begins, it calls the next carrier if there is more.
+``quick`` it takes many, hands them to the `together` of their kind, and goes on so for two seconds; in the
+others it runs one. Before it begins, it calls the next carrier if there is more.
 
 Whatever a carrier could not complete gets its own place in the queue, and is run as any job is: with its
 attempts, pauses and limits. So does everything that a carrier had when its worker died.
@@ -73,14 +73,17 @@ async def _carry_many(platform: Platform, job: JobRef, load: Load) -> None:
     """See to one lot after another for a while: the next carrier costs what seeing to a small job costs."""
     until = time.monotonic() + _TURN
     while records := await platform.database.write(_take, platform, load, _MOST, True):
-        await _together(platform, job, records)
+        went_well = await _together(platform, job, records)
         await platform.database.write(_place_alone, platform, load, counts=False)
-        if time.monotonic() >= until:
+        if not went_well or time.monotonic() >= until:
             break
 
 
-async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord]) -> None:
-    """An error is not blamed on any one of them: each is then run by itself, and shows its own."""
+async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord]) -> bool:
+    """Whether it raised nothing. An error is not blamed on any one of them: each is then run by itself, and
+    shows its own.
+    """
+    went_well = True
     acting_var.set(Acting(job.name, account_id=None))
     together = Together(job.payload, records)
     try:
@@ -89,7 +92,9 @@ async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord
                 await job.together(platform, together)
     except ANY_ERROR as error:  # boundary: a plugin's code may fail in any way
         log.warning("jobs %s are run one by one: %s: %s", job.name, type(error).__name__, error)
+        went_well = False
     await platform.database.write(together.close_done)
+    return went_well
 
 
 def _place_alone(unit: Unit, platform: Platform, load: Load, *, counts: bool = True) -> None:

@@ -70,6 +70,9 @@ class EmbeddingLine:
             async with self._turn:
                 for batch in batches:
                     await self._places.acquire()
+                    if any(map(_has_failed, calls)):
+                        self._places.release()
+                        break
                     calls.append(asyncio.create_task(embed(platform, model, batch, "passage")))
                     calls[-1].add_done_callback(lambda _: self._places.release())
             parts = await asyncio.gather(*calls)
@@ -78,6 +81,10 @@ class EmbeddingLine:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
         return replace(parts[0], vectors=np.concatenate([part.vectors for part in parts]))
+
+
+def _has_failed(call: asyncio.Task[Embedded]) -> bool:
+    return call.done() and (call.cancelled() or call.exception() is not None)
 
 
 EMBEDDING_LINE: ResourceKey[EmbeddingLine] = ResourceKey("the line to embed many small documents")

@@ -43,7 +43,13 @@ def test_never_more_tokens_than_with_a_row_for_each(lengths: list[int]) -> None:
 
 @pytest.mark.parametrize(
     ("lengths", "most"),
-    [([13, 25, 42, 9, 14, 32, 12, 23], 176), ([20] * 8, 160), ([230, 225], 464), ([10, 500], 1008)],
+    [
+        ([13, 25, 42, 9, 14, 32, 12, 23], 176),
+        ([20] * 8, 160),
+        ([230, 225], 464),
+        ([10, 500], 512),
+        ([400, 30], 432),
+    ],
 )
 def test_little_padding(lengths: list[int], most: int) -> None:
     """Sentences of an answer share rows; passages of like lengths have one each."""

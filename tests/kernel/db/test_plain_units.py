@@ -398,6 +398,23 @@ class TestGroups:
         assert await database.read(titles) == []
         assert await database.write(add, "b") == "b"
 
+    @pytest.mark.usefixtures("unhurried")
+    async def test_a_disk_that_is_full(self, sqlite_database: Database) -> None:
+        """It ends the whole transaction: all who were to be committed with it hear that the disk is full."""
+
+        def fill(unit: Unit) -> None:
+            unit.session.connection().exec_driver_sql("PRAGMA max_page_count = 1")
+            unit.session.connection().execute(insert(Book), {"title": "x" * 3_000_000})
+
+        with pytest.raises(OperationalError, match="full"):
+            async with Busy(sqlite_database):
+                group = asyncio.gather(
+                    sqlite_database.write(add, "a"), sqlite_database.write(fill), return_exceptions=True
+                )
+                await asyncio.sleep(0)
+        assert ["full" in str(error) for error in await group] == [True, True]
+        assert await sqlite_database.read(titles) == []
+
     async def test_another_process_that_writes(self, sqlite_database: Database) -> None:
         """Writers wait for another process's transaction, readers don't."""
         with elsewhere(sqlite_database) as other:

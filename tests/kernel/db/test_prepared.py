@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,20 @@ async def test_a_row_that_is_there_already(database: Database) -> None:
     assert [type(outcome) for outcome in outcomes].count(IntegrityError) == 2
     elms = select(PLANT.c.id).where(PLANT.c.name.startswith("elm")).order_by(PLANT.c.id)
     assert await database.read(lambda session: list(session.scalars(elms))) == [101, 103, 105]
+
+
+async def test_a_savepoint_of_the_units_own(database: Database) -> None:
+    """What is written within it goes with it."""
+
+    def changes_its_mind(unit: Unit) -> None:
+        PUT.run(unit.session, {**ELM, "id": 106})
+        with suppress(ValueError), unit.session.begin_nested():
+            PUT.run(unit.session, {**ELM, "id": 107})
+            raise ValueError
+
+    await database.write(changes_its_mind)
+    elms = select(PLANT.c.id).where(PLANT.c.name == "elm")
+    assert await database.read(lambda session: list(session.scalars(elms))) == [106]
 
 
 async def test_errors_are_those_of_the_ordinary_way(database: Database) -> None:

@@ -28,6 +28,7 @@ class GatheredPlugin(Plugin):
         self.alone: list[str] = []
         self.together: list[list[str]] = []
         self.broken = False
+        self.tried = 0
         self.note = Job("test.note", Word, self._alone, first_pause=0.0, together=self._together)
 
     @hookimpl
@@ -40,6 +41,7 @@ class GatheredPlugin(Plugin):
             raise JobMoved("large", Word(word="heavy, moved"))
 
     async def _together(self, platform: Platform, jobs: Together[Word]) -> None:
+        self.tried += 1
         if self.broken:
             raise RuntimeError("not together")
         self.together.append([payload.word for payload in jobs.payloads.values()])
@@ -78,6 +80,11 @@ class Stage:
         rows = await self.running.platform.database.read(lambda session: session.execute(query).all())
         return {row.id: row.status for row in rows}
 
+    async def carriers(self) -> list[str]:
+        """The states of those that took them up."""
+        query = select(JobRecord.status).where(JobRecord.name == "kernel.carry")
+        return await self.running.platform.database.read(lambda session: list(session.scalars(query)))
+
 
 @pytest_asyncio.fixture
 async def stage(start_platform: Start, database_url: str | None) -> AsyncIterator[Stage]:
@@ -105,17 +112,17 @@ async def test_one_carrier_after_another_lot(stage: Stage) -> None:
     await stage.wait(*(f"word {number}" for number in range(10)), weight=32)
     await stage.running.run_jobs()
     assert [len(words) for words in stage.plugin.together] == [2] * 5
-    carriers = select(JobRecord.status).where(JobRecord.name == "kernel.carry")
-    read = stage.running.platform.database.read
-    assert await read(lambda session: list(session.scalars(carriers))) == ["done"] * 2
+    assert await stage.carriers() == ["done"] * 2
 
 
 async def test_an_error_concerns_nobody_else(stage: Stage) -> None:
-    """When the many can't be handled at once, each is run by itself."""
+    """When the many can't be handled at once, each is run by itself, and their carrier takes no more."""
     stage.plugin.broken = True
-    await stage.wait("a", "b", "c")
+    words = [f"word {number}" for number in range(10)]
+    await stage.wait(*words, weight=32)
     await stage.running.run_jobs()
-    assert stage.plugin.alone == ["a", "b", "c"]
+    assert sorted(stage.plugin.alone) == words
+    assert await stage.carriers() == ["done"] * stage.plugin.tried == ["done"] * 5
     assert set((await stage.states()).values()) == {"done"}
 
 
