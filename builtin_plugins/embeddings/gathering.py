@@ -115,7 +115,7 @@ class Gathered:
         return self._encode(texts), time.perf_counter() - begun
 
     async def _try_apart(self, batch: list[Waiting], error: BaseException) -> None:
-        """Answer those with the same texts by themselves; texts that are alone already have failed."""
+        """Try each different set of texts by itself; one that was alone in the batch has failed already."""
         groups: dict[tuple[str, ...], list[Waiting]] = {}
         for texts, coming in batch:
             if not coming.done():

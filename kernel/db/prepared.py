@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import BindParameter, Column, Insert, Select
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.engine import Dialect, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
@@ -105,6 +107,13 @@ class PreparedInsert:
             direct.execute(plain.text, [parameter(values) for parameter in plain.parameters])
         except sqlite3.Error as error:  # not tried again: SQLite may have ended the transaction
             raise _as_told(error, self._statement) from error
+
+
+def insert_new(table: Any, *, is_sqlite: bool) -> Insert:
+    """An INSERT into a model's table that leaves out rows that are there already."""
+    insert: Any = sqlite_insert if is_sqlite else postgresql_insert
+    statement: Insert = insert(table.__table__).on_conflict_do_nothing()
+    return statement
 
 
 class Elsewhere(Exception):

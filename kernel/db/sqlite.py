@@ -204,23 +204,17 @@ class Writer:
         options["join_transaction_mode"] = "create_savepoint" if nested else "rollback_only"
         driver: Any = transaction.connection.connection.dbapi_connection
         options["info"] = Direct(self._engine, driver, in_unit=True).info
-        own: BaseException | None = None
+        session = Session(transaction.connection, **options)
         try:
-            with Session(transaction.connection, **options) as session:
-                try:
-                    unit = Unit(session, self._outbox, is_sqlite=True)
-                    result = task.run(unit)
-                    task.context.run(unit.store_events)  # its deliveries are in the trace of who emitted
-                    session.commit()
-                except BaseException as error:
-                    own = error
-                    raise
-        except DBAPIError as error:
-            own = own or error
-        if own is not None:
-            # Not that of the rollback: on a full disk SQLite ends the transaction, and there is no savepoint.
-            raise own
-        return unit, result
+            unit = Unit(session, self._outbox, is_sqlite=True)
+            result = task.run(unit)
+            task.context.run(unit.store_events)  # its deliveries are in the trace of who emitted
+            session.commit()
+            return unit, result
+        finally:
+            # On a full disk SQLite ends the transaction, and no savepoint is left to return to.
+            with suppress(DBAPIError):
+                session.close()
 
     def _end(
         self,

@@ -44,7 +44,7 @@ log = logging.getLogger("platform.jobs")
 
 _MOST: Final = 64
 _TURN: Final = 2.0
-"""Seconds after which others in the lane have theirs."""
+"""Seconds; then others in the lane get their turn."""
 _UNLIMITED: Final = 1_000_000
 
 
@@ -70,7 +70,7 @@ async def carry(platform: Platform, load: Load) -> None:
 
 
 async def _carry_many(platform: Platform, job: JobRef, load: Load) -> None:
-    """See to one lot after another for a while: the next carrier costs what seeing to a small job costs."""
+    """Take one lot after another for a while: calling another carrier costs as much as many small jobs."""
     until = time.monotonic() + _TURN
     while records := await platform.database.write(_take, platform, load, _MOST, True):
         went_well = await _together(platform, job, records)
@@ -80,8 +80,8 @@ async def _carry_many(platform: Platform, job: JobRef, load: Load) -> None:
 
 
 async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord]) -> bool:
-    """Whether it raised nothing. An error is not blamed on any one of them: each is then run by itself, and
-    shows its own.
+    """Whether the jobs could be handled at once. An error is not blamed on any one of them: each is then run
+    by itself, and shows its own.
     """
     went_well = True
     acting_var.set(Acting(job.name, account_id=None))

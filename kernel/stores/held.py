@@ -18,12 +18,10 @@ from io import FileIO
 from pathlib import Path
 
 from sqlalchemy import delete, func, select
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
 from kernel.db.engine import Database, Unit
-from kernel.db.prepared import PreparedInsert
+from kernel.db.prepared import PreparedInsert, insert_new
 from kernel.db.tables import BlobRecord, BlobReference
 from kernel.db.units import off_the_loop, uninterrupted
 from kernel.errors import PayloadTooLarge
@@ -253,9 +251,9 @@ def _rows_and_held(session: Session) -> tuple[set[str], set[str]]:
 
 # Built once, and of tables: the ORM's part would cost an upload half a millisecond.
 _INSERTS = {
-    (table, is_sqlite): PreparedInsert(insert(table.__table__).on_conflict_do_nothing())
+    (table, is_sqlite): PreparedInsert(insert_new(table, is_sqlite=is_sqlite))
     for table in (BlobRecord, BlobReference)
-    for is_sqlite, insert in ((True, sqlite_insert), (False, postgresql_insert))
+    for is_sqlite in (True, False)
 }
 
 

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from sqlalchemy import ColumnElement, delete, func, insert, literal, select, update
-from sqlalchemy.dialects.postgresql import insert as postgresql_insert
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
 from kernel.bounded import in_abandonable_thread
 from kernel.db.engine import Database, Unit
+from kernel.db.prepared import insert_new
 from kernel.db.tables import CollectionRecord, PointRecord, TombstoneRecord
 from kernel.db.units import off_the_loop
 from kernel.stores.dense import EXACT_UP_TO
@@ -328,9 +327,9 @@ class SqlVectorStore:
 
 # Built once and without values, so that they are compiled once.
 _INSERTS = {
-    (table, is_sqlite): insert_into(table.__table__).on_conflict_do_nothing()
+    (table, is_sqlite): insert_new(table, is_sqlite=is_sqlite)
     for table in (CollectionRecord, PointRecord)
-    for is_sqlite, insert_into in ((True, sqlite_insert), (False, postgresql_insert))
+    for is_sqlite in (True, False)
 }
 
 

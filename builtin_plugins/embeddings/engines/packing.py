@@ -1,7 +1,7 @@
 """The texts of a batch side by side in few rows: padding costs as much as text does.
 
-Sentences of an answer differ in length by a factor of five: padded to the longest, they would be two thirds
-more tokens than they have. Passages of like lengths get a row each.
+Sentences of an answer differ in length by a factor of five: padded to the longest, they would cost two thirds
+more. Passages of similar length get a row each.
 """
 
 from __future__ import annotations

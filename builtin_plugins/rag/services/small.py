@@ -63,7 +63,9 @@ class EmbeddingLine:
         """One vector for each text. Raises what `embed` raises."""
         import numpy as np
 
-        size = -(-len(texts) // -(-len(texts) // _MOST_AT_ONCE))  # all calls alike: none for two passages
+        size = -(
+            -len(texts) // -(-len(texts) // _MOST_AT_ONCE)
+        )  # of like size: no call for two passages alone
         batches = [texts[start : start + size] for start in range(0, len(texts), size)]
         calls: list[asyncio.Task[Embedded]] = []
         try:

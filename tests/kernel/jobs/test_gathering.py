@@ -116,7 +116,7 @@ async def test_one_carrier_after_another_lot(stage: Stage) -> None:
 
 
 async def test_an_error_concerns_nobody_else(stage: Stage) -> None:
-    """When the many can't be handled at once, each is run by itself, and their carrier takes no more."""
+    """If jobs can't be handled together, each is run by itself, and the carrier takes no further lot."""
     stage.plugin.broken = True
     words = [f"word {number}" for number in range(10)]
     await stage.wait(*words, weight=32)
