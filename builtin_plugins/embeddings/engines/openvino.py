@@ -114,7 +114,9 @@ class OpenVinoEngine:
 
     def _start(self, rows: list[int], tokens: list[Ids]) -> _Running:
         started = _Running(rows, self._borrow(), self._network.inputs(tokens))
-        started.request.start_async(started.inputs, share_inputs=True)
+        for place, table in enumerate(started.inputs):  # a list of them takes the runtime twice as long
+            started.request.set_input_tensor(place, runtime().Tensor(table, shared_memory=True))
+        started.request.start_async()
         return started
 
     def _finish(self, running: _Running, means: Vectors) -> None:
