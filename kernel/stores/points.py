@@ -378,12 +378,11 @@ def _rank(dense: DenseIndex, text: TextIndex | None, query: Query, allowed: Labe
 
     if text is None or query.text is None:
         return Judged.by_cosine(near(query.k, allowed))
-    words, index = query.text, text
     return hybrid(
         near,
-        lambda k, among: index.search(words, k, among),
+        text.asked(query.text),
         query.k,
-        weight=weight_for(words, query.meaning),
+        weight=weight_for(query.text, query.meaning),
         unrelated=query.unrelated,
         allowed=allowed,
     )

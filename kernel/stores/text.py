@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,18 +88,25 @@ class TextIndex:
 
         `query` is plain words; no character in it has a meaning. Texts without any of its words are left out.
         """
-        among = None if allowed is None else as_labels(allowed)
+        return self.asked(query)(k, allowed)
+
+    def asked(self, query: str) -> Callable[[int, npt.ArrayLike | None], Ranked]:
+        """`search` for one question, which is read once however often it is searched for."""
         searcher = self._index.searcher()
         readings = [self._frequencies(query, searcher, language) for language in self._languages]
         terms = _rarest({term: held for reading in readings for term, held in reading.items()})
-        if k <= 0 or not terms or (among is not None and not len(among)):
-            return Ranked.empty()
+        full = max(_full_score(searcher.num_docs, one) for one in readings)
         words = self._any_of(terms)
-        if among is None:
-            found = _top(searcher, words, k)
-        else:
-            found = self._filtered(searcher, words, k, among)
-        return Ranked(*found, full=max(_full_score(searcher.num_docs, one) for one in readings))
+
+        def search(k: int, allowed: npt.ArrayLike | None) -> Ranked:
+            among = None if allowed is None else as_labels(allowed)
+            if k <= 0 or not terms or (among is not None and not len(among)):
+                return Ranked.empty()
+            if among is None:
+                return Ranked(*_top(searcher, words, k), full=full)
+            return Ranked(*self._filtered(searcher, words, k, among), full=full)
+
+        return search
 
     def _filtered(
         self, searcher: Any, words: Any, k: int, among: Labels
