@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from builtin_plugins.rag.answering.extractive import DEPTH
 from builtin_plugins.rag.answering.passages import Passage
-from builtin_plugins.rag.schemas import LegScores, Source
+from builtin_plugins.rag.schemas import LegScores, SearchItem, Source
 from builtin_plugins.rag.services.places import pages_of
 from kernel.sdk import LANGUAGE, Embedded, StoredPoint, contracts
+
+Shown = TypeVar("Shown", bound=Source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +128,17 @@ def passage_of(
 
 def source_of(item: Ranked, *, explain: bool = False) -> Source:
     """The passage as clients see it."""
+    return _shown(Source, item, item.scores if explain else None)
+
+
+def found_item(item: Ranked) -> SearchItem:
+    """The passage as a search returns it."""
+    return _shown(SearchItem, item, item.scores)
+
+
+def _shown(kind: type[Shown], item: Ranked, scores: LegScores | None) -> Shown:
     passage = item.passage
-    return Source(
+    return kind(
         text=passage.text,
         source=passage.source,
         score=passage.score,
@@ -140,7 +152,7 @@ def source_of(item: Ranked, *, explain: bool = False) -> Source:
         child_chunk_index=item.child,
         tree_level=item.tree_level or None,
         path=[f"{step.source} —{step.relation}→ {step.target}" for step in item.path] or None,
-        scores=item.scores if explain else None,
+        scores=scores,
     )
 
 

@@ -9,9 +9,9 @@ from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.questions.asking import sources_of, with_defaults
 from builtin_plugins.rag.questions.finding import find
 from builtin_plugins.rag.questions.question import Inquiry
-from builtin_plugins.rag.questions.ranked import source_of
+from builtin_plugins.rag.questions.ranked import found_item
 from builtin_plugins.rag.questions.weighing import is_supported
-from builtin_plugins.rag.schemas import SearchAnswer, SearchItem, SearchRequest
+from builtin_plugins.rag.schemas import SearchAnswer, SearchRequest
 from builtin_plugins.rag.services import loading
 from kernel.sdk import Caller, contracts
 
@@ -32,7 +32,7 @@ async def _search(caller: Caller, bases: Sequence[KnowledgeBase], request: Searc
     started = time.perf_counter()
     inquiry = Inquiry(caller, bases, request)
     found = await find(inquiry, contracts.SearchPlan(request.question))
-    items = [SearchItem(**dict(source_of(item, explain=True))) for item in found.items]
+    items = [found_item(item) for item in found.items]
     supported = await is_supported(inquiry, found)
     took = round((time.perf_counter() - started) * 1000, 2)
     return SearchAnswer(

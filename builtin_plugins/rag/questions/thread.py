@@ -31,8 +31,13 @@ async def in_thread(platform: Platform, fn: Callable[P, T], *args: P.args, **kwa
 
 
 async def language_of(platform: Platform, question: str) -> str | None:
-    """The language of a question, by its ISO 639 code; None if it can't be detected."""
-    return await in_thread(platform, platform.resource(LANGUAGES).of, question)
+    """The language of a question, by its ISO 639 code; None if it can't be detected.
+
+    Not in the thread once the model is loaded: detecting it takes less time than the way there and back, and
+    another thread would keep the question's vector waiting, which is made meanwhile.
+    """
+    detector = platform.resource(LANGUAGES)
+    return detector.of(question) if detector.is_loaded else await in_thread(platform, detector.of, question)
 
 
 @asynccontextmanager
