@@ -80,8 +80,9 @@ def _has(sentence: Collection[str], any_of: Sequence[Collection[str]]) -> bool:
 def _compared(question: str) -> Sequence[_Pair]:
     if len(question) > _MOST_CHARS:
         return ()
-    names = named_terms(question)
-    found = (_made(names, *parts) for parts in _parts(question))
+    parts = list(_parts(question))
+    names = named_terms(question) if parts else set[str]()
+    found = (_made(names, *each) for each in parts)
     return [pair for pair in found if pair is not None]
 
 
@@ -104,11 +105,11 @@ def _parts(text: str) -> Iterator[tuple[str, str, bool]]:
     for at, word in enumerate(folded):
         if word in _IF and at:
             return
-        before, after = _without(tokens[:at], degrees), " ".join(tokens[at + 1 :])
         if word in _THAN and _is_than(folded, at, degrees):
-            yield before, after, False
+            yield _without(tokens[:at], degrees), " ".join(tokens[at + 1 :]), False
         elif word in _OR and degrees and at:
-            yield before, _without(tokens[at + 1 :], {one - at - 1 for one in degrees}), True
+            after = _without(tokens[at + 1 :], {one - at - 1 for one in degrees})
+            yield _without(tokens[:at], degrees), after, True
         elif word == "daha" and at and _TURKISH.fullmatch(folded[at - 1].replace("'", "").replace("’", "")):
             yield " ".join(tokens[: at - 1]), tokens[at - 1], False
     if found := _CHINESE.search(text[:_MOST_CHARS]):

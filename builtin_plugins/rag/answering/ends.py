@@ -70,6 +70,8 @@ def is_closed(text: str) -> bool:
 
 def asks(text: str) -> bool:
     """Whether a text ends as a question: by its mark, or in Japanese by its verb."""
+    if text.endswith("."):  # as most sentences do
+        return False
     said = text.rstrip(_CLOSING)
     before = said.rstrip("!！?？")
     if before[-1:] in _ASKING or not _ASKING.isdisjoint(said[len(before) :]):

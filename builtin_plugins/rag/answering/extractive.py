@@ -183,7 +183,10 @@ class _Words:
             for one in frozenset().union(*map(known.meant_by, forms(word, languages))):
                 self._meaning[one].append(which)
         self._meant = frozenset(self._meaning)
-        held = Counter(which for piece in pieces for which in self._found_in(piece.stems))
+        self._shares: dict[frozenset[str], float] = {}
+        held = Counter[int]()
+        for meant, times in Counter(self._meant & piece.stems for piece in pieces).items():
+            held.update(dict.fromkeys(self._words_of(meant), times))
         raw = [math.log1p((len(pieces) - held[at] + 0.5) / (held[at] + 0.5)) for at in range(len(wanted))]
         total = sum(raw) or 1.0
         self._weights = [one / total for one in raw]
@@ -204,11 +207,17 @@ class _Words:
         )
 
     def _share(self, stems: frozenset[str]) -> float:
-        return sum(self._weights[which] for which in sorted(self._found_in(stems)))
+        """How much of the question the stems have; most sentences have the same few of its words."""
+        meant = self._meant & stems
+        share = self._shares.get(meant)
+        if share is None:
+            share = sum(self._weights[which] for which in sorted(self._words_of(meant)))
+            self._shares[meant] = share
+        return share
 
-    def _found_in(self, stems: frozenset[str]) -> set[int]:
-        """Which of the question's words the stems have."""
-        return {which for one in self._meant & stems for which in self._meaning[one]}
+    def _words_of(self, meant: Collection[str]) -> set[int]:
+        """Which of the question's words these stems mean."""
+        return {which for one in meant for which in self._meaning[one]}
 
 
 def _promise(one: Candidate) -> float:

@@ -149,7 +149,7 @@ def _inside_sentence(body: str, end: re.Match[str], language: str | None) -> boo
     at = end.start()
     if body[at] != "." or (at >= _NO_ABBREVIATION and body[at - _NO_ABBREVIATION : at].isalnum()):
         return False
-    if _THAI.search(body, max(at - _LONGEST_ABBREVIATION, 0), at):
+    if not body[at - 1 : at].isascii() and _THAI.search(body, max(at - _LONGEST_ABBREVIATION, 0), at):
         return True
     if not (before := _BEFORE.search(body, max(at - _LONGEST_ABBREVIATION, 0), at)):
         return False
