@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sqlalchemy import func, select, update
+from sqlalchemy import Select, func, select, update
 from sqlalchemy.orm import Session
 
 from kernel.acting import Acting, acting_var
@@ -61,7 +61,7 @@ async def carry(platform: Platform, load: Load) -> None:
     """Take up what is next, and see to it."""
     job = platform.resource(OFFERS).jobs.get(load.job)
     at_once = job is not None and job.together is not None and load.lane == "quick"
-    await platform.database.write(_place_alone, platform, load)  # what an attempt that died had taken
+    await _let_go(platform, load)  # what an attempt that died had taken
     if job is not None and at_once:
         await _carry_many(platform, job, load)
         return
@@ -74,7 +74,7 @@ async def _carry_many(platform: Platform, job: JobRef, load: Load) -> None:
     until = time.monotonic() + _TURN
     while records := await platform.database.write(_take, platform, load, _MOST, True):
         went_well = await _together(platform, job, records)
-        await platform.database.write(_place_alone, platform, load, counts=False)
+        await _let_go(platform, load, counts=False)
         if not went_well or time.monotonic() >= until:
             break
 
@@ -97,10 +97,23 @@ async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord
     return went_well
 
 
-def _place_alone(unit: Unit, platform: Platform, load: Load, *, counts: bool = True) -> None:
-    """Let what this carrier has be run by itself; whether it `counts` that it was taken up here."""
-    mine = select(JobRecord).where(JobRecord.gathered == taken(load.carrier), JobRecord.status.in_(UNDER_WAY))
-    for record in unit.session.scalars(mine.with_for_update()).all():
+async def _let_go(platform: Platform, load: Load, *, counts: bool = True) -> None:
+    """Let what this carrier has be run by itself; whether it `counts` that it was taken up here.
+
+    By the queue's books, one that was run by itself and then moved has ended: it would not be taken again.
+    """
+    held = await platform.database.read(lambda session: session.scalars(_held(load)).all())
+    if held:
+        await platform.resource(JOB_QUEUE).forget([record.id for record in held])
+        await platform.database.write(_place_alone, platform, load, counts)
+
+
+def _held(load: Load) -> Select[JobRecord]:
+    return select(JobRecord).where(JobRecord.gathered == taken(load.carrier), JobRecord.status.in_(UNDER_WAY))
+
+
+def _place_alone(unit: Unit, platform: Platform, load: Load, counts: bool) -> None:
+    for record in unit.session.scalars(_held(load).with_for_update()).all():
         record.attempts -= not counts
         platform.resource(JOB_QUEUE).place_alone(unit.session, record)
         unit.notify(QUEUED, record.lane)

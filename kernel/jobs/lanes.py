@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ _AFTER_A_JOB = (0.02, 0.2, 1.0, 5.0)
 # The queue's own notion of a code version: jobs are looked up by name, so every release may run any job.
 _VERSION = "1"
 _NEVER = 86_400.0
+_LAST_LOOK = 2.0  # seconds that a stop waits for one; a database that is away must not hold it up
 
 
 class Bell(threading.Event):
@@ -69,6 +71,7 @@ class Lanes:
         self._work = work
         self._loop = loop
         self._bells: dict[Lane, Bell] = {lane: Bell() for lane in QUEUES}
+        self._threads: list[threading.Thread] = []
 
     def open(self) -> None:
         """Begin to take jobs, each handed to `work` in its own thread. Blocks for a moment."""
@@ -83,6 +86,14 @@ class Lanes:
             stop.set()
         for lane in QUEUES:
             self._serve(dbos, lane)
+
+    def close(self) -> None:
+        """Take no more jobs. Blocks until a look that is under way has ended."""
+        for bell in self._bells.values():
+            bell.set()
+        until = time.monotonic() + _LAST_LOOK
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
 
     def ring(self, lanes: Iterable[str] = QUEUES) -> None:
         """Look into these lanes now."""
@@ -132,5 +143,7 @@ class Lanes:
         queue = DBOS.register_queue(QUEUES[lane], worker_concurrency=at_once, polling_interval_sec=FALLBACK)
         bell = self._bells[lane]
         bell.ring()
-        name = f"platform-lane-{lane}"
-        threading.Thread(target=queue_worker_thread, args=(bell, dbos, queue), name=name, daemon=True).start()
+        name, look = f"platform-lane-{lane}", (bell, dbos, queue)
+        thread = threading.Thread(target=queue_worker_thread, args=look, name=name, daemon=True)
+        thread.start()
+        self._threads.append(thread)

@@ -55,6 +55,7 @@ class Worker:
         self._lanes = Lanes(settings.sqlalchemy_url, executor, slots, self._workflow, self._loop)
         self._running: set[asyncio.Task[Lane | None]] = set()
         self._left = asyncio.Event()
+        self._stopping = False
         self._watched = Watched()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -107,6 +108,8 @@ class Worker:
         return True
 
     async def _run_job(self, job_id: str) -> Lane | None:
+        if self._stopping:
+            raise asyncio.CancelledError  # taken a moment ago: handed back with the others
         running = asyncio.create_task(self._runner.run(job_id))
         self._running.add(running)
         running.add_done_callback(self._running.discard)
@@ -145,7 +148,12 @@ class Worker:
         await self._platform.database.write(_forget_workers, dead)
 
     async def _hand_back(self) -> None:
-        """Cancel what runs, let it clear up, and let other workers take it over at once."""
+        """Take no more, cancel what runs, let it clear up, and let other workers take it over at once.
+
+        A job taken after the goodbye would be in the name of a worker that nobody knows any more.
+        """
+        self._stopping = True
+        await asyncio.to_thread(self._lanes.close)
         running = list(self._running)
         for job in running:
             job.cancel()

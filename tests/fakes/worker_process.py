@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from kernel.boot import open_platform
 from kernel.jobs.worker import Worker, executor_slot
 from kernel.plugins import given
-from kernel.sdk import Job, Platform, Plugin, hookimpl
+from kernel.sdk import Job, JobMoved, Platform, Plugin, hookimpl
 from kernel.serve import stop_on_signals
 from kernel.settings import SettingsLoader
 
@@ -23,13 +23,17 @@ from kernel.settings import SettingsLoader
 class Step(BaseModel):
     """A piece of work: its number, how long it takes, and where it is written down.
 
-    It goes on only when so many are under way `together`.
+    It goes on only when so many are under way `together`. One that turns out to be `heavy` moves to the lane
+    of large jobs, and goes on there when one more is under way. When it is interrupted, it clears up at
+    leisure if it `lingers`.
     """
 
     number: int
     seconds: float
     folder: str
     together: int = 0
+    heavy: bool = False
+    lingers: bool = False
 
 
 async def work(_platform: Platform, step: Step) -> None:
@@ -37,10 +41,13 @@ async def work(_platform: Platform, step: Step) -> None:
     Path(step.folder, f"{step.number}.started").write_text(str(os.getpid()))  # noqa: ASYNC240
     while len(list(Path(step.folder).glob("*.started"))) < step.together:  # noqa: ASYNC110, ASYNC240
         await asyncio.sleep(0.02)  # written by another process
+    if step.heavy:
+        raise JobMoved("large", step.model_copy(update={"heavy": False, "together": step.together + 1}))
     try:
         await asyncio.sleep(step.seconds)
     except asyncio.CancelledError:
-        await asyncio.sleep(0.3)  # clearing up takes a moment
+        Path(step.folder, f"{step.number}.clearing").write_text(str(os.getpid()))  # noqa: ASYNC240
+        await asyncio.sleep(60 if step.lingers else 0.3)  # clearing up takes a moment
         Path(step.folder, f"{step.number}.cleared").write_text(str(os.getpid()))  # noqa: ASYNC240
         raise
     Path(step.folder, f"{step.number}.done").write_text(str(os.getpid()))  # noqa: ASYNC240

@@ -9,6 +9,7 @@ import socket
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import func, select, update
@@ -16,7 +17,7 @@ from sqlalchemy import func, select, update
 from kernel.db.base import utc_now
 from kernel.db.tables import JobRecord, WorkerRecord
 from kernel.jobs.queue import JOB_QUEUE
-from kernel.sdk import Lane, Unit
+from kernel.sdk import Gather, Lane, Unit
 from kernel.testing import Running, Start, environment
 from tests.fakes.processes import Process, running_process
 from tests.fakes.waiting import eventually
@@ -45,12 +46,32 @@ class Floor:
         return await self._stack.enter_async_context(running_process(*command, env=env, log=log))
 
     async def enqueue(
-        self, numbers: range, seconds: float, lane: Lane = "standard", together: int = 0
+        self,
+        numbers: range,
+        seconds: float,
+        lane: Lane = "standard",
+        together: int = 0,
+        lingers: bool = False,
     ) -> None:
         """One job for each number; they go on only when so many are under way `together`."""
         for number in numbers:
-            step = Step(number=number, seconds=seconds, folder=str(self.folder), together=together)
+            step = self.step(number, seconds=seconds, together=together, lingers=lingers)
             await self.running.platform.database.write(Unit.enqueue, STEP, step, lane=lane)
+
+    def step(self, number: int, **how: Any) -> Step:
+        """What a job of this test gets."""
+        return Step(number=number, folder=str(self.folder), **how)
+
+    async def until_running(self, lane: Lane) -> None:
+        """Wait until a job runs there."""
+        there = select(JobRecord.id).where(JobRecord.name == STEP.name, JobRecord.lane == lane)
+        query = there.where(JobRecord.status == "running")
+        read = self.running.platform.database.read
+
+        async def found() -> bool:
+            return await read(lambda session: session.scalar(query)) is not None
+
+        await eventually(found, 60)
 
     def written(self, kind: str) -> int:
         """How many jobs wrote down that they started, or that they are done."""
@@ -134,6 +155,41 @@ async def test_stopped_in_the_middle(floor: Floor) -> None:
     (floor.folder / "go.started").touch()
     await floor.until_done(everybody, 20)
     assert "unresponsive" not in second.output()
+
+
+async def test_killed_before_and_after_a_move(floor: Floor) -> None:
+    """A job whose worker dies runs by itself; moved to another lane, it also survives the next death."""
+    step = floor.step(0, seconds=0, together=2, heavy=True)
+    enqueue = floor.running.platform.database.write
+    await enqueue(lambda unit: unit.enqueue(STEP, step, lane="standard", gather=Gather(None, 1)))
+    first = await floor.worker()
+    await floor.until_running("standard")
+    await first.kill()
+    (floor.folder / "go.started").touch()
+    second = await floor.worker()
+    await floor.until_running("large")
+    await second.kill()
+    (floor.folder / "on.started").touch()
+    await floor.worker()
+    await eventually(lambda: floor.written("done") == 1, 60)
+
+
+@pytest.mark.either_database
+async def test_a_worker_that_stops_takes_nothing_more(floor: Floor) -> None:
+    """What is enqueued while a worker clears up waits for another one.
+
+    Nobody would look after a job taken after the goodbye.
+    """
+    await floor.enqueue(range(1), seconds=600, lingers=True)
+    worker = await floor.worker()
+    await eventually(lambda: floor.written("started") == 1, 60)
+    worker.signal(signal.SIGTERM)
+    await eventually(lambda: floor.written("clearing") == 1, 60)
+    await floor.enqueue(range(1, 2), seconds=0)
+    assert await worker.wait(20) == 0
+    assert (floor.written("started"), floor.written("done")) == (1, 0)
+    await floor.worker()
+    await eventually(lambda: (floor.folder / "1.done").exists(), 60)
 
 
 @pytest.mark.either_database
