@@ -56,12 +56,10 @@ def state(account: Account) -> str:
 
 def unfit(error: ValidationError) -> typer.BadParameter:
     """What the API's rules say against a value, without repeating it."""
-    found = error.errors(include_url=False, include_input=False, include_context=False)
+    from cli.broken_rules import plainly
+
     return typer.BadParameter(
-        "; ".join(
-            f"{'.'.join(map(str, item['loc']))}: {item['msg'].removeprefix('Value error, ')}"
-            for item in found
-        )
+        "; ".join(plainly(item) for item in error.errors(include_url=False, include_input=False))
     )
 
 

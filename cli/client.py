@@ -15,9 +15,11 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from cli.broken_rules import in_words
 from cli.failures import CommandFailed, ExitCode
 
 _REFRESH_BEFORE = 600.0
+_LONGEST_WAIT = 60.0
 _PATIENCE = 20
 _SIGN_IN = "Sign in with 'platformctl login URL'."
 
@@ -61,9 +63,19 @@ def session_file() -> Path:
 def checked_url(url: str) -> str:
     """The address without what follows it. Raises CommandFailed."""
     whole = url if "://" in url else f"http://{url}"
-    if urlsplit(whole).scheme not in ("http", "https") or not urlsplit(whole).netloc:
+    if not _is_address(whole):
         raise CommandFailed(f"'{url}' is not a URL", "Write it as https://example.org.", code=ExitCode.USAGE)
     return whole.rstrip("/")
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:  # brackets without a pair, or a port that is none
+        return False
+    blank = any(char.isspace() for char in url)
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and not blank
 
 
 class Client:
@@ -74,6 +86,7 @@ class Client:
         self._session = session
         self._path = path
         self._renewing = asyncio.Lock()
+        self.tell_wait: Callable[[float], None] = lambda _seconds: None
 
     async def get(self, path: str, **query: Any) -> Any:
         """The JSON that a GET returns. Raises CommandFailed."""
@@ -84,15 +97,17 @@ class Client:
     ) -> Any:
         """The JSON of an answer; waits where the platform asks for patience. Raises CommandFailed.
 
-        `form` builds the form data for each attempt.
+        `form` builds the form data for each attempt. `tell_wait` hears of each wait, in seconds.
         """
         for attempt in range(_PATIENCE):
             data: dict[str, Any] = {} if form is None else {"data": form()}
             async with self._request(method, path, **options, **data) as answer:
                 if answer.status == 401 and attempt == 0 and await self._renewed(force=True):
                     continue
-                if answer.status in (429, 503) and "Retry-After" in answer.headers:
-                    await asyncio.sleep(min(60.0, float(answer.headers["Retry-After"])))
+                wait = _wait_of(answer)
+                if wait is not None:
+                    self.tell_wait(wait)
+                    await asyncio.sleep(wait)
                     continue
                 await refuse(answer, f"{method} {path}")
                 return await answer.json()
@@ -133,6 +148,31 @@ class Client:
             return True
 
 
+def _wait_of(answer: aiohttp.ClientResponse) -> float | None:
+    """The seconds after which to ask again; None for an answer that is final."""
+    after = answer.headers.get("Retry-After")
+    if answer.status not in (429, 503) or after is None:
+        return None
+    return min(_LONGEST_WAIT, float(after)) if after.isdecimal() else _LONGEST_WAIT  # a proxy may name a date
+
+
+def no_answer(url: str, error: Exception, remedy: str) -> CommandFailed:
+    """Why a request found no platform: nobody answers, the connection broke off, or it is something else."""
+    if isinstance(error, aiohttp.ClientResponseError | aiohttp.InvalidURL):
+        return not_a_platform(url)
+    if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
+        return CommandFailed(f"{url} broke off the connection", remedy)
+    return CommandFailed(f"no platform answers at {url} ({type(error).__name__})", remedy)
+
+
+def not_a_platform(url: str) -> CommandFailed:
+    """What answers there is something else."""
+    return CommandFailed(
+        f"what answers at {url} is not the platform's API",
+        "Check the address: 'platformctl serve' shows it as 'API'.",
+    )
+
+
 async def refuse(answer: aiohttp.ClientResponse, what: str) -> None:
     """Raises CommandFailed for an answer that is an error."""
     if answer.status < 400:
@@ -143,9 +183,7 @@ async def refuse(answer: aiohttp.ClientResponse, what: str) -> None:
         detail = (await answer.json())["detail"]
     except (aiohttp.ContentTypeError, ValueError, KeyError, TypeError):
         detail = answer.reason
-    if isinstance(detail, list):
-        detail = "; ".join(str(one.get("msg", one)) for one in detail)
-    raise CommandFailed(f"{what} was answered with {answer.status}: {detail}")
+    raise CommandFailed(f"{what} was answered with {answer.status}: {in_words(detail)}")
 
 
 async def _events(answer: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, Any]]:
@@ -181,8 +219,6 @@ async def signed_in() -> AsyncIterator[Client]:
     async with aiohttp.ClientSession(timeout=timeout) as http:
         try:
             yield Client(http, session, path)
-        except aiohttp.ClientConnectionError as error:
-            raise CommandFailed(
-                f"no platform answers at {session.url} ({type(error).__name__})",
-                "Start it, or sign in elsewhere with 'platformctl login URL'.",
-            ) from None
+        except (aiohttp.ClientError, TimeoutError) as error:
+            remedy = "Start it and run this again, or sign in elsewhere with 'platformctl login URL'."
+            raise no_answer(session.url, error, remedy) from None

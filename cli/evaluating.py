@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import typer
 
+from cli.broken_rules import in_words
 from cli.failures import CommandFailed
 
 SHOWN = ("quality", "ndcg@10", "recall@5", "mrr", "contains", "refused_wrong", "failed", "latency_ms")
@@ -70,7 +71,7 @@ class Api:
             body = await answer.json() if is_json else await answer.text()
             if answer.status >= 400:
                 detail = body.get("detail") if isinstance(body, dict) else answer.reason
-                raise CommandFailed(f"{method} {path} was answered with {answer.status}: {detail}")
+                raise CommandFailed(f"{method} {path} was answered with {answer.status}: {in_words(detail)}")
             return body
 
 

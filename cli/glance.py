@@ -20,13 +20,15 @@ _ANSWER_SECONDS = 5
 _FAILURES = 5
 
 
-async def take() -> dict[str, Any]:
-    """Everything; what can't be read now is missing, and `problems` says why."""
+async def take(port: int | None = None) -> dict[str, Any]:
+    """Everything; what can't be read now is missing, and `problems` says why. The API's `port` is the
+    setting's unless it is given.
+    """
     from kernel import __version__
     from kernel.errors import StartupError
     from kernel.stores.disk import DiskSpace, folders_written
 
-    settings = running.kernel_settings()
+    settings = running.kernel_settings(None if port is None else {"PLATFORM_PORT": str(port)})
     disk = DiskSpace(folders_written(settings.home, settings.sqlalchemy_url), settings.min_free_disk_mb)
     found: dict[str, Any] = {"version": __version__, "home": str(settings.home.absolute()), "problems": []}
     found["address"] = running.own_address(settings)

@@ -16,6 +16,9 @@ from typer.core import TyperCommand
 from cli.failures import CommandFailed, ExitCode
 from cli.texts import Group
 
+INTERRUPTED = 130
+"""Exit code, as in a shell: at a prompt as elsewhere."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -55,7 +58,12 @@ class LazyGroup(Group):
         """Run the command; an error ends in one or two lines and an exit code."""
         try:
             return super().invoke(ctx)
-        except (typer.Exit, typer.Abort, typer.TyperException):
+        except typer.Abort as abort:
+            if not isinstance(abort.__context__, KeyboardInterrupt):
+                raise
+            typer.echo(err=True)  # behind the prompt
+            raise typer.Exit(INTERRUPTED) from None
+        except (typer.Exit, typer.TyperException):
             raise
         except Exception as error:  # boundary: no error ends in a traceback unasked
             if isinstance(error, OSError) and error.errno == errno.EPIPE:

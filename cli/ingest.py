@@ -54,16 +54,29 @@ def _tell(report: Report, *, wait: bool) -> None:
 
     for name, why in report.problems + report.notices:
         console.warn(f"{name}: {why}")
-    text = f"{report.uploaded} uploaded, {report.skipped} there already"
-    console.done(f"{text}{_read(report)}" if wait else text)
+    console.done(_nothing_new(report, wait=wait) or _done(report, wait=wait))
     if report.documents < report.completed:
         console.note(
             f"Files of the same content are one document: {report.documents} for {report.completed} files"
         )
 
 
-def _read(report: Report) -> str:
-    text = f", {report.completed} of them read"
-    if report.inside:
-        text += f"; {report.inside} more from inside, {report.inside_completed} of them read"
-    return text
+def _nothing_new(report: Report, *, wait: bool) -> str | None:
+    """What a second run over the same files says; None where there is more to say than that."""
+    if report.skipped != report.files or (wait and report.completed != report.files):
+        return None
+    one = report.files == 1
+    files = "the file is" if one else f"all {report.files:,} files are"
+    found = f", and can be searched{_inside(report)}" if wait else ""
+    return f"nothing new: {files} there already{found}"
+
+
+def _done(report: Report, *, wait: bool) -> str:
+    text = f"{report.uploaded:,} uploaded, {report.skipped:,} there already"
+    return f"{text}, {report.completed:,} of them read{_inside(report)}" if wait else text
+
+
+def _inside(report: Report) -> str:
+    if not report.inside:
+        return ""
+    return f"; {report.inside:,} more from inside, {report.inside_completed:,} of them read"

@@ -60,6 +60,11 @@ class Bars:
         """So many of the files were sent, or skipped."""
         self._uploading = self._show(self._uploading, "Uploading", done, total)
 
+    def waits(self, seconds: float) -> None:
+        """The platform takes no more for so long; the next file that is sent takes this away."""
+        if self._uploading is not None:
+            self._progress.update(self._uploading, description=f"Uploading, waits {seconds:.0f} s (limit)")
+
     def read(self, done: int, total: int, seconds_left: int | None, documents: Sequence[Reading]) -> None:
         """So many documents were read; some of those that are under way."""
         left = "" if not seconds_left else ", about {}:{:02} left".format(*divmod(seconds_left, 60))

@@ -55,6 +55,7 @@ async def ingest_all(paths: Sequence[Path], base: str, *, hidden: bool, wait: bo
     async with signed_in() as client:
         base_id = await find_base(client, base, create=True)
         with Bars(console.err()) as bars:
+            client.tell_wait = bars.waits
             return await _Upload(client, base_id, files, bars).run(wait=wait)
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import sys
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli.options import AsJson
 from cli.texts import App, examples
 
 if TYPE_CHECKING:
     from cli.client import Session
 
 app = App()
+
+_PATIENCE = 60.0  # seconds for an answer
 
 
 @app.command(
@@ -26,10 +30,11 @@ app = App()
 )
 def login(
     url: Annotated[str, typer.Argument(help="Address of the platform.")] = "http://127.0.0.1:8000",
-    username: Annotated[str | None, typer.Option("--username", "-u", help="Asked for if omitted.")] = None,
+    username: Annotated[str | None, typer.Option("--username", "-u", help="Asked for on a terminal.")] = None,
     token: Annotated[
         bool, typer.Option("--token", help="Read a personal access token from standard input.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Sign in to a running platform. The token is kept in PLATFORM_HOME, for you alone, and renewed."""
     from cli import console, running
@@ -39,10 +44,30 @@ def login(
     if token:
         session = running.run(_with_token(address, typer.get_text_stream("stdin").read().strip()))
     else:
-        name = username or typer.prompt("Name", err=True)
-        session = running.run(_with_password(address, name, _password()))
+        session = running.run(_with_password(address, username or _name(), _password()))
     session.save(session_file())
     console.done(f"signed in at {session.url} as {session.username}")
+    if as_json:
+        console.print_json(_shown(session))
+
+
+def _shown(session: Session) -> dict[str, Any]:
+    """The session for a program; the token stays in its file."""
+    ends = session.expires_at
+    return {
+        "url": session.url,
+        "username": session.username,
+        "expires_at": None if ends is None else datetime.fromtimestamp(ends, UTC),
+    }
+
+
+def _name() -> str:
+    """Asked for on a terminal."""
+    from cli.failures import CommandFailed, ExitCode
+
+    if not sys.stdin.isatty():
+        raise CommandFailed("whose password?", "Name the account with --username.", code=ExitCode.USAGE)
+    return str(typer.prompt("Name", err=True))
 
 
 def _password() -> str:
@@ -58,11 +83,14 @@ def _password() -> str:
 
 
 async def _with_password(url: str, username: str, password: str) -> Session:
-    from cli.client import Session
+    from cli.client import Session, not_a_platform
 
     answer = await _ask("POST", url, "/v1/auth/login", json={"username": username, "password": password})
-    ends = time.time() + answer["expires_in"]
-    return Session(url, answer["access_token"], answer["user"]["username"], ends)
+    try:
+        ends = time.time() + answer["expires_in"]
+        return Session(url, answer["access_token"], answer["user"]["username"], ends)
+    except (KeyError, TypeError):
+        raise not_a_platform(url) from None
 
 
 async def _with_token(url: str, token: str) -> Session:
@@ -80,14 +108,20 @@ async def _with_token(url: str, token: str) -> Session:
 async def _ask(method: str, url: str, path: str, **options: Any) -> dict[str, Any]:
     import aiohttp
 
-    from cli.client import refuse
+    from cli.client import no_answer, not_a_platform, refuse
     from cli.failures import CommandFailed
 
+    patience = aiohttp.ClientTimeout(total=_PATIENCE)
     try:
-        async with aiohttp.ClientSession() as http, http.request(method, url + path, **options) as answer:
+        async with (
+            aiohttp.ClientSession(timeout=patience) as http,
+            http.request(method, url + path, **options) as answer,
+        ):
             if answer.status == 401:
                 raise CommandFailed("the name and password, or the token, are not accepted")
+            if answer.status in (404, 405):  # a path behind the address, or another kind of server
+                raise not_a_platform(url)
             await refuse(answer, f"{method} {path}")
             return dict(await answer.json())
-    except aiohttp.ClientConnectionError:
-        raise CommandFailed(f"no platform answers at {url}", "Check the address, or start it.") from None
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise no_answer(url, error, "Check the address, or start it.") from None

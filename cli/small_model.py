@@ -41,9 +41,9 @@ def install() -> Path:
     return target
 
 
-async def try_out(model: Path) -> None:
-    """Ask a question over the samples, with and without the model."""
-    watch = Stopwatch(console.out())
+async def try_out(model: Path) -> dict[str, Any]:
+    """The answers to a question about the samples, with and without the model."""
+    watch = Stopwatch(console.err())
     async with throw_away_instance() as instance:
         await instance.sign_up("demo")
         (instance.home / "models").mkdir()
@@ -56,16 +56,26 @@ async def try_out(model: Path) -> None:
         path, question = f"/v1/rag/pipeline/{pipeline}/query", {"question": QUESTIONS[0]}
         with console.busy("Asking the model"):
             told = await instance.call("POST", path, json={**question, "llm_model": NAME})
-        _show(watch, QUESTIONS[0], told)
-        _show(watch, "The same without a model", await instance.call("POST", path, json=question))
+        plain = await instance.call("POST", path, json=question)
+    return {**question, "with_model": _answer(told), "without_model": _answer(plain)}
+
+
+def _answer(told: dict[str, Any]) -> dict[str, Any]:
+    return {name: told[name] for name in ("answer", "model_used", "sources")}
+
+
+def show(told: dict[str, Any]) -> None:
+    """Both answers for people."""
+    _show(told["question"], told["with_model"])
+    _show("The same without a model", told["without_model"])
     console.note(
         "A model this small invents things: use it to see that everything works. Answers made of sentences "
         f"of your documents stay the default; a question gets the model by its name ('{NAME}')."
     )
 
 
-def _show(watch: Stopwatch, heading: str, answer: dict[str, Any]) -> None:
-    watch.out.print(Text.assemble("\n", ("? ", "bold cyan"), (heading, "bold")))
+def _show(heading: str, answer: dict[str, Any]) -> None:
+    console.out().print(Text.assemble("\n", ("? ", "bold cyan"), (heading, "bold")))
     console.print_indented(Text(answer["answer"]), 2)
     console.print_indented(Text(str(answer["model_used"]), style="dim"), 2)
 

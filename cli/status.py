@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,16 +16,22 @@ app = App()
 @app.command(
     epilog=examples(
         ("platformctl status", "services, queue, failures, disk, backups"),
+        ("platformctl status --port 8222", "of a platform that was started with --port"),
         ("platformctl status --json", "for a program"),
         after="The exit code is 1 if the platform doesn't answer or is unhealthy. 'platformctl doctor' looks "
         "deeper and suggests remedies.",
     )
 )
-def status(as_json: AsJson = False) -> None:
+def status(
+    port: Annotated[
+        int | None, typer.Option(help="Port of the API; PLATFORM_PORT if omitted.", min=1, max=65535)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Show services, the queue with its age, the last failures, free disk space and the newest backup."""
     from cli import console, glance, running
 
-    found = running.run(glance.take())
+    found = running.run(glance.take(port))
     if as_json:
         console.print_json(found)
     else:
@@ -60,7 +66,7 @@ def _show(found: dict[str, Any]) -> None:
 def _api(found: dict[str, Any]) -> str:
     api = found["api"]
     if not api["answers"]:
-        return f"doesn't answer at {found['address']}; if it has another port, set PLATFORM_PORT"
+        return f"doesn't answer at {found['address']}; for another port, use --port or set PLATFORM_PORT"
     bad = "".join(f"\n{name}: {text}" for name, text in api["unhealthy"].items())
     return f"{api['status']} at {found['address']}{bad}"
 

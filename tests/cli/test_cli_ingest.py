@@ -7,6 +7,7 @@ import io
 import json
 import os
 import secrets
+import signal
 import stat
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from aiohttp import web
 from rich.console import Console
 from typer.testing import Result
 
@@ -24,7 +26,8 @@ from tests.builtin_plugins.rag.documents import pdf
 from tests.cli.conftest import Cli
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.processes import process_environment
-from tests.fakes.terminal import screen
+from tests.fakes.terminal import screen, shown_by
+from tests.fakes.website import site_with
 
 PASSWORD = "a long enough password"
 
@@ -82,7 +85,8 @@ async def test_the_whole_way(terminal: Terminal, tmp_path: Path) -> None:
     again = await terminal(
         "ingest", str(folder / "hotel.md"), str(folder / "deep" / "train.txt"), "--kb", "Papers"
     )
-    assert again.exit_code == 0 and "0 uploaded, 2 there already" in again.stderr
+    assert again.exit_code == 0
+    assert "nothing new: all 2 files are there already, and can be searched\n" in again.stderr
     asked = await terminal("ask", "What may a hotel cost?", "--kb", "Papers")
     assert asked.exit_code == 0 and "130 EUR" in asked.stdout and "[1] hotel.md" in asked.stderr
     missing = await terminal("ask", "What?", "--kb", "Nothing")
@@ -115,7 +119,8 @@ async def test_odd_names(terminal: Terminal, tmp_path: Path) -> None:
     first = await terminal("ingest", str(folder), "--kb", "Papers")
     assert first.exit_code == 0 and "4 uploaded, 0 there already, 4 of them read" in first.stderr
     again = await terminal("ingest", str(folder), "--kb", "Papers")
-    assert again.exit_code == 0 and "0 uploaded, 4 there already, 4 of them read" in again.stderr
+    assert again.exit_code == 0
+    assert "nothing new: all 4 files are there already, and can be searched\n" in again.stderr
 
 
 async def test_odd_names_are_told_plainly(terminal: Terminal, tmp_path: Path) -> None:
@@ -147,7 +152,8 @@ async def test_files_inside(terminal: Terminal, tmp_path: Path) -> None:
     assert f"broken.pdf (inside {bad}): The document is damaged" in failed.stderr
     assert "2 more from inside, 1 of them read" in failed.stderr
     again = await terminal("ingest", str(good), "--kb", "Papers")
-    assert "0 uploaded, 1 there already, 1 of them read; 1 more from inside, 1 of them read" in again.stderr
+    told = "nothing new: the file is there already, and can be searched; 1 more from inside, 1 of them read\n"
+    assert told in again.stderr
 
 
 async def test_uploads_of_others_are_not_from_inside(terminal: Terminal, tmp_path: Path) -> None:
@@ -262,3 +268,25 @@ async def test_a_piped_password(terminal: Terminal) -> None:
     assert done.returncode == 0 and done.stderr.startswith("✓ signed in"), done.stderr
     empty = await asyncio.to_thread(login, "")
     assert empty.returncode == 2 and "standard input has no password" in empty.stderr
+
+
+async def test_a_wait_for_the_limit_is_shown(tmp_path: Path) -> None:
+    """Whoever looks at the bar sees why it stands still; Ctrl-C ends the wait."""
+
+    def answer(request: web.Request) -> web.Response:
+        if request.method == "POST":
+            return web.json_response({"detail": "Too many"}, status=429, headers={"Retry-After": "47"})
+        items = [] if request.path.endswith("/documents") else [{"id": "kb", "name": "Papers"}]
+        return web.json_response({"items": items, "total": len(items)})
+
+    file = tmp_path / "a.txt"
+    file.write_text("The tower is 31 metres high.")
+    async with site_with(answer) as url:
+        env = {"PLATFORM_API_URL": url, "PLATFORM_API_TOKEN": "plk_token"}
+        code, seen = await asyncio.to_thread(
+            shown_by,
+            *("ingest", str(file), "--kb", "Papers"),
+            env=env,
+            replies=[("waits 47 s (limit)", signal.SIGINT)],
+        )
+    assert code == 130 and "Uploading, waits 47 s (limit)" in seen, seen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -28,14 +29,14 @@ def index(tmp_path: Path) -> Path:
     return folder
 
 
-def run(home: Path, index: Path) -> CompletedProcess[str]:
+def run(home: Path, index: Path, *options: str) -> CompletedProcess[str]:
     env = {
         "PLATFORM_HOME": str(home),
         "PIP_NO_INDEX": "1",
         "PIP_FIND_LINKS": str(index),
         "PLATFORM_MODELS_LOCAL_THREADS": "1",
     }
-    return platformctl("models", "try", env=env, seconds=300)
+    return platformctl("models", "try", *options, env=env, seconds=300)
 
 
 @pytest.mark.long
@@ -50,6 +51,10 @@ def test_try(tmp_path: Path, index: Path) -> None:
     assert kept.read_bytes() == model_file().read_bytes()
     assert "smollm2" in said and "extractive" in said
     assert "invents things" in said and "stay the default" in said
+    again = run(home, index, "--json")
+    found = json.loads(again.stdout)
+    assert found["with_model"]["model_used"] == "smollm2" and found["with_model"]["answer"]
+    assert found["without_model"]["model_used"] == "extractive" and found["without_model"]["sources"]
 
 
 def test_a_package_that_is_not_the_known_one(tmp_path: Path, index: Path) -> None:

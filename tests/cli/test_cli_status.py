@@ -83,6 +83,8 @@ async def test_a_running_platform(cli: Cli, start_platform: Start, platform_home
     assert found["disk"]["free_bytes"] > 0 and found["backup"] is None
     shown = await asyncio.to_thread(cli, "status", env={"PLATFORM_PORT": port})
     assert "large: 1 queued, the oldest since" in shown.stdout
+    by_port = await asyncio.to_thread(cli, "status", "--port", port, "--json")
+    assert json.loads(by_port.stdout)["address"] == running.url and by_port.exit_code == code
     assert "none; make one: platformctl backup create" in " ".join(shown.stdout.split())
 
 

@@ -7,24 +7,27 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import termios
 from collections.abc import Mapping, Sequence
 
-from tests.fakes.prepared import fork
+from tests.fakes.prepared import Forked, fork
 from tests.fakes.processes import process_environment
 
-SILENCE = 60.0
+SILENCE = 60  # seconds
+Reply = tuple[str, str | signal.Signals]
 _PIECE = re.compile(r"\x1b\[(?P<count>\d*)[?\d;]*(?P<command>[A-Za-z])|(?P<char>.)", re.DOTALL)
 
 
 def shown_by(
-    *arguments: str, env: Mapping[str, str], columns: int = 80, replies: Sequence[tuple[str, str]] = ()
+    *arguments: str, env: Mapping[str, str], columns: int = 80, replies: Sequence[Reply] = ()
 ) -> tuple[int, str]:
     """Exit code and screen of `platformctl ARGUMENTS` on a terminal of `columns`.
 
-    `replies` are prompts that may appear, in this order, and the line that is typed after each. A prompt for
-    a password ends with its blank: what is typed before that is thrown away. Raises TimeoutError.
+    `replies` are prompts that may appear, in this order, and the line that is typed after each, or the signal
+    that is sent then. A prompt for a password ends with its blank: what is typed before that is thrown away.
+    Raises TimeoutError.
     """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 200, columns, 0, 0))
@@ -33,7 +36,7 @@ def shown_by(
     assert process is not None, "it can't be forked"
     os.close(theirs)
     try:
-        written = _talk(ours, list(replies))
+        written = _talk(ours, list(replies), process)
     except TimeoutError:
         process.kill()
         raise
@@ -42,11 +45,12 @@ def shown_by(
     return process.join(60), "\n".join(screen(written.decode(), columns))
 
 
-def _talk(descriptor: int, replies: list[tuple[str, str]]) -> bytes:
+def _talk(descriptor: int, replies: list[Reply], process: Forked) -> bytes:
     """Everything that is written to the terminal; each prompt is answered when it appears."""
     written, answered = b"", 0
+    pressed: signal.Signals | None = None
     while True:
-        if not select.select([descriptor], [], [], SILENCE)[0]:
+        if not _says_something(descriptor, process, pressed):
             raise TimeoutError(f"nothing happens on the terminal after: {written[-500:]!r}")
         try:
             piece = os.read(descriptor, 4096)
@@ -58,7 +62,24 @@ def _talk(descriptor: int, replies: list[tuple[str, str]]) -> bytes:
         at = written.find(replies[0][0].encode(), answered) if replies else -1
         if at >= 0:
             answered = at + len(replies[0][0].encode())
-            os.write(descriptor, replies.pop(0)[1].encode() + b"\n")
+            _, reply = replies.pop(0)
+            if isinstance(reply, str):
+                os.write(descriptor, reply.encode() + b"\n")
+            else:
+                pressed = reply
+                process.send_signal(reply)
+
+
+def _says_something(descriptor: int, process: Forked, pressed: signal.Signals | None) -> bool:
+    """Wait until something is written. A key is pressed again and again: a program that is just about to read
+    misses a signal.
+    """
+    for _ in range(SILENCE):
+        if select.select([descriptor], [], [], 1.0)[0]:
+            return True
+        if pressed is not None:
+            process.send_signal(pressed)
+    return False
 
 
 def screen(written: str, columns: int) -> list[str]:
