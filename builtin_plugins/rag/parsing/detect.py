@@ -20,6 +20,10 @@ IMAGES: Final = {
     "image/jpeg": (b"\xff\xd8\xff",),
     "image/tiff": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
 }
+# Two letters are no signature: what follows is zero, and the size of one of the headers that there are.
+# To who counts controls, a bitmap with much white is a text of "ÿ".
+_BITMAP: Final = re.compile(rb"BM.{4}\0{4}.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\0{3}", re.DOTALL)
+BITMAP: Final = "image/bmp"
 _COMPOUND_FILE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # The names of a message's properties, in the directory of its compound file.
 _MESSAGE_PROPERTY: Final = "__substg1.0_".encode("utf-16-le")
@@ -61,11 +65,22 @@ ODT_TYPES: Final = (
     "application/vnd.oasis.opendocument.text",
     "application/vnd.oasis.opendocument.text-template",
 )
+ODS_TYPES: Final = (
+    "application/vnd.oasis.opendocument.spreadsheet",
+    "application/vnd.oasis.opendocument.spreadsheet-template",
+)
+ODP_TYPES: Final = (
+    "application/vnd.oasis.opendocument.presentation",
+    "application/vnd.oasis.opendocument.presentation-template",
+)
 RTF: Final = "application/rtf"
 
 # EPUB and OpenDocument: the kind is the content of this member, and another must be there with it.
 _KIND: Final = "mimetype"
-_NEEDED: Final = {EPUB: "META-INF/container.xml", **dict.fromkeys(ODT_TYPES, "content.xml")}
+_NEEDED: Final = {
+    EPUB: "META-INF/container.xml",
+    **dict.fromkeys(ODT_TYPES + ODS_TYPES + ODP_TYPES, "content.xml"),
+}
 _CONTENT_TYPES: Final = "[Content_Types].xml"
 _MAX_CONTENT_TYPES_BYTES: Final = 1024 * 1024
 _OVERRIDE: Final = re.compile(rb"<(?:\w+:)?Override\b([^>]*)>")
@@ -93,6 +108,8 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
     for media_type, signatures in IMAGES.items():
         if head.startswith(signatures):
             return media_type
+    if _BITMAP.match(head):
+        return BITMAP
     if not head or head.startswith(_POSTSCRIPT):
         return None
     codec = detect_encoding(head)

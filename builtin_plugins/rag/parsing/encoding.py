@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TextIO
 
 from builtin_plugins.rag.parsing.cleaning import without_ansi
+from builtin_plugins.rag.parsing.code_pages import NOT_ASCII, code_page_of
 
 HEAD_BYTES: Final = 65_536
 """How much of a file decides its kind and its encoding."""
 
-_LATIN_2: Final = "iso8859-2"
 # UTF-32 LE begins with the mark of UTF-16 LE, so it is looked for first.
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -22,24 +22,20 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Those that people's files are in; the more there are to choose from, the worse the choice.
-_CODE_PAGES: Final = (
-    *("cp1252", "cp1251", "cp1250", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
-    *("koi8-r", "cp932", "euc-jp", "gb18030", "big5", "cp949", _LATIN_2, "cp866"),
-)
-_RARER_LATIN: Final = frozenset({"cp1250", "cp1254", "cp1257", "cp1258", _LATIN_2})
-_TELLING: Final = 3
-_LEAST_SURE, _CLEARLY = 0.04, 1.5
-"""With fewer bytes beyond ASCII, a rarer code page must be this sure, and this many times the Western one."""
+# What is named so is often the Windows page that has more characters in the same places (WHATWG Encoding).
+_MEANT: Final = {
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+}
 _SAMPLE_BYTES: Final = 16_384
 _BEFORE_BYTES: Final = 1_024
 """How much ASCII is kept before the part that decides."""
-_NOT_ASCII: Final = re.compile(rb"[\x80-\xff]+")
-_C1: Final = re.compile(rb"[\x80-\x9f]")
-_OTHERS: Final = "\u0370-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff61-\uff9f"
-_NOT_LATIN: Final = re.compile(f"[{_OTHERS}]")
-_NOT_LATIN_WORD: Final = re.compile(f"[{_OTHERS}]{{2,}}")
-_WITHIN_LATIN: Final = re.compile("(?<=[A-Za-z])[\u0370-\u06ff]+|[\u0370-\u06ff]+(?=[A-Za-z])")
 _ESCAPED: Final = re.compile("[\udc80-\udcff]+")
 # Controls that no text has, in any number. C1 controls say nothing: converted text is full of them.
 _C0: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
@@ -71,7 +67,7 @@ def _first_part_beyond_ascii(path: Path) -> bytes:
 
 def _is_mostly_utf_8(part: bytes) -> bool:
     """Whether at least half of what isn't ASCII is UTF-8: the rest is then for `repair`."""
-    runs = _NOT_ASCII.findall(part)
+    runs = NOT_ASCII.findall(part)
     return 2 * sum(is_utf_8(run) for run in runs) >= len(runs)
 
 
@@ -84,9 +80,20 @@ def is_utf_8(data: bytes) -> bool:
     return True
 
 
+def codec_meant(name: str, data: bytes) -> str:
+    """The codec for text whose writer names this one. Raises `LookupError` if there is none.
+
+    Programs that don't know name ISO 8859-1 or ASCII, whatever they write: where it is UTF-8, it is read so.
+    """
+    codec = codecs.lookup(name).name
+    if codec in ("iso8859-1", "ascii") and not data.isascii() and is_utf_8(data):
+        return "utf-8"
+    return _MEANT.get(codec, codec)
+
+
 def _first_foreign(data: bytes) -> int:
     """The place of the first byte that is not ASCII."""
-    found = _NOT_ASCII.search(data)
+    found = NOT_ASCII.search(data)
     return found.start() if found else 0
 
 
@@ -114,37 +121,7 @@ def detect_encoding(head: bytes) -> str | None:
 
 def _recognized(head: bytes) -> str | None:
     start = max(0, _first_foreign(head) - _BEFORE_BYTES)
-    return recognized(head[start : start + _SAMPLE_BYTES], _CODE_PAGES)
-
-
-def recognized(sample: bytes, code_pages: Sequence[str]) -> str | None:
-    """The Python codec of the code page in which a text makes most sense; None where it makes none in any."""
-    # Imported on first use: neither the start nor most texts need it, and its models take 30 MB.
-    from chardet import detect_all
-
-    plain = without_ansi(sample.decode("latin-1")).encode("latin-1")
-    ranked = detect_all(plain, include_encodings=code_pages, compat_names=False, ignore_threshold=True)
-    sure = {name: one["confidence"] for one in ranked if (name := one["encoding"])}
-    found = next((name for name in sure if _is_plausible(plain.decode(name, "replace"))), None)
-    if found in _RARER_LATIN and _tells_little(plain, sure[found], sure.get("cp1252", 0.0)):
-        return "cp1252"
-    # Where ISO 8859-2 has controls, its Windows cousin has quotation marks and dashes.
-    return "cp1250" if found == _LATIN_2 and _C1.search(plain) else found
-
-
-def _tells_little(text: bytes, sure: float, western: float) -> bool:
-    """Whether a letter or two with marks leave open which they are: "Tromsø" and "Tromsų" are both names."""
-    return sum(map(len, _NOT_ASCII.findall(text))) < _TELLING and sure < max(_LEAST_SURE, _CLEARLY * western)
-
-
-def _is_plausible(text: str) -> bool:
-    """Whether letters that are not Latin form words: not alone, as in "2 캜", or within Latin ones, as in
-    "perchй".
-    """
-    if not _NOT_LATIN.search(text):
-        return True
-    words = _NOT_LATIN_WORD.findall(text)
-    return bool(words) and 2 * len(_WITHIN_LATIN.findall(text)) <= len(words)
+    return code_page_of(head[start : start + _SAMPLE_BYTES])
 
 
 def decode_head(head: bytes, codec: str) -> str | None:

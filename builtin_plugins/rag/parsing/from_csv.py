@@ -3,40 +3,62 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 from builtin_plugins.rag.parsing.encoding import open_text, repair
 from builtin_plugins.rag.parsing.flavours import find_delimiter
+from builtin_plugins.rag.parsing.portions import FIRST_ROWS, titles_above
 
 MAX_FIELD_CHARS: Final = 16 * 1024 * 1024
 _SAMPLE_CHARS: Final = 32_768
+_LEAST: Final = 0.01  # of the rows, any of them
+_TOLD: Final = re.compile(r"\ufeff?sep=([^\"\s\w]|\t)\s*$", re.IGNORECASE)
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield a block per row; empty cells are left out, cells beyond the header are `column N`.
+    """Yield a block per row; empty cells are left out, cells without a name are `column N`. A title above the
+    names of the columns is a block of its own.
 
     The delimiter (comma, semicolon, tab, bar) is found from the first rows. Raises `UnparsableDocument` with
     `too_large` for a line of more than 16 million characters and `corrupt` for a quote that never closes.
     """
-    reader = csv.reader(_lines(path), delimiter=_delimiter(path))
-    rows = _rows(reader)
-    first = next(rows, [])
-    names, data = (first, rows) if _is_header(first) else ([], chain([first], rows))
-    if names and (row := next(data, None)) is None:
-        yield Block("\n".join(names))
-    elif names and row is not None:
-        data = chain([row], data)
-    for row in data:
+    told = _told_delimiter(path)
+    lines = islice(_lines(path), 1 if told else 0, None)
+    rows = _rows(csv.reader(lines, delimiter=told or _delimiter(path)))
+    first = list(islice(rows, FIRST_ROWS))
+    titles = titles_above(first)
+    first += islice(rows, titles)
+    yield from (Block("".join(row).strip()) for row in first[:titles])
+    head, data = first[titles : titles + 1], first[titles + 1 :]
+    names = head[0] if head and _is_header(head[0], data) else []
+    if names and not data:
+        yield Block("\n".join(name for name in names if name.strip()))
+    for row in chain([] if names else head, data, rows):
         yield Block(_record(names, row))
 
 
-def _delimiter(path: Path) -> str:
+def _told_delimiter(path: Path) -> str | None:
+    """What the first line says, which Excel writes and understands."""
     with open_text(path) as file:
-        return find_delimiter(file.read(_SAMPLE_CHARS), least=0.0) or ","
+        found = _TOLD.match(file.readline(_SAMPLE_CHARS))
+    return found[1] if found else None
+
+
+def _delimiter(path: Path) -> str:
+    """What cuts the rows, or else those below a title, which has none."""
+    with open_text(path) as file:
+        sample = file.read(_SAMPLE_CHARS)
+    if found := find_delimiter(sample, least=_LEAST):
+        return found
+    lines = sample.splitlines(keepends=True)
+    below = ("".join(lines[at:]) for at in range(1, FIRST_ROWS))
+    return next(filter(None, map(find_delimiter, below)), ",")
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -58,9 +80,29 @@ def _rows(reader: Iterator[list[str]]) -> Iterator[list[str]]:
         csv.field_size_limit(before)
 
 
-def _is_header(row: list[str]) -> bool:
+def _is_header(row: list[str], below: list[list[str]]) -> bool:
+    """Whether a row names the columns: by other words in each, or above numbers; years are names too."""
     names = [name.strip() for name in row]
-    return all(names) and len(set(names)) == len(names) and not any(_is_number(name) for name in names)
+    numbers = [name for name in names if _is_number(name)]
+    if len(numbers) == len(names) or not all(map(_YEAR.fullmatch, numbers)):
+        return False
+    distinct = len(set(names)) == len(names)
+    if all(names) and distinct and not numbers:
+        return True
+    if numbers:
+        return distinct and not any(_is_same_kind(column, row, below) for column in range(len(row)))
+    return any(name and _are_numbers(column, below) for column, name in enumerate(names))
+
+
+def _is_same_kind(column: int, row: list[str], below: list[list[str]]) -> bool:
+    """Whether a column goes on with years below a year."""
+    cells = [other[column].strip() for other in below if column < len(other)]
+    return bool(_YEAR.fullmatch(row[column].strip())) and any(map(_YEAR.fullmatch, cells))
+
+
+def _are_numbers(column: int, rows: list[list[str]]) -> bool:
+    cells = [row[column].strip() for row in rows if column < len(row) and row[column].strip()]
+    return bool(cells) and all(map(_is_number, cells))
 
 
 def _is_number(text: str) -> bool:
@@ -73,4 +115,5 @@ def _record(names: list[str], row: list[str]) -> str:
 
 
 def _name(names: list[str], index: int) -> str:
-    return names[index].strip() if index < len(names) else f"column {index + 1}"
+    named = names[index].strip() if index < len(names) else ""
+    return named or f"column {index + 1}"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import codecs
 import email
 import mimetypes
+import re
 from collections.abc import Iterator
+from copy import copy
 from email.errors import MessageError
 from email.message import Message
 from email.policy import EmailPolicy
@@ -12,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from builtin_plugins.rag.parsing.blocks import Block
-from builtin_plugins.rag.parsing.encoding import detect_encoding
+from builtin_plugins.rag.parsing.encoding import codec_meant, detect_encoding, is_utf_8
 from builtin_plugins.rag.parsing.extracting import Extracted
 from builtin_plugins.rag.parsing.from_html import blocks_of
 
@@ -32,15 +36,25 @@ _HEADER_FAULTS: Final = (
 """What Python's header parser raises on broken headers, most of it by accident."""
 
 
+_NOT_BASE64: Final = re.compile(rb"[^A-Za-z0-9+/=]+")
+_MOST_NOISE: Final = 0.05
+
+
 class _Lenient(EmailPolicy):
-    """Reads as raw text what Python's header parser fails on: `To: b@` makes it raise `IndexError`."""
+    """Reads as raw text what Python's header parser fails on: `To: b@` makes it raise `IndexError`.
+
+    Bytes that are not ASCII, which no header may have and many do, are read as what they show.
+    """
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
         """The header's value as `EmailPolicy` parses it, or as it was written."""
+        written = str(value).encode("utf-8", "surrogateescape")
+        codec = "utf-8" if is_utf_8(written) else detect_encoding(written) or "cp1252"
+        text = written.decode(codec, "replace")
         try:
-            return super().header_fetch_parse(name, value)
+            return super().header_fetch_parse(name, text)
         except _HEADER_FAULTS:
-            return str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            return text
 
 
 # Leave the headers of a forwarded message unchanged: refolding one would parse it.
@@ -78,6 +92,8 @@ def extract(path: Path) -> Iterator[Extracted]:
 
 def _read(path: Path) -> Message:
     with path.open("rb") as file:
+        if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+            file.seek(0)
         return email.message_from_binary_file(file, policy=_POLICY)
 
 
@@ -124,15 +140,57 @@ def _children(part: Message) -> Iterator[Message]:
 
 
 def _payload(part: Message) -> bytes:
+    if _encoding_of(part) == "base64" and (written := _written(part)):
+        return _from_base64(written)
     payload = part.get_payload(decode=True)
     return payload if isinstance(payload, bytes) else b""
+
+
+def _written(part: Message) -> bytes:
+    """The bytes of a part before they are decoded; none of one that has parts itself."""
+    plain = copy(part)
+    del plain["Content-Transfer-Encoding"]
+    written = plain.get_payload(decode=True)
+    return written if isinstance(written, bytes) else b""
+
+
+def _encoding_of(part: Message) -> str:
+    return str(part.get("Content-Transfer-Encoding", "")).strip().lower()
+
+
+def _from_base64(data: bytes) -> bytes:
+    """What can be read of base64, also if it is cut off or has other characters in it, where Python gives up.
+
+    Text that was never encoded, whatever its header says, stays as it is.
+    """
+    encoded = data[: _end_of_base64(data)]
+    if _is_noisy(encoded):
+        return data
+    parts = (part[: len(part) - (len(part) % 4 == 1)] for part in _NOT_BASE64.sub(b"", encoded).split(b"="))
+    return b"".join(base64.b64decode(part + b"=" * (-len(part) % 4)) for part in parts)
+
+
+def _end_of_base64(data: bytes) -> int:
+    """Where the text begins that a mailing list or a virus scanner wrote below what was encoded."""
+    end = place = 0
+    for line in data.splitlines(keepends=True):
+        if end and _is_noisy(line):
+            return end
+        place += len(line)
+        end = place if line.rstrip().endswith(b"=") else end
+    return len(data)
+
+
+def _is_noisy(data: bytes) -> bool:
+    noise = sum(len(run) for line in data.splitlines() for run in _NOT_BASE64.findall(line.strip()))
+    return noise > _MOST_NOISE * len(data)
 
 
 def _text(part: Message) -> str:
     """Return the part's text; a character set that is unknown or wrong gives way to what the bytes show."""
     data = _payload(part)
     try:
-        return data.decode(part.get_content_charset("utf-8"))
+        return data.decode(codec_meant(part.get_content_charset("utf-8"), data))
     except (LookupError, ValueError):
         return data.decode(detect_encoding(data) or "cp1252", "replace")
 
@@ -173,5 +231,12 @@ def _suffix(part: Message) -> str:
 
 
 def _inner(part: Message) -> Message | None:
-    """The message that was forwarded as this part."""
-    return next(_children(part), None) if part.get_content_type() == _FORWARDED else None
+    """The message that was forwarded as this part. Some programs encode it, which no standard allows."""
+    inner = next(_children(part), None) if part.get_content_type() == _FORWARDED else None
+    encoding = _encoding_of(part)
+    if inner is None or inner.keys() or encoding not in ("base64", "quoted-printable"):
+        return inner
+    encoded = Message()
+    encoded["Content-Transfer-Encoding"] = encoding
+    encoded.set_payload(inner.get_payload())
+    return email.message_from_bytes(_payload(encoded), policy=_POLICY)

@@ -10,7 +10,14 @@ from typing import Final
 from lxml import etree
 
 from builtin_plugins.rag.parsing.blocks import Block
-from builtin_plugins.rag.parsing.encoding import HEAD_BYTES, detect_encoding, open_text, read_head, repair
+from builtin_plugins.rag.parsing.encoding import (
+    HEAD_BYTES,
+    codec_meant,
+    detect_encoding,
+    open_text,
+    read_head,
+    repair,
+)
 
 _PORTION_CHARS: Final = 65_536
 _IGNORED: Final = frozenset(
@@ -71,7 +78,7 @@ def _declared_encoding(head: bytes) -> str | None:
     if not found or (detect_encoding(head) or "utf").startswith("utf"):
         return None
     try:
-        head.decode(name := found[1].decode("ascii"), "replace")
+        head.decode(name := codec_meant(found[1].decode("ascii"), head), "replace")
     except (LookupError, UnicodeError):
         return None
     return name

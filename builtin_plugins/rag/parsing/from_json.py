@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +14,7 @@ from builtin_plugins.rag.parsing.encoding import open_text, repair
 
 MAX_JSON_CHARS: Final = 32 * 1024 * 1024
 _LINES_PER_BLOCK: Final = 200
+_SPACE: Final = re.compile(r"[ \t\r\n]*+")
 
 
 def parse(path: Path) -> Iterator[Block]:
@@ -30,18 +33,52 @@ def parse(path: Path) -> Iterator[Block]:
 
 
 def parse_lines(path: Path) -> Iterator[Block]:
-    """Yield a block per line of JSON lines; memory is bounded by the longest line, 32 million characters."""
+    """Yield a block per line of JSON lines; memory is bounded by the longest line, 32 million characters.
+
+    From a line that is no record by itself on, values may take several lines, or share one; what is left of
+    the file is then held whole. Raises what `parse` raises.
+    """
     with open_text(path) as file:
         while line := file.readline(MAX_JSON_CHARS):
             if len(line) == MAX_JSON_CHARS:
                 raise UnparsableDocument("too_large", "json: line of more than 32 million characters")
-            if line.strip():
-                yield from _portions(_flatten("", _load(repair(line))))
+            if not line.strip():
+                continue
+            try:
+                values: Iterable[Any] = [_load(repair(line))]
+            except UnparsableDocument as error:
+                if error.code != "corrupt":
+                    raise
+                rest = line + file.read(MAX_JSON_CHARS + 1 - len(line))
+                values = _values(repair(rest))
+            for value in values:
+                yield from _portions(_flatten("", value))
+
+
+def _values(text: str) -> Iterator[Any]:
+    """The values in a text, one after the other."""
+    if len(text) > MAX_JSON_CHARS:
+        raise UnparsableDocument("too_large", "json: more than 32 million characters")
+    decoder = json.JSONDecoder(parse_int=str, parse_float=str)
+    place = _after_space(text, 0)
+    while place < len(text):
+        value, place = _loaded(decoder.raw_decode, text, place)
+        yield value
+        place = _after_space(text, place)
+
+
+def _after_space(text: str, place: int) -> int:
+    found = _SPACE.match(text, place)
+    return found.end() if found else place
 
 
 def _load(text: str) -> Any:
+    return _loaded(partial(json.loads, parse_int=str, parse_float=str), text)
+
+
+def _loaded(load: Callable[..., Any], *arguments: object) -> Any:
     try:
-        return json.loads(text, parse_int=str, parse_float=str)
+        return load(*arguments)
     except RecursionError as error:
         raise UnparsableDocument("too_deep", "json: nested too deeply") from error
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""OpenDocument texts and their templates (OASIS ODF 1.3): the body in document order."""
+"""OpenDocument texts, presentations and their templates (OASIS ODF 1.3): the body in document order."""
 
 from __future__ import annotations
 
@@ -43,22 +43,30 @@ def parse(path: Path) -> Iterator[Block]:
 
     Raises `UnparsableDocument` for a bomb, a password, or a broken package.
     """
+    yield from _walked(path, _Walk())
+
+
+def parse_slides(path: Path) -> Iterator[Block]:
+    """Yield the same of a presentation, whose slides are its pages, with notes. Raises what `parse` does."""
+    yield from _walked(path, _Slides())
+
+
+def _walked(path: Path, walk: _Walk) -> Iterator[Block]:
     with open_archive(path) as archive:
-        _check_readable(archive)
-        walk = _Walk()
+        check_readable(archive)
         parser = etree.XMLParser(
             target=walk, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
         )
         with archive.open(CONTENT) as part:
             while portion := part.read(_PORTION_BYTES):
                 parser.feed(portion)
-                yield from walk.collector.take()
+                yield from walk.take()
         parser.close()
         walk.collector.end_paragraph()
-        yield from walk.collector.take()
+        yield from walk.take()
 
 
-def _check_readable(archive: zipfile.ZipFile) -> None:
+def check_readable(archive: zipfile.ZipFile) -> None:
     """A password leaves the manifest as it is, with a mark at each encrypted part (ODF 1.3 part 2, 4.8)."""
     if _MANIFEST in archive.NameToInfo:
         with archive.open(_MANIFEST) as part:
@@ -100,11 +108,38 @@ class _Walk:
         elif html is not None and (not self._inline or html == _IGNORED):
             self.collector.end(html)
 
+    def take(self) -> list[Block]:
+        """Return the finished blocks."""
+        return self.collector.take()
+
     def data(self, data: str) -> None:
         self.collector.data(data)
 
     def close(self) -> None:
         """What is left is fetched from the collector."""
+
+
+class _Slides(_Walk):
+    """Knows on which slide a block is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._page = 0
+        self._finished: list[Block] = []
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag.endswith("}page"):
+            self.collector.end_paragraph()
+            self._finished = self.take()
+            self._page += 1
+            self._finished.append(Block("", self._page))
+        super().start(tag, attributes)
+
+    def take(self) -> list[Block]:
+        page = self._page or None
+        taken = [*self._finished, *(block._replace(page=page) for block in self.collector.take())]
+        self._finished = []
+        return taken
 
 
 def _is_inline(name: str) -> bool:
@@ -113,4 +148,4 @@ def _is_inline(name: str) -> bool:
 
 def _spaces(attributes: Mapping[str, str]) -> int:
     count = next((value for name, value in attributes.items() if name.endswith("}c")), "1")
-    return min(int(count), _MAX_SPACES) if count.isdecimal() else 1
+    return min(int(count[:9]), _MAX_SPACES) if count.isdecimal() else 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ from pypdfium2 import raw
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 from builtin_plugins.rag.parsing.ocr import Recognizer
 from builtin_plugins.rag.parsing.pages import begin_page
+from builtin_plugins.rag.parsing.pdf_forms import briefly, filled_in
 from builtin_plugins.rag.parsing.pdf_tables import TableReader
 
 # PDFium marks a hyphen at the end of a line, where a word was cut, with U+FFFE (U+0002 in older releases).
@@ -42,12 +44,15 @@ def parse(path: Path) -> Iterator[Block]:
     try:
         for index in range(len(document)):
             begin_page(index + 1, len(document))
-            text = _reflow(_page_text(document, index, tables))
+            written, filled = _page_text(document, index, tables)
+            text = _reflow(written)
             is_picture = not text.strip() and _shows_something(document, index)
             if is_picture and recognizer.is_installed:
                 if not has_pictures:
                     recognizer.expect(_pictures_ahead(document, index, recognizer.most_pages))
                 text = _recognized(document, index, recognizer)
+                filled = [line for line in filled if not _says(text, line)]
+            text = "\n".join(filter(None, (text, *filled)))
             has_pictures = has_pictures or is_picture
             has_text = has_text or bool(text.strip())
             can_read = recognizer.is_installed
@@ -60,23 +65,39 @@ def parse(path: Path) -> Iterator[Block]:
 
 def _open(path: Path) -> pypdfium2.PdfDocument:
     try:
-        return pypdfium2.PdfDocument(path)
+        document = pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
         if raw.FPDF_GetLastError() in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
             raise UnparsableDocument("encrypted", str(error)) from error
         raise UnparsableDocument("corrupt", str(error)) from error
+    with suppress(pypdfium2.PdfiumError), briefly():  # a broken form costs its values alone
+        document.init_forms()
+        if document.formenv is not None and len(document):
+            document[0].close()  # PDFium looks through the fields as the first page is loaded
+    return document
 
 
-def _page_text(document: pypdfium2.PdfDocument, index: int, tables: TableReader) -> str:
+def _page_text(document: pypdfium2.PdfDocument, index: int, tables: TableReader) -> tuple[str, list[str]]:
+    """The text of a page, and what was filled into it, which a picture may be under."""
     try:
         page = document[index]
         text_page = page.get_textpage()
     except pypdfium2.PdfiumError as error:
         raise UnparsableDocument("corrupt", f"page {index + 1}: {error}") from error
-    text = _with_rows(str(text_page.get_text_bounded()), tables.rows_of(text_page))
+    text = _with_rows(_lines(text_page), tables.rows_of(text_page, page.get_rotation()))
+    filled = list(filled_in(document, page, text_page))
     text_page.close()
     page.close()
-    return text
+    return text, filled
+
+
+def _lines(text_page: pypdfium2.PdfTextPage) -> str:
+    """The text within the page. Within bounds, PDFium loses the line breaks of text that is turned; then all
+    text is taken, provided that none is beyond the page.
+    """
+    text, whole = str(text_page.get_text_bounded()), str(text_page.get_text_range())
+    loses = text.count("\n") < whole.count("\n") and "".join(text.split()) == "".join(whole.split())
+    return whole if loses else text
 
 
 def _with_rows(text: str, rows: Mapping[str, str]) -> str:
@@ -106,7 +127,8 @@ def _pictures_ahead(document: pypdfium2.PdfDocument, index: int, most: int) -> i
         return len(ahead)
     tables = TableReader()
     pictures = (
-        not _page_text(document, page, tables).strip() and _shows_something(document, page) for page in ahead
+        not _page_text(document, page, tables)[0].strip() and _shows_something(document, page)
+        for page in ahead
     )
     return sum(takewhile(bool, pictures))
 
@@ -124,6 +146,11 @@ def _recognized(document: pypdfium2.PdfDocument, index: int, recognizer: Recogni
         raise UnparsableDocument("corrupt", f"page {index + 1}: {error}") from error
     finally:
         page.close()
+
+
+def _says(text: str, line: str) -> bool:
+    """Whether the words of a line are in a text: a picture of a page shows what was filled in, too."""
+    return f" {' '.join(line.split())} " in f" {' '.join(text.split())} "
 
 
 def _reflow(text: str) -> str:

@@ -10,13 +10,13 @@ from openpyxl import load_workbook
 
 from builtin_plugins.rag.parsing.archive import open_archive
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
-from builtin_plugins.rag.parsing.portions import room_below
+from builtin_plugins.rag.parsing.portions import portions_of_sheet
 
 _MAX_EMPTY_ROWS: Final = 1_048_576
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield each sheet in portions (`portions`) that all begin with its first row.
+    """Yield each sheet in portions (`portions`) that all begin with its first row, titles left out.
 
     Values as last calculated, never formulas; dates in ISO 8601. Raises `UnparsableDocument` for a bomb, a
     password, a broken package, or a sheet with more empty rows than Excel has rows.
@@ -30,7 +30,7 @@ def parse(path: Path) -> Iterator[Block]:
             # The declared size is a claim: some writers say A1, a bomb says XFD1048576.
             sheet.reset_dimensions()
             yield Block(sheet.title, page)
-            for text in _portions(_lines(sheet.iter_rows(values_only=True))):
+            for text in portions_of_sheet(_lines(sheet.iter_rows(values_only=True))):
                 yield Block(text, page)
 
 
@@ -47,18 +47,3 @@ def _lines(rows: Iterable[tuple[object, ...]]) -> Iterator[str]:
 
 def _cell(value: object) -> str:
     return "" if value is None else " ".join(str(value).split())
-
-
-def _portions(lines: Iterator[str]) -> Iterator[str]:
-    header = next(lines, None)
-    if header is None:
-        return
-    room = room_below([header])
-    portion, size = [header], len(header)
-    for line in lines:
-        if size + len(line) > room and len(portion) > 1:
-            yield "\n".join(portion)
-            portion, size = [header], len(header)
-        portion.append(line)
-        size += len(line)
-    yield "\n".join(portion)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import stat
 import zipfile
 from collections.abc import Iterator
@@ -11,7 +10,8 @@ from typing import BinaryIO, Final
 
 from builtin_plugins.rag.parsing.archive import MAX_DIRECTORY_BYTES, ZIP_FAULTS, directory_bytes
 from builtin_plugins.rag.parsing.blocks import MOST_ENTRIES, Block, UnparsableDocument
-from builtin_plugins.rag.parsing.encoding import is_utf_8, recognized
+from builtin_plugins.rag.parsing.code_pages import code_page_of_names
+from builtin_plugins.rag.parsing.encoding import is_utf_8
 from builtin_plugins.rag.parsing.extracting import Extracted
 
 _PORTION_BYTES: Final = 65_536
@@ -19,10 +19,7 @@ _MAX_NAME_CHARS: Final = 255
 _ZIP: Final = b"PK\x03\x04"
 _UTF_8: Final = 0x800  # the flag of a name in UTF-8; without it the code page is that of the writer's system
 _DOS: Final = "cp437"
-_CODE_PAGES: Final = (_DOS, "cp866", "cp932")
 _SAMPLE_BYTES: Final = 16_384
-# Single letters of another script are what a Western name looks like in a wrong code page.
-_FOREIGN: Final = re.compile("[\u0400-\u04ff]{2}|[\u3040-\u30ff\u4e00-\u9fff]{2}")
 # What archivers write for themselves.
 _CHAFF: Final = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
@@ -120,12 +117,9 @@ def _raw_name(info: zipfile.ZipInfo) -> bytes | None:
 
 
 def _code_page(infos: list[zipfile.ZipInfo]) -> str:
-    """Which code page the names are in: that of a Russian or Japanese Windows where they show it.
+    """Which code page the names are in: all of them decide together, as a single name is short.
 
-    All of them decide together, as a single name is short. Some archivers write UTF-8 and do not say so.
+    Some archivers write UTF-8 and do not say so.
     """
     raw = b"\n".join(name for info in infos if (name := _raw_name(info)) is not None)
-    if not raw or is_utf_8(raw):
-        return "utf-8"
-    best = recognized(raw[:_SAMPLE_BYTES], _CODE_PAGES) or _DOS
-    return best if best == _DOS or _FOREIGN.search(raw.decode(best, "replace")) else _DOS
+    return "utf-8" if not raw or is_utf_8(raw) else code_page_of_names(raw[:_SAMPLE_BYTES])

@@ -160,7 +160,7 @@ class _Walk:
         elif name == "tr" and len(self._tables) == 1 and _is_full(self._tables[0]):
             yield _rows(self._tables[0][:-1])  # the last row begins the next portion, below their names
             del self._tables[0][1 if names_columns(self._tables[0][0]) else 0 : -1]
-        _forget(element)
+        forget(element)
 
     def _write(self, text: str) -> None:
         if self._paragraphs:
@@ -191,7 +191,7 @@ def _rows(rows: list[list[str]]) -> str:
     return "\n".join("\t".join(row).rstrip() for row in rows if any(row))
 
 
-def _forget(element: etree._Element) -> None:
+def forget(element: etree._Element) -> None:
     """Free what has been read: the element's contents and the siblings before it."""
     element.clear(keep_tail=False)
     parent = element.getparent()

@@ -2,6 +2,7 @@
 
 A PDF has no tables, only positions of letters. PDFium names the pieces of a line, with their places;
 two or more lines one below the other, with as many pieces that begin, end or are centred alike, are a table.
+A row may leave cells empty, except all but one.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class _Piece:
 
 
 Line = list[_Piece]
+Row = list[_Piece | None]
 
 
 class TableReader:
@@ -44,8 +46,10 @@ class TableReader:
     def __init__(self) -> None:
         self._names: Sequence[str] = ()
 
-    def rows_of(self, text_page: Any) -> dict[str, str]:
+    def rows_of(self, text_page: Any, rotation: int = 0) -> dict[str, str]:
         """For each row of a table on a page: its words as the page's text has them, and its cells with tabs.
+
+        `rotation` is by how many degrees the page is turned when it is shown; places are as if it was not.
 
         Now and then the row that names the columns is repeated before it, as rows are cut into passages
         (`portions`).
@@ -54,10 +58,12 @@ class TableReader:
         carried, self._names = self._names, ()
         if not 4 <= count <= _MOST_PIECES:
             return {}
-        lines = [_cells(line) for line in _lines([_Piece(*text_page.get_rect(at)) for at in range(count)])]
+        turns = rotation // 90
+        pieces = [_turned(_Piece(*text_page.get_rect(at)), turns) for at in range(count)]
+        lines = [_cells(line) for line in _lines(pieces)]
         found: dict[str, str] = {}
         for table in _tables(lines):
-            rows = [[_text(text_page, cell) for cell in line] for line in table]
+            rows = [[_text(text_page, cell, turns) for cell in line] for line in table]
             own = names_columns(rows[0])
             known = not own and len(carried) == len(rows[0])
             self._names = rows[0] if own else carried if known else ()
@@ -71,16 +77,26 @@ def _written(
 ) -> Iterator[tuple[str, str]]:
     size = room_below(names) if above else 0
     for cells in table:
-        if all(cells):
-            row, size = "\t".join(cells), size + size_of(cells)
+        if any(cells):
+            row, size = "\t".join(cells).rstrip(), size + size_of(cells)
             repeated = names and size > room_below(names)
             if repeated:
                 size = size_of(names) + size_of(cells)
-            yield " ".join(cells), "\n{}\n{}".format("\t".join(names), row) if repeated else row
+            yield " ".join(filter(None, cells)), "\n{}\n{}".format("\t".join(names), row) if repeated else row
 
 
-def _text(text_page: Any, cell: _Piece) -> str:
-    bounds = (cell.left - 0.5, cell.bottom - 0.5, cell.right + 0.5, cell.top + 0.5)
+def _turned(piece: _Piece, quarters: int) -> _Piece:
+    """A piece where it is after some quarter turns clockwise."""
+    for _ in range(quarters % 4):
+        piece = _Piece(piece.bottom, -piece.right, piece.top, -piece.left)
+    return piece
+
+
+def _text(text_page: Any, cell: _Piece | None, turns: int) -> str:
+    if cell is None:
+        return ""
+    place = _turned(cell, -turns)
+    bounds = (place.left - 0.5, place.bottom - 0.5, place.right + 0.5, place.top + 0.5)
     return " ".join(str(text_page.get_text_bounded(*bounds)).split())
 
 
@@ -115,29 +131,40 @@ def _cells(line: Line) -> Line:
     return cells
 
 
-def _tables(lines: Sequence[Line]) -> Iterator[list[Line]]:
+def _tables(lines: Sequence[Line]) -> Iterator[list[Row]]:
     """Runs of two or more lines with the same columns."""
-    run: list[Line] = []
+    run: list[Row] = []
+    columns: Line = []
+    last: Line = []
     for line in lines:
-        if run and not _same_columns(run[-1], line):
+        is_below = bool(run) and _is_below(last, line)
+        row = _row_below(columns, line) if is_below else None
+        if row is None and is_below and len(run) == 1 and (first := _row_below(line, columns)):
+            run, columns, row = [first], line, [*line]  # the first row leaves cells empty
+        elif row is None:
             if len(run) > 1:
                 yield run
-            run = []
+            run, columns, row = [], line, [*line]
         if len(line) > 1:
-            run.append(line)
+            run.append(row)
+            columns, last = [cell or above for cell, above in zip(row, columns, strict=True)], line
     if len(run) > 1:
         yield run
 
 
-def _same_columns(one: Line, other: Line) -> bool:
-    if len(one) != len(other) or len(one) < 2:
-        return False
-    apart = one[0].bottom - other[0].top
-    if not -1.0 <= apart <= _NEAR * one[0].height:
-        return False
-    columns = zip(one, other, strict=True)
-    apart_cells = all(a.right < b.left for line in (one, other) for a, b in pairwise(line))
-    return apart_cells and all(_aligned(above, below) for above, below in columns)
+def _is_below(one: Line, other: Line) -> bool:
+    """Whether one line is close below the other."""
+    return -1.0 <= one[0].bottom - other[0].top <= _NEAR * one[0].height
+
+
+def _row_below(columns: Line, line: Line) -> Row | None:
+    """The line's cells, each below what its column had last; None if there is no such row."""
+    if len(line) < 2 or any(a.right >= b.left for a, b in pairwise(line)):
+        return None
+    cells, row = [*line], Row()
+    for above in columns:
+        row.append(cells.pop(0) if cells and _aligned(above, cells[0]) else None)
+    return None if cells else row
 
 
 def _aligned(one: _Piece, other: _Piece) -> bool:

@@ -35,7 +35,25 @@ def foreign(path: Path, names: list[str], codec: str) -> Path:
     return path
 
 
+FOREIGN = [
+    (["报告.txt", "合同/租赁合同.txt", "照片.txt"], "gb18030"),
+    (["報告書.txt", "合約/租賃合約.txt", "會議記錄.txt"], "big5"),
+    (["보고서.txt", "계약/임대 계약.txt"], "cp949"),
+    (["Αναφορά έτους.txt", "Συμβόλαια/Σύμβαση.txt"], "cp737"),
+    (["דוח שנתי.txt", "חוזה שכירות.txt", "תמונות מהטיול.txt"], "cp862"),
+    (["Relatório de São João.txt", "Ações.txt"], "cp850"),
+    (["Årsmøte.txt", "Fjære og flø.txt"], "cp850"),
+    (["Łódź umowa.txt", "Książka świąteczna.txt", "Środa.txt"], "cp852"),
+]
+
+
 class TestNames:
+    @pytest.mark.parametrize(("names", "codec"), FOREIGN)
+    def test_of_more_systems(self, tmp_path: Path, names: list[str], codec: str) -> None:
+        """Windows writes names in the code page that its MS-DOS had."""
+        path = foreign(tmp_path / "a.zip", names, codec)
+        assert [one.name for one in from_zip.extract(path)] == names
+
     @pytest.mark.parametrize(
         ("names", "codec"),
         [(RUSSIAN, "cp866"), (JAPANESE, "cp932"), (WESTERN, "cp437"), (RUSSIAN, "utf-8"), (WESTERN, "utf-8")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -115,7 +116,7 @@ class TestBrokenHeaders:
         texts = read_all(tmp_path, head + message(PLAIN.format("High water."), "").encode())
         assert texts[0].startswith("Subject: Tide" if name == "To" else "") and texts[1:] == ["High water."]
         if value.endswith("@"):
-            assert f"{name}: {value}".replace("\udcf8", "\ufffd") in texts[0].split("\n")
+            assert f"{name}: {value}".replace("\udcf8", "ø") in texts[0].split("\n")
 
     @pytest.mark.parametrize(
         "header", ["Content-Type: text/plain; =", "Content-Disposition: inline; x*=b@[1"]
@@ -141,3 +142,67 @@ class TestBrokenHeaders:
         letter.set_content("Hei.")
         expected = "Subject: Flo og fjære\nTo: Bjørn Ås <b@example.org>"
         assert read_all(tmp_path, letter.as_bytes()) == [expected, "Hei."]
+
+
+class TestDamage:
+    @pytest.mark.parametrize("end", ["", "!!\n", "\n--\nA footer of a mailing list\n"])
+    @pytest.mark.parametrize("cut", [1, 2, 3])
+    def test_base64_that_is_cut_off(self, tmp_path: Path, cut: int, end: str) -> None:
+        """Text and files are read as far as they go, not taken for the letters that spell them."""
+        words = "The bridge over the river is closed until the end of the month of May. " * 9
+        encoded = base64.encodebytes(words.encode()).decode().rstrip("=\n")[:-cut] + end
+        head = "Content-Transfer-Encoding: base64\n"
+        (text,) = read(tmp_path, message(f"Content-Type: text/plain\n{head}\n{encoded}"))
+        assert text.startswith(words[:600]) and "VGhl" not in text
+        attached = f'Content-Type: application/pdf; name="a.pdf"\n{head}\n{encoded}\n'
+        path = written(tmp_path, message(parts("mixed", PLAIN.format("Look."), attached)))
+        (file,) = from_eml.extract(path)
+        assert isinstance(file.content, bytes) and file.content.startswith(words[:600].encode())
+
+    def test_text_that_only_claims_to_be_encoded(self, tmp_path: Path) -> None:
+        """It is read as it is."""
+        words = "High water, at nine: be careful."
+        body = f"Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n{words}\n"
+        assert read(tmp_path, message(body)) == [words]
+
+    @pytest.mark.parametrize(
+        ("codec", "words"), [("cp1252", "Die Tür ist zu."), ("koi8-r", "Ключи у сторожа.")]
+    )
+    def test_foreign_letters_that_only_claim_to_be_encoded(
+        self, tmp_path: Path, codec: str, words: str
+    ) -> None:
+        """They are read in the character set that the message names."""
+        head = f"Content-Type: text/plain; charset={codec}\nContent-Transfer-Encoding: base64\n\n"
+        assert read(tmp_path, message(head).encode() + words.encode(codec)) == [words]
+
+    @pytest.mark.parametrize("blank", ["", "\n"])
+    def test_a_footer_below_base64(self, tmp_path: Path, blank: str) -> None:
+        """What a virus scanner wrote below the end is not decoded, and costs no letter of the text."""
+        words = "Die Brücke über den Fluß ist gesperrt. " * 9 + "!"
+        encoded = base64.encodebytes(words.encode()).decode()
+        assert encoded.endswith("=\n")
+        body = f"Content-Transfer-Encoding: base64\n\n{encoded}{blank}This mail was checked: no virus.\n"
+        assert read(tmp_path, message(f"Content-Type: text/plain; charset=utf-8\n{body}")) == [words]
+
+    def test_forwarded_message_that_is_encoded(self, tmp_path: Path) -> None:
+        """Some servers encode it, which no standard allows; its name and text are not lost."""
+        inner = base64.encodebytes(message(PLAIN.format("Wind."), "Subject: Storm\n").encode()).decode()
+        part = f"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n{inner}"
+        source = message(parts("mixed", PLAIN.format("Read this."), part))
+        assert read(tmp_path, source) == ["Read this.", "Attachments: Storm"]
+        (file,) = from_eml.extract(written(tmp_path, source))
+        assert isinstance(file.content, bytes) and read(tmp_path, file.content) == ["Wind."]
+
+    @pytest.mark.parametrize(
+        ("subject", "codec"),
+        [("Märchen für Jürgen", "cp1252"), ("Märchen", "utf-8"), ("Совещание", "koi8-r")],
+    )
+    def test_headers_that_are_not_encoded(self, tmp_path: Path, subject: str, codec: str) -> None:
+        """They are read as what their bytes show."""
+        head = f"Subject: {subject}\nFrom: ann@example.org\n".encode(codec)
+        assert read_all(tmp_path, head + b"\nHello.\n")[0].startswith(f"Subject: {subject}\n")
+
+    def test_byte_order_mark(self, tmp_path: Path) -> None:
+        """It does not turn the headers into text."""
+        source = b"\xef\xbb\xbf" + message(PLAIN.format("Hello."), "Subject: Tide\n").encode()
+        assert read_all(tmp_path, source) == ["Subject: Tide", "Hello."]

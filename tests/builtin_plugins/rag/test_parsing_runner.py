@@ -336,6 +336,18 @@ async def test_hostile_documents_end_with_a_code(parse: Parse, tmp_path: Path) -
         assert (await failure(parse, path, parser_for(path))).code == code
 
 
+async def test_a_form_without_end(parse: Parse, tmp_path: Path) -> None:
+    """Fields that are each other's parts would keep the process busy for days; forms have their own limit."""
+    parts = ["/Type/Catalog/Pages 2 0 R/AcroForm<</Fields[4 0 R]>>", "/Type/Pages/Kids[3 0 R]/Count 1"]
+    parts += ["/Type/Page/Parent 2 0 R", "/T(a)/Kids[5 0 R 5 0 R]", "/T(b)/Kids[4 0 R 4 0 R]"]
+    objects = "".join(f"{number} 0 obj\n<<{part}>>\nendobj\n" for number, part in enumerate(parts, 1))
+    path = tmp_path / "blob"
+    path.write_text(f"%PDF-1.7\n{objects}trailer\n<</Root 1 0 R/Size 6>>\n")
+    limits = LIMITS._replace(cpu_seconds=300, wall_seconds=300)
+    async with asyncio.timeout(60):
+        assert (await failure(parse, path, parser_for(path), limits)).code == "timeout"
+
+
 async def test_more_hostile_texts(parse: Parse, tmp_path: Path) -> None:
     """Deep JSON, one huge CSV line and a file of white space end with a code or as text."""
     limits = LIMITS._replace(memory_mb=512, max_text_chars=20_000_000)

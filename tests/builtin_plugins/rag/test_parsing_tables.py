@@ -15,7 +15,7 @@ from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
 
 from builtin_plugins.rag.chunking import chunk
-from builtin_plugins.rag.parsing import from_docx, from_pdf, from_xlsx
+from builtin_plugins.rag.parsing import from_csv, from_docx, from_pdf, from_xlsx
 from builtin_plugins.rag.parsing.blocks import Block
 from kernel.testing import Running
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
@@ -122,3 +122,56 @@ async def test_a_question_about_a_cell_is_answered_by_its_row(
     ):
         answer = (await ask(ann, pipeline, question))["answer"]
         assert right in answer and "Weight" in answer and wrong not in answer
+
+
+def test_rows_with_empty_cells(tmp_path: Path) -> None:
+    """A cell that is empty moves no other one, and the names of the columns stay above all rows."""
+    rows = [["Model", "Weight", "Price", "Remark"]]
+    rows += [
+        [f"Model {n}", "" if n % 4 == 1 else f"{n} kg", f"{n}.50 EUR", "" if n % 3 else "sold out"]
+        for n in range(100, 180)
+    ]
+    texts = [block.text for block in from_pdf.parse(pdf(tmp_path / "a.pdf", rows))]
+    lines = [line for text in texts for line in text.split("\n") if "\t" in line]
+    names = "\t".join(rows[0])
+    assert [line for line in lines if line != names] == ["\t".join(row).rstrip() for row in rows[1:]]
+    for passage in chunk([Block(text, page) for page, text in enumerate(texts, 1)], 1500, 150):
+        if "EUR" in passage.text:
+            assert names in passage.text
+
+
+CSV_NAMES = [
+    ("Country,2019,2020\nPeru,1,2\nChad,3,4\n", ["Country: Peru\n2019: 1\n2020: 2"]),
+    ("id,,name\n1,x,Ann\n2,,Bob\n", ["id: 1\ncolumn 2: x\nname: Ann"]),
+    ("name,sum,sum\nAnn,1,2\nBob,3,4\n", ["name: Ann\nsum: 1\nsum: 2"]),
+    ("sep=;\nName;Town\nAnn;Oslo\nBob;Rome\n", ["Name: Ann\nTown: Oslo"]),
+    ("Report 2024;;\n;;\nName;Town;Age\nAnn;Oslo;3\n", ["Report 2024", "Name: Ann\nTown: Oslo\nAge: 3"]),
+    ("Ann,2019,2020\nBob,2018,2021\n", ["column 1: Ann\ncolumn 2: 2019\ncolumn 3: 2020"]),
+    ("1,2\n3,4\n", ["column 1: 1\ncolumn 2: 2"]),
+    (",size\n0,12\n1,13\n", ["column 1: 0\nsize: 12"]),
+    ("note\nfine\nnice, too\nbad\ngone\n", ["note: fine", "note: nice\ncolumn 2: too", "note: bad"]),
+    ("Stock of 2024\nName;Town\nAnn;Oslo\nBob;Rome\n", ["Stock of 2024", "Name: Ann\nTown: Oslo"]),
+    ("T\n" * 11 + "a,b\n1,2\n", [*"T" * 11, "a: 1\nb: 2"]),
+    ('sep="\na,b\n1,2\n', ['sep="', "a: 1\nb: 2"]),
+]
+
+
+@pytest.mark.parametrize(("source", "expected"), CSV_NAMES)
+def test_names_of_columns_in_csv(tmp_path: Path, source: str, expected: list[str]) -> None:
+    """Years, gaps and repetitions among the names, titles above them, and Excel's line on the delimiter; what
+    is no title, though it stands alone.
+    """
+    (tmp_path / "a.csv").write_text(source)
+    assert [block.text for block in from_csv.parse(tmp_path / "a.csv")][: len(expected)] == expected
+
+
+def test_title_above_the_names_of_a_sheet(tmp_path: Path) -> None:
+    """Every portion of the sheet begins with the names of its columns, not with its title."""
+    path = workbook(tmp_path / "a.xlsx", [["Stock of 2024"], [], ["Name", "Town"]])
+    book = openpyxl.load_workbook(path)
+    for number in range(200):
+        book.active.append([f"Keeper {number}", "Oslo"])
+    book.save(path)
+    texts = [block.text for block in from_xlsx.parse(path)]
+    assert texts[1] == "Stock of 2024" and len(texts) > 4
+    assert all(text.startswith("Name\tTown\nKeeper") for text in texts[2:])

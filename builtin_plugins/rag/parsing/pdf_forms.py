@@ -1,0 +1,120 @@
+"""What was filled into a PDF: the values of its form, and text that was typed onto its pages."""
+
+from __future__ import annotations
+
+import ctypes
+import resource
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+import pypdfium2
+from pypdfium2 import raw
+
+_MOST: Final = 2_000  # of a page; a map may have more links than that, and no form
+_MOST_BYTES: Final = 131_072  # of a value
+_WRITTEN: Final = frozenset(
+    {raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX}
+)
+_TICKED: Final = frozenset({raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON})
+_UNSEEN: Final = raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW
+_FORM_SECONDS: Final = 5  # ten thousand fields take two
+_CHECK: Final = "☒"
+_LABEL_POINTS: Final = 200.0  # how far the words at a box may reach
+
+
+class _Box(NamedTuple):
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+
+@contextmanager
+def briefly() -> Iterator[None]:
+    """A limit of the process for what PDFium takes to look through a form's fields, which ends it.
+
+    A file of 500 bytes, whose fields are each other's parts, would take it for days.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    own = int(time.process_time()) + _FORM_SECONDS
+    bound = own if soft == resource.RLIM_INFINITY else min(soft, own)
+    resource.setrlimit(resource.RLIMIT_CPU, (bound, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
+def filled_in(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage, text_page: Any) -> Iterator[str]:
+    """Yield what was filled into a page, a line each: with the words before a field, or behind a tick."""
+    count = min(raw.FPDFPage_GetAnnotCount(page), _MOST)
+    annotations = [raw.FPDFPage_GetAnnot(page, number) for number in range(count)]
+    try:
+        beside = _Labels(text_page, annotations)
+        for annotation in annotations:
+            if line := _line(document, annotation, beside):
+                yield line
+    finally:
+        for annotation in annotations:
+            raw.FPDFPage_CloseAnnot(annotation)
+
+
+def _line(document: pypdfium2.PdfDocument, annotation: Any, beside: _Labels) -> str:
+    kind = raw.FPDFAnnot_GetSubtype(annotation)
+    if raw.FPDFAnnot_GetFlags(annotation) & _UNSEEN:
+        return ""
+    if kind == raw.FPDF_ANNOT_FREETEXT:
+        return _string(lambda *into: raw.FPDFAnnot_GetStringValue(annotation, b"Contents", *into)).strip()
+    form = document.formenv
+    if kind != raw.FPDF_ANNOT_WIDGET or form is None:
+        return ""
+    field = raw.FPDFAnnot_GetFormFieldType(form, annotation)
+    if field in _WRITTEN:
+        value = _string(lambda *into: raw.FPDFAnnot_GetFormFieldValue(form, annotation, *into)).strip()
+        return f"{beside.words(annotation, before=True)} {value}".strip() if value else ""
+    if field in _TICKED and raw.FPDFAnnot_IsChecked(form, annotation):
+        return f"{_CHECK} {beside.words(annotation, before=False)}".strip()
+    return ""
+
+
+def _string(read: Callable[..., int]) -> str:
+    """A string of PDFium: asked for its size first, and with two bytes of zero at its end."""
+    size = min(read(None, 0), _MOST_BYTES)
+    if size <= 2:
+        return ""
+    buffer = (ctypes.c_ushort * (size // 2))()
+    read(buffer, size)
+    return bytes(buffer).decode("utf-16-le", "replace").rstrip("\0")
+
+
+class _Labels:
+    """The words of a page beside its fields, which say what they are for."""
+
+    def __init__(self, text_page: Any, annotations: Sequence[Any]) -> None:
+        self._text_page = text_page
+        widgets = (one for one in annotations if raw.FPDFAnnot_GetSubtype(one) == raw.FPDF_ANNOT_WIDGET)
+        self._boxes = [box for widget in widgets if (box := _box(widget))]
+
+    def words(self, annotation: Any, *, before: bool) -> str:
+        """The words on the line of a field as far as the next field, whose own words may stand between."""
+        box = _box(annotation)
+        if box is None:
+            return ""
+        middle = (box.bottom + box.top) / 2
+        others = [other for other in self._boxes if other.bottom <= middle <= other.top]
+        if before:
+            ends = (other.right for other in others if other.right <= box.left)
+            left, right = max((box.left - _LABEL_POINTS, *ends)), box.left
+        else:
+            begins = (other.left for other in others if other.left >= box.right)
+            left, right = box.right, min((box.right + _LABEL_POINTS, *begins))
+        return " ".join(str(self._text_page.get_text_bounded(left, box.bottom, right, box.top)).split())
+
+
+def _box(annotation: Any) -> _Box | None:
+    """The place of an annotation; None if it has none."""
+    box = raw.FS_RECTF()
+    found = raw.FPDFAnnot_GetRect(annotation, box)
+    return _Box(box.left, box.bottom, box.right, box.top) if found else None
