@@ -88,12 +88,12 @@ def joined(own: Ranked, more: Ranked) -> Ranked:
 def fuse(
     dense: Ranked, text: Ranked, k: int, weight: float = MEANING_WEIGHT, unrelated: float = 0.0
 ) -> Judged:
-    """The `k` best by `weight` * dense + (1 - `weight`) * text, at most 1; equal ones by label.
+    """The `k` best by `weight` * dense + (1 - `weight`) * text, 0 to 1; equal ones by cosine, then by label.
 
     A cosine counts in relation to the best one, both measured from `unrelated`, the cosine that the model
-    gives two texts that have nothing to do with each other; BM25 counts in relation to a full match, or to a
-    better one if there is. What a leg does not list counts 0 in it; with one leg empty the other's order
-    stays as it is.
+    gives two texts that have nothing to do with each other; one below that counts 0. BM25 counts in relation
+    to a full match, or to a better one if there is. What a leg does not list counts 0 in it; with one leg
+    empty the other's order stays as it is.
 
     Raises:
         ValueError: `weight` is not within 0 to 1.
@@ -105,8 +105,8 @@ def fuse(
     labels = np.union1d(dense.labels, text.labels)
     words = _spread(_by_full_match(text), text.labels, labels)
     scores = weight * _spread(_by_best(dense, unrelated), dense.labels, labels) + (1.0 - weight) * words
-    order = np.argsort(-scores, kind="stable")[: max(0, k)]
     cosines = _spread(dense.scores, dense.labels, labels)
+    order = np.lexsort((-cosines, -scores))[: max(0, k)]
     return Judged(labels[order], _single(scores[order]), _single(cosines[order]), _single(words[order]))
 
 
@@ -124,7 +124,7 @@ def _completed(own: Ranked, other: Ranked, search: Search) -> Ranked:
 def _by_best(dense: Ranked, unrelated: float) -> npt.NDArray[np.float64]:
     import numpy as np
 
-    above = dense.scores.astype(np.float64) - unrelated
+    above = (dense.scores.astype(np.float64) - unrelated).clip(min=0.0)
     best = float(above.max(initial=0.0))
     return above / (best if best > 0.0 else 1.0)
 

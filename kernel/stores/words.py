@@ -23,7 +23,8 @@ _UNSPACED = regex.compile(
 )
 _LATIN = regex.compile(r"\p{Latin}")
 _ACCENTED_OR_FOREIGN = regex.compile(r"[^\x00-\x7F\p{P}\p{S}\p{Z}]")
-_COMPOUND = re.compile(r"[^\W_]+(?:[_.:/-][^\W_]+)+")
+_COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[_.:/-][^\W_]++)+")  # looked for at the start of words alone
+_INVISIBLE = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]+")
 _TELLING = re.compile(r"[\d_]")  # of CK-381, v4.2 and max_connections, but not of well-known
 _JOINT = re.compile(r"[_.:/-]")
 _MOST_IDENTIFIER = 64
@@ -81,6 +82,7 @@ class Words:
 
         `language` is an ISO 639 code; a question is prepared once for each language of the texts.
         """
+        text = text if text.isascii() else _INVISIBLE.sub("", text)  # a soft hyphen would part a word
         stemmer = LATIN_STEMMERS.get(language or "")
         foreign = stemmer or (not text.isascii() and _ACCENTED_OR_FOREIGN.search(text))
         plain = self._folded(text, stemmer) if foreign else text

@@ -69,9 +69,10 @@ def _ranked(hits: Sequence[Hit], asked: Embedded, weight: float | None) -> list[
     best = best if best > 0.0 else 1.0
 
     def score(hit: Hit) -> float:
-        similarity = asked.similarity(hit.cosine)
+        similarity = max(0.0, asked.similarity(hit.cosine))
         if weight is None:
             return similarity
         return weight * similarity / best + (1.0 - weight) * (hit.words or 0.0)
 
-    return sorted((replace(hit, score=score(hit)) for hit in hits), key=lambda hit: -hit.score)
+    scored = (replace(hit, score=min(1.0, score(hit))) for hit in hits)
+    return sorted(scored, key=lambda hit: (-hit.score, -hit.cosine))

@@ -49,7 +49,7 @@ class Ranked:
     @property
     def scores(self) -> LegScores:
         return LegScores(
-            dense=round(self.dense, 6),
+            dense=round(min(1.0, max(0.0, self.dense)), 6),
             text=self.words,
             fused=self.fused,
             rerank=self.rerank,

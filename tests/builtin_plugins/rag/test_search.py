@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
+from kernel.sdk import Embedded, hookimpl
 from kernel.testing import Actor, Running, platforms
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
@@ -108,6 +110,34 @@ async def test_each_leg_tells_its_score(shelf: Shelf) -> None:
         fused = [item["scores"]["fused"] for item in items]
         assert fused == sorted(fused, reverse=True) == [item["score"] for item in items]
     assert [item["scores"]["dense"] for item in dense] == [item["score"] for item in dense]
+
+
+class Aloof(HashEmbeddings):
+    """Finds that most texts have less to do with each other than nothing."""
+
+    @hookimpl
+    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
+        made = await super().embed_texts(model, texts)
+        return made and replace(made, unrelated=0.3)
+
+
+@pytest.mark.parametrize("hybrid", [True, False])
+async def test_no_score_leaves_its_range(platform_home: Path, database_url: str | None, hybrid: bool) -> None:
+    """What is further from the question than unrelated text scores 0, in one knowledge base or in two."""
+    async with platforms(platform_home) as start:
+        running = await start("rag", Aloof(), env={"DATABASE_URL": database_url})
+        ann = await somebody(running)
+        bases = [await make_base(ann), await make_base(ann)]
+        for base, name, text in zip(bases * 2, "abcd", (HANDBOOK, ERRORS, *FOREIGN.values()), strict=False):
+            await ingest(running, ann, base, f"{name}.txt", text)
+        pipeline = await make_pipeline(ann, *bases)
+        for place in (f"knowledge-bases/{bases[0]}", f"pipeline/{pipeline}"):
+            body = {"question": "How much may a filter cost?", "hybrid": hybrid, "top_k": 50}
+            items = (await ann.post(f"/v1/rag/{place}/search", json=body)).json()["items"]
+            fused = [item["scores"]["fused"] for item in items]
+            assert len(items) > 1 and fused == sorted(fused, reverse=True)
+            legs = [score for item in items for score in item["scores"].values() if score is not None]
+            assert min(legs) == 0.0 and max(legs) <= 1.0
 
 
 async def test_nothing_is_hidden_where_an_answer_would_be_refused(shelf: Shelf) -> None:

@@ -63,6 +63,16 @@ def test_scores_never_exceed_one() -> None:
     assert fuse(ranked({1: 1.0}), ranked({1: 30.0}, full=12.0), 1, 0.4).scores[0] == pytest.approx(1.0)
 
 
+def test_scores_are_never_below_zero() -> None:
+    """What has less to do with the question than nothing counts 0, and is not far below what hardly has more:
+    a text with its words comes first. Equal ones keep the order of their cosines.
+    """
+    near = ranked({1: 0.701, 2: 0.69, 3: 0.6, 4: 0.65})
+    found = fuse(near, ranked({3: 10.0}, full=12.0), 4, 0.4, unrelated=0.7)
+    assert found.labels.tolist() == [3, 1, 2, 4]
+    assert found.scores.min() == 0.0
+
+
 @pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan")])
 def test_a_weight_outside_its_range_is_refused(weight: float) -> None:
     """The message names the field."""

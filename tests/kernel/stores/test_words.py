@@ -23,6 +23,9 @@ FOUND = [
     ("Set max_connections to 128.", "maxconnections"),
     ("Set max_connections to 128.", "connections"),
     ("Ｆｕｌｌ　ｗｉｄｔｈ ﬁne print", "full width fine"),
+    ("The lan\u00adtern is lit at dusk.", "lantern"),
+    ("The beacon stands on the cape.", "bea\u200bcon"),
+    ("\u202bהמגדלור\u202c הוקם", "המגדלור"),
 ]
 
 
@@ -73,3 +76,11 @@ def test_words_are_stemmed_by_the_language_of_their_text(language: str, text: st
     found = index.search(question, 5)
     assert found.labels.tolist() == [0] and found.scores[0] > 0.25 * found.full
     assert index.search("oiling pumps", 5).labels.tolist() == [1]
+
+
+@pytest.mark.parametrize("run", ["1", "1a", "1-", "a.1", "é1_", "1:/"])
+def test_hostile_text_takes_no_time(run: str) -> None:
+    """A long run of digits, letters or joints costs time in proportion to its length."""
+    from kernel.stores.words import Words
+
+    assert Words().prepare(run * 100_000, "de")
