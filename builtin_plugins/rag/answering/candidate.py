@@ -15,6 +15,7 @@ class Candidate(NamedTuple):
     ``overlap`` is its share of the question's words, rare ones counting more; ``joined`` that of the sentence
     together with the one before it and its heading: "It was founded in 1897" leaves out what was. ``opens``
     says that it begins a passage of several: it says what they are about, and is near whatever is asked.
+    ``under`` is the heading above it.
     """
 
     text: str
@@ -28,6 +29,7 @@ class Candidate(NamedTuple):
     fits: int
     nearness: float
     opens: bool = False
+    under: str = ""
 
 
 @dataclass(frozen=True, slots=True)

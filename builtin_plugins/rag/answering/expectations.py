@@ -44,9 +44,11 @@ _COUNTED = re.compile(
 )
 _COMPARED = re.compile(
     r"\b(most|least|highest|lowest|largest|smallest|biggest|longest|shortest|oldest|newest|youngest|cheapest"
-    r"|latest|earliest|best|worst|more than|fewer than|less than|average|total|sum of|in all|altogether"
-    r"|compared?|difference|meisten|wenigsten|(?:hoch|niedrig|gross|klein|teuer|billig|alt|neu|jung|lang|kurz)"
-    r"s?e?ste[nrsm]?|insgesamt|durchschnittlich|im schnitt|mehr als|weniger als|summe|mas|menos|mayor|menor"
+    r"|latest|earliest|best|worst|tallest|heaviest|lightest|fastest|slowest|deepest|widest|strongest|warmest"
+    r"|hottest|coldest|richest|more than|fewer than|less than|average|total|sum of|in all|altogether"
+    r"|compared?|difference|meisten|wenigsten|(?:hoch|niedrig|gross|klein|teuer|billig|alt|neu|jung|lang|kurz"
+    r"|schwer|leicht|schnell|langsam|tief|breit|stark|warm|heiss|kalt|dick|reich)s?e?ste[nrsm]?"
+    r"|insgesamt|durchschnittlich|im schnitt|mehr als|weniger als|summe|mas|menos|mayor|menor"
     r"|promedio|plus|moins|moyenne|en (?:cok|az|yuksek|dusuk|buyuk|kucuk|pahali|ucuz|uzun|kisa)|toplam"
     r"|ortalama|всего|сам\w+|наи\w+|средн\w+)\b|最|总共|一共|平均"
 )
@@ -85,6 +87,7 @@ _COUNTING = ("en", "de", "es", "fr", "it", "pt", "tr", "ru")
 _COUNTS = (0, *range(2, 100))  # one is an article in most
 _NONE = word_list("no kein keine keinen aucun aucune ningun ninguna nessun nessuna nenhum nenhuma hic")
 _ENGLISH_WORDS = word_list("on due sei")  # ten in Turkish, two and six in Italian
+_IDEOGRAPHS = re.compile(r"[二两兩三四五六七八九十百千万萬]|一[个個位名天年月次条條种種家所]")
 _INDEFINITE = word_list("a an ein eine einen einem einer un une una bir")
 _TIME_WORDS = word_list(
     """
@@ -138,7 +141,7 @@ def states_count(question: str, text: str, of: str) -> bool:
 
 
 def _is_numeral(word: str) -> bool:
-    return has_number(word) or fold(word) in _numerals()
+    return has_number(word) or fold(word) in _numerals() or _IDEOGRAPHS.search(word) is not None
 
 
 @cache
@@ -189,7 +192,8 @@ def offers(question: str, text: str) -> bool:
     """Whether the text has something of the kind that the question asks for; true where any kind will do."""
     kind = expected(question)
     if kind is Expected.NUMBER:
-        return _has_new_number(question, text) or _has_any(text, _NUMBER_WORDS)
+        numeral = _IDEOGRAPHS.search(text) is not None
+        return numeral or _has_new_number(question, text) or _has_any(text, _NUMBER_WORDS)
     if kind is Expected.TIME:
         dated = _YEAR.search(text) is not None and _has_new_number(question, text)
         return dated or _has_any(text, _TIME_WORDS)

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from builtin_plugins.rag.answering import codes
 from builtin_plugins.rag.answering.candidate import Candidate
 from builtin_plugins.rag.answering.ends import asks
 from builtin_plugins.rag.answering.expectations import fits
@@ -57,6 +58,7 @@ def candidates(
         for number, passage in enumerate(passages, 1)
         for piece in _quotable(list(_pieces(question, number, passage)), _Asked(question, passage.language))
     ]
+    pieces = _of_asked_code(question, pieces)
     known = _Words(question, pieces, language, {one.language for one in passages if one.language})
     best = max((passage.score for passage in passages), default=0.0) or 1.0
     unique: dict[str, Candidate] = {}
@@ -108,6 +110,15 @@ def compose(
     return Answer(text, tuple(sorted(set(numbers))), supported=True, confidence=weighed.sure, pages=pages)
 
 
+def _of_asked_code(question: str, pieces: list[_Piece]) -> list[_Piece]:
+    """The pieces without those under the name of another code than the question's, as far as it has one."""
+    asked = codes.Asked(question, (f"{one.under} {one.text}" for one in pieces))
+    if not asked.is_there:
+        return pieces
+    entries = (f"{one.under} {one.text}" if one.is_row or one.under else "" for one in pieces)
+    return [one for one, entry in zip(pieces, entries, strict=True) if not asked.is_beside(entry)]
+
+
 class _Piece(NamedTuple):
     """A sentence on its way to a candidate; ``around`` are its words and those that it may refer to."""
 
@@ -119,6 +130,7 @@ class _Piece(NamedTuple):
     is_row: bool
     order: int
     quotable: bool
+    under: str
     opens: bool = False
 
 
@@ -151,22 +163,22 @@ def _quotable(pieces: Sequence[_Piece], asked: _Asked) -> Iterator[_Piece]:
 def _pieces(question: str, number: int, passage: Passage) -> Iterator[_Piece]:
     """The sentences of one passage; the first below a heading goes with it."""
     for order, one in enumerate(read(passage)):
-        text, heading = one.text, one.opened_by
+        text, heading = one.marked, one.opened_by
         if heading is not None and not one.is_row and len(heading) <= _LONGEST_HEADING:
-            text = _below(question, heading, text)
+            text = _below(question, heading, text, always=one.is_bare)
         quotable = bool(one.stems) and not one.is_heading
-        yield _Piece(text, number, one.start, one.stems, one.around, one.is_row, order, quotable)
+        yield _Piece(text, number, one.start, one.stems, one.around, one.is_row, order, quotable, one.under)
 
 
-def _below(question: str, heading: str, text: str) -> str:
-    """A paragraph's first sentence with the name it is under, where that is new to whoever asks."""
+def _below(question: str, heading: str, text: str, *, always: bool) -> str:
+    """A paragraph's first sentence with the name it is under, where that is new, or `always`."""
     known = {word.casefold() for word in (*words(question), *words(text))}
     missing = any(word.casefold() not in known for word in words(heading))
     question_above = asks(heading)
     marked = any(not char.isalnum() and not char.isspace() for char in heading)
     is_code = marked and not question_above and heading not in question
     above = heading if question_above else f"{heading.rstrip(' :')}:"
-    return f"{above} {text}" if missing or is_code else text
+    return f"{above} {text}" if always or missing or is_code else text
 
 
 class _Words:
@@ -204,6 +216,7 @@ class _Words:
             fits(self._question, piece.text),
             nearness,
             piece.opens,
+            piece.under,
         )
 
     def _share(self, stems: frozenset[str]) -> float:

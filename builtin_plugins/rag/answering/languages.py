@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from builtin_plugins.rag.answering.refusing import SPOKEN
+from builtin_plugins.rag.answering.words import is_function_word, words
 from kernel.sdk import mapped
 
 _FORM = "1"
@@ -58,7 +59,8 @@ class LanguageDetector:
         as random letters.
 
         A few words in a script of few languages, such as Thai or Cyrillic, are taken for the most likely of
-        those that refusals speak.
+        those that refusals speak, and so are a few of the most likely language of Latin script that hold
+        function words of it.
         """
         identifier, beginning = self._loaded(), text[:_ENOUGH_CHARS]
         name, probability = identifier.classify(beginning)
@@ -71,6 +73,8 @@ class LanguageDetector:
         found, confidence = ranked[0]
         if confidence >= _SURE:
             return _known_as(found)
+        if found in SPOKEN and _has_function_words(beginning, found):
+            return found
         return next((name for name, _ in ranked if name in SPOKEN and _is_written(text, name)), None)
 
     @property
@@ -123,6 +127,13 @@ def _unpacked(file: Path) -> dict[str, Any]:
         "rows": np.asarray(rows),
         "features": np.asarray(features, np.int32),
     }
+
+
+def _has_function_words(text: str, language: str) -> bool:
+    """Whether two words of a text, or half of them, are such as each text of the language has."""
+    found = words(text)
+    functional = sum(is_function_word(word, language) for word in found)
+    return functional >= 2 or 0 < len(found) <= 2 * functional
 
 
 def _is_written(text: str, language: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from builtin_plugins.rag.answering.candidate import Candidate, count_words
-from builtin_plugins.rag.answering.ends import is_closed
+from builtin_plugins.rag.answering.ends import asks, is_closed
 
 MAX_SENTENCES = 3
 _ENOUGH_WORDS = 34
@@ -23,7 +23,11 @@ def pick(
     for one, score in zip(found[1:], scores[1:], strict=True):
         if len(picked) == MAX_SENTENCES or score < scores[0] - near or room <= 0:
             break
-        if _is_sibling(one, best, numbers) or any(_repeats(one, other) for other in picked):
+        if (
+            _answers_another(one, best)
+            or _is_sibling(one, best, numbers)
+            or any(_repeats(one, other) for other in picked)
+        ):
             continue
         picked.append(one)
         room -= count_words(one.text)
@@ -41,6 +45,11 @@ def _is_sibling(one: Candidate, best: Candidate, numbers: frozenset[str]) -> boo
     if not numbers <= best.stems or numbers <= one.stems:
         return False
     return len(one.stems & best.stems) >= _SAME_SHAPE * len(one.stems | best.stems)
+
+
+def _answers_another(one: Candidate, best: Candidate) -> bool:
+    """Whether the document gives one as the answer to another question than the best."""
+    return one.under != best.under and asks(one.under) and asks(best.under)
 
 
 def _repeats(one: Candidate, other: Candidate) -> bool:

@@ -22,7 +22,8 @@ class ReadSentence(NamedTuple):
     """A sentence and the words that carry its meaning.
 
     `around` adds those of its heading, of the sentence that opens the paragraph, which says what it is about,
-    and of the one before it. `opened_by` is the heading that it comes first under.
+    and of the one before it. `opened_by` is the heading that it comes first under, `under` the one above it.
+    A bare "No." has the words of its heading: what is said below that belongs to it, too.
     """
 
     text: str
@@ -32,6 +33,17 @@ class ReadSentence(NamedTuple):
     is_heading: bool
     is_row: bool
     opened_by: str | None
+    under: str = ""
+    is_bare: bool = False
+    begun: bool = False
+    unended: bool = False
+
+    @property
+    def marked(self) -> str:
+        """The text; a piece of a sentence that is too long shows that it is one."""
+        if not (self.begun or self.unended):
+            return self.text
+        return f"{'… ' * self.begun}{self.text}{' …' * self.unended}"
 
 
 def read(passage: Passage) -> tuple[ReadSentence, ...]:
@@ -67,13 +79,37 @@ def _sentences(text: str, language: str | None) -> Iterator[ReadSentence]:
     heading: Sentence | None = None
     above = before = topic = nothing
     first = False
-    for one in split_sentences(text, language):
-        stems = content_forms(one.text, language)
+    for one, stems in _with_stems(split_sentences(text, language), language):
         if one.is_heading:
             heading, above, before, topic, first = one, stems, nothing, nothing, True
             yield ReadSentence(one.text, one.start, stems, stems, True, False, None)
             continue
-        opened_by = heading.text if heading is not None and first else None
+        under = "" if heading is None else heading.text
+        is_bare = first and not stems
+        stems = above if is_bare else stems
         around = stems | before | topic | above
-        yield ReadSentence(one.text, one.start, stems, around, False, one.is_row, opened_by)
+        opened_by = under if first and heading is not None else None
+        yield ReadSentence(
+            *(one.text, one.start, stems, around, False, one.is_row, opened_by, under, is_bare),
+            begun=one.begun,
+            unended=one.unended,
+        )
         before, topic, first = stems, topic or stems, False
+
+
+def _with_stems(found: Sequence[Sentence], language: str | None) -> Iterator[tuple[Sentence, frozenset[str]]]:
+    """The sentences with their stems; one without any below a heading goes with the next: "No. It hums"."""
+    held: Sentence | None = None
+    after_heading = False
+    for one in found:
+        stems = content_forms(one.text, language)
+        if held is not None and not one.is_heading:
+            one = one._replace(text=f"{held.text} {one.text}", start=held.start)
+        elif held is not None:
+            yield held, frozenset()
+        held = one if after_heading and not stems else None
+        if held is None:
+            yield one, stems
+        after_heading = one.is_heading
+    if held is not None:
+        yield held, frozenset()

@@ -6,46 +6,43 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from builtin_plugins.rag.answering.ends import asks, ends, ends_sentence
+from builtin_plugins.rag.answering.abbreviations import is_abbreviation
+from builtin_plugins.rag.answering.ends import asks, ends, ends_sentence, is_closed
+from builtin_plugins.rag.answering.headings import ITEM, MARKED, SETTING, are_headings, is_question
 from builtin_plugins.rag.answering.logs import are_records
 from builtin_plugins.rag.answering.ordinals import is_ordinal
 from builtin_plugins.rag.answering.tables import Table, cells_of, is_rule
-from builtin_plugins.rag.answering.words import word_list
+from builtin_plugins.rag.answering.words import INVISIBLE, visible
 
 MAX_SENTENCE = 500
+_SHORTEST_CUT = 200
 _SOFT_WRAP = 50
 _RECORD = 300
-_LONGEST_QUESTION = 100
-_ITEM = re.compile(r"(?:[-*+•‣◦–—]|\(?\d{1,3}[.)]|\(?[a-zA-Z]\)|[a-z]\.)\s+")
-_HEADING = re.compile(r"#{1,6}\s+")
+_LONGEST_VALUE = 5
+"""Words of a field and its value that end in a full stop all the same: "Role: Clerk."."""
 _FIELD = re.compile(r"[^\s:|][^:|.!?]{0,48}:\s+\S")
-_BEFORE = re.compile(r"([^\W_]+(?:\.[^\W_]+)*)$")
+_BEFORE = re.compile(r"((?:[^\W_]|[\u0900-\u0903\u093a-\u094f])+(?:\.[^\W_]+)*)$")  # with the vowels of Hindi
 _WORD = re.compile(r"[^\W_]+")
 _THAI = re.compile(r"(?<![\u0e00-\u0eff])[\u0e00-\u0eff]{1,4}$")  # a full stop after so few is of "พ.ศ."
 _NEXT_LETTER = re.compile(r"\s+[^\W\d_]\.")  # of an abbreviation with spaces, as in German: "z. B."
-_ABBREVIATIONS = word_list(
-    """
-    dr mr mrs ms prof st sr jr inc ltd co corp dept vs etc approx est al cf e.g i.e eg ie a.m p.m u.s
-    u.k gen col lt sgt capt rev hon gov sen rep mt ave blvd bzw z.b d.h u.a usw ggf ca vgl evtl sog örn
-    vb yy av doç jan feb mar apr jun jul aug sep sept oct nov dec mio mrd m.e
-    """
-)
 _LONGEST_ABBREVIATION = 20
 _NO_ABBREVIATION = 7
 """Letters in a row that no abbreviation has."""
-_BEFORE_NUMBER = word_list("no nr fig figs eq sec art vol p pp ch tab abb abs par s nos")
 
 
 class Sentence(NamedTuple):
     """One quotable piece; ``start`` is its place in the text, in characters. Headings say little.
 
-    A row is an entry among others: of a table, a list, or a record of fields.
+    A row is an entry among others: of a table, a list, or a record of fields. Of a sentence longer than
+    ``MAX_SENTENCE``, ``begun`` pieces begin within it, and ``unended`` ones end there.
     """
 
     text: str
     start: int
     is_heading: bool = False
     is_row: bool = False
+    begun: bool = False
+    unended: bool = False
 
 
 def split_sentences(text: str, language: str | None = None) -> list[Sentence]:
@@ -53,21 +50,38 @@ def split_sentences(text: str, language: str | None = None) -> list[Sentence]:
 
     ``language`` (ISO 639) decides whether a full stop may make a number an ordinal.
     """
+    plain = visible(text)
+    if len(plain) == len(text):
+        return _split(text, language)
+    places = [at for at, char in enumerate(text) if char not in INVISIBLE]
+    return [one._replace(start=places[one.start]) for one in _split(plain, language)]
+
+
+def _split(text: str, language: str | None) -> list[Sentence]:
     found: list[Sentence] = []
     table: Table | None = None
     end = 0
-    for start, block in _blocks(text):
+    for start, block, heading in _with_headings(text):
         if is_rule(block):
             end = start + len(block)
             continue
         cells = cells_of(block)
         if table is None or not cells or "\n\n" in text[end:start]:
             table = Table(cells, at_chunk_start=start == 0) if cells else None
-            found += _of_block(start, block, language)
+            found += _of_block(start, block, heading, language)
         else:
             found += [Sentence(piece, start, is_row=True) for _, piece in _bounded(0, table.row(cells))]
         end = start + len(block)
     return found
+
+
+def _with_headings(text: str) -> Iterator[tuple[int, str, bool]]:
+    """The blocks of a text, each with whether it is a heading."""
+    blocks = list(_blocks(text))
+    ended = [0, *(start + len(block) for start, block in blocks)]
+    follows = ["\n\n" not in text[end:start] for end, (start, _) in zip(ended, blocks, strict=False)]
+    found = are_headings([(block, near) for (_, block), near in zip(blocks, follows, strict=True)])
+    return ((start, block, heading) for (start, block), heading in zip(blocks, found, strict=True))
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str]]:
@@ -90,12 +104,19 @@ def _blocks(text: str) -> Iterator[tuple[int, str]]:
 
 def _same_record(block: str, before: str, line: str) -> bool:
     """Fields of one row follow each other without a gap; one alone would not say whose it is."""
-    both = bool(block and not _ITEM.match(line) and _FIELD.match(before) and _FIELD.match(line))
-    return both and len(block) + len(line) < _RECORD and not are_records(block, line)
+    both = bool(block and not ITEM.match(line) and _FIELD.match(before) and _FIELD.match(line))
+    if not both or _is_prose(before):
+        return False
+    return len(block) + len(line) < _RECORD and not are_records(block, line)
+
+
+def _is_prose(field: str) -> bool:
+    """Whether sentences follow a name, and not a value: "E7: The filter is full of sand."."""
+    return ends_sentence(field) and not asks(field) and len(field.split()) > _LONGEST_VALUE
 
 
 def _continues(block: str, line: str) -> bool:
-    if not line or _stands_alone(line) or _HEADING.match(block) or "|" in block or "\t" in block:
+    if not line or _stands_alone(line) or MARKED.match(block) or "|" in block or "\t" in block:
         return False
     return line[0].islower() or (
         len(block) >= _SOFT_WRAP and block[-1] not in ":;" and not ends_sentence(block)
@@ -104,35 +125,28 @@ def _continues(block: str, line: str) -> bool:
 
 def _stands_alone(line: str) -> bool:
     return (
-        bool(_ITEM.match(line) or _HEADING.match(line) or _FIELD.match(line)) or "|" in line or "\t" in line
+        bool(ITEM.match(line) or MARKED.match(line) or _FIELD.match(line) or SETTING.match(line))
+        or "|" in line
+        or "\t" in line
     )
 
 
-def _of_block(start: int, block: str, language: str | None) -> Iterator[Sentence]:
-    marker = _ITEM.match(block) or _HEADING.match(block)
+def _of_block(start: int, block: str, heading: bool, language: str | None) -> Iterator[Sentence]:
+    marker = ITEM.match(block) or MARKED.match(block)
     offset = marker.end() if marker else 0
     body = block[offset:]
-    row = _stands_alone(block) and not _HEADING.match(block)
+    row = _stands_alone(block) and not MARKED.match(block)
     pieces = [
         (at + len(piece) - len(piece.lstrip()), text)
         for at, piece in _pieces(body, language)
         if (text := _clean(piece))
     ]
-    asked = len(pieces) == 1 and _is_question(body)
-    heading = asked or bool(_HEADING.match(block)) or _looks_like_heading(body)
-    for at, text in pieces:
-        yield Sentence(text, start + offset + at, heading, row)
-
-
-def _looks_like_heading(body: str) -> bool:
-    if len(body) > 60 or ":" in body or "|" in body:
-        return False
-    return body[-1:] not in {":", ";", ","} and not ends_sentence(body)
-
-
-def _is_question(body: str) -> bool:
-    """Whether a line asks what those below it answer."""
-    return len(body) <= _LONGEST_QUESTION and not any(mark in body for mark in "|\t") and asks(body)
+    heading = heading or (len(pieces) == 1 and is_question(body))
+    begun = False
+    for count, (at, text) in enumerate(pieces, 1):
+        unended = count < len(pieces) and len(text) > _SHORTEST_CUT and not is_closed(text)
+        yield Sentence(text, start + offset + at, heading, row, begun, unended)
+        begun = unended
 
 
 def _pieces(body: str, language: str | None) -> Iterator[tuple[int, str]]:
@@ -147,6 +161,8 @@ def _pieces(body: str, language: str | None) -> Iterator[tuple[int, str]]:
 def _inside_sentence(body: str, end: re.Match[str], language: str | None) -> bool:
     """Whether a full stop belongs to an abbreviation, an initial or an ordinal."""
     at = end.start()
+    if body[at] == "." and body[at - 3 : at].lower() == "str":  # "Hauptstr. 5", however long its name is
+        return True
     if body[at] != "." or (at >= _NO_ABBREVIATION and body[at - _NO_ABBREVIATION : at].isalnum()):
         return False
     if not body[at - 1 : at].isascii() and _THAI.search(body, max(at - _LONGEST_ABBREVIATION, 0), at):
@@ -155,9 +171,7 @@ def _inside_sentence(body: str, end: re.Match[str], language: str | None) -> boo
         return False
     word = before.group(1)
     following = body[end.end() :].lstrip()[:1]
-    if word.lower() in _BEFORE_NUMBER:
-        return following.isdigit()
-    if word.lower() in _ABBREVIATIONS or (len(word) == 1 and word.isupper()):
+    if is_abbreviation(word, following):
         return True
     if len(word) == 1 and word.isalpha() and _NEXT_LETTER.match(body, end.end()):
         return True

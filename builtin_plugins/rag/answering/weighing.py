@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from builtin_plugins.rag.answering.calibration import Calibration
 from builtin_plugins.rag.answering.candidate import Candidate, Near, count_words
+from builtin_plugins.rag.answering.codes import speaks_of_another
 from builtin_plugins.rag.answering.coverage import Coverage
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.reckoning import leaves_reckoning
@@ -37,6 +38,8 @@ class Weighed:
         if self.enough < self.how.least:
             return False
         best = self.found[self.order[0]]
+        if speaks_of_another(self.question, best, self.passages):
+            return False
         return not leaves_reckoning(self.question, best, self.found, self.passages)
 
     @property

@@ -65,6 +65,24 @@ def fold(text: str) -> str:
     return "".join(char for char in unicodedata.normalize("NFKD", lowered) if not unicodedata.combining(char))
 
 
+INVISIBLE = frozenset(
+    chr(code)
+    for codes in (
+        (0xAD, 0x61C, 0x200B, 0x200E, 0x200F, 0xFEFF),
+        *(range(0x202A, 0x202F), range(0x2060, 0x2065), range(0x2066, 0x206A)),
+    )
+    for code in codes
+)
+"""Characters without a width: soft hyphens, breaks, marks of the writing direction. Those that join letters
+of Persian, Indian scripts and emoji are not among them, as they change what one sees."""
+_UNSEEN = re.compile(f"[{''.join(sorted(INVISIBLE))}]+")
+
+
+def visible(text: str) -> str:
+    """The text without invisible characters, which would part words that look whole."""
+    return text if text.isascii() else _UNSEEN.sub("", text)
+
+
 _STOP_STEMS = _ENGLISH | {"let", "l", "qu"}
 
 
@@ -73,7 +91,7 @@ def words(text: str) -> list[str]:
     if text.isascii():
         return _WORD.findall(text)
     scripts = _scripts()
-    return [piece for word in scripts.word.findall(text) for piece in _pieces(scripts, word)]
+    return [piece for word in scripts.word.findall(visible(text)) for piece in _pieces(scripts, word)]
 
 
 class _Scripts(NamedTuple):

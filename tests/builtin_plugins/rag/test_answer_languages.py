@@ -64,6 +64,12 @@ async def test_the_sentence_with_the_pronoun_is_quoted(shelf: Shelf, question: s
         ("ما هو E42؟", "لا تحتوي المستندات"),
         ("कौन?", "दस्तावेज़ों में"),
         ("What does 茶道 mean?", "The documents do not contain"),
+        ("Qui a peint la Joconde ?", "Les documents ne contiennent"),
+        ("Was kostet das?", "Die Dokumente enthalten keine"),
+        ("Quanto costa?", "I documenti non contengono"),
+        ("¿Puedo fumar?", "Los documentos no contienen"),
+        ("Vad kostar det?", "Dokumenten innehåller inget"),
+        ("Wifi?", "The documents do not contain"),
     ],
 )
 async def test_a_refusal_speaks_the_questions_language(shelf: Shelf, question: str, said: str) -> None:

@@ -337,3 +337,14 @@ def test_a_number_in_the_question_leaves_out_its_neighbours() -> None:
     table = "Model\tPower\tWarranty\nAurora 2\t12 W\t2 years\nAurora 3\t15 W\t5 years"
     given = answer("What is the warranty of the Aurora 3?", passages(table))
     assert given.text == "Model: Aurora 3; Power: 15 W; Warranty: 5 years. [1]"
+
+
+def test_a_piece_of_a_long_sentence_shows_that_it_is_one() -> None:
+    """A full stop behind half a sentence would say something else."""
+    shall = "The lessee shall, " + "without prejudice to what the lessor may claim under any other law, " * 9
+    given = answer("What shall the lessee pay?", passages(f"{shall}pay the rent of 500 pounds. It is cold."))
+    assert "pay the rent of 500 pounds. [1]" in given.text
+    for quote in re.findall(r"(.+?) \[1\] ?", given.text):
+        assert quote[-1] in ".…"
+        assert quote.endswith("…") is not quote.endswith(("pounds.", "cold."))
+        assert quote.startswith("… ") is ("500 pounds" in quote)

@@ -139,6 +139,7 @@ def test_a_number_is_told(text: str, question: str, quoted: str) -> None:
         ),
         ("Şirketin otuz çalışanı var. Şirketin çalışanları Bursa'da oturur.", "Şirketin kaç çalışanı var?"),
         ("У фирмы двадцать сотрудников. Сотрудники фирмы сидят в Туле.", "Сколько сотрудников у фирмы?"),
+        ("这个展览开放三十天。这个展览开放给学生。", "这个展览开放多少天？"),
         (
             "Berlin has ninety-six districts. Its districts elect mayors.",
             "How many districts does Berlin have?",
@@ -160,3 +161,19 @@ def test_long_questions_take_no_longer(word: str) -> None:
     long = (word * 8_000)[:7_900]
     question, text = "How high is the Pilatus? ", "The Pilatus is 2128 m high. "
     assert answer(question + long, passages(text + long)).text
+
+
+ARTICLES = "Article\tWeight\tDepth\nTent\t2.10 kg\t4 m\nStove\t0.29 kg\t1 m\nPole\t0.42 kg\t2 m"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which article is the heaviest?",
+        "Which article has the lightest weight?",
+        "Welche article ist die schwerste?",
+    ],
+)
+def test_the_first_of_rows_must_be_found(question: str) -> None:
+    """No row says that it is."""
+    assert not answer(question, passages(ARTICLES)).supported

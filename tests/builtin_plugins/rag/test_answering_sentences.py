@@ -286,3 +286,76 @@ def test_lines_that_begin_otherwise_are_joined() -> None:
     """One number that happens to begin a wrapped line makes no record of it."""
     text = "The bridge across the river was opened for the public on\n2025-10-10 by the mayor of the town"
     assert texts(text) == [text.replace("\n", " ")]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("de", "Die Fa. Huber u. Co. zahlt. Dr. med. Beck wohnt in der Hauptstr. 5. Sie hilft.", 3),
+        ("es", "La Sra. López llegó. Los EE. UU. ganaron.", 2),
+        ("fr", "Le contrat lie Mme. Aubert et M. Leduc. Il dure un an.", 2),
+        ("ru", "Он живёт в г. Москве на ул. Ленина, д. 14. Плата составляет 45 тыс. руб. в месяц.", 2),
+        ("hi", "डॉ. जोशी आईं। शुल्क 50.5 रु. है।", 2),
+    ],
+)
+def test_what_languages_shorten(language: str, text: str, expected: int) -> None:
+    """A full stop after an abbreviation cuts no sentence in halves."""
+    assert len(split_sentences(text, language)) == expected
+
+
+STEPS = "1. Unplug the grinder\n2. Lift off the hopper\n3. Brush the burrs"
+HOTEL = "Breakfast from 7 to 10\nParking 12 euros per night\nCheck-out until 11:00"
+SETTINGS = "max_connections = 100\nidle_timeout = 45\nlog.level=debug"
+
+
+@pytest.mark.parametrize("lines", [STEPS, HOTEL, SETTINGS, "- 200 g flour", "* 2 eggs\n\n* salt"])
+@pytest.mark.parametrize("after", ["", "\n\nNever use water here."])
+def test_lines_of_a_list_are_no_headings(lines: str, after: str) -> None:
+    """Items, settings and three short lines in a row say something themselves, each by itself."""
+    found = split_sentences(lines + after)
+    assert not any(one.is_heading for one in found)
+    assert len(found) == sum(line != "" for line in (lines + after).splitlines())
+
+
+@pytest.mark.parametrize(
+    "heading", ["1. Subject", "a) Subject", "Part one\nSubject", "# Part one\n## Subject"]
+)
+def test_what_a_paragraph_is_under_is_a_heading(heading: str) -> None:
+    """By its number too, and below a title."""
+    *above, below = split_sentences(f"{heading}\nThe supplier delivers tubes of glass to the buyer.")
+    assert above and all(one.is_heading for one in above)
+    assert not below.is_heading
+
+
+def test_a_line_without_a_full_stop_may_be_a_sentence_in_thai() -> None:
+    """Thai has none; what has spaces within is no heading."""
+    title, fee = "คู่มือผู้พักอาศัย", "ค่าส่วนกลางเดือนละ 1,850 บาท ชำระภายในวันที่ 5"
+    found = split_sentences(f"{title}\n\n{fee}\n\nห้ามเลี้ยงสัตว์ในห้องพัก ที่จอดรถอยู่ชั้นใต้ดิน")
+    assert [one.is_heading for one in found] == [True, False, False]
+    assert found[1].text == fee
+
+
+def test_fields_of_prose_are_no_record() -> None:
+    """What one code means does not run on into the next."""
+    text = "E1: The tank is empty. Fill it with clean water.\nE2: The door is open. Press it shut."
+    assert texts(text) == [
+        "E1: The tank is empty.",
+        "Fill it with clean water.",
+        "E2: The door is open.",
+        "Press it shut.",
+    ]
+
+
+def test_invisible_characters_part_nothing() -> None:
+    """Soft hyphens and marks of direction are left out; places are those of the original."""
+    text = (
+        "\u200fThe lan\u00adtern is pol\u00adished.\u200e The light\u200bhouse \u202eis\u202c old."
+        "\ufeff It shines."
+    )
+    found = split_sentences(text)
+    assert [one.text for one in found] == [
+        "The lantern is polished.",
+        "The lighthouse is old.",
+        "It shines.",
+    ]
+    assert [text[one.start :][:3] for one in found] == ["The", "The", "It "]

@@ -1,0 +1,71 @@
+"""Article codes, error codes and the like: letters and digits that name one thing of a kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from builtin_plugins.rag.answering.candidate import Candidate
+from builtin_plugins.rag.answering.passages import Passage
+
+_CODE = re.compile(r"(?<![A-Za-z0-9])([A-Za-z]{1,6})[-_/]?([0-9]{2,8})(?![A-Za-z0-9])")
+_NO_KINDS = frozenset({"fy", "q", "am", "pm", "ca", "no", "nr"})
+"""What stands before years, quarters, times and amounts, which have no names."""
+_DIGITS = re.compile(r"[0-9]+")
+
+
+def speaks_of_another(question: str, best: Candidate, passages: Sequence[Passage]) -> bool:
+    """Whether a question names a code that no passage has, and the best sentence has another of its kind.
+
+    What error E07 means is no answer to what E99 does, however alike the two questions are. A kind is made by
+    the letters and the number of digits. Digits that are there by themselves are taken for the code in
+    another spelling.
+    """
+    asked = _codes(question)
+    if not asked:
+        return False
+    told = _codes(f"{best.under} {best.text}")
+    alike = any(_kind(one) == _kind(other) for one in asked for other in told)
+    return alike and not any(digits in _numbers(passages) for _, digits in asked)
+
+
+class Asked:
+    """The codes that a question names, next to entries of a document: table rows, what is below a heading."""
+
+    def __init__(self, question: str, texts: Iterable[str]) -> None:
+        codes = _codes(question)
+        found = bool(codes) and any(codes & _codes(text) for text in texts)
+        self._codes = codes if found else set[tuple[str, str]]()
+        self._kinds = {_kind(one) for one in self._codes}
+
+    @property
+    def is_there(self) -> bool:
+        """Whether some text has a code that is asked for."""
+        return bool(self._codes)
+
+    def is_beside(self, entry: str) -> bool:
+        """Whether an entry has another code of its kind, and none that is asked for."""
+        told = _codes(entry)
+        return not told & self._codes and any(_kind(one) in self._kinds for one in told)
+
+
+def _codes(text: str) -> set[tuple[str, str]]:
+    found = {(letters.casefold(), digits) for letters, digits in _CODE.findall(text)}
+    return {one for one in found if one[0] not in _NO_KINDS and one[0] not in _currencies()}
+
+
+@cache
+def _currencies() -> frozenset[str]:
+    """ISO 4217: the 500 of EUR500 is an amount."""
+    from babel.core import get_global
+
+    return frozenset(name.casefold() for name in get_global("all_currencies"))
+
+
+def _kind(code: tuple[str, str]) -> tuple[str, int]:
+    return code[0], len(code[1])
+
+
+def _numbers(passages: Sequence[Passage]) -> set[str]:
+    return {found for one in passages for found in _DIGITS.findall(f"{one.source} {one.text}")}

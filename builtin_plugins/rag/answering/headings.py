@@ -1,0 +1,79 @@
+"""Which lines of a text are headings: short ones without an end, except for those of lists and settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from builtin_plugins.rag.answering.ends import asks, ends_sentence
+
+MARKED = re.compile(r"#{1,6}\s+")
+BULLET = re.compile(r"[-*+•‣◦–—]\s+")
+ITEM = re.compile(rf"(?:{BULLET.pattern}|\(?\d{{1,3}}[.)]\s+|\(?[a-zA-Z]\)\s+|[a-z]\.\s+)")
+SETTING = re.compile(r"[\w.-]{1,60}\s?=\s?[^\s=]")
+"""A name and its value: `max_connections = 100`."""
+_LONGEST = 60
+_LONGEST_QUESTION = 100
+_LEAST_ITEMS, _LEAST_LINES = 2, 3
+"""Short lines in a row that make a list: two without marks may be a title and a subtitle."""
+_ENDLESS = re.compile(r"[\u0e00-\u0eff]")
+"""Thai and Lao, whose sentences end in no mark, and have spaces within them."""
+
+
+def body_of(block: str) -> str:
+    """A line without the mark of an item or a heading."""
+    marker = ITEM.match(block) or MARKED.match(block)
+    return block[marker.end() :] if marker else block
+
+
+def are_headings(blocks: Sequence[tuple[str, bool]]) -> list[bool]:
+    """Which of the blocks of a text are headings; each with whether it follows the one before without a gap.
+
+    A question is one, too, where it is all of a block (`is_question`).
+    """
+    listed = {at for run in _runs(blocks) if len(run) >= _least(blocks[run[0]][0]) for at in run}
+    return [
+        bool(MARKED.match(block)) or (at not in listed and _may_head(block))
+        for at, (block, _) in enumerate(blocks)
+    ]
+
+
+def is_question(body: str) -> bool:
+    """Whether a line asks what those below it answer."""
+    return len(body) <= _LONGEST_QUESTION and not any(mark in body for mark in "|\t") and asks(body)
+
+
+def _runs(blocks: Sequence[tuple[str, bool]]) -> list[list[int]]:
+    """Short lines next to each other: all of them items, or none."""
+    runs: list[list[int]] = []
+    for at, (block, follows) in enumerate(blocks):
+        if not _is_short(block):
+            continue
+        if follows and runs and runs[-1][-1] == at - 1 and _is_item(blocks[at - 1][0]) == _is_item(block):
+            runs[-1].append(at)
+        else:
+            runs.append([at])
+    return runs
+
+
+def _least(block: str) -> int:
+    return _LEAST_ITEMS if _is_item(block) else _LEAST_LINES
+
+
+def _is_short(block: str) -> bool:
+    body = body_of(block)
+    if len(body) > _LONGEST or MARKED.match(block) or ": " in body or "|" in body or "\t" in body:
+        return False
+    return body[-1:] not in {":", ";", ","} and not ends_sentence(body)
+
+
+def _is_item(block: str) -> bool:
+    return ITEM.match(block) is not None
+
+
+def _may_head(block: str) -> bool:
+    """Whether a line by itself looks like a heading."""
+    body = body_of(block)
+    if not _is_short(block) or ":" in body or BULLET.match(block) or SETTING.match(body):
+        return False
+    return not (" " in body and _ENDLESS.search(body))
