@@ -23,9 +23,8 @@ _DOS_US, _DOS_WESTERN = "cp437", "cp850"
 # Latin letters where Windows has signs: those of MS-DOS, and of the Macintosh.
 _OLD: Final = (_DOS_US, _DOS_WESTERN, "cp852", "cp857", "mac-roman")
 _DOS_RUSSIAN, _LIKE_RUSSIAN = "cp866", ("cp737", "cp862")
-_FEW_LETTERS: Final = (
-    18  # of fewer, Russian is likelier than Greek and Hebrew, whose letters are in its places
-)
+_FEW_LETTERS: Final = 18
+"""Of fewer, Russian is likelier than Greek and Hebrew, whose letters are in its places."""
 _OF_NAMES: Final = (
     *(_DOS_US, _DOS_WESTERN, "cp852", _DOS_RUSSIAN, *_LIKE_RUSSIAN, "cp932", "gb18030", "big5", "cp949"),
 )

@@ -21,7 +21,7 @@ IMAGES: Final = {
     "image/tiff": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
 }
 # Two letters are no signature: what follows is zero, and the size of one of the headers that there are.
-# To who counts controls, a bitmap with much white is a text of "ÿ".
+# To one who counts controls, a bitmap with much white is a text of "ÿ".
 _BITMAP: Final = re.compile(rb"BM.{4}\0{4}.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\0{3}", re.DOTALL)
 BITMAP: Final = "image/bmp"
 _COMPOUND_FILE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

@@ -105,10 +105,8 @@ class Recognizer:
             )
         except subprocess.TimeoutExpired as error:
             raise UnparsableDocument("timeout", "tesseract took too long for one page") from error
-        complaint, said = (
-            done.stderr.decode("utf-8", "replace"),
-            Said(done.stdout.decode("utf-8", "replace")),
-        )
+        complaint = done.stderr.decode("utf-8", "replace")
+        said = Said(done.stdout.decode("utf-8", "replace"))
         if done.returncode != 0 or (_UNREAD in complaint and not said.text.strip()):
             raise UnparsableDocument(_fault(complaint), complaint[:_SAID_BYTES])
         return said
