@@ -1,4 +1,4 @@
-"""What a broken rule of the API says to people: validation speaks of strings and fields."""
+"""Validation errors of the API in plain words."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _RULES = {
 
 
 def in_words(detail: Any) -> Any:
-    """The `detail` of a refusal for people: a list of errors in one line, anything else as it is."""
+    """The `detail` of an error response: a list of errors becomes one line, anything else stays as it is."""
     return "; ".join(map(plainly, detail)) if isinstance(detail, list) else detail
 
 
 def plainly(item: Mapping[str, Any]) -> str:
-    """One error of a validation, with the name of its field and without the value."""
+    """One validation error, with the name of its field and without the value."""
     place = [str(part) for part in item.get("loc", ())]
     field = ".".join(place[1:] if place[:1] and place[0] in _PLACES else place)
     return f"{field}: {_text(item)}" if field else _text(item)

@@ -97,7 +97,7 @@ class Client:
     ) -> Any:
         """The JSON of an answer; waits where the platform asks for patience. Raises CommandFailed.
 
-        `form` builds the form data for each attempt. `tell_wait` hears of each wait, in seconds.
+        `form` builds the form data for each attempt. Each wait is reported to `tell_wait`, in seconds.
         """
         for attempt in range(_PATIENCE):
             data: dict[str, Any] = {} if form is None else {"data": form()}
@@ -157,16 +157,16 @@ def _wait_of(answer: aiohttp.ClientResponse) -> float | None:
 
 
 def no_answer(url: str, error: Exception, remedy: str) -> CommandFailed:
-    """Why a request found no platform: nobody answers, the connection broke off, or it is something else."""
+    """The error to show: nothing answers, the connection was lost, or another kind of server is there."""
     if isinstance(error, aiohttp.ClientResponseError | aiohttp.InvalidURL):
         return not_a_platform(url)
     if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
-        return CommandFailed(f"{url} broke off the connection", remedy)
+        return CommandFailed(f"{url} closed the connection", remedy)
     return CommandFailed(f"no platform answers at {url} ({type(error).__name__})", remedy)
 
 
 def not_a_platform(url: str) -> CommandFailed:
-    """What answers there is something else."""
+    """The error to show when another kind of server answers."""
     return CommandFailed(
         f"what answers at {url} is not the platform's API",
         "Check the address: 'platformctl serve' shows it as 'API'.",

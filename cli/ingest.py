@@ -62,7 +62,7 @@ def _tell(report: Report, *, wait: bool) -> None:
 
 
 def _nothing_new(report: Report, *, wait: bool) -> str | None:
-    """What a second run over the same files says; None where there is more to say than that."""
+    """The message if every file was there already; None otherwise."""
     if report.skipped != report.files or (wait and report.completed != report.files):
         return None
     one = report.files == 1

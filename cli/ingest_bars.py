@@ -61,9 +61,9 @@ class Bars:
         self._uploading = self._show(self._uploading, "Uploading", done, total)
 
     def waits(self, seconds: float) -> None:
-        """The platform takes no more for so long; the next file that is sent takes this away."""
+        """Show how long the rate limit makes uploads wait; the next file clears it."""
         if self._uploading is not None:
-            self._progress.update(self._uploading, description=f"Uploading, waits {seconds:.0f} s (limit)")
+            self._progress.update(self._uploading, description=f"Rate limit: waiting {seconds:.0f} s")
 
     def read(self, done: int, total: int, seconds_left: int | None, documents: Sequence[Reading]) -> None:
         """So many documents were read; some of those that are under way."""

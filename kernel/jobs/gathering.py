@@ -98,9 +98,10 @@ async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord
 
 
 async def _let_go(platform: Platform, load: Load, *, counts: bool = True) -> None:
-    """Let what this carrier has be run by itself; whether it `counts` that it was taken up here.
+    """Release this carrier's jobs to run by themselves; `counts` says whether this was an attempt.
 
-    By the queue's books, one that was run by itself and then moved has ended: it would not be taken again.
+    The queue must forget them first: it regards a job that ran by itself and moved lanes as finished, and
+    would never hand it out again.
     """
     held = await platform.database.read(lambda session: session.scalars(_held(load)).all())
     if held:

@@ -28,7 +28,7 @@ _AFTER_A_JOB = (0.02, 0.2, 1.0, 5.0)
 # The queue's own notion of a code version: jobs are looked up by name, so every release may run any job.
 _VERSION = "1"
 _NEVER = 86_400.0
-_LAST_LOOK = 2.0  # seconds that a stop waits for one; a database that is away must not hold it up
+_LAST_LOOK = 2.0  # seconds to wait for a queue check at shutdown, in case the database is unreachable
 
 
 class Bell(threading.Event):
@@ -88,7 +88,7 @@ class Lanes:
             self._serve(dbos, lane)
 
     def close(self) -> None:
-        """Take no more jobs. Blocks until a look that is under way has ended."""
+        """Stop taking jobs. Blocks until the queue checks in progress are done, two seconds at most."""
         for bell in self._bells.values():
             bell.set()
         until = time.monotonic() + _LAST_LOOK

@@ -109,7 +109,7 @@ class Worker:
 
     async def _run_job(self, job_id: str) -> Lane | None:
         if self._stopping:
-            raise asyncio.CancelledError  # taken a moment ago: handed back with the others
+            raise asyncio.CancelledError  # taken just before the stop: released with the others
         running = asyncio.create_task(self._runner.run(job_id))
         self._running.add(running)
         running.add_done_callback(self._running.discard)
@@ -148,9 +148,9 @@ class Worker:
         await self._platform.database.write(_forget_workers, dead)
 
     async def _hand_back(self) -> None:
-        """Take no more, cancel what runs, let it clear up, and let other workers take it over at once.
+        """Stop taking jobs, cancel the running ones, let them clean up, and release them to other workers.
 
-        A job taken after the goodbye would be in the name of a worker that nobody knows any more.
+        No job may be taken after that: this worker's record is gone, so nobody would ever release it.
         """
         self._stopping = True
         await asyncio.to_thread(self._lanes.close)

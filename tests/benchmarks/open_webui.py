@@ -148,9 +148,9 @@ async def fed(system: System, texts: Sequence[str]) -> float:
 async def asked_in_turns(systems: Sequence[System], questions: Sequence[str]) -> list[float]:
     """The median of each one's searches in milliseconds.
 
-    They are asked in turns, since a virtual machine is now quick and now slow: asked one after the other,
-    the same two programs differed by 2.3 in one run and by 3.7 in the next. Each turn is `_TURN` questions
-    long, and its first is left out: it pays for what the other one has driven out of the processor's caches.
+    They take turns, since the speed of a virtual machine changes by the second: asked one after the other,
+    the same two programs differed by a factor of 2.3 in one run, 3.7 in the next. A turn is `_TURN` questions
+    long. Its first is left out, as the other program has pushed this one out of the processor's caches.
     """
     took: list[list[float]] = [[] for _ in systems]
     for first in range(0, len(questions), _TURN):

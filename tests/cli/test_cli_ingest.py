@@ -271,7 +271,7 @@ async def test_a_piped_password(terminal: Terminal) -> None:
 
 
 async def test_a_wait_for_the_limit_is_shown(tmp_path: Path) -> None:
-    """Whoever looks at the bar sees why it stands still; Ctrl-C ends the wait."""
+    """The bar shows why it has stopped; Ctrl-C ends the wait."""
 
     def answer(request: web.Request) -> web.Response:
         if request.method == "POST":
@@ -287,6 +287,6 @@ async def test_a_wait_for_the_limit_is_shown(tmp_path: Path) -> None:
             shown_by,
             *("ingest", str(file), "--kb", "Papers"),
             env=env,
-            replies=[("waits 47 s (limit)", signal.SIGINT)],
+            replies=[("Rate limit: waiting 47 s", signal.SIGINT)],
         )
-    assert code == 130 and "Uploading, waits 47 s (limit)" in seen, seen
+    assert code == 130 and "Rate limit: waiting 47 s" in seen, seen

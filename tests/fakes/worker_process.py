@@ -24,8 +24,8 @@ class Step(BaseModel):
     """A piece of work: its number, how long it takes, and where it is written down.
 
     It goes on only when so many are under way `together`. One that turns out to be `heavy` moves to the lane
-    of large jobs, and goes on there when one more is under way. When it is interrupted, it clears up at
-    leisure if it `lingers`.
+    of large jobs, and goes on there when one more is under way. When it is interrupted, it cleans up once
+    there is no file `hold`.
     """
 
     number: int
@@ -33,7 +33,6 @@ class Step(BaseModel):
     folder: str
     together: int = 0
     heavy: bool = False
-    lingers: bool = False
 
 
 async def work(_platform: Platform, step: Step) -> None:
@@ -47,7 +46,8 @@ async def work(_platform: Platform, step: Step) -> None:
         await asyncio.sleep(step.seconds)
     except asyncio.CancelledError:
         Path(step.folder, f"{step.number}.clearing").write_text(str(os.getpid()))  # noqa: ASYNC240
-        await asyncio.sleep(60 if step.lingers else 0.3)  # clearing up takes a moment
+        while Path(step.folder, "hold").exists():  # noqa: ASYNC110, ASYNC240
+            await asyncio.sleep(0.02)  # removed by another process
         Path(step.folder, f"{step.number}.cleared").write_text(str(os.getpid()))  # noqa: ASYNC240
         raise
     Path(step.folder, f"{step.number}.done").write_text(str(os.getpid()))  # noqa: ASYNC240

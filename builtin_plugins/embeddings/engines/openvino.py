@@ -114,7 +114,7 @@ class OpenVinoEngine:
 
     def _start(self, rows: list[int], tokens: list[Ids]) -> _Running:
         started = _Running(rows, self._borrow(), self._network.inputs(tokens))
-        for place, table in enumerate(started.inputs):  # a list of them takes the runtime twice as long
+        for place, table in enumerate(started.inputs):  # passing a list takes the runtime twice as long
             started.request.set_input_tensor(place, runtime().Tensor(table, shared_memory=True))
         started.request.start_async()
         return started

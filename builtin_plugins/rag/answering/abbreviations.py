@@ -1,4 +1,4 @@
-"""Words that a full stop shortens, and does not end a sentence after."""
+"""Abbreviations: words whose full stop does not end a sentence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BEFORE_NUMBER = word_list("no nr fig figs eq sec art vol p pp ch tab abb abs pa
 
 
 def is_abbreviation(word: str, following: str) -> bool:
-    """Whether a full stop between a word and the character that follows shortens the word.
+    """Whether a full stop between a word and the next character belongs to an abbreviation.
 
     A single small letter does so in scripts other than Latin, where it names no plan, row or vitamin: в г.
     """

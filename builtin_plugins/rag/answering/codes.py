@@ -1,4 +1,4 @@
-"""Article codes, error codes and the like: letters and digits that name one thing of a kind."""
+"""Article codes, error codes and the like: letters and digits that identify one thing among similar ones."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from builtin_plugins.rag.answering.passages import Passage
 
 _CODE = re.compile(r"(?<![A-Za-z0-9])([A-Za-z]{1,6})[-_/]?([0-9]{2,8})(?![A-Za-z0-9])")
 _NO_KINDS = frozenset({"fy", "q", "am", "pm", "ca", "no", "nr"})
-"""What stands before years, quarters, times and amounts, which have no names."""
+"""Prefixes of years, quarters, times and amounts, which identify nothing."""
 _DIGITS = re.compile(r"[0-9]+")
 
 
 def speaks_of_another(question: str, best: Candidate, passages: Sequence[Passage]) -> bool:
-    """Whether a question names a code that no passage has, and the best sentence has another of its kind.
+    """Whether the question asks about a code that no passage has, and the best sentence has a similar one.
 
     What error E07 means is no answer to what E99 does, however alike the two questions are. A kind is made by
     the letters and the number of digits. Digits that are there by themselves are taken for the code in
@@ -31,7 +31,7 @@ def speaks_of_another(question: str, best: Candidate, passages: Sequence[Passage
 
 
 class Asked:
-    """The codes that a question names, next to entries of a document: table rows, what is below a heading."""
+    """The codes in a question, compared with entries of a document: rows, paragraphs under a heading."""
 
     def __init__(self, question: str, texts: Iterable[str]) -> None:
         codes = _codes(question)
@@ -41,11 +41,11 @@ class Asked:
 
     @property
     def is_there(self) -> bool:
-        """Whether some text has a code that is asked for."""
+        """Whether any of the texts has a code that is asked for."""
         return bool(self._codes)
 
     def is_beside(self, entry: str) -> bool:
-        """Whether an entry has another code of its kind, and none that is asked for."""
+        """Whether an entry has a similar code, and none that is asked for."""
         told = _codes(entry)
         return not told & self._codes and any(_kind(one) in self._kinds for one in told)
 
@@ -57,7 +57,7 @@ def _codes(text: str) -> set[tuple[str, str]]:
 
 @cache
 def _currencies() -> frozenset[str]:
-    """ISO 4217: the 500 of EUR500 is an amount."""
+    """ISO 4217 codes: EUR500 is an amount."""
     from babel.core import get_global
 
     return frozenset(name.casefold() for name in get_global("all_currencies"))

@@ -111,7 +111,7 @@ def compose(
 
 
 def _of_asked_code(question: str, pieces: list[_Piece]) -> list[_Piece]:
-    """The pieces without those under the name of another code than the question's, as far as it has one."""
+    """The pieces, without entries about other codes if the question asks about one that is there."""
     asked = codes.Asked(question, (f"{one.under} {one.text}" for one in pieces))
     if not asked.is_there:
         return pieces
@@ -171,7 +171,7 @@ def _pieces(question: str, number: int, passage: Passage) -> Iterator[_Piece]:
 
 
 def _below(question: str, heading: str, text: str, *, always: bool) -> str:
-    """A paragraph's first sentence with the name it is under, where that is new, or `always`."""
+    """A paragraph's first sentence with its heading, if that adds something, or `always`."""
     known = {word.casefold() for word in (*words(question), *words(text))}
     missing = any(word.casefold() not in known for word in words(heading))
     question_above = asks(heading)
@@ -220,7 +220,7 @@ class _Words:
         )
 
     def _share(self, stems: frozenset[str]) -> float:
-        """How much of the question the stems have; most sentences have the same few of its words."""
+        """How much of the question the stems cover. Cached, as many sentences share the same few words."""
         meant = self._meant & stems
         share = self._shares.get(meant)
         if share is None:

@@ -1,4 +1,4 @@
-"""Which lines of a text are headings: short ones without an end, except for those of lists and settings."""
+"""Which lines are headings: short ones without a closing mark, except in lists and settings."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SETTING = re.compile(r"[\w.-]{1,60}\s?=\s?[^\s=]")
 _LONGEST = 60
 _LONGEST_QUESTION = 100
 _LEAST_ITEMS, _LEAST_LINES = 2, 3
-"""Short lines in a row that make a list: two without marks may be a title and a subtitle."""
+"""How many short lines in a row make a list: two without bullets may be a title and subtitle."""
 _ENDLESS = re.compile(r"[\u0e00-\u0eff]")
-"""Thai and Lao, whose sentences end in no mark, and have spaces within them."""
+"""Thai and Lao, whose sentences have no closing mark, and have spaces inside."""
 
 
 def body_of(block: str) -> str:
-    """A line without the mark of an item or a heading."""
+    """A line without its bullet, number or heading mark."""
     marker = ITEM.match(block) or MARKED.match(block)
     return block[marker.end() :] if marker else block
 
@@ -44,7 +44,7 @@ def is_question(body: str) -> bool:
 
 
 def _runs(blocks: Sequence[tuple[str, bool]]) -> list[list[int]]:
-    """Short lines next to each other: all of them items, or none."""
+    """Runs of adjacent short lines, either all list items or none."""
     runs: list[list[int]] = []
     for at, (block, follows) in enumerate(blocks):
         if not _is_short(block):

@@ -22,7 +22,7 @@ _FORM = "1"
 """Of what `_unpacked` makes: another number makes files that keep it unusable."""
 _SURE = 0.45
 _CERTAIN = 0.5
-"""Above it no other can be as likely, whatever names are added up; ranking all takes twice as long."""
+"""Above this, no other language can be as likely, so the slower ranking of all of them is not needed."""
 _NO_LANGUAGE = "zxx"
 """What the library calls text without any: random letters, codes."""
 _NAMES = {"arz": "ar", "wuu": "zh", "yue": "zh", "nb": "no", "nn": "no"}
@@ -59,8 +59,8 @@ class LanguageDetector:
         as random letters.
 
         A few words in a script of few languages, such as Thai or Cyrillic, are taken for the most likely of
-        those that refusals speak, and so are a few of the most likely language of Latin script that hold
-        function words of it.
+        those that refusals speak. So are a few words in Latin script if they include function words of the
+        most likely language.
         """
         identifier, beginning = self._loaded(), text[:_ENOUGH_CHARS]
         name, probability = identifier.classify(beginning)
@@ -79,7 +79,7 @@ class LanguageDetector:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether `of` needs no file: it then takes a tenth of a millisecond."""
+        """Whether the model is loaded: `of` then takes a tenth of a millisecond."""
         return self._identifier is not None
 
     def _loaded(self) -> Any:
@@ -130,7 +130,7 @@ def _unpacked(file: Path) -> dict[str, Any]:
 
 
 def _has_function_words(text: str, language: str) -> bool:
-    """Whether two words of a text, or half of them, are such as each text of the language has."""
+    """Whether at least two words, or half of them, are function words of the language."""
     found = words(text)
     functional = sum(is_function_word(word, language) for word in found)
     return functional >= 2 or 0 < len(found) <= 2 * functional

@@ -48,7 +48,7 @@ def _is_sibling(one: Candidate, best: Candidate, numbers: frozenset[str]) -> boo
 
 
 def _answers_another(one: Candidate, best: Candidate) -> bool:
-    """Whether the document gives one as the answer to another question than the best."""
+    """Whether the document gives it as the answer to a different question."""
     return one.under != best.under and asks(one.under) and asks(best.under)
 
 

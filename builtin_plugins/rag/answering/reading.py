@@ -40,7 +40,7 @@ class ReadSentence(NamedTuple):
 
     @property
     def marked(self) -> str:
-        """The text; a piece of a sentence that is too long shows that it is one."""
+        """The text, with … where a long sentence was cut."""
         if not (self.begun or self.unended):
             return self.text
         return f"{'… ' * self.begun}{self.text}{' …' * self.unended}"
@@ -98,7 +98,7 @@ def _sentences(text: str, language: str | None) -> Iterator[ReadSentence]:
 
 
 def _with_stems(found: Sequence[Sentence], language: str | None) -> Iterator[tuple[Sentence, frozenset[str]]]:
-    """The sentences with their stems; one without any below a heading goes with the next: "No. It hums"."""
+    """The sentences with their stems. After a heading, one without stems joins the next: "No. It hums"."""
     held: Sentence | None = None
     after_heading = False
     for one in found:

@@ -19,7 +19,7 @@ _SHORTEST_CUT = 200
 _SOFT_WRAP = 50
 _RECORD = 300
 _LONGEST_VALUE = 5
-"""Words of a field and its value that end in a full stop all the same: "Role: Clerk."."""
+"""The most words in a field and value that end in a full stop without being prose: "Role: Clerk."."""
 _FIELD = re.compile(r"[^\s:|][^:|.!?]{0,48}:\s+\S")
 _BEFORE = re.compile(r"((?:[^\W_]|[\u0900-\u0903\u093a-\u094f])+(?:\.[^\W_]+)*)$")  # with the vowels of Hindi
 _WORD = re.compile(r"[^\W_]+")
@@ -111,7 +111,7 @@ def _same_record(block: str, before: str, line: str) -> bool:
 
 
 def _is_prose(field: str) -> bool:
-    """Whether sentences follow a name, and not a value: "E7: The filter is full of sand."."""
+    """Whether a name is followed by prose rather than a value: "E7: The filter is full of sand."."""
     return ends_sentence(field) and not asks(field) and len(field.split()) > _LONGEST_VALUE
 
 

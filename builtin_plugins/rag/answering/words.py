@@ -73,13 +73,13 @@ INVISIBLE = frozenset(
     )
     for code in codes
 )
-"""Characters without a width: soft hyphens, breaks, marks of the writing direction. Those that join letters
-of Persian, Indian scripts and emoji are not among them, as they change what one sees."""
+"""Zero-width characters: soft hyphens, word breaks, direction marks. Joiners are not among them, as they
+change how Persian, Indian scripts and emoji look."""
 _UNSEEN = re.compile(f"[{''.join(sorted(INVISIBLE))}]+")
 
 
 def visible(text: str) -> str:
-    """The text without invisible characters, which would part words that look whole."""
+    """The text without invisible characters, which would split words that look whole."""
     return text if text.isascii() else _UNSEEN.sub("", text)
 
 

@@ -1,4 +1,4 @@
-"""Which code page a text is in that is neither UTF-8 nor marked: by what chardet finds, and by its words."""
+"""The code page of a text that is not UTF-8 and has no byte order mark, by chardet and by its words."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from builtin_plugins.rag.parsing.cleaning import without_ansi
 NOT_ASCII: Final = re.compile(rb"[\x80-\xff]+")
 _WESTERN: Final = "cp1252"
 _LATIN_2: Final = "iso8859-2"
-# Those that people's files are in; the more there are to choose from, the worse the choice. MacCyrillic and
-# ISO 8859-6 are too much like windows-1251 and -1256 to be told from them in a short text.
+# Those that people use; the more candidates, the worse the choice. MacCyrillic and ISO 8859-6 are too similar
+# to windows-1251 and -1256 to be told apart in a short text.
 _MODERN: Final = (
     *(_WESTERN, "cp1251", "cp1250", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
     *("koi8-r", "koi8-u", "iso8859-5", "cp932", "euc-jp", "gb18030", "big5", "cp949", _LATIN_2),
     *("cp866", "cp737", "cp862"),
 )
 _DOS_US, _DOS_WESTERN = "cp437", "cp850"
-# Latin letters where Windows has signs: those of MS-DOS, and of the Macintosh.
+# MS-DOS and Macintosh: Latin letters where Windows has symbols.
 _OLD: Final = (_DOS_US, _DOS_WESTERN, "cp852", "cp857", "mac-roman")
 _DOS_RUSSIAN, _LIKE_RUSSIAN = "cp866", ("cp737", "cp862")
 _FEW_LETTERS: Final = 18
-"""Of fewer, Russian is likelier than Greek and Hebrew, whose letters are in its places."""
+"""With fewer, Russian is likelier than Greek or Hebrew, which use the same bytes."""
 _OF_NAMES: Final = (
     *(_DOS_US, _DOS_WESTERN, "cp852", _DOS_RUSSIAN, *_LIKE_RUSSIAN, "cp932", "gb18030", "big5", "cp949"),
 )
@@ -39,7 +39,7 @@ _LEAST_SURE, _CLEARLY = 0.04, 1.5
 _SURER: Final = 1.03
 _MANY_WORDS: Final = 12
 """Fewer words make an old code page likely only where it is this many times as sure as a modern one."""
-# A word with bytes beyond ASCII; an apostrophe of Windows (92) after it says nothing.
+# A word with bytes beyond ASCII, unless the only one is a Windows apostrophe (92).
 _TELLING_WORD: Final = re.compile(
     rb"(?<![A-Za-z])[A-Za-z]+(?!\x92)[\x80-\xff]+[A-Za-z]*|(?<![\x80-\xff])[\x80-\xff]++[A-Za-z]+"
 )
@@ -47,7 +47,7 @@ _ODD: Final = re.compile(
     "(?<=[^\\W\\d_])(?:[^\\w\\s\x00-\x7f\u2019\xad\xb7](?=[^\\W\\d_])|[\u2022\u201a\u201e\u02c6])"
     "|[\ufffd\x80-\x9f]|(?<![\u2500-\u259f])[\u2552-\u256c](?![\u2500-\u259f])"
 )
-"""What no text has: signs within words, bullets or opening quotation marks behind them, corners of no box."""
+"""What no real text has: symbols inside words, bullets or opening quotes after them, lone box corners."""
 _C1: Final = re.compile(rb"[\x80-\x9f]")
 _OTHERS: Final = "\u0370-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff61-\uff9f"
 _WORDY: Final = "\u0370-\u06ff\u0e00-\u0e7f"
@@ -57,7 +57,7 @@ _WITHIN_LATIN: Final = re.compile(f"(?<=[A-Za-z])[{_WORDY}]+|(?<![{_WORDY}])[{_W
 
 
 def code_page_of(sample: bytes) -> str | None:
-    """The Python codec of the code page in which a text makes most sense; None where it makes none in any."""
+    """The Python codec of the most plausible code page; None if none is plausible."""
     plain = without_ansi(sample.decode("latin-1")).encode("latin-1")
     sure = _plausible(plain, (*_MODERN, *_OLD))
     found = next(iter(sure), None)

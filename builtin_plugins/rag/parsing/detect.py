@@ -20,8 +20,8 @@ IMAGES: Final = {
     "image/jpeg": (b"\xff\xd8\xff",),
     "image/tiff": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
 }
-# Two letters are no signature: what follows is zero, and the size of one of the headers that there are.
-# To one who counts controls, a bitmap with much white is a text of "ÿ".
+# "BM" alone is too short a signature, so the reserved zeros and the size of a known header must follow.
+# Otherwise, a mostly white bitmap would pass as a text of "ÿ".
 _BITMAP: Final = re.compile(rb"BM.{4}\0{4}.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\0{3}", re.DOTALL)
 BITMAP: Final = "image/bmp"
 _COMPOUND_FILE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

@@ -22,7 +22,7 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# What is named so is often the Windows page that has more characters in the same places (WHATWG Encoding).
+# These names often stand for the Windows code page that extends them (WHATWG Encoding).
 _MEANT: Final = {
     "iso8859-1": "cp1252",
     "iso8859-9": "cp1254",
@@ -81,7 +81,7 @@ def is_utf_8(data: bytes) -> bool:
 
 
 def codec_meant(name: str, data: bytes) -> str:
-    """The codec for text whose writer names this one. Raises `LookupError` if there is none.
+    """The codec to use for text that declares this one. Raises `LookupError` for an unknown name.
 
     Programs that don't know name ISO 8859-1 or ASCII, whatever they write: where it is UTF-8, it is read so.
     """

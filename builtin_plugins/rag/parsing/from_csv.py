@@ -44,14 +44,14 @@ def parse(path: Path) -> Iterator[Block]:
 
 
 def _told_delimiter(path: Path) -> str | None:
-    """What the first line says, which Excel writes and understands."""
+    """The delimiter in a first line `sep=;`, which Excel reads and writes."""
     with open_text(path) as file:
         found = _TOLD.match(file.readline(_SAMPLE_CHARS))
     return found[1] if found else None
 
 
 def _delimiter(path: Path) -> str:
-    """What cuts the rows, or else those below a title, which has none."""
+    """The delimiter of the rows, or of those below a title without one."""
     with open_text(path) as file:
         sample = file.read(_SAMPLE_CHARS)
     if found := find_delimiter(sample, least=_LEAST):
@@ -95,7 +95,7 @@ def _is_header(row: list[str], below: list[list[str]]) -> bool:
 
 
 def _is_same_kind(column: int, row: list[str], below: list[list[str]]) -> bool:
-    """Whether a column goes on with years below a year."""
+    """Whether a year is followed by more years below it."""
     cells = [other[column].strip() for other in below if column < len(other)]
     return bool(_YEAR.fullmatch(row[column].strip())) and any(map(_YEAR.fullmatch, cells))
 

@@ -159,7 +159,7 @@ def _encoding_of(part: Message) -> str:
 
 
 def _from_base64(data: bytes) -> bytes:
-    """What can be read of base64, also if it is cut off or has other characters in it, where Python gives up.
+    """Decode as much base64 as possible, even if it is cut off or damaged, where Python gives up.
 
     Text that was never encoded, whatever its header says, stays as it is.
     """
@@ -171,7 +171,7 @@ def _from_base64(data: bytes) -> bytes:
 
 
 def _end_of_base64(data: bytes) -> int:
-    """Where the text begins that a mailing list or a virus scanner wrote below what was encoded."""
+    """Where plain text begins that a mailing list or virus scanner added below the encoded part."""
     end = place = 0
     for line in data.splitlines(keepends=True):
         if end and _is_noisy(line):

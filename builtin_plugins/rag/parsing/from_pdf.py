@@ -70,15 +70,15 @@ def _open(path: Path) -> pypdfium2.PdfDocument:
         if raw.FPDF_GetLastError() in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
             raise UnparsableDocument("encrypted", str(error)) from error
         raise UnparsableDocument("corrupt", str(error)) from error
-    with suppress(pypdfium2.PdfiumError), briefly():  # a broken form costs its values alone
+    with suppress(pypdfium2.PdfiumError), briefly():  # a broken form only loses its values
         document.init_forms()
         if document.formenv is not None and len(document):
-            document[0].close()  # PDFium looks through the fields as the first page is loaded
+            document[0].close()  # PDFium reads the fields when the first page is loaded
     return document
 
 
 def _page_text(document: pypdfium2.PdfDocument, index: int, tables: TableReader) -> tuple[str, list[str]]:
-    """The text of a page, and what was filled into it, which a picture may be under."""
+    """The text of a page, and the values filled into its form."""
     try:
         page = document[index]
         text_page = page.get_textpage()
@@ -149,7 +149,7 @@ def _recognized(document: pypdfium2.PdfDocument, index: int, recognizer: Recogni
 
 
 def _says(text: str, line: str) -> bool:
-    """Whether the words of a line are in a text: a picture of a page shows what was filled in, too."""
+    """Whether a text contains a line: a scan may show the filled-in values, too."""
     return f" {' '.join(line.split())} " in f" {' '.join(text.split())} "
 
 

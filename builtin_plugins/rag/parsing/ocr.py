@@ -16,9 +16,9 @@ _PROGRAM: Final = "tesseract"
 _PAGE_SECONDS: Final = 120
 _SAID_BYTES: Final = 500
 _DOUBTFUL: Final = 75.0
-"""Per cent: upright text has more, whatever it says; text that lies on its side or head has less."""
+"""Per cent: upright text scores higher, sideways or upside-down text lower."""
 _OUTPUT: Final = ("-c", "tessedit_create_txt=1", "-c", "tessedit_create_tsv=1")
-# Look for the direction of the text first, which errs where there is little text.
+# Detect which way up the text is first; this is unreliable for very little text.
 _TURN: Final = ("--psm", "1")
 # A row of tesseract's table of words, which it writes before the text: the last two are confidence and word.
 _WORD: Final = re.compile(r"^5\t(?:-?\d+\t){9}(-?[\d.]+)\t(.*)$")
@@ -83,7 +83,9 @@ class Recognizer:
         deadline = monotonic() + _PAGE_SECONDS
         said = self._ask(picture, page, deadline)
         if said.is_doubtful:
-            with suppress(UnparsableDocument):  # what was read before stands, also if there is no time left
+            with suppress(
+                UnparsableDocument
+            ):  # the first reading stands if the second fails or runs out of time
                 said = likelier(said, self._ask(picture, page, deadline, *_TURN))
         return said.text
 
@@ -125,7 +127,7 @@ class Said:
 
 
 def likelier(upright: Said, turned: Said) -> Said:
-    """Which reading to take: the surer one, unless it is a letter or two instead of most of a page."""
+    """The more confident reading, unless it has less than half the text of the upright one."""
     return turned if turned.confidence > upright.confidence and 2 * turned.size >= upright.size else upright
 
 

@@ -1,4 +1,4 @@
-"""What was filled into a PDF: the values of its form, and text that was typed onto its pages."""
+"""Values filled into a PDF form, and text typed onto its pages."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class _Box(NamedTuple):
 
 @contextmanager
 def briefly() -> Iterator[None]:
-    """A limit of the process for what PDFium takes to look through a form's fields, which ends it.
+    """Limit the processor time for reading a form's fields; the process is killed when it is exceeded.
 
-    A file of 500 bytes, whose fields are each other's parts, would take it for days.
+    PDFium would spend days on a file of 500 bytes whose fields contain each other.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     own = int(time.process_time()) + _FORM_SECONDS

@@ -337,7 +337,7 @@ async def test_hostile_documents_end_with_a_code(parse: Parse, tmp_path: Path) -
 
 
 async def test_a_form_without_end(parse: Parse, tmp_path: Path) -> None:
-    """Fields that are each other's parts would keep the process busy for days; forms have their own limit."""
+    """Fields that contain each other would keep the process busy for days; forms have their own limit."""
     parts = ["/Type/Catalog/Pages 2 0 R/AcroForm<</Fields[4 0 R]>>", "/Type/Pages/Kids[3 0 R]/Count 1"]
     parts += ["/Type/Page/Parent 2 0 R", "/T(a)/Kids[5 0 R 5 0 R]", "/T(b)/Kids[4 0 R 4 0 R]"]
     objects = "".join(f"{number} 0 obj\n<<{part}>>\nendobj\n" for number, part in enumerate(parts, 1))

@@ -46,16 +46,11 @@ class Floor:
         return await self._stack.enter_async_context(running_process(*command, env=env, log=log))
 
     async def enqueue(
-        self,
-        numbers: range,
-        seconds: float,
-        lane: Lane = "standard",
-        together: int = 0,
-        lingers: bool = False,
+        self, numbers: range, seconds: float, lane: Lane = "standard", together: int = 0
     ) -> None:
         """One job for each number; they go on only when so many are under way `together`."""
         for number in numbers:
-            step = self.step(number, seconds=seconds, together=together, lingers=lingers)
+            step = self.step(number, seconds=seconds, together=together)
             await self.running.platform.database.write(Unit.enqueue, STEP, step, lane=lane)
 
     def step(self, number: int, **how: Any) -> Step:
@@ -176,11 +171,9 @@ async def test_killed_before_and_after_a_move(floor: Floor) -> None:
 
 @pytest.mark.either_database
 async def test_a_worker_that_stops_takes_nothing_more(floor: Floor) -> None:
-    """What is enqueued while a worker clears up waits for another one.
-
-    Nobody would look after a job taken after the goodbye.
-    """
-    await floor.enqueue(range(1), seconds=600, lingers=True)
+    """What is enqueued while a worker shuts down waits for another one: nobody would release it again."""
+    (floor.folder / "hold").touch()
+    await floor.enqueue(range(1), seconds=600)
     worker = await floor.worker()
     await eventually(lambda: floor.written("started") == 1, 60)
     worker.signal(signal.SIGTERM)
@@ -198,7 +191,10 @@ async def test_an_interrupted_job_clears_up(floor: Floor) -> None:
     worker = await floor.worker()
     await floor.enqueue(range(2), seconds=600)
     await eventually(lambda: floor.written("started") == 2, 60)
+    (floor.folder / "hold").touch()
     worker.signal(signal.SIGTERM)
+    await eventually(lambda: floor.written("clearing") == 2, 60)
+    (floor.folder / "hold").unlink()
     assert await worker.wait(20) == 0
     assert (floor.written("cleared"), floor.written("done")) == (2, 0)
 
