@@ -26,7 +26,7 @@ from kernel.sdk import (
 
 from .models import Base
 from .settings import S3Settings
-from .store import REMOVED, S3Blobs, look_after, open_store
+from .store import REMOVED, S3Blobs, follow, look_after, open_store
 
 log = logging.getLogger("s3_blobs")
 FOLLOWER: ResourceKey[None] = ResourceKey("s3_blobs.follower")
@@ -69,18 +69,18 @@ async def follow_removals(platform: Platform) -> AsyncIterator[None]:
     if not isinstance(store, S3Blobs):
         yield
         return
-    loop = asyncio.get_running_loop()
-
-    def removed(sha256: str) -> None:
-        loop.run_in_executor(None, store.copies.remove, sha256)
-
-    with platform.notices.listening(REMOVED, removed):
-        looking = asyncio.create_task(look_after(store), name="copies of uploads")
+    removed: asyncio.Queue[str] = asyncio.Queue()
+    with platform.notices.listening(REMOVED, removed.put_nowait):
+        tasks = [
+            asyncio.create_task(work, name="copies of uploads")
+            for work in (look_after(store), follow(store, removed))
+        ]
         try:
             yield
         finally:
-            looking.cancel()
-            await asyncio.gather(looking, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def check_bucket(platform: Platform) -> None:

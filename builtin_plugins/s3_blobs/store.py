@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -165,7 +165,15 @@ class S3Blobs(HeldBlobs):
             part = names[start : start + _AT_ONCE]
             held = await self._database.read(held_among, part)
             for sha256 in set(part) - held:
-                await asyncio.to_thread(self.copies.remove, sha256)
+                await self.forget(sha256)
+
+    async def forget(self, sha256: str) -> None:
+        """Remove the copy of a content, if there is one and nobody holds the content any more.
+
+        Word of a removal may come when the content is back already, and somebody about to read its copy.
+        """
+        if await asyncio.to_thread(self.copies.path(sha256).exists):
+            await self._database.write(self.unless_held, sha256, self.copies.remove)
 
     async def _apart(self, work: Callable[..., T], *args: object) -> T:
         return await self._threads.run(partial(work, *args))
@@ -237,8 +245,19 @@ async def _begin(store: S3Blobs) -> None:
 async def look_after(store: S3Blobs) -> None:
     """Remove copies now and then, for a process that was away when a content was removed elsewhere."""
     while True:
-        try:
-            await store.forget_removed()
-        except (SQLAlchemyError, OSError) as error:
-            log.warning("can't look after copies of uploads: %s", type(error).__name__)
+        await _noted(store.forget_removed())
         await asyncio.sleep(_LOOK)
+
+
+async def follow(store: S3Blobs, removed: asyncio.Queue[str]) -> None:
+    """Remove the copy here of each content that is removed anywhere."""
+    while True:
+        await _noted(store.forget(await removed.get()))
+
+
+async def _noted(removing: Awaitable[None]) -> None:
+    """What fails is done at the next look."""
+    try:
+        await removing
+    except (SQLAlchemyError, OSError) as error:
+        log.warning("can't remove copies of uploads: %s", type(error).__name__)

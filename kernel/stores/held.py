@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -161,13 +161,22 @@ class HeldBlobs(ABC):
 
     def remove_unheld(self, unit: Unit, sha256: str) -> int:
         """Remove the content, with its row, if nobody holds it; returns 1 then, else 0."""
+        if not self.unless_held(unit, sha256, self.take_away):
+            return 0
+        unit.session.execute(delete(BlobRecord).where(BlobRecord.sha256 == sha256))
+        return 1
+
+    def unless_held(self, unit: Unit, sha256: str, remove: Callable[[str], None]) -> bool:
+        """Call `remove(sha256)`, which may block, if nobody holds the content; returns whether it did.
+
+        Nobody comes to hold it meanwhile.
+        """
         unit.lock(f"blob:{sha256}")
         held = select(func.count()).select_from(BlobReference).where(BlobReference.sha256 == sha256)
         if unit.session.scalar(held):
-            return 0
-        unit.session.execute(delete(BlobRecord).where(BlobRecord.sha256 == sha256))
-        off_the_loop(partial(self.take_away, sha256))
-        return 1
+            return False
+        off_the_loop(partial(remove, sha256))
+        return True
 
     async def sweep(self) -> int:
         """Remove what a killed process left: unheld contents, those without a row, stale temporary files."""

@@ -27,7 +27,7 @@ from builtin_plugins.platform_ops.backup.service import (
 from builtin_plugins.s3_blobs.copies import Copies
 from builtin_plugins.s3_blobs.ownership import MARKER
 from builtin_plugins.s3_blobs.plugin import S3BlobsPlugin
-from builtin_plugins.s3_blobs.store import DamagedObject, S3Blobs
+from builtin_plugins.s3_blobs.store import REMOVED, DamagedObject, S3Blobs
 from cli.stored_checks import check_files
 from kernel.db.engine import Database
 from kernel.sdk import BlobsAway, StartupError, Unit
@@ -234,6 +234,27 @@ async def test_a_server_that_hangs_holds_up_nobody_else(start_platform: Start, s
         assert calling and all(thread.daemon for thread in calling)
         await wire.cut()
         assert {answer.status for answer in await asyncio.gather(*uploads)} == {503}
+
+
+@pytest.mark.each_database
+async def test_word_of_a_removal_comes_late(
+    start_platform: Start, s3: S3Server, database_url: str | None
+) -> None:
+    """A content that was removed and kept again has its copy, which somebody may be reading already."""
+    running = await start_platform(S3BlobsPlugin, env=settings(s3, DATABASE_URL=database_url))
+    store = store_of(running)
+    again = await keep(running, b"kept again")
+    stray = running.platform.settings.home / "stray"
+    stray.write_bytes(b"removed elsewhere")
+    store.copies.add("ab" * 32, stray, 17)
+
+    def tell(unit: Unit) -> None:
+        for sha256 in (again, "ab" * 32):
+            unit.notify(REMOVED, sha256)
+
+    await running.platform.database.write(tell)
+    await eventually(lambda: not store.copies.path("ab" * 32).exists())
+    assert store.copies.names() == [again]
 
 
 class TestTwoMachines:
