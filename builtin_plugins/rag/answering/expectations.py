@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from functools import cache, lru_cache
 
@@ -74,27 +74,22 @@ _WHOLE_NAME = re.compile(
 )
 _YEAR = re.compile(r"\b\d{3,4}\b|\d:\d\d|\d\d?\. ?[^\W\d_]|[年月日]")
 _ASKS = re.compile(r"(how much|what|was |wie (viel|hoch|teuer)|ne kadar|kac|combien|quel|cuant)")
-_NUMBER_WORDS = word_list(
+_OFTEN = word_list(
     """
-    one two three four five six seven eight nine ten eleven twelve twenty thirty fifty hundred thousand
-    million half once twice daily weekly monthly yearly annual annually none never always every each ein
-    zwei drei vier fuenf sechs sieben acht neun zehn zwolf hundert tausend einmal zweimal jede jeden nie
-    iki uc dort bes alti yedi sekiz dokuz on yuz bin deux trois quatre cinq sept huit dix cent mille dos
-    tres cuatro cinco seis siete ocho nueve diez cien mil
+    one half once twice daily weekly monthly yearly annual annually none never always every each einmal
+    zweimal jede jeden nie
     """
 )
-_COUNTING = ("en", "de", "es", "fr", "it", "pt", "tr", "ru")
+_SPELT = ("en", "de", "es", "fr", "it", "pt", "tr", "ru")
+"""Languages whose numbers and dates in words are known."""
 _COUNTS = (0, *range(2, 100))  # one is an article in most
+_LARGE = (100, 1000, 1_000_000)
 _NONE = word_list("no kein keine keinen aucun aucune ningun ninguna nessun nessuna nenhum nenhuma hic")
 _ENGLISH_WORDS = word_list("on due sei")  # ten in Turkish, two and six in Italian
 _IDEOGRAPHS = re.compile(r"[二两兩三四五六七八九十百千万萬]|一[个個位名天年月次条條种種家所]")
 _INDEFINITE = word_list("a an ein eine einen einem einer un une una bir")
-_TIME_WORDS = word_list(
-    """
-    january february march april may june july august september october november december monday tuesday
-    wednesday thursday friday saturday sunday today tomorrow yesterday morning noon evening night
-    midnight daily before after until during once when weekend week month year quarter
-    """
+_RELATIVE = word_list(
+    "today tomorrow yesterday daily before after until during once when weekend week month year quarter"
 )
 
 
@@ -141,16 +136,41 @@ def states_count(question: str, text: str, of: str) -> bool:
 
 
 def _is_numeral(word: str) -> bool:
-    return has_number(word) or fold(word) in _numerals() or _IDEOGRAPHS.search(word) is not None
+    if has_number(word) or _IDEOGRAPHS.search(word) is not None:
+        return True
+    return (folded := fold(word)) in _numerals() or folded in _NONE
 
 
 @cache
 def _numerals() -> frozenset[str]:
-    """Numbers to 99 in words, and none, folded; without those that are other words elsewhere."""
+    """Numbers in words, folded, without those that are other words elsewhere."""
     from num2words import num2words
 
-    made = (fold(num2words(number, lang=language)) for language in _COUNTING for number in _COUNTS)
-    return (frozenset(made) | _NONE) - _ENGLISH_WORDS
+    made = {fold(num2words(number, lang=language)) for language in _SPELT for number in _COUNTS}
+    for language in _SPELT:  # "one hundred", "einhundert", "birmilyon": the number one may be left out
+        large = [fold(num2words(number, lang=language)).split()[-1] for number in _LARGE]
+        made.update(large, (word.removeprefix("ein").removeprefix("bir") for word in large))
+    return frozenset(made) - _ENGLISH_WORDS
+
+
+@cache
+def _times() -> frozenset[str]:
+    """Months, weekdays and times of day, folded."""
+    from babel.core import Locale
+
+    made = set(_RELATIVE)
+    for language in _SPELT:
+        locale = Locale(language)
+        made.update(name for names in (locale.months, locale.days) for name in _wide(names))
+        said = words(" ".join(_wide(locale.day_periods)))
+        made.update(word for word in said if len(word) > 2 and not is_function_word(word, language))
+    return frozenset(fold(word) for word in made if word.isalpha())
+
+
+def _wide(styles: Mapping[str, Mapping[str, Mapping[object, str]]]) -> Iterator[str]:
+    """The names in full, alone and within a sentence."""
+    for style in styles.values():
+        yield from style.get("wide", {}).values()
 
 
 def _is_news(word: str, asked: Collection[str]) -> bool:
@@ -166,13 +186,18 @@ def superlative(question: str) -> str | None:
 def has_value(text: str) -> bool:
     """Whether the text has something that can be compared: a number or a time."""
     tokens = words(text)
-    return any(map(has_number, tokens)) or any(fold(token) in _NUMBER_WORDS | _TIME_WORDS for token in tokens)
+    return any(map(has_number, tokens)) or any(_is_said(fold(token)) for token in tokens)
 
 
 def is_bound(text: str) -> bool:
     """Whether something is compared with a measure rather than a certain thing: "10 km", "a year"."""
     first = fold(next(iter(words(text)), ""))
-    return has_number(first) or first in _INDEFINITE or first in _NUMBER_WORDS or first in _TIME_WORDS
+    return has_number(first) or first in _INDEFINITE or _is_said(first)
+
+
+def _is_said(folded: str) -> bool:
+    """Whether a word says a number or a time."""
+    return folded in _numerals() or folded in _OFTEN or folded in _times()
 
 
 def fits(question: str, text: str) -> int:
@@ -193,10 +218,10 @@ def offers(question: str, text: str) -> bool:
     kind = expected(question)
     if kind is Expected.NUMBER:
         numeral = _IDEOGRAPHS.search(text) is not None
-        return numeral or _has_new_number(question, text) or _has_any(text, _NUMBER_WORDS)
+        return numeral or _has_new_number(question, text) or _has_any(text, _numerals() | _OFTEN)
     if kind is Expected.TIME:
         dated = _YEAR.search(text) is not None and _has_new_number(question, text)
-        return dated or _has_any(text, _TIME_WORDS)
+        return dated or _has_any(text, _times())
     if kind is Expected.MONEY:
         return _CURRENCY.search(fold(text)) is not None
     return kind is Expected.ANYTHING or _has_new_name(question, text)

@@ -155,6 +155,25 @@ def test_a_number_in_words(text: str, question: str) -> None:
     assert answer(question, passages(text)).supported
 
 
+@pytest.mark.parametrize(
+    ("before", "date", "question"),
+    [
+        (
+            "Der Sommerball ist im Rathaus.",
+            "Der Sommerball ist an einem Samstag im Juli.",
+            "Wann ist der Sommerball?",
+        ),
+        ("La feria es en la plaza.", "La feria es un sábado de octubre.", "¿Cuándo es la feria?"),
+        ("La fête a lieu sur la place.", "La fête a lieu un dimanche de juillet.", "Quand a lieu la fête?"),
+        ("Ярмарка проходит в парке.", "Ярмарка проходит каждый сентябрь.", "Когда проходит ярмарка?"),
+        ("Kitap fuarı parkta.", "Kitap fuarı ekim ayında cumartesi.", "Kitap fuarı ne zaman?"),
+    ],
+)
+def test_a_date_in_words(before: str, date: str, question: str) -> None:
+    """Months and weekdays are times in other languages too: the sentence beside them says nothing."""
+    assert answer(question, passages(f"{before} {date}")).text == f"{date} [1]"
+
+
 @pytest.mark.parametrize("word", ["more, ", "plus, ", "than ", "or ", "ten daha ", "比", "a", "1"])
 def test_long_questions_take_no_longer(word: str) -> None:
     """The longest question that is accepted, and a sentence as long: neither keeps a process busy."""
