@@ -49,7 +49,7 @@ BUILTIN_PARSERS = (
     Parser("text", (_flavours.PLAIN,), f"{__name__}.from_text:parse"),
     Parser("zip", (_types.ZIP,), f"{__name__}.from_zip:parse", f"{__name__}.from_zip:extract"),
     Parser("msg", (_types.MSG,), f"{__name__}.from_msg:parse", f"{__name__}.from_msg:extract"),
-    Parser("image", (*_types.IMAGES, _types.BITMAP), f"{__name__}.from_image:parse"),
+    Parser("image", tuple(_types.IMAGES), f"{__name__}.from_image:parse"),
     Parser("ods", _types.ODS_TYPES, f"{__name__}.from_ods:parse"),
     Parser("odp", _types.ODP_TYPES, f"{__name__}.from_odt:parse_slides"),
 )

@@ -14,16 +14,17 @@ from builtin_plugins.rag.parsing.flavours import text_flavour
 PDF: Final = "application/pdf"
 ZIP: Final = "application/zip"
 MSG: Final = "application/vnd.ms-outlook"
-# TIFF comes in both byte orders; with `+`, it is a BigTIFF, whose offsets have 64 bits.
-IMAGES: Final = {
-    "image/png": (b"\x89PNG\r\n\x1a\n",),
-    "image/jpeg": (b"\xff\xd8\xff",),
-    "image/tiff": (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"),
-}
 # "BM" alone is too short a signature, so the reserved zeros and the size of a known header must follow.
-# Otherwise, a mostly white bitmap would pass as a text of "ÿ".
-_BITMAP: Final = re.compile(rb"BM.{4}\0{4}.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\0{3}", re.DOTALL)
-BITMAP: Final = "image/bmp"
+# Otherwise, a mostly white bitmap would pass as a text of "ÿ". TIFF comes in both byte orders; with `+`, it
+# is a BigTIFF, whose offsets have 64 bits.
+IMAGES: Final = {
+    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/gif": re.compile(rb"GIF8[79]a"),
+    "image/tiff": re.compile(rb"II[*+]\0|MM\0[*+]"),
+    "image/webp": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
+    "image/bmp": re.compile(rb"BM.{4}\0{4}.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\0{3}", re.DOTALL),
+}
 _COMPOUND_FILE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # The names of a message's properties, in the directory of its compound file.
 _MESSAGE_PROPERTY: Final = "__substg1.0_".encode("utf-16-le")
@@ -83,7 +84,8 @@ _NEEDED: Final = {
 }
 _CONTENT_TYPES: Final = "[Content_Types].xml"
 _MAX_CONTENT_TYPES_BYTES: Final = 1024 * 1024
-_OVERRIDE: Final = re.compile(rb"<(?:\w+:)?Override\b([^>]*)>")
+# No tag contains a "<": a match that went past one would read the rest of the file for each tag left open.
+_OVERRIDE: Final = re.compile(rb"<(?:\w+:)?Override\b([^<>]*+)>")
 _ATTRIBUTE: Final = re.compile(rb"(PartName|ContentType)\s*=\s*[\"']([^\"']*)[\"']")
 # Text to the eye of a byte counter, but not to a reader.
 _POSTSCRIPT: Final = b"%!PS"
@@ -105,11 +107,9 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
     if head.startswith(_COMPOUND_FILE):
         is_message = _MESSAGE_PROPERTY in head or (filename or "").lower().endswith(".msg")
         return MSG if is_message else None
-    for media_type, signatures in IMAGES.items():
-        if head.startswith(signatures):
+    for media_type, signature in IMAGES.items():
+        if signature.match(head):
             return media_type
-    if _BITMAP.match(head):
-        return BITMAP
     if not head or head.startswith(_POSTSCRIPT):
         return None
     codec = detect_encoding(head)

@@ -40,6 +40,8 @@ _ESCAPED: Final = re.compile("[\udc80-\udcff]+")
 # Controls that no text has, in any number. C1 controls say nothing: converted text is full of them.
 _C0: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
 _MAX_C0: Final = 0.01
+_LATIN_SHARE: Final = 0.7
+"""Of the characters of a text: the others may be dashes, quotes and foreign names."""
 
 
 def read_head(path: Path) -> bytes:
@@ -51,7 +53,7 @@ def read_head(path: Path) -> bytes:
 def _encoding_of(path: Path) -> str | None:
     """The codec that the head shows; where that is all ASCII, the first part that is not."""
     head = read_head(path)
-    if not head.isascii():
+    if not head.isascii() or b"\0" in head:
         return detect_encoding(head)
     part = _first_part_beyond_ascii(path)
     return "utf-8" if _is_mostly_utf_8(part) else detect_encoding(part)
@@ -100,12 +102,15 @@ def _first_foreign(data: bytes) -> int:
 def detect_encoding(head: bytes) -> str | None:
     """Return the Python codec of a text's first bytes, None when they are not text.
 
-    A byte order mark decides; else UTF-8, also where a few bytes are not; else what chardet recognizes; else
-    windows-1252. Many control characters below U+0020 mean that it isn't text.
+    A byte order mark decides, or the zeros of UTF-16 without one; else UTF-8, also where a few bytes are not;
+    else what chardet recognizes; else windows-1252. Many control characters below U+0020 mean that it isn't
+    text.
     """
     for mark, codec in _MARKS:
         if head.startswith(mark):
             return codec if _is_text(decode_head(head, codec)) else None
+    if (unmarked := _unmarked_utf_16(head)) is not None:
+        return unmarked if _is_text(decode_head(head, unmarked)) else None
     if (text := decode_head(head, "utf-8")) is not None:
         return "utf-8" if _is_text(text) else None
     if _C0.search(head.decode("latin-1")) and not _is_text(head.decode("latin-1")):
@@ -117,6 +122,13 @@ def detect_encoding(head: bytes) -> str | None:
         if _is_text(decode_head(head, codec)):
             return codec
     return None
+
+
+def _unmarked_utf_16(head: bytes) -> str | None:
+    """The codec of UTF-16 without a mark: in Latin script, every other byte is zero, and no other one is."""
+    first, second = head[::2].count(0), head[1::2].count(0)
+    most, codec = (second, "utf-16-le") if first == 0 else (first, "utf-16-be")
+    return codec if min(first, second) == 0 and most > _LATIN_SHARE * (len(head) // 2) else None
 
 
 def _recognized(head: bytes) -> str | None:

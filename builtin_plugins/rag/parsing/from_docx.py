@@ -1,16 +1,18 @@
-"""Word documents, templates and their macro variants: the body, then footnotes and endnotes."""
+"""Word documents, templates and their macro variants: the body, then notes, comments, headers and footers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
+from zipfile import ZipFile
 
 from builtin_plugins.rag.parsing.archive import open_archive
 from builtin_plugins.rag.parsing.blocks import Block
 from builtin_plugins.rag.parsing.ooxml import main_part, relationships, texts
 
-_NOTES: Final = frozenset({"footnotes", "endnotes"})
+_BESIDE: Final = ("footnotes", "endnotes", "comments", "header", "footer")
+"""The kinds of parts beside the body, in the order in which they are read."""
 
 
 def parse(path: Path) -> Iterator[Block]:
@@ -22,7 +24,16 @@ def parse(path: Path) -> Iterator[Block]:
         main = main_part(archive)
         for text in texts(archive, main):
             yield Block(text)
-        for relationship in relationships(archive, main):
-            if relationship.kind in _NOTES and relationship.target in archive.NameToInfo:
-                for text in texts(archive, relationship.target):
-                    yield Block(text)
+        said = set[str]()
+        for text in _beside(archive, main):
+            if text not in said:  # each section has its own headers, mostly alike
+                said.add(text)
+                yield Block(text)
+
+
+def _beside(archive: ZipFile, main: str) -> Iterator[str]:
+    parts = [one for one in relationships(archive, main) if one.target in archive.NameToInfo]
+    for kind in _BESIDE:
+        for part in parts:
+            if part.kind == kind:
+                yield from texts(archive, part.target)

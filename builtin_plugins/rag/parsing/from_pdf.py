@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Final
 
@@ -26,13 +26,19 @@ _CUT_WORD: Final = re.compile("[\ufffe\x02]\n?")
 _CONTINUED: Final = re.compile(r"(?<=[^\s.!?:;•]) ?\n(?=[a-zß-öø-ÿα-ωа-яё](?![.)]))")
 _DOTS_PER_INCH: Final = 200
 _MOST_PIXELS: Final = 3_500  # of the longer side: a page may claim to be as large as a house
+_LONGEST_STAMP: Final = 120
+"""Characters: a page with more text has it in its text layer, as recognized scans do."""
+_WHOLE_PAGE: Final = 0.85
+"""The share of a page that pictures cover when it is a scan, in one piece or in strips."""
+_MOST_STRIPS: Final = 1_000
+_PICTURE_DEPTH: Final = 3
 _ROW: Final = "\x1f"  # white space to a regular expression, and in no text that PDFium gives
 _LIGATURE: Final = re.compile("[\ufb00-\ufb06]")
 
 
 def parse(path: Path) -> Iterator[Block]:
     """Yield one block per page, empty for a page without text; where tesseract is installed, it reads those
-    that are pictures, elsewhere they are marked as unread.
+    that are pictures, but for a stamp, elsewhere they are marked as unread.
 
     Raises `UnparsableDocument`: `encrypted` when a password is needed, `corrupt` when the file or one of its
     pages cannot be loaded (a document read in part would answer wrongly and nobody would know), `no_ocr` when
@@ -46,11 +52,11 @@ def parse(path: Path) -> Iterator[Block]:
             begin_page(index + 1, len(document))
             written, filled = _page_text(document, index, tables)
             text = _reflow(written)
-            is_picture = not text.strip() and _shows_something(document, index)
+            is_picture = _is_picture(document, index, text)
             if is_picture and recognizer.is_installed:
                 if not has_pictures:
                     recognizer.expect(_pictures_ahead(document, index, recognizer.most_pages))
-                text = _recognized(document, index, recognizer)
+                filled, text = [*text.splitlines(), *filled], _recognized(document, index, recognizer)
                 filled = [line for line in filled if not _says(text, line)]
             text = "\n".join(filter(None, (text, *filled)))
             has_pictures = has_pictures or is_picture
@@ -112,12 +118,26 @@ def _marked(row: str) -> str:
     return "\n".join(f"{_ROW}{line}{_ROW}" for line in row.split("\n"))
 
 
-def _shows_something(document: pypdfium2.PdfDocument, index: int) -> bool:
+def _is_picture(document: pypdfium2.PdfDocument, index: int, text: str) -> bool:
+    """Whether a page is to be recognized: it shows something and has no text, or little more than the stamp
+    of a scanner or a fax above a picture of the whole page.
+    """
+    if len(text) > _LONGEST_STAMP:
+        return False
     page = document[index]
     try:
-        return next(page.get_objects(max_depth=1), None) is not None
+        if not text.strip():
+            return next(page.get_objects(max_depth=1), None) is not None
+        pictures = page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=_PICTURE_DEPTH)
+        covered = sum(_area(picture.get_bounds()) for picture in islice(pictures, _MOST_STRIPS))
+        return covered > _WHOLE_PAGE * _area(page.get_bbox())
     finally:
         page.close()
+
+
+def _area(box: tuple[float, float, float, float]) -> float:
+    left, bottom, right, top = box
+    return abs(right - left) * abs(top - bottom)
 
 
 def _pictures_ahead(document: pypdfium2.PdfDocument, index: int, most: int) -> int:
@@ -126,10 +146,7 @@ def _pictures_ahead(document: pypdfium2.PdfDocument, index: int, most: int) -> i
     if len(ahead) <= most:
         return len(ahead)
     tables = TableReader()
-    pictures = (
-        not _page_text(document, page, tables)[0].strip() and _shows_something(document, page)
-        for page in ahead
-    )
+    pictures = (_is_picture(document, page, _page_text(document, page, tables)[0]) for page in ahead)
     return sum(takewhile(bool, pictures))
 
 

@@ -73,7 +73,7 @@ class Recognizer:
             raise SlowDocument(f"more than {self.most_pages} pages to recognize")
 
     def read(self, picture: bytes, page: int | None = None) -> str:
-        """The text in a picture (PNG, JPEG, TIFF, BMP, PNM), or in one page of a TIFF, from 1.
+        """The text in a picture (PNG, JPEG, GIF, WebP, TIFF, BMP, PNM), or in one page of a TIFF, from 1.
 
         Raises `SlowDocument` after too many of them, `UnparsableDocument`: `no_ocr` without the program or
         its languages, `timeout`, `too_many_pixels`, `corrupt` for what is not a picture.

@@ -328,3 +328,18 @@ def scan(path: Path, pages: Sequence[Sequence[str]]) -> Path:
         document.showPage()
     document.save()
     return path
+
+
+def stamped_scan(path: Path, stamp: str, *lines: str, strips: int = 1) -> Path:
+    """Write a PDF of one page: a picture of all of it, in strips, and a stamp as text above it."""
+    page = Image.new("L", (1240, 1754), 255)
+    page.paste(picture(*lines))
+    height = 1754 // strips
+    document = canvas.Canvas(str(path))
+    for number in range(strips):
+        strip = page.crop((0, number * height, 1240, (number + 1) * height))
+        document.drawInlineImage(strip, 0, 842 * (1 - (number + 1) / strips), 595, 842 / strips)
+    for number, line in enumerate(stamp.splitlines()):
+        document.drawString(50, 70 - 15 * number, line)
+    document.save()
+    return path

@@ -46,6 +46,15 @@ class TestLateText:
         assert parsed_text(from_text.parse(path)).count("plain line") == 20_000
 
 
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("text", ["Office hours: 9 to 5.", "Größe – 12 €\n" * 9_000, "id,name\n1,Zoë\n"])
+def test_utf_16_without_a_mark(tmp_path: Path, codec: str, text: str) -> None:
+    """Programs on Windows write it so; its zeros show what it is."""
+    path = written(tmp_path, text.encode(codec))
+    assert detect_media_type(path, "notes.txt") == "text/plain"
+    assert parsed_text(from_text.parse(path)).split() == text.split()
+
+
 SHORT = [
     ("cp1250", "A könyvtár reggel nyolckor nyit, és este hatkor zár. Előre kell bejelentkezni."),
     ("cp1250", "Umowa została podpisana w środę, a klucze są już u dozorcy."),

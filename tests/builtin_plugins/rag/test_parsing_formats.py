@@ -167,6 +167,22 @@ def test_docx_tracked_changes_text_boxes_and_content_controls(tmp_path: Path) ->
     assert [block.text for block in from_docx.parse(word(tmp_path / "w", build))] == ["control", "new", "box"]
 
 
+def test_docx_comments_headers_and_footers(tmp_path: Path) -> None:
+    """They follow the body; what every section repeats is read once."""
+
+    def build(document: docx.document.Document) -> None:
+        paragraph = document.add_paragraph("Body")
+        for _ in range(2):
+            section = document.add_section()
+            section.header.is_linked_to_previous = False
+            section.header.paragraphs[0].text = "Manual QM-12, revision 3"
+        section.footer.paragraphs[0].text = "Confidential"
+        document.add_comment(paragraph.runs, "Ask Ann about this.", author="Bob")
+
+    texts = [block.text for block in from_docx.parse(word(tmp_path / "w", build))]
+    assert texts == ["Body", "Ask Ann about this.", "Manual QM-12, revision 3", "Confidential"]
+
+
 def test_docx_tab_stops_are_not_tabs(tmp_path: Path) -> None:
     """The definition of a tab stop writes nothing."""
 

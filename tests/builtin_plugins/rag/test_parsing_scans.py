@@ -62,6 +62,31 @@ async def test_a_scan(read: Read, tmp_path: Path) -> None:
 
 
 @needs_tesseract
+@pytest.mark.parametrize("strips", [1, 7])
+async def test_a_scan_with_a_stamp(read: Read, tmp_path: Path, strips: int) -> None:
+    """What a scanner or a fax writes onto a page doesn't hide what the page shows."""
+    stamp = "Scanned with PaperBoy - ABC 000123"
+    path = documents.stamped_scan(tmp_path / "scan", stamp, "The harbour master", strips=strips)
+    [(_, text)] = await read(path, OcrOptions())
+    assert text.startswith("The harbour master") and text.count("ABC 000123") == 1
+
+
+async def test_a_text_above_a_picture_is_read_as_it_is(read: Read, tmp_path: Path) -> None:
+    """A page with a picture behind its text is not recognized: the text is exact."""
+    lines = [f"The lock keeper signed for the barge number {number} on Friday." for number in range(3)]
+    path = documents.stamped_scan(tmp_path / "scan", "\n".join(lines), "The harbour master")
+    assert await read(path, OcrOptions()) == [(1, " ".join(lines))]
+
+
+@needs_tesseract
+@pytest.mark.parametrize("form", ["GIF", "WEBP", "PNG", "JPEG", "BMP", "TIFF"])
+async def test_pictures_of_every_kind(read: Read, tmp_path: Path, form: str) -> None:
+    """Screenshots and photos come in many formats."""
+    documents.picture("The harbour master").save(tmp_path / "photo", form)
+    assert await read(tmp_path / "photo", OcrOptions()) == [(None, "The harbour master")]
+
+
+@needs_tesseract
 async def test_which_page_is_read_of_how_many(read: Read, tmp_path: Path) -> None:
     """Of a scan it is told before each page, of how many, and how many were recognized."""
     path = documents.scan(tmp_path / "scan", [["The harbour master"], ["signed on Friday"], ["at noon"]])

@@ -398,10 +398,10 @@ class TestRefused:
     @pytest.mark.parametrize(
         "content",
         [
-            b"GIF89a" + bytes(64),
+            b"MThd" + bytes(64),
             b"MZ" + bytes(range(256)),
             b"PK\x03\x04" + bytes(100),
-            b"RIFF\0\0\0\0WEBP" + bytes(64),
+            b"RIFF\0\0\0\0WAVE" + bytes(64),
             bytes(4096),
         ],
     )
