@@ -89,6 +89,8 @@ def _blocks(text: str) -> Iterator[tuple[int, str]]:
     start, block, place, before = 0, "", 0, ""
     for line in text.splitlines(keepends=True):
         stripped = line.strip()
+        if "\t" in stripped:  # a row of a table, whose first cells may be empty
+            stripped = line.strip(" \r\n")
         same_record = _same_record(block, before, stripped)
         if block and not same_record and (are_records(block, stripped) or not _continues(block, stripped)):
             yield start, block

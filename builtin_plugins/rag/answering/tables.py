@@ -15,7 +15,7 @@ class Table:
     """The table that is being read: its columns' names, when its first row holds names.
 
     A chunk may begin in the middle of a table: there a first row holds names only if it has no digits while
-    rows below do.
+    rows below do, or if its corner is empty, above the names of the rows.
     """
 
     first: tuple[str, ...]
@@ -27,15 +27,17 @@ class Table:
         if not self.names and self._heads(cells):
             self.names = self.first
         if len(cells) > len(self.names):
-            return " ".join(cells)
-        return "; ".join(f"{name}: {cell}" for name, cell in zip(self.names, cells, strict=False) if cell)
+            return " ".join(filter(None, cells))
+        named = zip(self.names, cells, strict=False)
+        return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
 
     def _heads(self, cells: Sequence[str]) -> bool:
-        names = self.first
+        has_corner = not self.first[0] and bool(cells[0])
+        names = self.first[1:] if has_corner else self.first
         proper = all(names) and len({*names}) == len(names) and max(map(len, names)) <= _LONGEST_NAME
-        if not proper or _has_digit(names):
-            return False
-        return not self.at_chunk_start or _has_digit(cells)
+        if not proper or has_corner:
+            return proper
+        return not _has_digit(names) and (not self.at_chunk_start or _has_digit(cells))
 
 
 def cells_of(line: str) -> tuple[str, ...]:

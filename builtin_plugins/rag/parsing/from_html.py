@@ -18,6 +18,7 @@ from builtin_plugins.rag.parsing.encoding import (
     read_head,
     repair,
 )
+from builtin_plugins.rag.parsing.portions import names_columns, room_below
 
 _PORTION_CHARS: Final = 65_536
 _IGNORED: Final = frozenset(
@@ -29,17 +30,31 @@ _IGNORED: Final = frozenset(
 _PARAGRAPHS: Final = frozenset(
     {
         *("title", "h1", "h2", "h3", "h4", "h5", "h6", "p", "pre", "div", "section", "article", "main"),
-        *("header", "footer", "aside", "blockquote", "ul", "ol", "dl", "table", "figure", "figcaption"),
+        *("header", "footer", "aside", "blockquote", "ul", "ol", "dl", "table", "caption"),
+        *("figure", "figcaption"),
         *("form", "fieldset", "details", "address", "body", "hr"),
     }
 )
-_LINES: Final = frozenset({"li", "dt", "dd", "tr", "caption", "summary", "legend", "option", "br"})
+_LINES: Final = frozenset({"li", "dt", "dd", "tr", "summary", "legend", "option", "br"})
 _CELLS: Final = frozenset({"td", "th"})
+_WITHIN_CELLS: Final = (_PARAGRAPHS | _LINES) - {
+    "table",
+    "tr",
+    "pre",
+    "body",
+    *(f"h{n}" for n in range(1, 7)),
+}
+"""What parts the text of a cell, which stays in its row."""
+_BREAK: Final = "\x1e"  # white space to Python
+_LONGEST_CELL: Final = 300
+"""Characters of a cell with several paragraphs; with more, the table only arranges them on the screen."""
+_PIECE: Final = re.compile(rf"[^\t{_BREAK}]+")
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield a block per paragraph, heading, list or table; items and rows are lines, tabs part cells.
+    """Yield a block per paragraph, heading, list or portion of a table; items and rows are lines, tabs part
+    cells.
 
     Scripts, styles, navigation and form controls are left out; the title comes first.
     """
@@ -94,6 +109,9 @@ class Collector:
         self._ignoring: list[str] = []
         self._preformatted = 0
         self._size = 0
+        self._in_cell = False
+        self._cells = 0  # of the row that is being read
+        self._begins_with_names = False
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """A tag opens."""
@@ -107,11 +125,8 @@ class Collector:
         if self._ignoring:
             if tag == self._ignoring[-1]:
                 self._ignoring.pop()
-        elif tag in _PARAGRAPHS:
-            self.end_paragraph()
-            self._preformatted -= tag == "pre"
-        elif tag in _LINES:
-            self._end_line()
+        else:
+            self._close(tag)
 
     def data(self, data: str) -> None:
         """Text between tags; long text comes in several calls."""
@@ -135,29 +150,78 @@ class Collector:
     def end_paragraph(self) -> None:
         """Finish the block that is being read."""
         self._end_line()
+        self._end_block()
+
+    def _end_block(self) -> None:
         if self._lines:
             self._blocks.append(Block("\n".join(self._lines)))
         self._lines, self._size = [], 0
 
     def _open(self, tag: str) -> None:
-        if tag in _PARAGRAPHS:
+        if tag in _CELLS:
+            self._open_cell(tag)
+        elif self._in_cell and tag in _WITHIN_CELLS:
+            self._line.append(_BREAK)
+        elif tag in _PARAGRAPHS:
             self.end_paragraph()
             self._preformatted += tag == "pre"
+            self._begins_with_names = self._begins_with_names or tag == "table"
         elif tag in _LINES:
             self._end_line()
-        elif tag in _CELLS and "".join(self._line).strip():
+
+    def _close(self, tag: str) -> None:
+        if tag in _CELLS:
+            self._in_cell = False
+        elif self._in_cell and tag in _WITHIN_CELLS:
+            self._line.append(_BREAK)
+        elif tag in _PARAGRAPHS:
+            self.end_paragraph()
+            self._preformatted -= tag == "pre"
+        elif tag in _LINES:
+            self._end_line()
+            if tag == "tr":
+                self._part_table()
+
+    def _open_cell(self, tag: str) -> None:
+        self._in_cell = True
+        if not self._lines and tag == "td":
+            self._begins_with_names = False
+        if self._cells or "".join(self._line).strip():
             self._line.append("\t")
+        self._cells += 1
 
     def _end_line(self) -> None:
-        if not self._line:
+        text, self._line, self._cells = "".join(self._line), [], 0
+        if _only_arranges(text):
+            self._end_block()
+            self._blocks += [Block(found) for piece in _PIECE.findall(text) if (found := _tidy(piece))]
             return
-        text = "".join(self._line)
         text = text.strip("\n") if self._preformatted else _tidy(text)
         if text.strip():
             self._lines.append(text)
-        self._line = []
+
+    def _part_table(self) -> None:
+        """End the portion before the last row if that is one too many; it begins the next portion, below the
+        names of the columns.
+        """
+        names = self._lines[0].split("\t") if len(self._lines) > 2 else []
+        if names and sum(map(len, self._lines)) + len(self._lines) > room_below(names):
+            self._blocks.append(Block("\n".join(self._lines[:-1])))
+            named = self._begins_with_names or names_columns(names)
+            del self._lines[1 if named else 0 : -1]
+            self._size = sum(map(len, self._lines))
+
+
+def _only_arranges(row: str) -> bool:
+    """Whether the cells of a row are columns of paragraphs rather than values."""
+    if _BREAK not in row:
+        return False
+    cells = [cell.strip() for cell in row.split("\t") if cell.strip()]
+    return len(cells) < 2 or any(_BREAK in cell and len(cell) > _LONGEST_CELL for cell in cells)
 
 
 def _tidy(text: str) -> str:
     """Collapse white space as a browser does; the tabs in the text are ours, between cells."""
-    return "\t".join(" ".join(cell.split()) for cell in text.split("\t")).strip()
+    cells = [" ".join(cell.split()) for cell in text.split("\t")]
+    row = "\t".join(cells)
+    return row.rstrip() if sum(map(bool, cells)) > 1 else row.strip()

@@ -1,4 +1,4 @@
-"""Tables in PDF and DOCX: rows stay rows below the names of their columns, and are found by a cell."""
+"""Tables in PDF, DOCX and HTML: rows stay rows below the names of their columns, and are found by a cell."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from reportlab.lib import colors
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
 
+from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.chunking import chunk
-from builtin_plugins.rag.parsing import from_csv, from_docx, from_pdf, from_xlsx
+from builtin_plugins.rag.parsing import from_csv, from_docx, from_html, from_odt, from_pdf, from_xlsx
 from builtin_plugins.rag.parsing.blocks import Block
 from kernel.testing import Running
+from tests.builtin_plugins.rag.documents import open_document
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
 
 ROWS = [
@@ -56,6 +58,25 @@ def word(path: Path, rows: Sequence[Sequence[str]]) -> Path:
     return path
 
 
+def page(path: Path, rows: Sequence[Sequence[str]]) -> Path:
+    """A web page whose cells hold paragraphs, as Word and documentation tools write them."""
+    head, *below = rows
+    lines = ["".join(f"<th><p>{name}</p></th>" for name in head)]
+    lines += ["".join(f"<td><p>{cell}</p></td>" for cell in row) for row in below]
+    table = "".join(f"<tr>{line}</tr>\n" for line in lines)
+    path.write_text(f"<p>{BEFORE}</p><table><caption>Prices</caption>{table}</table><p>{AFTER}</p>")
+    return path
+
+
+def text(path: Path, rows: Sequence[Sequence[str]]) -> Path:
+    """An OpenDocument text."""
+    cell = "<table:table-cell><text:p>{}</text:p></table:table-cell>"
+    lines = ("".join(map(cell.format, row)) for row in rows)
+    table = "".join(f"<table:table-row>{line}</table:table-row>" for line in lines)
+    body = f"<text:p>{BEFORE}</text:p><table:table>{table}</table:table><text:p>{AFTER}</text:p>"
+    return open_document(path, body)
+
+
 def workbook(path: Path, rows: Sequence[Sequence[str]]) -> Path:
     book = openpyxl.Workbook()
     for row in rows:
@@ -83,11 +104,12 @@ def test_a_long_table_of_a_pdf(tmp_path: Path) -> None:
     assert len(heads) >= 2 and max(b - a for a, b in pairwise(heads)) <= 41
 
 
-@pytest.mark.parametrize("kind", ["pdf", "docx", "xlsx"])
+@pytest.mark.parametrize("kind", ["pdf", "docx", "xlsx", "html", "odt"])
 def test_no_passage_has_rows_without_the_names_of_their_columns(tmp_path: Path, kind: str) -> None:
     """Rows as long as sentences: a passage holds few of them, and begins with the names."""
-    make = {"pdf": pdf, "docx": word, "xlsx": workbook}[kind]
-    parse = {"pdf": from_pdf.parse, "docx": from_docx.parse, "xlsx": from_xlsx.parse}[kind]
+    make = {"pdf": pdf, "docx": word, "xlsx": workbook, "html": page, "odt": text}[kind]
+    parsers = (from_pdf, from_docx, from_xlsx, from_html, from_odt)
+    parse = {parser.__name__.rpartition("_")[2]: parser.parse for parser in parsers}[kind]
     name = f"pump {{}} for {'wide ' * 6}wells"
     pumps = [[name.format(number), f"{number} kg", f"{number}0 EUR"] for number in range(1, 61)]
     found = parse(make(tmp_path / f"t.{kind}", [ROWS[0], *pumps]))
@@ -105,13 +127,13 @@ def test_prose_in_two_columns_is_no_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio(loop_scope="session")
-@pytest.mark.parametrize("kind", ["pdf", "docx"])
+@pytest.mark.parametrize("kind", ["pdf", "docx", "html"])
 async def test_a_question_about_a_cell_is_answered_by_its_row(
     running: Running, tmp_path: Path, kind: str
 ) -> None:
     """Not by the whole table."""
     rows = [*ROWS, *([f"Boreas {number}", f"{number} kg", f"{number},500 EUR"] for number in range(5, 60))]
-    path = pdf(tmp_path / "a.pdf", rows) if kind == "pdf" else word(tmp_path / "a.docx", rows)
+    path = {"pdf": pdf, "docx": word, "html": page}[kind](tmp_path / f"a.{kind}", rows)
     ann = await somebody(running)
     base = await make_base(ann)
     assert (await ingest(running, ann, base, path.name, path.read_bytes()))["status"] == "completed"
@@ -175,3 +197,28 @@ def test_title_above_the_names_of_a_sheet(tmp_path: Path) -> None:
     texts = [block.text for block in from_xlsx.parse(path)]
     assert texts[1] == "Stock of 2024" and len(texts) > 4
     assert all(text.startswith("Name\tTown\nKeeper") for text in texts[2:])
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("<tr><td>a<br>b</td><td><ul><li>c<li>d</ul></td></tr>", ["a b\tc d"]),
+        ("<tr><th></th><th>2023</th></tr><tr><td>Rent</td><td>5</td></tr>", ["2023\nRent\t5"]),
+        ("<tr><td></td><td>2023</td><td>2024</td></tr><tr><td>Rent<td>5<td>6", ["\t2023\t2024\nRent\t5\t6"]),
+        ("<tr><td><h2>News</h2><p>One.</p><p>Two.</p></td></tr>", ["News", "One.", "Two."]),
+        (f"<tr><td><p>{BEFORE}</p><p>{AFTER}</p></td><td>menu</td></tr>", [BEFORE.strip(), AFTER, "menu"]),
+        ("<tr><td><pre>1\n2</pre></td><td><pre>a = 1\nb = 2</pre></td></tr>", ["1\n2", "a = 1\nb = 2"]),
+        ("<tr><td><table><tr><td>in<td>ner</table></td><td>out</td></tr>", ["in\tner", "out"]),
+    ],
+)
+def test_cells_of_a_page(source: str, expected: list[str]) -> None:
+    """What parts the text of a cell doesn't part its row, unless the table only arranges paragraphs."""
+    assert [block.text for block in from_html.blocks_of([f"<table>{source}</table>"])] == expected
+
+
+@pytest.mark.parametrize(
+    "table", ["\t2023\t2024\nRent\t5\t6", "|  | 2023 | 2024 |\n|--|--|--|\n| Rent | 5 | 6 |"]
+)
+def test_years_above_an_empty_corner_name_columns(table: str) -> None:
+    """A row is quoted with the years of its values."""
+    assert split_sentences(table)[-1].text == "Rent; 2023: 5; 2024: 6"
