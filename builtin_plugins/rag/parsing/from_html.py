@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ from builtin_plugins.rag.parsing.encoding import (
     read_head,
     repair,
 )
+from builtin_plugins.rag.parsing.html_rows import Grid, Span, span_of
 from builtin_plugins.rag.parsing.portions import names_columns, room_below
 
 _PORTION_CHARS: Final = 65_536
@@ -110,7 +111,8 @@ class Collector:
         self._preformatted = 0
         self._size = 0
         self._in_cell = False
-        self._cells = 0  # of the row that is being read
+        self._grid = Grid()
+        self._spans: list[Span] = []  # of the cells in the row that is being read
         self._begins_with_names = False
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -118,7 +120,7 @@ class Collector:
         if tag in _IGNORED:
             self._ignoring.append(tag)
         elif not self._ignoring:
-            self._open(tag)
+            self._open(tag, attributes)
 
     def end(self, tag: str) -> None:
         """A tag closes, or the parser closes it for the author."""
@@ -157,15 +159,16 @@ class Collector:
             self._blocks.append(Block("\n".join(self._lines)))
         self._lines, self._size = [], 0
 
-    def _open(self, tag: str) -> None:
+    def _open(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag in _CELLS:
-            self._open_cell(tag)
+            self._open_cell(tag, span_of(attributes))
         elif self._in_cell and tag in _WITHIN_CELLS:
             self._line.append(_BREAK)
         elif tag in _PARAGRAPHS:
             self.end_paragraph()
             self._preformatted += tag == "pre"
-            self._begins_with_names = self._begins_with_names or tag == "table"
+            if tag == "table":
+                self._grid, self._begins_with_names = Grid(), True
         elif tag in _LINES:
             self._end_line()
 
@@ -182,16 +185,20 @@ class Collector:
             if tag == "tr":
                 self._part_table()
 
-    def _open_cell(self, tag: str) -> None:
+    def _open_cell(self, tag: str, span: Span) -> None:
         self._in_cell = True
         if not self._lines and tag == "td":
             self._begins_with_names = False
-        if self._cells or "".join(self._line).strip():
+        if self._spans or "".join(self._line).strip():
             self._line.append("\t")
-        self._cells += 1
+        self._spans.append(span)
 
     def _end_line(self) -> None:
-        text, self._line, self._cells = "".join(self._line), [], 0
+        text, spans = "".join(self._line), self._spans
+        self._line, self._spans = [], []
+        cells = text.split("\t") if spans else []
+        if spans and len(cells) == len(spans):  # fewer spans if text stands before the first cell
+            text = "\t".join(self._grid.row(cells, spans))
         if _only_arranges(text):
             self._end_block()
             self._blocks += [Block(found) for piece in _PIECE.findall(text) if (found := _tidy(piece))]

@@ -209,6 +209,19 @@ def test_title_above_the_names_of_a_sheet(tmp_path: Path) -> None:
         (f"<tr><td><p>{BEFORE}</p><p>{AFTER}</p></td><td>menu</td></tr>", [BEFORE.strip(), AFTER, "menu"]),
         ("<tr><td><pre>1\n2</pre></td><td><pre>a = 1\nb = 2</pre></td></tr>", ["1\n2", "a = 1\nb = 2"]),
         ("<tr><td><table><tr><td>in<td>ner</table></td><td>out</td></tr>", ["in\tner", "out"]),
+        (
+            "<tr><td rowspan=2>Red<td>Ann<td>31<tr><td>Bob<td>32<tr><td>Blue",
+            ["Red\tAnn\t31\nRed\tBob\t32\nBlue"],
+        ),
+        (
+            "<tr><th>Model<th colspan=2>Price<th>Tax<tr><td>A<td>1<td>2<td>3",
+            ["Model\tPrice\t\tTax\nA\t1\t2\t3"],
+        ),
+        ("<tr><td rowspan='-9' colspan='x'>a<td colspan=''>b<tr><td>c", ["a\tb\nc"]),
+        (
+            "<tr><td rowspan=9 colspan=999999999>a<td>b<tr><td>c",
+            ["a" + "\t" * 200 + "b\na" + "\t" * 200 + "c"],
+        ),
     ],
 )
 def test_cells_of_a_page(source: str, expected: list[str]) -> None:
@@ -222,3 +235,9 @@ def test_cells_of_a_page(source: str, expected: list[str]) -> None:
 def test_years_above_an_empty_corner_name_columns(table: str) -> None:
     """A row is quoted with the years of its values."""
     assert split_sentences(table)[-1].text == "Rent; 2023: 5; 2024: 6"
+
+
+def test_text_between_the_cells_of_a_page_is_kept() -> None:
+    """A page may have cells without a table, and text between them."""
+    (block,) = from_html.blocks_of(["stray<td rowspan=2>a<td>b</td> more"])
+    assert block.text.split() == ["stray", "a", "b", "more"]
