@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import zipfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import IO, Final, NamedTuple
 
 from lxml import etree
@@ -31,12 +32,28 @@ _TAGS: Final = tuple(
         "tbl",
         "tr",
         "tc",
+        "gridSpan",
+        "vMerge",
         "fld",
         "tabs",
         "tabLst",
         *sorted(_SKIPPED),
     )
 )
+
+
+_MOST_COLUMNS: Final = 200
+_LONGEST_REPEATED: Final = 200
+"""Characters of a cell that is written again in each row it spans: it names them. A longer one is prose."""
+
+
+@dataclass
+class _Cell:
+    """What a cell holds, how many columns it takes, and whether it goes on with the one above (vMerge)."""
+
+    texts: list[str] = field(default_factory=list)
+    columns: int = 1
+    goes_on: bool = False
 
 
 class Relationship(NamedTuple):
@@ -110,7 +127,7 @@ class _Walk:
         self._tab_stops = 0
         self._paragraphs: list[list[str]] = []
         self._tables: list[list[list[str]]] = []
-        self._cells: list[list[str]] = []
+        self._cells: list[_Cell] = []
 
     def run(self, stream: Iterator[tuple[str, etree._Element]]) -> Iterator[str]:
         for event, element in stream:
@@ -120,11 +137,11 @@ class _Walk:
             elif self._skipping:
                 continue
             elif event == "start":
-                self._start(name)
+                self._start(name, element)
             else:
                 yield from self._end(name, element)
 
-    def _start(self, name: str) -> None:
+    def _start(self, name: str, element: etree._Element) -> None:
         if name == "p":
             self._paragraphs.append([])
         elif name == "tbl":
@@ -132,7 +149,11 @@ class _Walk:
         elif name == "tr" and self._tables:
             self._tables[-1].append([])
         elif name == "tc":
-            self._cells.append([])
+            self._cells.append(_Cell())
+        elif name == "gridSpan" and self._cells:
+            self._cells[-1].columns = _columns(_value(element))
+        elif name == "vMerge" and self._cells:
+            self._cells[-1].goes_on = _value(element) != "restart"
         elif name in ("tabs", "tabLst"):
             self._tab_stops += 1
 
@@ -168,14 +189,26 @@ class _Walk:
 
     def _place(self, text: str) -> Iterator[str]:
         if self._cells:
-            self._cells[-1].append(text)
+            self._cells[-1].texts.append(text)
         elif text.strip():
             yield text
 
     def _end_cell(self) -> None:
-        text = " ".join(" ".join(self._cells.pop()).split())
+        cell = self._cells.pop()
+        text = " ".join(" ".join(cell.texts).split())
         if self._tables and self._tables[-1]:
-            self._tables[-1][-1].append(text)
+            above, row = self._tables[-1][-2:-1], self._tables[-1][-1]
+            if cell.goes_on and not text and above and len(row) < len(above[0]):
+                text = above[0][len(row)] if len(above[0][len(row)]) <= _LONGEST_REPEATED else ""
+            row += [text, *[""] * (cell.columns - 1)]
+
+
+def _value(element: etree._Element) -> str:
+    return next((value for name, value in element.attrib.items() if str(name).endswith("}val")), "")
+
+
+def _columns(said: str) -> int:
+    return min(int(said), _MOST_COLUMNS) if said.isascii() and said.isdecimal() and len(said) < 10 else 1
 
 
 def _skipped(name: str, element: etree._Element) -> bool:

@@ -120,6 +120,26 @@ def test_no_passage_has_rows_without_the_names_of_their_columns(tmp_path: Path, 
     assert len(tables) > 2 and all(lines[0].startswith("Model") for lines in tables if lines)
 
 
+def test_merged_cells_of_a_word_document(tmp_path: Path) -> None:
+    """Values stay below the names of their columns, and each row has the name that several of them share."""
+    document = docx.Document()
+    table = document.add_table(4, 4)
+    rows = [
+        ["Team", "Price", "", "Tax"],
+        ["Red", "1", "2", "3"],
+        ["", "4", "5", "6"],
+        ["Blue", "7", "8", "9"],
+    ]
+    for row, cells in zip(table.rows, rows, strict=True):
+        for cell, value in zip(row.cells, cells, strict=True):
+            cell.text = value
+    table.cell(0, 1).merge(table.cell(0, 2))
+    table.cell(1, 0).merge(table.cell(2, 0))
+    document.save(str(tmp_path / "t"))
+    (block,) = from_docx.parse(tmp_path / "t")
+    assert block.text.splitlines() == ["Team\tPrice\t\tTax", "Red\t1\t2\t3", "Red\t4\t5\t6", "Blue\t7\t8\t9"]
+
+
 def test_prose_in_two_columns_is_no_table(tmp_path: Path) -> None:
     """A list of words with wide gaps in one line alone, and lines of prose, stay as they are."""
     (block,) = from_pdf.parse(pdf(tmp_path / "t.pdf", [["One line alone", "with a gap"]]))
