@@ -59,7 +59,7 @@ def create(
     if as_json:
         console.print_json(made.model_dump())
         return
-    ends = f"until {made.expires_at:%Y-%m-%d %H:%M} UTC" if made.expires_at else "without an end"
+    ends = f"until {made.expires_at:%Y-%m-%d %H:%M} UTC" if made.expires_at else "does not expire"
     console.done(f"token {made.id} '{made.name}' of {username}: {', '.join(made.scopes)}, {ends}")
     accounts.print_once("token", made.token)
 
@@ -101,9 +101,11 @@ def _wanted(name: str, scopes: list[str] | None, days: int | None) -> AccessToke
 
     from pydantic import ValidationError
 
-    from builtin_plugins.access_tokens.schemas import AccessTokenCreate
+    from builtin_plugins.access_tokens.schemas import ALL_SCOPES, AccessTokenCreate
     from cli.accounts import unfit
 
+    if not set(scopes or ()).issubset(ALL_SCOPES):
+        raise typer.BadParameter(f"choose from {', '.join(ALL_SCOPES)}", param_hint="--scope")
     body: dict[str, object] = {"name": name}
     body |= {"scopes": scopes} if scopes else {}
     body |= {"expires_at": datetime.now(UTC) + timedelta(days=days)} if days else {}

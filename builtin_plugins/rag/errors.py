@@ -55,9 +55,9 @@ class KnowledgeBaseGone(Conflict):
 class UnsupportedDocument(UnsupportedMediaType):
     code = "unsupported_document"
     default_detail = (
-        "This type of file is not supported; send PDF, DOCX, PPTX, XLSX, ODT, ODS, ODP, RTF, EPUB, HTML, "
-        "e-mail (.eml, .msg), Markdown, text, CSV, JSON, pictures (PNG, JPEG, TIFF, BMP), or a ZIP archive "
-        "of these"
+        "The file is damaged, or its type is not supported; send PDF, DOCX, PPTX, XLSX, ODT, ODS, ODP, RTF, "
+        "EPUB, HTML, e-mail (.eml, .msg), Markdown, text, CSV, JSON, pictures (PNG, JPEG, GIF, WebP, TIFF, "
+        "BMP), or a ZIP archive of these"
     )
 
 

@@ -229,12 +229,20 @@ class TestTokens:
             ("access_token.revoked", None),
         ]
 
+    def test_a_token_without_days(self, cli: Cli) -> None:
+        """It may do everything, and does not expire."""
+        cli("users", "create", "ada", "--generate")
+        made = cli("token", "create", "ada", "--name", "cron")
+        assert "ask, tools, manage, does not expire" in made.stderr
+
     def test_refusals(self, cli: Cli) -> None:
         """An unknown account, token or scope is told with its exit code."""
         assert cli("token", "create", "nobody", "--name", "x").exit_code == 3
         assert cli("token", "revoke", "7").exit_code == 3
         cli("users", "create", "ada", "--generate")
-        assert cli("token", "create", "ada", "--name", "x", "--scope", "everything").exit_code == 2
+        unknown = cli("token", "create", "ada", "--name", "x", "--scope", "everything")
+        assert unknown.exit_code == 2
+        assert "Invalid value for --scope: choose from ask, tools, manage" in unknown.stderr
         cli("users", "create", "boss", "--admin", "--generate")
         cli("users", "deactivate", "ada")
         assert cli("token", "create", "ada", "--name", "x").exit_code == 4

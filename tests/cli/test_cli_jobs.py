@@ -7,7 +7,8 @@ import json
 
 from pydantic import BaseModel
 
-from kernel.sdk import LongJob, Platform, Progress
+from kernel.db.tables import JobRecord
+from kernel.sdk import LongJob, Platform, Progress, Unit
 from kernel.testing import Start
 from tests.cli.conftest import Cli
 
@@ -56,3 +57,17 @@ def test_schedules(cli: Cli) -> None:
         None,
     )
     assert "kernel.housekeeping" in cli("jobs", "schedules").stdout
+
+
+async def test_what_a_finished_job_last_did(cli: Cli, start_platform: Start) -> None:
+    """Of a job that is done it is not said that it works on something; its title stands there."""
+    running = await start_platform()
+    job_id = await running.platform.database.write(lambda unit: unit.enqueue(WAITING, Nothing()))
+
+    def end(unit: Unit) -> None:
+        job = unit.session.get_one(JobRecord, job_id)
+        job.status, job.message = "done", "Counting the ships"
+
+    await running.platform.database.write(end)
+    listed = (await asyncio.to_thread(cli, "jobs", "list")).stdout
+    assert "Wait" in listed and "Counting" not in listed

@@ -75,6 +75,7 @@
       align-self: flex-start; overflow-wrap: anywhere; white-space: pre-wrap; }
     .mine { align-self: flex-end; background: var(--accent); color: var(--on-accent); }
     .alarm { background: none; border: 1px solid var(--alarm); color: var(--alarm); }
+    .said, .words, q, textarea { unicode-bidi: plaintext; }
     .waiting { color: var(--quiet); }
     .hidden-text { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
       white-space: nowrap; }

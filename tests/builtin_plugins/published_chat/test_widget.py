@@ -20,7 +20,7 @@ from tests.builtin_plugins.published_chat.page_support import (
     open_shop,
     publish,
 )
-from tests.fakes.browser import launched
+from tests.fakes.browser import ARABIC, FROM_THE_RIGHT, launched
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -110,6 +110,13 @@ async def test_on_a_phone(page: Watched, tmp_path: Path) -> None:
         assert box["y"] >= 0 and box["y"] + box["height"] <= 667 and box["height"] >= 24, box
     assert await page.page.evaluate("document.documentElement.scrollWidth") <= 375
     await shoot(page, "phone", tmp_path)
+
+
+async def test_a_question_from_right_to_left(page: Watched) -> None:
+    """Arabic runs from the right, with its full stop at the left."""
+    await page.open()
+    await page.ask(ARABIC)
+    assert await page.page.locator(".mine").evaluate(FROM_THE_RIGHT)
 
 
 async def test_keyboard_alone(page: Watched) -> None:

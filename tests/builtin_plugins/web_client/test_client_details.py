@@ -284,7 +284,9 @@ async def test_a_listing_from_review_to_rating(site: Running, visitor: Visitor) 
 
 
 async def test_settings_of_a_plugin(tmp_path: Path, browser: Browser) -> None:
-    """The form comes from the plugin's settings; a secret is never shown, and kept if nothing is typed."""
+    """The form comes from the plugin's settings; a secret is never shown, and kept if nothing is typed. A
+    plugin that is off has no form, and no error in its place.
+    """
     async with platforms(tmp_path) as start:
         running = await start("web_client", "plugin_registry", Shop, env={"SHOP_KEY": "k1"})
         visitor = Visitor(running, await browser.new_context(locale="en-GB"))
@@ -298,6 +300,13 @@ async def test_settings_of_a_plugin(tmp_path: Path, browser: Browser) -> None:
         await expect(page.get_by_text("Saved")).to_be_visible()
         values = (await root.get("/v1/plugins/shop/config")).json()["values"]
         assert (values["SHOP_GREETING"], values["SHOP_LOUD"], values["SHOP_KEY"]) == ("Ahoy", True, "***")
+        await page.get_by_role("button", name="Turn off").click()
+        await expect(page.get_by_role("button", name="Turn on")).to_be_visible()
+        await page.reload()
+        await expect(page.get_by_role("heading", name="shop")).to_be_visible()
+        await expect(page.get_by_role("heading", name="Settings")).to_have_count(0)
+        await page.get_by_role("button", name="Turn on").click()
+        await expect(page.get_by_label("SHOP_GREETING")).to_have_value("Ahoy")
         assert visitor.problems == []
         await visitor.context.close()
 

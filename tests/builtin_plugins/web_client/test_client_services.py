@@ -49,6 +49,20 @@ async def test_evaluation(site: Running, visitor: Visitor) -> None:
     await expect(page.get_by_role("heading", name="The worst answered questions")).to_be_visible()
 
 
+async def test_no_questions_in_the_documents(site: Running, visitor: Visitor) -> None:
+    """Documents that give no questions are named as the reason for an empty set, with what is left to do."""
+    ana = await site.user()
+    base = await knowledge_base(ana, text="We met again at the pier, and it rained.\n")
+    page = await visitor.arrive(ana, f"/evaluation?base={base['id']}&new=1")
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Name").fill("Rain")
+    await dialog.get_by_role("button", name="Create").click()
+    await expect(page.get_by_role("heading", name="Rain")).to_be_visible()
+    await expect(page.get_by_text("Add some from a file.")).to_be_visible()
+    await page.get_by_role("button", name="Make from the documents").click()
+    await expect(page.get_by_text("Add some from a file.")).to_have_count(2)
+
+
 async def test_comparing_runs(site: Running, visitor: Visitor) -> None:
     """Two ways of one run are compared, with the significance of each difference."""
     ana = await site.user()
@@ -111,6 +125,7 @@ async def test_backup_and_bundles(site: Running, visitor: Visitor) -> None:
     await archives.get_by_role("button", name="Rehearse").first.click()
     rehearsal = page.get_by_role("region", name="What was done").get_by_role("row", name="Rehearsal")
     await expect(rehearsal).to_contain_text("the same, row by row", timeout=REHEARSAL)
+    await expect(rehearsal).to_contain_text(f"account {root.user['id']}")
     await archives.get_by_role("button", name="Restore").first.click()
     dialog = page.get_by_role("dialog")
     name = (await dialog.locator("code").inner_text()).strip()

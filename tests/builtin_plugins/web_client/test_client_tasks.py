@@ -147,6 +147,35 @@ async def test_exporting_a_team(site: Running, visitor: Visitor) -> None:
     assert bundle["format"] == "platform.team"
 
 
+async def test_back_from_what_was_made(site: Running, visitor: Visitor) -> None:
+    """Back leads to the list, not into the form that made it. Of what is gone, no second try is offered."""
+    ana = await site.user()
+    page = await visitor.arrive(ana, "/documents")
+    await page.get_by_role("button", name="New knowledge base").first.click()
+    await page.get_by_label("Name").fill("Island")
+    await page.get_by_role("button", name="Create").click()
+    await expect(page.get_by_role("heading", name="Island", level=1)).to_be_visible()
+    made = page.url.rsplit("/", 1)[1]
+    await page.go_back()
+    await expect(page.get_by_role("link", name="Island")).to_be_visible()
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await ana.delete(f"/v1/rag/knowledge-bases/{made}")
+    await page.get_by_role("link", name="Island").click()
+    await expect(page.get_by_text("Knowledge base not found")).to_be_visible()
+    await expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+
+
+async def test_a_team_on_a_phone(site: Running, visitor: Visitor) -> None:
+    """What can be done with a member is in sight."""
+    ana = await site.user()
+    team = (await ana.post("/v1/teams", json={"name": f"Crew {ana.user['id']}"})).json()["id"]
+    page = await visitor.arrive(ana, f"/people/teams/{team}")
+    await page.set_viewport_size({"width": 390, "height": 844})
+    members = page.get_by_role("region", name="Members")
+    await expect(members.get_by_role("row")).to_have_count(2)
+    assert await members.evaluate("(box) => box.scrollWidth <= box.clientWidth")
+
+
 async def test_status(site: Running, visitor: Visitor) -> None:
     """Services with their checks, what doesn't work, and the work in the background."""
     ana = await site.user()

@@ -34,7 +34,8 @@ export function Notice({ tone = "info", title, children, onRetry, action }) {
 /** What went wrong, with the id by which an operator finds it in the log. */
 export function Failure({ error, onRetry, title }) {
   if (!error) return null;
-  return html`<${Notice} tone="bad" title=${title ?? error.message} onRetry=${onRetry}>
+  // What is not there won't be there at the next try.
+  return html`<${Notice} tone="bad" title=${title ?? error.message} onRetry=${error.status === 404 ? undefined : onRetry}>
     ${title && html`<span>${error.message}</span>`}
     ${error.status >= 500 && error.requestId && html` <span class="faint">${t("Request {id}", { id: error.requestId })}</span>`}
   <//>`;

@@ -1,6 +1,6 @@
 /** Fields with their labels, hints and errors. */
 
-import { html, useId } from "../lib/html.js";
+import { html, useId, useState } from "../lib/html.js";
 import { t } from "../lib/words.js";
 import { Button, Failure } from "./basics.js";
 
@@ -15,6 +15,17 @@ export function Field({ label, hint, error, as: Kind = "input", children, onInpu
     ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
     ${error && html`<p class="hint bad" id=${`${id}-error`}>${error}</p>`}
   </div>`;
+}
+
+/** A whole number from 1 to `max`. While one types, the field holds what is typed, and afterwards what counts. */
+export function Count({ max, value, onChange, ...rest }) {
+  const [typed, setTyped] = useState(null);
+  const take = (text) => {
+    setTyped(text);
+    const count = Math.trunc(Number(text));
+    if (count) onChange(Math.min(Math.max(count, 1), max));
+  };
+  return html`<${Field} ...${rest} type="number" min="1" max=${max} value=${typed ?? value} onInput=${take} onBlur=${() => setTyped(null)} />`;
 }
 
 /** One of a few, shown in full. */

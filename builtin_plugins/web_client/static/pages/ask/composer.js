@@ -1,13 +1,14 @@
-/** Where a question is typed. What is typed survives a reload and the end of a session. */
+/** Where a question is typed. What has no answer yet survives a reload and the end of a session. */
 
 import { html, useEffect, useRef, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
+import { account } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 import { Button, Loaded } from "../../parts/basics.js";
-import { Check, Field } from "../../parts/forms.js";
+import { Check, Count, Field } from "../../parts/forms.js";
 import { Icon } from "../../parts/icons.js";
-import { answering, stopAnswer } from "./conversation.js";
+import { answering, stopAnswer, unanswered } from "./conversation.js";
 import { Microphone } from "./voice.js";
 
 const DRAFT = "platform.draft";
@@ -15,7 +16,11 @@ const TALLEST = 220;
 const LONGEST = 8000;
 
 export function Composer({ sources, choice, onChoose, onSend }) {
-  const [text, setText] = useState(sessionStorage.getItem(DRAFT) ?? "");
+  const draft = `${DRAFT}.${account.value.sub}`;
+  const [text, setText] = useState(() => {
+    const left = sessionStorage.getItem(draft) ?? "";
+    return left === unanswered.value ? "" : left;
+  });
   const [settings, setSettings] = useState({});
   const [open, setOpen] = useState(false);
   const box = useRef(null);
@@ -23,7 +28,9 @@ export function Composer({ sources, choice, onChoose, onSend }) {
     if (matchMedia("(pointer: fine)").matches) box.current.focus();
   }, []);
   useEffect(() => {
-    sessionStorage.setItem(DRAFT, text);
+    sessionStorage.setItem(draft, text || unanswered.value);
+  }, [text, unanswered.value]);
+  useEffect(() => {
     box.current.style.height = "auto";
     box.current.style.height = `${Math.min(box.current.scrollHeight, TALLEST)}px`;
   }, [text]);
@@ -88,8 +95,8 @@ function Choices({ offered: { methods, enhancers, retrievers }, value, onChange 
     ${names.length > 1 && html`<${Field} as="select" label=${t("Method")} value=${value.method ?? "standard"} onInput=${(method) => set({ method })}>
       ${names.map((name) => html`<option value=${name}>${name}</option>`)}
     <//>`}
-    <${Field} label=${t("Passages to read")} type="number" min="1" max="50" value=${value.top_k ?? 5} onInput=${(text) => set({ top_k: Number(text) || 5 })} />
-    <div class="options-checks">
+    <${Count} label=${t("Passages to read")} max=${50} value=${value.top_k ?? 5} onChange=${(top_k) => set({ top_k })} />
+    <div>
       ${retrievers.hybrid?.available && html`<${Check} label=${t("Also search by words")} checked=${value.hybrid ?? true} onChange=${(hybrid) => set({ hybrid })} />`}
       ${enhancers.rerank?.available && html`<${Check} label=${t("Rank again")} checked=${value.rerank ?? false} onChange=${(rerank) => set({ rerank })} />`}
       ${enhancers.compress?.available && html`<${Check} label=${t("Shorten passages")} checked=${value.compress ?? false} onChange=${(compress) => set({ compress })} />`}

@@ -1,7 +1,8 @@
 /** The conversation on screen. It outlives its page, so that an answer goes on while one looks elsewhere. */
 
-import { signal } from "../../lib/html.js";
+import { computed, effect, signal } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
+import { account } from "../../lib/session.js";
 import { newId } from "../../lib/plain-http.js";
 import { eventsOf } from "../../lib/stream.js";
 
@@ -20,8 +21,22 @@ export const changed = signal(0);
 /** Whether this server keeps conversations at the moment; known once it was asked. */
 export const kept = signal(true);
 
+/** The last question, as long as no answer to it has come; a reload would lose it. */
+export const unanswered = computed(() => {
+  const last = turns.value.at(-1);
+  return last && last.state !== "done" ? last.question : "";
+});
+
 let stop = null;
 let count = 0;
+let reader = null;
+
+// Whoever signs in next in this tab finds nothing of what another account asked.
+effect(() => {
+  const { sub = reader } = account.value ?? {};
+  if (sub !== reader && reader !== null) startOver();
+  reader = sub;
+});
 
 /** Ask, and show the answer as it comes. `settings` are further fields of the query. */
 export async function ask(question, pipeline, settings) {

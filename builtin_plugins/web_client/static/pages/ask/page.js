@@ -10,7 +10,7 @@ import { Begin } from "./begin.js";
 import { Composer } from "./composer.js";
 import { ask, current, kept, openConversation, startOver, turns } from "./conversation.js";
 import { ConversationHead } from "./head.js";
-import { firstChoice, loadSources, pipelineOf, rememberChoice } from "./sources.js";
+import { firstChoice, loadSources, rememberChoice, withPipeline } from "./sources.js";
 import { Turn } from "./turn.js";
 import { Viewer } from "./viewer.js";
 
@@ -34,9 +34,10 @@ export default function Ask({ conversation }) {
   }, [wanted]);
   const send = async (question, settings) => {
     try {
-      const pipeline = await pipelineOf(choice, sources.data);
-      rememberChoice(choice);
-      setChoice(choice);
+      const { sources: all, pipeline } = await withPipeline(choice, sources.data);
+      sources.set(all);
+      rememberChoice(`pipeline:${pipeline.id}`);
+      setChoice(`pipeline:${pipeline.id}`);
       const answered = ask(question, pipeline, settings);
       if (kept.value && path.value !== `/ask/${current.value}`) go(`/ask/${current.value}`, { replace: true });
       await answered;

@@ -40,6 +40,7 @@ function Steps({ turn }) {
     return html`<p class="steps" role="status"><${Spinner} />${turn.steps.at(-1)?.message ?? plural(bases, "Searching one knowledge base …", "Searching {n} knowledge bases …")}</p>`;
   }
   const seconds = turn.took ? number(turn.took / 1000, { maximumFractionDigits: 1 }) : "";
+  if (["failed", "stopped"].includes(turn.state) && !turn.sources.length) return null;
   const read = countOf(turn);
   return html`<details class="steps-done">
     <summary>${turn.state === "writing" ? html`<${Spinner} />` : html`<${Icon} name="check" size=${15} />`}${read}${seconds && ` · ${t("{n} s", { n: seconds })}`}</summary>
@@ -48,9 +49,8 @@ function Steps({ turn }) {
 }
 
 /** How many passages an answer comes from. */
-function countOf({ stored, sources, state, withheld }) {
+function countOf({ sources, state, withheld }) {
   if (state === "done" && !sources.length && !withheld) return t("Found nothing that answers it");
-  if (stored) return plural(sources.length, "Cites one passage", "Cites {n} passages");
   return plural(sources.length, "Read one passage", "Read {n} passages");
 }
 

@@ -6,7 +6,7 @@ import { useResource } from "../../lib/resource.js";
 import { go, query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
 import { number, plural, t } from "../../lib/words.js";
-import { Button, Empty, Failure, Head, Skeleton, Spinner } from "../../parts/basics.js";
+import { Button, Empty, Failure, Head, Notice, Skeleton, Spinner } from "../../parts/basics.js";
 import { Menu } from "../../parts/layers.js";
 import { LongList } from "../../parts/long-list.js";
 import { DeleteBase, EditBase } from "./base-dialogs.js";
@@ -18,6 +18,7 @@ import { Reembed, Trees, Upkeep, useUpkeep } from "./upkeep.js";
 import { addFiles, removeUpload, retryUpload, uploads } from "./uploads.js";
 import { VisibilityBadge } from "./visibility.js";
 
+const NAMED = 10;
 const STATES = { "": "All", processing: "Being read", failed: "Failed" };
 
 export default function Base({ base: id }) {
@@ -99,15 +100,25 @@ function OnTheWay({ base }) {
   const items = uploads.value.filter((item) => item.base === base);
   if (!items.length) return null;
   const refused = items.filter((item) => item.state === "refused");
-  const waiting = items.length - refused.length;
+  const known = items.filter((item) => item.state === "known");
+  const waiting = items.length - refused.length - known.length;
   return html`<section class="stack close" aria-label=${t("Uploads")} aria-live="polite">
     ${waiting > 0 && html`<p class="row"><span class="spinner" aria-hidden="true"></span>${plural(waiting, "Sending one file …", "Sending {n} files …")}</p>`}
+    ${known.length > 0 && html`<${Known} items=${known} />`}
     ${refused.map(
       (item) => html`<div class="notice notice-bad" key=${item.id} role="alert">
         <div class="notice-text"><strong>${item.name}</strong><span>${item.error.message}</span></div>
-        <${Button} small icon="retry" onClick=${() => retryUpload(item.id)}>${t("Try again")}<//>
+        ${!item.final && html`<${Button} small icon="retry" onClick=${() => retryUpload(item.id)}>${t("Try again")}<//>`}
         <${Button} small kind="quiet" icon="close" aria-label=${t("Dismiss")} onClick=${() => removeUpload(item.id)} />
       </div>`,
     )}
   </section>`;
+}
+
+/** Files whose bytes are one of the documents: nothing was added. */
+function Known({ items }) {
+  const names = items.slice(0, NAMED).map(({ name, document }) => (name === document.filename ? name : t("{name} (as {other})", { name, other: document.filename })));
+  return html`<${Notice} title=${plural(items.length, "One file is here already", "{n} files are here already")}
+    action=${html`<${Button} small kind="quiet" icon="close" aria-label=${t("Dismiss")} onClick=${() => items.forEach((item) => removeUpload(item.id))} />`}>
+    ${[...names, items.length > NAMED && "…"].filter(Boolean).join(", ")}<//>`;
 }

@@ -47,6 +47,7 @@ function Create({ onClose }) {
   const [seen, setSeen] = useState({ visibility: "private" });
   const action = useAction(async () => {
     const base = await api.createKnowledgeBase({ body: { name, description, ...seen } });
+    setQuery({ new: null });
     go(`/documents/${base.id}`);
   });
   const wrong = action.error?.fields ?? {};

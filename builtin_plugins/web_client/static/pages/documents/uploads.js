@@ -2,10 +2,16 @@
 
 import { computed, signal } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
+import { t } from "../../lib/words.js";
 
 const AT_ONCE = 3;
+/** Answers that the same file gets again: nowhere to put it, too large, of no known type, without text. */
+const FINAL = new Set([404, 413, 415, 422]);
 
-/** {id, base, name, size, file, state, error, document}; states: waiting, sending, sent, refused. */
+/**
+ * {id, base, name, file, state, error, final, document}; states: waiting, sending, refused, and known, which is what
+ * the server has already, perhaps under another name.
+ */
 export const uploads = signal([]);
 
 export const sending = computed(() => uploads.value.some((item) => ["waiting", "sending"].includes(item.state)));
@@ -23,7 +29,8 @@ export function onSent(listener) {
 export function addFiles(base, files) {
   const made = [...files].map((file) => {
     count += 1;
-    return { id: count, base, name: file.name, size: file.size, file, state: "waiting", error: null };
+    const item = { id: count, base, name: file.name, file };
+    return file.size ? { ...item, state: "waiting" } : { ...item, state: "refused", error: new Error(t("The file is empty.")), final: true };
   });
   uploads.value = [...uploads.value, ...made];
   next();
@@ -57,10 +64,11 @@ async function send({ id, base, file }) {
     const body = new FormData();
     body.append("file", file);
     const document = await api.upload({ kb_id: base, body });
-    removeUpload(id);
+    if (document.status === "completed" || document.filename !== file.name) change(id, { state: "known", document });
+    else removeUpload(id);
     for (const listener of listeners) listener(base, document);
   } catch (error) {
-    change(id, { state: "refused", error });
+    change(id, { state: "refused", error, final: FINAL.has(error.status) });
   }
 }
 

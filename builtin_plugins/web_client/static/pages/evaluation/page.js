@@ -7,7 +7,7 @@ import { Link, go, query, setQuery } from "../../lib/router.js";
 import { ago, number, plural, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Head, Loaded, Meter } from "../../parts/basics.js";
 import { Choice, Field, Form } from "../../parts/forms.js";
-import { Confirm, Dialog, Menu } from "../../parts/layers.js";
+import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
 import { StartRun } from "./start.js";
 
 const PAUSE = 2_000;
@@ -93,11 +93,12 @@ function NewSet({ base, onClose }) {
     const made = await api.createEvaluationSet({ body: { knowledge_base_id: base.id, name } });
     try {
       if (how === "file") await api.uploadQuestions({ set_id: made.id, body: questionsOf(file) });
-      else await api.generateQuestions({ set_id: made.id, body: {} });
+      else sayMade(await api.generateQuestions({ set_id: made.id, body: {} }));
     } catch (error) {
       await api.deleteEvaluationSet({ set_id: made.id });
       throw error;
     }
+    setQuery({ new: null });
     go(`/evaluation/sets/${made.id}`);
   });
   return html`<${Dialog} title=${t("New set of questions")} onClose=${onClose}>
@@ -107,6 +108,12 @@ function NewSet({ base, onClose }) {
       ${how === "file" && html`<${Field} label=${t("File")} type="file" accept=".jsonl,.json,.csv" onChange=${(event) => setFile(event.target.files[0] ?? null)} hint=${t("Fields: question, documents, passages, answers, unanswerable.")} />`}
     <//>
   <//>`;
+}
+
+/** Say how many questions the documents gave, and what to do if they gave none. */
+export function sayMade({ added }) {
+  if (added) say(plural(added, "One question was added.", "{n} questions were added."));
+  else say(t("The documents have no headings, definitions or figures to make new questions from. Add some from a file."), "bad");
 }
 
 /** The file as the API takes it: its kind goes by the name, as browsers know neither. */

@@ -8,7 +8,7 @@ import { number, plural, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Failure, Head, Loaded } from "../../parts/basics.js";
 import { say } from "../../parts/layers.js";
 import { Candidates } from "./candidates.js";
-import { questionsOf } from "./page.js";
+import { questionsOf, sayMade } from "./page.js";
 import { StartRun } from "./start.js";
 
 const AT_ONCE = 50;
@@ -26,16 +26,19 @@ export default function QuestionSet({ id }) {
   const found = useResource((signal) => load(id, offset, signal), [id, offset]);
   const [starting, setStarting] = useState(false);
   const add = useAction(async (work) => {
-    const { added } = await work();
-    say(plural(added, "One question was added.", "{n} questions were added."));
+    await work();
     await found.reload();
   });
-  const upload = (event) => event.target.files[0] && add.run(() => api.uploadQuestions({ set_id: id, body: questionsOf(event.target.files[0]) }));
+  const upload = async (file) => {
+    const { added } = await api.uploadQuestions({ set_id: id, body: questionsOf(file) });
+    say(plural(added, "One question was added.", "{n} questions were added."));
+  };
+  const make = async () => sayMade(await api.generateQuestions({ set_id: id, body: {} }));
   return html`<div class="page">
     <${Loaded} of=${found}>${({ set, questions }) => html`
       <${Head} title=${set.name} about=${plural(set.question_count, "One question", "{n} questions")} back=${{ to: `/evaluation?base=${set.knowledge_base_id}`, title: t("Evaluation") }}>
-        <label class="button button-plain"><span>${t("Add from a file")}</span><input class="hidden" type="file" accept=".jsonl,.json,.csv" onChange=${upload} /></label>
-        <${Button} busy=${add.busy} onClick=${() => add.run(() => api.generateQuestions({ set_id: id, body: {} }))}>${t("Make from the documents")}<//>
+        <label class="button button-plain"><span>${t("Add from a file")}</span><input class="hidden" type="file" accept=".jsonl,.json,.csv" onChange=${(event) => event.target.files[0] && add.run(() => upload(event.target.files[0]))} /></label>
+        <${Button} busy=${add.busy} onClick=${() => add.run(make)}>${t("Make from the documents")}<//>
         <${Button} kind="primary" disabled=${!set.question_count} onClick=${() => setStarting(true)}>${t("Run")}<//>
       <//>
       <${Failure} error=${add.error} />

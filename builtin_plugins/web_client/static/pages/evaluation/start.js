@@ -6,7 +6,7 @@ import { useAction, useResource } from "../../lib/resource.js";
 import { go } from "../../lib/router.js";
 import { number, t } from "../../lib/words.js";
 import { Loaded } from "../../parts/basics.js";
-import { Check, Field, Form } from "../../parts/forms.js";
+import { Check, Count, Form } from "../../parts/forms.js";
 import { Dialog } from "../../parts/layers.js";
 
 const MOST = 24;
@@ -45,7 +45,7 @@ function Ways({ set, offered, onClose }) {
     </fieldset>
     <${Check} label=${t("Also without searching by words")} checked=${both} onChange=${setBoth} />
     ${offered.enhancers.rerank?.available && html`<${Check} label=${t("Also with ranking again")} checked=${rerank} onChange=${setRerank} />`}
-    <${Field} label=${t("Passages to read")} type="number" min="1" max="100" value=${count} onInput=${(text) => setCount(Number(text) || 10)} />
+    <${Count} label=${t("Passages to read")} max=${100} value=${count} onChange=${setCount} />
     <p class=${chosen.length > MOST ? "bad" : "muted"}>${t("{ways} ways × {questions} questions = {answers} answers", { ways: number(chosen.length), questions: number(set.question_count), answers: number(chosen.length * set.question_count) })}</p>
   <//>`;
 }

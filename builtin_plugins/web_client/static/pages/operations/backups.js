@@ -53,6 +53,9 @@ const TONES = { done: "good", error: "bad", running: "accent" };
 const ACTIONS = { backup: "Backup", restore: "Restore", drill: "Rehearsal" };
 const WORDS = { pending: "Waiting", running: "Running", done: "Done", error: "Failed" };
 
+const REQUESTERS = { operator: "the operator", schedule: "the schedule" };
+const requesterOf = ({ requested_by: by }) => (REQUESTERS[by] ? t(REQUESTERS[by]) : t("account {id}", { id: by }));
+
 function Jobs({ jobs }) {
   return html`<section class="stack" aria-labelledby="backup-jobs"><h2 id="backup-jobs">${t("What was done")}</h2>
     <div class="table-box" tabindex="0" role="region" aria-labelledby="backup-jobs"><table>
@@ -60,7 +63,7 @@ function Jobs({ jobs }) {
       <tbody>${jobs.map((job) => html`<tr key=${job.id}><td>${t(ACTIONS[job.action] ?? job.action)}</td><td>${job.archive ?? ""}</td>
         <td><${Badge} tone=${TONES[job.status] ?? "neutral"}>${t(WORDS[job.status] ?? job.status)}<//>${job.error && html`<small class="bad block">${job.error}</small>`}
           ${job.status === "done" && job.output.split("\n").map((line) => html`<small class="muted block">${line}</small>`)}</td>
-        <td>${job.requested_by}</td><td class="nowrap">${ago(job.requested_at)}</td></tr>`)}</tbody></table></div></section>`;
+        <td class="nowrap">${requesterOf(job)}</td><td class="nowrap">${ago(job.requested_at)}</td></tr>`)}</tbody></table></div></section>`;
 }
 
 /** The name is typed once more: everything since that backup goes. */

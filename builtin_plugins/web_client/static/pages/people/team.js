@@ -53,7 +53,7 @@ export default function Team({ id }) {
         ]} />`}
       <//>
       <${Failure} error=${rights.error} onRetry=${rights.reload} />
-      <div class="table-box" tabindex="0" role="region" aria-label=${t("Members")}><table>
+      <div class="table-box menus" tabindex="0" role="region" aria-label=${t("Members")}><table>
         <thead><tr><th>${t("Name")}</th><th>${t("E-mail")}</th><th>${t("Role")}</th><th class="wide-only">${t("Since")}</th><th><span class="hidden">${t("Actions")}</span></th></tr></thead>
         <tbody>${data.members.map(
           (member) => html`<tr key=${member.user_id}><td><span class="name">${member.username}</span></td><td>${member.email}</td>

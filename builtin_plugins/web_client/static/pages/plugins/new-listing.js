@@ -3,7 +3,7 @@
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction } from "../../lib/resource.js";
-import { go } from "../../lib/router.js";
+import { go, setQuery } from "../../lib/router.js";
 import { account } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 import { Field, Form } from "../../parts/forms.js";
@@ -14,6 +14,7 @@ export function NewListing({ onClose }) {
   const action = useAction(async () => {
     const filled = Object.fromEntries(Object.entries(values).map(([key, text]) => [key, text.trim() || null]));
     const made = await api.createListing({ body: { ...filled, display_name: filled.display_name ?? filled.name } });
+    setQuery({ new: null });
     go(`/plugins/marketplace/${made.id}`);
   });
   const wrong = action.error?.fields ?? {};

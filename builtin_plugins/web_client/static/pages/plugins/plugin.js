@@ -31,7 +31,7 @@ export default function Plugin({ name }) {
         ${plugin.dependencies.length > 0 && html`<dt>${t("Needs")}</dt><dd>${plugin.dependencies.join(", ")}</dd>`}
         <dt>${t("Registered")}</dt><dd>${dateTime(plugin.registered_at)}</dd>
       </dl>
-      ${isAdmin.value && html`<${Settings} name=${name} />`}
+      ${isAdmin.value && plugin.status === "enabled" && html`<${Settings} name=${name} />`}
     `}<//>
   </div>`;
 }

@@ -1,0 +1,104 @@
+"""Asking: which documents are asked, in which settings, and what is left of a question that failed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.async_api import Route, expect
+
+from kernel.testing import Running
+from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+QUESTION = "How much may a hotel in Oslo cost per night?"
+LIGHTHOUSE = "How tall is the lighthouse?"
+QUERY = re.compile(r"/query$")
+
+
+async def _busy(route: Route) -> None:
+    await route.fulfill(status=503, json={"detail": "The server is busy", "code": "busy"})
+
+
+async def test_a_knowledge_base_is_asked_again(site: Running, visitor: Visitor) -> None:
+    """Its first question makes a pipeline, later ones use it; whoever comes from it asks it, and no other."""
+    ana = await site.user()
+    await knowledge_base(ana, "Handbook")
+    base = await knowledge_base(ana, "Island", "The lighthouse is 33 metres tall.\n")
+    page = await visitor.arrive(ana, f"/?base={base['id']}")
+    for count in (1, 2, 3):
+        await visitor.ask(LIGHTHOUSE)
+        await expect(page.locator(".answer .sources")).to_have_count(count)
+    made = (await ana.get("/v1/rag/pipeline")).json()["items"]
+    assert [item["name"] for item in made] == ["Island"]
+    await ana.post("/v1/rag/pipeline", json={"name": "All", "knowledge_base_ids": [base["id"]]})
+    chosen = page.get_by_label("What to ask").locator("option:checked")
+    await page.get_by_label("What to ask").select_option(label="Handbook")
+    await visitor.ask(QUESTION)
+    await expect(page.locator(".answer .sources")).to_have_count(4)
+    await visitor.open(f"/documents/{base['id']}")
+    await page.locator("main").get_by_role("link", name="Ask", exact=True).click()
+    await expect(chosen).to_have_text("Island")
+
+
+async def test_a_number_is_typed_anew(site: Running, visitor: Visitor) -> None:
+    """An emptied field stays empty while one types; what is out of bounds is brought within them."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.arrive(ana)
+    await page.get_by_role("button", name="How to answer").click()
+    field = page.get_by_label("Passages to read")
+    await field.clear()
+    await expect(field).to_have_value("")
+    await field.press_sequentially("12")
+    async with page.expect_request(QUERY) as sent:
+        await visitor.ask(QUESTION)
+    assert (await sent.value).post_data_json["top_k"] == 12
+    await field.fill("512")
+    await field.blur()
+    await expect(field).to_have_value("50")
+
+
+async def test_a_question_that_failed(site: Running, visitor: Visitor) -> None:
+    """No tick says that something was read. After a reload the question is in its box, and it is not offered
+    to try again to open the conversation, which the server never knew.
+    """
+    ana = await site.user()
+    await knowledge_base(ana)
+    await visitor.context.route(QUERY, _busy)
+    page = await visitor.arrive(ana)
+    await visitor.ask(QUESTION)
+    await expect(page.locator(".turn")).to_contain_text("The server is busy")
+    await expect(page.locator(".turn")).not_to_contain_text("passages")
+    await expect(page.get_by_label("Your question")).to_have_value("")
+    await page.reload()
+    await expect(page.get_by_text("Conversation not found")).to_be_visible()
+    await expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+    await expect(page.get_by_label("Your question")).to_have_value(QUESTION)
+    await visitor.context.unroute(QUERY)
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".turn")).to_contain_text("185 euro")
+    await page.reload()
+    await expect(page.locator(".turn")).to_contain_text("Read one passage")
+    await expect(page.get_by_label("Your question")).to_have_value("")
+
+
+async def test_the_next_account_in_a_tab(site: Running, visitor: Visitor) -> None:
+    """Whoever signs in after somebody else finds neither what they typed nor, where nothing is kept, their
+    answers.
+    """
+    ana, bob = await site.user(), await site.user()
+    await knowledge_base(ana, visibility="shared")
+    await visitor.context.route("**/v1/conversations/mine*", lambda route: route.fulfill(status=404, json={}))
+    page = await visitor.sign_in(ana)
+    await visitor.ask(QUESTION)
+    await expect(page.locator(".turn")).to_contain_text("185 euro")
+    await page.get_by_label("Your question").fill("What does my salary")
+    await page.get_by_role("button", name=ana.user["username"]).click()
+    await page.get_by_role("menuitem", name="Sign out").click()
+    await page.get_by_label("Username").fill(bob.user["username"])
+    await page.get_by_label("Password").fill(bob.password)
+    await page.get_by_role("button", name="Sign in", exact=True).click()
+    await expect(page.get_by_label("Your question")).to_have_value("")
+    await expect(page.locator(".turn")).to_have_count(0)

@@ -1,0 +1,89 @@
+"""Uploads that add nothing, documents on a phone, and texts that run from right to left."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import FilePayload, expect
+
+from kernel.testing import Running
+from tests.builtin_plugins.web_client.visits import HANDBOOK, Visitor, knowledge_base
+from tests.fakes.browser import ARABIC, FROM_THE_RIGHT
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+BOX = "input[type=file]"
+
+
+def _file(name: str, content: bytes) -> FilePayload:
+    return {"name": name, "mimeType": "", "buffer": content}
+
+
+async def test_files_that_are_here_already(site: Running, visitor: Visitor) -> None:
+    """The same bytes are the same document: its name is said, and the word goes when it is dismissed."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    again = [_file("handbook.md", HANDBOOK.encode()), _file("copy.md", HANDBOOK.encode())]
+    await page.locator(BOX).set_input_files(again)
+    notice = page.get_by_role("status").filter(has_text="2 files are here already")
+    await expect(notice).to_contain_text("copy.md (as handbook.md)")
+    await expect(page.get_by_text("One document", exact=True)).to_be_visible()
+    await notice.get_by_role("button", name="Dismiss").click()
+    await expect(notice).to_have_count(0)
+    await page.locator(BOX).set_input_files(_file("news.md", b"# News\n\nThe ferry sails at nine.\n"))
+    await expect(page.get_by_role("link", name="news.md")).to_be_visible()
+    await expect(page.get_by_text("here already")).to_have_count(0)
+
+
+async def test_files_that_are_never_taken(site: Running, visitor: Visitor) -> None:
+    """What the server would refuse again can't be tried again."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.locator(BOX).set_input_files([_file("empty.txt", b""), _file("cut.docx", b"\x00\x01\x02\xff")])
+    cards = page.get_by_role("region", name="Uploads").get_by_role("alert")
+    await expect(cards.filter(has_text="empty.txt")).to_contain_text("The file is empty.")
+    await expect(cards.filter(has_text="cut.docx")).to_contain_text("The file is damaged, or its type")
+    await expect(cards.get_by_role("button", name="Try again")).to_have_count(0)
+
+
+async def test_a_long_error_on_a_phone(site: Running, visitor: Visitor) -> None:
+    """Its text is not squeezed beside its buttons."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    reason = "The disk of the server is full; ask an administrator to free some space, then try again. " * 2
+    await visitor.context.route(
+        "**/upload", lambda route: route.fulfill(status=507, json={"detail": reason, "code": "full"})
+    )
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await page.locator(BOX).set_input_files(_file("news.md", b"# News\n"))
+    card = page.get_by_role("region", name="Uploads").get_by_role("alert")
+    await expect(card.get_by_role("button", name="Try again")).to_be_visible()
+    text, whole = await card.locator(".notice-text").bounding_box(), await card.bounding_box()
+    assert text and whole and text["width"] > 0.8 * whole["width"]
+
+
+async def test_a_document_that_failed_on_a_phone(site: Running, visitor: Visitor) -> None:
+    """Its name can be read beside what can be done."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await page.locator(BOX).set_input_files(_file("harbour.json", b'{"a": [1,2'))
+    row = page.locator(".document", has_text="harbour.json")
+    await expect(row.get_by_role("button", name="Try again")).to_be_visible()
+    name = row.get_by_role("link", name="harbour.json")
+    assert await name.evaluate("(link) => link.scrollWidth <= link.clientWidth")
+
+
+async def test_texts_from_right_to_left(site: Running, visitor: Visitor) -> None:
+    """A paragraph runs as its first letter does, in a document as in a question."""
+    ana = await site.user()
+    base = await knowledge_base(ana, text=ARABIC)
+    [document] = (await ana.get(f"/v1/rag/knowledge-bases/{base['id']}/documents")).json()["items"]
+    page = await visitor.arrive(ana, f"/documents/{base['id']}/{document['document_id']}")
+    assert await page.locator(".document-text").evaluate(FROM_THE_RIGHT)
+    await visitor.open(f"/?base={base['id']}")
+    await visitor.ask(ARABIC)
+    assert await page.locator(".question").evaluate(FROM_THE_RIGHT)
