@@ -77,13 +77,15 @@ class ToolCallPart:
 class ChatEnd:
     """The end of a model's turn; unknown counts of tokens are None.
 
-    `finish_reason` is one of OpenAI's: ``stop``, ``length``, ``tool_calls`` …
+    `finish_reason` is one of OpenAI's: ``stop``, ``length``, ``tool_calls`` … `logprobs` has OpenAI's entry
+    for each token of the text, where the client asked for them and the runtime tells them.
     """
 
     model: str
     finish_reason: str
     prompt_tokens: int | None
     completion_tokens: int | None
+    logprobs: Sequence[Mapping[str, Any]] = ()
 
 
 ChatEvents = AsyncGenerator[str | Thought | ToolCallPart | ChatEnd, None]

@@ -79,8 +79,12 @@ class _ImpatientHandler(RequestHandler):
         return response
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
-        """Log a damaged request body as information: the client sent it, so it is not an error here."""
+        """Log a damaged request body as information: the client sent it, so it is not an error here. A client
+        that left in the middle of its answer has its line of access, and an answer that was cut off its own.
+        """
         error = kw.get("exc_info")
+        if isinstance(error, ConnectionResetError):
+            return
         if isinstance(error, web.RequestPayloadError):
             log.info(
                 "the rest of a damaged body could not be read: %s", type(error.__cause__ or error).__name__

@@ -6,7 +6,7 @@ platform's tools, and one `Finished` at the end.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -115,7 +115,13 @@ class Finished:
     steps: Sequence[Step] = ()
     approvals: Sequence[Approval] = ()
     passages: Sequence[contracts.CitedPassage] = ()
+    logprobs: Sequence[Mapping[str, Any]] = ()
     degraded: Sequence[str] = ()
+
+    @property
+    def told_logprobs(self) -> dict[str, Any] | None:
+        """The field ``logprobs`` of a choice."""
+        return {"content": list(self.logprobs), "refusal": None} if self.logprobs else None
 
     def platform_fields(self) -> dict[str, Any]:
         """What the platform adds to what any model's answer holds."""

@@ -12,6 +12,8 @@ from kernel.sdk import example
 ModelName = Annotated[str, Field(min_length=1, max_length=255)]
 Usage = dict[str, Any]
 
+# A photo in a message is several MB in Base64, and clients send a thousand texts to be embedded at once.
+LARGEST_BODY = 16 * 1024 * 1024
 MOST_MESSAGES = 2000
 MOST_TOOLS = 128
 
@@ -30,7 +32,7 @@ class StreamOptions(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    include_usage: bool = False
+    include_usage: bool | None = False
 
 
 class ChatBody(BaseModel):
@@ -49,7 +51,7 @@ class ChatBody(BaseModel):
         None, description="A model of the runtime, or `pipeline/<name>`; the default model when omitted."
     )
     messages: list[ChatMessageIn] = Field(min_length=1, max_length=MOST_MESSAGES)
-    stream: bool = False
+    stream: bool | None = False
     stream_options: StreamOptions | None = None
     tools: list[dict[str, Any]] | None = Field(
         None, max_length=MOST_TOOLS, description="Functions of the client, which it runs itself."
@@ -75,7 +77,7 @@ class ChatBody(BaseModel):
     @property
     def wants_usage(self) -> bool:
         """Whether a stream ends with the usage."""
-        return self.stream_options is not None and self.stream_options.include_usage
+        return self.stream_options is not None and bool(self.stream_options.include_usage)
 
 
 class ChatCompletion(BaseModel):
@@ -127,7 +129,7 @@ class EmbeddingsBody(BaseModel):
 
     model: ModelName
     input: str | list[Any]
-    encoding_format: Literal["float", "base64"] = "float"
+    encoding_format: Literal["float", "base64"] | None = "float"
     dimensions: int | None = None
     input_type: Literal["passage", "query"] = Field(
         "passage", description="What the texts are, for models that treat questions differently."

@@ -22,13 +22,15 @@ class ResponsesBody(BaseModel):
     model: ModelName | None = None
     input: str | Items = Field(max_length=1_000_000)
     instructions: str | None = None
-    stream: bool = False
+    stream: bool | None = False
     tools: Items | None = Field(None, max_length=MOST_TOOLS)
     tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
     max_output_tokens: int | None = Field(None, ge=1)
     temperature: float | None = Field(None, ge=0, le=2)
     top_p: float | None = Field(None, ge=0, le=1)
     text: dict[str, Any] | None = None
+    reasoning: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     previous_response_id: None = Field(None, description="Nothing is kept that it could name.")
     platform_tools: bool | Literal["read_only"] = False
@@ -44,6 +46,8 @@ class ResponsesBody(BaseModel):
             "temperature": self.temperature,
             "top_p": self.top_p,
             "tool_choice": _choice(self.tool_choice),
+            "parallel_tool_calls": self.parallel_tool_calls,
+            "reasoning_effort": (self.reasoning or {}).get("effort"),
             "response_format": _format((self.text or {}).get("format")),
         }
         return ChatBody.model_validate(
@@ -99,6 +103,11 @@ def _add(made: Items, place: int, item: dict[str, Any]) -> None:
         output = item.get("output")
         text = output if isinstance(output, str) else _texts(output)
         made.append({"role": "tool", "tool_call_id": str(item.get("call_id", "")), "content": text})
+    elif kind == "item_reference":
+        raise Unprocessable.field(
+            ("body", "input", place),
+            "names an earlier answer, and none is kept; send the item itself (in the AI SDK: store: false)",
+        )
     elif kind != "reasoning":  # what a model thought before isn't sent to it again
         raise Unprocessable.field(
             ("body", "input", place), "must be a message, a function_call or a function_call_output"

@@ -52,6 +52,7 @@ class Application:
             endpoint,
             judges_credential=route.judges_credential,
             any_origin=route.any_origin,
+            openai_errors=route.openai_errors,
         )
 
     def add(
@@ -62,10 +63,18 @@ class Application:
         *,
         judges_credential: bool = False,
         any_origin: bool = False,
+        openai_errors: bool = False,
     ) -> None:
         """Serve a path in aiohttp's syntax, HEAD along with GET."""
         for served in ("GET", "HEAD") if method == "GET" else (method,):
-            self.router.add(served, path, serve, judges_credential=judges_credential, any_origin=any_origin)
+            self.router.add(
+                served,
+                path,
+                serve,
+                judges_credential=judges_credential,
+                any_origin=any_origin,
+                openai_errors=openai_errors,
+            )
 
     def request(
         self,

@@ -38,6 +38,7 @@ class Context:
         "client_ip",
         "endpoint",
         "match",
+        "openai_errors",
         "platform",
         "principal",
         "request",
@@ -51,6 +52,7 @@ class Context:
         self.client_ip = client_ip
         self.principal: Principal = ANONYMOUS
         self.endpoint = UNMATCHED
+        self.openai_errors = False
         self.match: Mapping[str, str] = NO_PARAMETERS
 
     def read(

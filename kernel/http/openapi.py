@@ -12,7 +12,7 @@ from typing import Any
 
 from kernel import __version__
 from kernel.http.endpoint import Endpoint
-from kernel.http.responses import ErrorBody, HTTPValidationError
+from kernel.http.responses import ErrorBody, HTTPValidationError, OpenAIErrorBody, OpenAIValidationError
 from kernel.http.routes import RawBody, Route, Upload
 from kernel.http.schemas import UNDESCRIBABLE, Schemas, can_be_described, declared_by
 
@@ -237,7 +237,7 @@ def _responses(endpoint: Endpoint, schemas: Schemas) -> dict[str, Any]:
     for status in (route.status, *route.also_statuses):
         found[status] = _success(route, status, schemas)
     for status in sorted(_error_statuses(endpoint)):
-        found.setdefault(status, _error(status, schemas))
+        found.setdefault(status, _error(status, endpoint.route, schemas))
     return {str(status): found[status] for status in sorted(found)}
 
 
@@ -272,6 +272,8 @@ def _error_statuses(endpoint: Endpoint) -> set[int]:
     return statuses
 
 
-def _error(status: int, schemas: Schemas) -> dict[str, Any]:
-    schema = schemas.of(HTTPValidationError if status == 422 else ErrorBody, "serialization")
+def _error(status: int, route: Route, schemas: Schemas) -> dict[str, Any]:
+    invalid = OpenAIValidationError if route.openai_errors else HTTPValidationError
+    other = OpenAIErrorBody if route.openai_errors else ErrorBody
+    schema = schemas.of(invalid if status == 422 else other, "serialization")
     return {"description": HTTPStatus(status).phrase, "content": {"application/json": {"schema": schema}}}

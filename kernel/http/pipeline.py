@@ -101,7 +101,7 @@ class Pipeline:
             return error
         known = self._known(ctx, error)
         if not ctx.request.answering:
-            return error_response(known)
+            return error_response(known, openai=ctx.openai_errors)
         log.error("%s %s ended its response early: %s", ctx.request.method, ctx.endpoint, known.detail)
         raise _cut(ctx.request) from None
 
@@ -121,7 +121,7 @@ class Pipeline:
     async def _serve(self, ctx: Context) -> web.StreamResponse:
         request = ctx.request
         target, ctx.match = await self._router.find(request)
-        ctx.endpoint = target.label
+        ctx.endpoint, ctx.openai_errors = target.label, target.openai_errors
         request.any_origin = target.any_origin
         request.heed_expectation()
         if self._cors.is_preflight(request):

@@ -57,6 +57,27 @@ class HTTPValidationError(BaseModel):
     code: str = "validation_error"
 
 
+class OpenAIError(BaseModel):
+    """An error as OpenAI's clients read it."""
+
+    message: str
+    type: str = Field(description="Which kind of error it is: the request's, the caller's or the server's.")
+    param: str | None = Field(description="The field of the body that is wrong, if it is one.")
+    code: str
+
+
+class OpenAIErrorBody(ErrorBody):
+    """Body of an error of a route that OpenAI's clients call."""
+
+    error: OpenAIError
+
+
+class OpenAIValidationError(HTTPValidationError):
+    """Body of a 422 of a route that OpenAI's clients call."""
+
+    error: OpenAIError
+
+
 class PageQuery(BaseModel):
     """Which part of a list to return."""
 
@@ -91,10 +112,12 @@ def json_response(
     return web.Response(body=body, status=status, headers=headers, content_type=content_type)
 
 
-def error_response(error: PlatformError) -> web.Response:
-    """The one rendering of an error: ``{"detail", "code"}``."""
-    body = json.dumps({"detail": error.detail, "code": error.code}, default=str).encode()
-    return json_response(body, error.status, error.headers)
+def error_response(error: PlatformError, *, openai: bool = False) -> web.Response:
+    """The one rendering of an error: ``{"detail", "code"}``, with `openai` also ``error``."""
+    body = {"detail": error.detail, "code": error.code}
+    if openai:
+        body["error"] = error.as_openai()
+    return json_response(json.dumps(body, default=str).encode(), error.status, error.headers)
 
 
 async def send_events(

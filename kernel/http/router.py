@@ -22,13 +22,15 @@ class Target:
     """What serves a path. `label` is its template, the `endpoint` of metrics and logs.
 
     `judges_credential`: it looks at the caller's credential itself. `any_origin`: pages of every origin may
-    read its answers. `is_miss`: nothing is served there; `serve` answers 404.
+    read its answers. `openai_errors`: its errors are said in OpenAI's shape as well. `is_miss`: nothing is
+    served there; `serve` answers 404.
     """
 
     serve: Serve
     label: str
     judges_credential: bool = False
     any_origin: bool = False
+    openai_errors: bool = False
     is_miss: bool = False
 
 
@@ -48,11 +50,12 @@ class Router:
         *,
         judges_credential: bool = False,
         any_origin: bool = False,
+        openai_errors: bool = False,
     ) -> None:
         """Serve a path in aiohttp's syntax; of two that fit a request, the first one added is taken."""
         route = self._dispatcher.add_route(method, path, _unused)
         assert route.resource is not None
-        target = Target(serve, route.resource.canonical, judges_credential, any_origin)
+        target = Target(serve, route.resource.canonical, judges_credential, any_origin, openai_errors)
         self._targets[route] = target
         if isinstance(route.resource, web.PlainResource):
             self._whole.setdefault((method, path), target)

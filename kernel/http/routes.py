@@ -124,6 +124,7 @@ class Route:
     judges_credential: bool
     any_origin: bool
     fixed: bool
+    openai_errors: bool
     token_scopes: tuple[TokenScope, ...]
     name: str
 
@@ -212,6 +213,7 @@ class RouteTable:
         judges_credential: bool = False,
         any_origin: bool = False,
         fixed: bool = False,
+        openai_errors: bool = False,
         token_scopes: Sequence[TokenScope] | None = None,
     ) -> Callable[[H], H]:
         """Declare a route.
@@ -226,10 +228,10 @@ class RouteTable:
         `long` raises the proxy's time limit from 30 s to 300 s. With `judges_credential`, the handler checks
         the bearer token itself, as in a token refresh. With `any_origin`, pages of every origin can read the
         answers, whatever `CORS_ALLOWED_ORIGINS` says: the handler judges the header `Origin` itself.
-        `open_to_writes` allows a public write under a prefix
-        whose writes otherwise need a token (spec 4.5). `fixed` means that the response depends only on
-        declarations and is the same for everyone: it is made once, and again when a plugin fails, is enabled
-        or is disabled.
+        `open_to_writes` allows a public write under a prefix whose writes otherwise need a token (spec 4.5).
+        `fixed` means that the response depends only on declarations and is the same for everyone: it is made
+        once, and again when a plugin fails, is enabled or is disabled. With `openai_errors`, the body of an
+        error has an `error` as well, the only place where OpenAI's clients look for its message.
 
         `token_scopes`: a personal access token needs one of these scopes (``ask``: read and ask, ``tools``:
         run tools, ``manage``: everything else). An empty list refuses such tokens, as routes that change the
@@ -260,6 +262,7 @@ class RouteTable:
                 judges_credential=judges_credential,
                 any_origin=any_origin,
                 fixed=fixed,
+                openai_errors=openai_errors,
                 token_scopes=tuple(self.token_scopes if token_scopes is None else token_scopes),
                 name=handler.__name__,
             )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import PydanticUserError, TypeAdapter
 from pydantic_core import PydanticOmit
 
-from kernel.http.responses import ErrorBody, HTTPValidationError
+from kernel.http.responses import ErrorBody, HTTPValidationError, OpenAIErrorBody, OpenAIValidationError
 from kernel.http.routes import RawBody, Route, Upload
 
 Mode = Literal["validation", "serialization"]
@@ -16,7 +16,10 @@ Declared = tuple[Any, Mode]
 
 REF = "#/components/schemas/{model}"
 UNDESCRIBABLE = (PydanticUserError, PydanticOmit, TypeError, ValueError)
-ERRORS: tuple[Declared, ...] = ((ErrorBody, "serialization"), (HTTPValidationError, "serialization"))
+ERRORS: tuple[Declared, ...] = tuple(
+    (body, "serialization")
+    for body in (ErrorBody, HTTPValidationError, OpenAIErrorBody, OpenAIValidationError)
+)
 
 
 class Schemas:

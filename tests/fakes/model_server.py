@@ -39,12 +39,13 @@ Middle = Literal["error", "drop", "hang", "garbage", "end", "endless_line"]
 class Turn:
     """What the model says in one turn of a chat: a text, thoughts, calls of tools as (name, arguments).
 
-    Arguments that are a text go out as they are, whatever they are.
+    Arguments that are a text go out as they are, whatever they are. `logprobs` has an entry for each token.
     """
 
     text: str = ""
     calls: Sequence[tuple[str, Json | str]] = ()
     thought: str = ""
+    logprobs: Sequence[Json] = ()
 
 
 _TURN = web.RequestKey("turn", Turn)
@@ -249,12 +250,14 @@ class ModelServer:
         if body.get("stream") is False:
             whole = _ollama_part(model, turn.text)
             whole["message"].update(_ollama_extras(turn))
+            whole |= {"logprobs": list(turn.logprobs)} if turn.logprobs else {}
             return web.json_response({**whole, **last})
         deltas = [_line({**_ollama_part(model, piece), "done": False}) for piece in self._pieces(turn.text)]
         if extras := _ollama_extras(turn):
             asking = _ollama_part(model, "")
             asking["message"].update(extras)
             deltas.append(_line({**asking, "done": False}))
+        deltas += [_line({**_ollama_part(model, ""), "logprobs": [told]}) for told in turn.logprobs]
         ending = _line({**_ollama_part(model, ""), **last})
         return await self._stream(request, "application/x-ndjson", deltas, [ending])
 
@@ -284,12 +287,14 @@ class ModelServer:
             reason = "tool_calls"
         if not body.get("stream"):
             message = {"role": "assistant", "content": turn.text, **_openai_extras(turn)}
-            choice = {"index": 0, "message": message, "finish_reason": reason}
+            told = {"content": list(turn.logprobs)} if turn.logprobs else None
+            choice = {"index": 0, "message": message, "logprobs": told, "finish_reason": reason}
             return web.json_response(
                 {"id": "c1", "model": body["model"], "choices": [choice], "usage": self._usage()}
             )
         deltas = [_openai_chunk(body["model"], {"content": piece}) for piece in self._pieces(turn.text)]
         deltas += [_openai_chunk(body["model"], delta) for delta in self._call_deltas(turn)]
+        deltas += [_openai_chunk(body["model"], {}, logprobs={"content": [told]}) for told in turn.logprobs]
         opening = _openai_chunk(body["model"], {"role": "assistant", "content": ""})
         return await self._stream(
             request, "text/event-stream", [b": keep-alive\n\n" + opening + deltas[0], *deltas[1:]],
@@ -489,8 +494,10 @@ def _event(chunk: Json) -> bytes:
     return b"data: " + _encoded(chunk) + b"\r\n\r\n"
 
 
-def _openai_chunk(model: str, delta: Json, finish_reason: str | None = None) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+def _openai_chunk(
+    model: str, delta: Json, finish_reason: str | None = None, logprobs: Json | None = None
+) -> bytes:
+    choice = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": finish_reason}
     return _event({"id": "c1", "object": "chat.completion.chunk", "model": model, "choices": [choice]})
 
 

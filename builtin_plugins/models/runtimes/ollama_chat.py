@@ -7,12 +7,13 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from builtin_plugins.models.runtimes.openai_chat import logprobs_of
 from builtin_plugins.models.runtimes.vectors import is_count
 from kernel.sdk import contracts
 
 Json = dict[str, Any]
-# Ollama's parameters that go next to ``options``.
-_TOP_LEVEL = frozenset({"format", "keep_alive", "think"})
+# Parameters that go next to ``options``.
+_TOP_LEVEL = frozenset({"format", "keep_alive", "think", "logprobs", "top_logprobs"})
 # OpenAI's parameters with the same meaning inside ``options``.
 _SAME = frozenset({"temperature", "top_p", "top_k", "seed", "stop", "presence_penalty", "frequency_penalty"})
 
@@ -28,10 +29,11 @@ def chat_body(request: contracts.ChatRequest, model: str, context_tokens: int | 
     if context_tokens is not None:
         options["num_ctx"] = context_tokens
     options |= inner if isinstance(inner, Mapping) else {}
+    names = _called_names(request.messages)
     body: Json = {
         **{name: given[name] for name in _TOP_LEVEL & given.keys()},
         "model": model,
-        "messages": [_message(message) for message in request.messages],
+        "messages": [_message(message, names) for message in request.messages],
         "stream": request.stream,
         "options": options,
     }
@@ -50,17 +52,33 @@ def format_of(wanted: object) -> Any:
     return schema.get("schema", "json") if isinstance(schema, Mapping) else "json"
 
 
-def _message(message: Mapping[str, Any]) -> Json:
+def _called_names(messages: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The functions that were called, by the call's id: OpenAI's clients send a result with the id alone."""
+    found = {}
+    for call in (call for message in messages for call in _given_calls(message)):
+        function = call.get("function")
+        if isinstance(function, Mapping):
+            found[str(call.get("id"))] = str(function.get("name", ""))
+    return found
+
+
+def _given_calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    calls = message.get("tool_calls")
+    return [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, Sequence) else []
+
+
+def _message(message: Mapping[str, Any], names: Mapping[str, str]) -> Json:
     role = message.get("role")
     text, images = _content(message.get("content"))
     made: Json = {"role": "system" if role == "developer" else role, "content": text}
     if images:
         made["images"] = images
-    calls = message.get("tool_calls")
-    if isinstance(calls, Sequence) and calls:
-        made["tool_calls"] = [_given_call(call) for call in calls if isinstance(call, Mapping)]
-    if role == "tool" and (name := message.get("name") or message.get("tool_name")):
-        made["tool_name"] = name
+    if calls := _given_calls(message):
+        made["tool_calls"] = [_given_call(call) for call in calls]
+    if role == "tool":
+        called = names.get(str(message.get("tool_call_id")))
+        if name := message.get("name") or message.get("tool_name") or called:
+            made["tool_name"] = name
     return made
 
 
@@ -92,9 +110,11 @@ class ChatReader:
     def __init__(self, asked: str) -> None:
         self._asked = asked
         self._calls = 0
+        self._logprobs: list[Json] = []
 
     def read(self, part: Mapping[str, Any]) -> Iterator[str | contracts.Thought | contracts.ToolCallPart]:
         """The text, thoughts and tool calls of one line of the stream."""
+        self._logprobs += logprobs_of(part.get("logprobs"))
         message = part.get("message")
         if not isinstance(message, dict):
             return
@@ -117,6 +137,7 @@ class ChatReader:
             "tool_calls" if self._calls and said == "stop" else said,
             prompt if is_count(prompt) else None,
             completion if is_count(completion) else None,
+            self._logprobs,
         )
 
     def _call(self, call: Mapping[str, Any]) -> contracts.ToolCallPart:

@@ -40,6 +40,7 @@ class ChatReader:
         self._reason = ""
         self._called = False
         self._usage: Mapping[str, Any] = {}
+        self._logprobs: list[Json] = []
 
     def read(
         self, answer: Mapping[str, Any], part: str
@@ -55,6 +56,8 @@ class ChatReader:
             return
         if isinstance(reason := choice.get("finish_reason"), str):
             self._reason = reason
+        if isinstance(told := choice.get("logprobs"), dict):
+            self._logprobs += logprobs_of(told.get("content"))
         message = choice.get(part)
         if isinstance(message, dict):
             yield from self._message(message)
@@ -68,6 +71,7 @@ class ChatReader:
             reason,
             prompt if is_count(prompt) else None,
             completion if is_count(completion) else None,
+            self._logprobs,
         )
 
     def _message(
@@ -84,6 +88,11 @@ class ChatReader:
             if isinstance(call, dict):
                 self._called = True
                 yield _call_part(call, place)
+
+
+def logprobs_of(told: object) -> list[Json]:
+    """The entries for tokens, which Ollama writes in the same way."""
+    return [entry for entry in told if isinstance(entry, dict)] if isinstance(told, list) else []
 
 
 def _call_part(call: Mapping[str, Any], place: int) -> contracts.ToolCallPart:

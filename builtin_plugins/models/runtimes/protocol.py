@@ -76,12 +76,14 @@ class RuntimeLimits:
     """Bounds on one call. Times are seconds, sizes bytes.
 
     ``idle_s`` is the longest silence inside a stream, its first token included: on a CPU a long prompt is
-    silent for a minute. A call that doesn't stream is silent until it ends, so only ``total_s`` bounds it.
+    silent for a minute. A call that doesn't stream is silent until it ends, so only ``total_s`` bounds it;
+    ``look_s`` one that only reads, such as the list of models.
     """
 
     connect_s: float = 5.0
     idle_s: float = 120.0
     total_s: float = 300.0
+    look_s: float = 15.0
     health_s: float = 3.0
     max_line_bytes: int = 1 << 20
     max_body_bytes: int = 64 << 20

@@ -73,8 +73,11 @@ class RuntimeTransport:
 
         For a ``chat`` that somebody else wrote, what the runtime finds wrong in it is a ``RuntimeObjects``.
         """
+        limits = self._limits()
+        if method == "GET":  # nothing is computed, and others may be waiting for the answer
+            limits = replace(limits, total_seconds=min(self.limits.total_s, self.limits.look_s))
         with _translated(AnswerMalformed("it ended early")):
-            async with self._answer(method, path, body, model, self._limits(), chat=chat) as reply:
+            async with self._answer(method, path, body, model, limits, chat=chat) as reply:
                 return _object(await reply.read())
 
     async def done(self, method: str, path: str, body: Json, *, model: str) -> None:

@@ -71,17 +71,35 @@ class Configured:
     listed: Sequence[ModelInfo] = ()
     listed_at: float = -1e9
     failed: bool = False
+    _answered: asyncio.Event | None = None
 
     async def look(self, at_most: float = 0.0) -> Sequence[ModelInfo]:
-        """Its models, no older than `at_most` seconds; the last known ones where it does not answer."""
+        """Its models, no older than `at_most` seconds; the last known ones where it does not answer.
+
+        While one caller asks, others wait for the answer, unless older models will do for them.
+        """
         if time.monotonic() - self.listed_at > at_most:
-            self.listed_at = time.monotonic()
-            try:
-                self.listed, self.failed = await self.runtime.models(), False
-            except ModelRuntimeError as error:
-                self.failed = True
-                log.warning("the model runtime '%s' does not list its models: %s", self.name, error.detail)
+            await self._ask()
+        elif self._answered is not None and at_most < _LISTED_FOR:
+            await self._answered.wait()
+            return await self.look(at_most)
         return self.listed
+
+    async def _ask(self) -> None:
+        before, self.listed_at = self.listed_at, time.monotonic()
+        answered = self._answered = asyncio.Event()
+        try:
+            self.listed, self.failed = await self.runtime.models(), False
+        except ModelRuntimeError as error:
+            self.failed = True
+            log.warning("the model runtime '%s' does not list its models: %s", self.name, error.detail)
+        except asyncio.CancelledError:  # who asked has left: the next caller asks
+            self.listed_at = before
+            raise
+        finally:
+            if self._answered is answered:
+                self._answered = None
+            answered.set()
 
     def lists(self, model: str) -> bool:
         """Whether it had that model when it was asked last."""

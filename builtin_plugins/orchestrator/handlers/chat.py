@@ -6,7 +6,7 @@ from aiohttp import web
 
 from builtin_plugins.orchestrator.errors import ModelNotFound, NotWaiting
 from builtin_plugins.orchestrator.rendering.completions import chunks, failed, whole
-from builtin_plugins.orchestrator.schemas import ChatBody, ChatCompletion
+from builtin_plugins.orchestrator.schemas import LARGEST_BODY, ChatBody, ChatCompletion
 from builtin_plugins.orchestrator.services.chat import chat
 from kernel.sdk import (
     AUTHENTICATED,
@@ -27,7 +27,9 @@ OPTIONS = {
     "returns": ChatCompletion,
     "also_media_types": ("text/event-stream",),
     "errors": (ModelNotFound, NotWaiting, Unavailable, GatewayTimeout, BadGateway),
+    "max_body": LARGEST_BODY,
     "long": True,
+    "openai_errors": True,
     "token_scopes": ("ask",),
 }
 

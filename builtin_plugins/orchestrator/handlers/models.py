@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from builtin_plugins.orchestrator.errors import ModelNotFound
-from builtin_plugins.orchestrator.schemas import EmbeddingList, EmbeddingsBody, ModelList, ModelOut
+from builtin_plugins.orchestrator.schemas import (
+    LARGEST_BODY,
+    EmbeddingList,
+    EmbeddingsBody,
+    ModelList,
+    ModelOut,
+)
 from builtin_plugins.orchestrator.services import embedding, listing
 from kernel.sdk import AUTHENTICATED, Context, RouteTable, Unavailable
 
@@ -15,12 +21,16 @@ EMBEDDING = {
     "body": EmbeddingsBody,
     "returns": EmbeddingList,
     "errors": (ModelNotFound, Unavailable),
+    "max_body": LARGEST_BODY,
     "long": True,
+    "openai_errors": True,
     "token_scopes": ("ask",),
 }
 
 
-@routes.get("/v1/ai/models", access=AUTHENTICATED, returns=ModelList, token_scopes=("ask",))
+@routes.get(
+    "/v1/ai/models", access=AUTHENTICATED, returns=ModelList, openai_errors=True, token_scopes=("ask",)
+)
 async def list_models(ctx: Context) -> ModelList:
     """The runtime's models, the embedding models, and each pipeline of the caller as `pipeline/<name>`."""
     return ModelList(data=await listing.models(ctx))
@@ -31,6 +41,7 @@ async def list_models(ctx: Context) -> ModelList:
     access=AUTHENTICATED,
     returns=ModelOut,
     errors=(ModelNotFound,),
+    openai_errors=True,
     token_scopes=("ask",),
 )
 async def get_model(ctx: Context, model: str) -> ModelOut:

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from builtin_plugins.orchestrator.errors import ModelNotFound, NotWaiting
 from builtin_plugins.orchestrator.rendering.responses import failed, stream, whole
-from builtin_plugins.orchestrator.schemas import ChatBody
+from builtin_plugins.orchestrator.schemas import LARGEST_BODY, ChatBody
 from builtin_plugins.orchestrator.schemas_responses import ResponseOut, ResponsesBody
 from builtin_plugins.orchestrator.services.chat import chat
 from kernel.sdk import (
@@ -30,7 +30,9 @@ OPTIONS = {
     "returns": ResponseOut,
     "also_media_types": ("text/event-stream",),
     "errors": (ModelNotFound, NotWaiting, Unavailable, GatewayTimeout, BadGateway),
+    "max_body": LARGEST_BODY,
     "long": True,
+    "openai_errors": True,
     "token_scopes": ("ask",),
 }
 

@@ -31,7 +31,12 @@ async def whole(events: Events) -> ChatCompletion:
 
 def _completion(end: Finished) -> ChatCompletion:
     created, message = int(time.time()), _message(end)
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": end.finish_reason}
+    choice = {
+        "index": 0,
+        "message": message,
+        "logprobs": end.told_logprobs,
+        "finish_reason": end.finish_reason,
+    }
     return ChatCompletion(
         id=_new_id(),
         created=created,
@@ -72,9 +77,7 @@ async def chunks(events: Events, body: ChatBody) -> AsyncGenerator[bytes, None]:
 
 def failed(error: PlatformError) -> bytes:
     """An error after the stream began, as OpenAI's clients read it."""
-    said = error.detail if isinstance(error.detail, str) else json.dumps(error.detail, default=str)
-    kind = "invalid_request_error" if 400 <= error.status < 500 else "server_error"
-    return _data({"error": {"message": said, "type": kind, "param": None, "code": error.code}})
+    return _data({"error": error.as_openai()})
 
 
 class _Chunks:
@@ -101,7 +104,8 @@ class _Chunks:
         if not self._named:
             self._named = True
             delta = {"role": "assistant", "content": "", **delta}
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": more.pop("reason", None)}
+        logprobs, reason = more.pop("logprobs", None), more.pop("reason", None)
+        choice = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": reason}
         return self._framed([choice], **more)
 
     def last(self, end: Finished, *, with_usage: bool) -> list[bytes]:
@@ -109,7 +113,8 @@ class _Chunks:
         delta: dict[str, Any] = {}
         if end.passages:
             delta["annotations"] = url_citations(end.text, end.passages)
-        made = [self.chunk(delta, reason=end.finish_reason, **end.platform_fields())]
+        about = {"reason": end.finish_reason, "logprobs": end.told_logprobs}
+        made = [self.chunk(delta, **about, **end.platform_fields())]
         if with_usage:
             made.append(self._framed([], usage=end.tokens.as_json()))
         return made

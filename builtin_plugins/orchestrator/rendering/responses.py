@@ -47,8 +47,8 @@ async def stream(events: Events, body: ResponsesBody) -> AsyncGenerator[bytes, N
 
 def failed(error: PlatformError) -> bytes:
     """An error after the stream began."""
-    said = error.detail if isinstance(error.detail, str) else json.dumps(error.detail, default=str)
-    return _event({"type": "error", "code": error.code, "message": said, "param": None, "sequence_number": 0})
+    said = error.as_openai()
+    return _event({**said, "type": "error", "sequence_number": 0})
 
 
 class _Frame:
@@ -62,7 +62,7 @@ class _Frame:
             "error": None,
             "instructions": body.instructions,
             "metadata": body.metadata or {},
-            "parallel_tool_calls": True,
+            "parallel_tool_calls": body.parallel_tool_calls is not False,
             "temperature": body.temperature,
             "top_p": body.top_p,
             "max_output_tokens": body.max_output_tokens,

@@ -45,7 +45,7 @@ async def embed(ctx: Context, body: EmbeddingsBody) -> EmbeddingList:
     )
 
 
-def _written(vector: np.ndarray, how: str) -> list[float] | str:
+def _written(vector: np.ndarray, how: str | None) -> list[float] | str:
     return base64.b64encode(vector.tobytes()).decode() if how == "base64" else vector.tolist()
 
 

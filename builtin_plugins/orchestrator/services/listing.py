@@ -27,10 +27,16 @@ async def model(ctx: Context, name: str) -> ModelOut:
         found = await find_pipeline(ctx, name)
         created = int(found.entry.created_at.timestamp())
         return ModelOut(id=found.id, created=created, owned_by="pipeline")
-    owner = (await _served(ctx)).get(name)
+    served = {_canonical(one): owner for one, owner in (await _served(ctx)).items()}
+    owner = served.get(_canonical(name))
     if owner is None:
         raise ModelNotFound(f"There is no model '{name[:255]}'")
     return ModelOut(id=name, created=0, owned_by=owner)
+
+
+def _canonical(name: str) -> str:
+    """A name without a tag means the ``:latest`` one, as in chats."""
+    return name.removesuffix(":latest")
 
 
 async def _served(ctx: Context) -> dict[str, str]:

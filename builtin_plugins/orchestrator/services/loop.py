@@ -241,6 +241,7 @@ class ToolChat:
             calls_made=len(self._steps),
             steps=self._steps,
             approvals=approvals,
+            logprobs=() if approvals else end.logprobs,
             degraded=self._degraded,
         )
 

@@ -22,8 +22,10 @@ def with_rule(messages: Sequence[Mapping[str, Any]]) -> Messages:
     """The messages with the rule in the first system message; a second one would break some templates."""
     made = [dict(message) for message in messages]
     first = made[0]
-    if first.get("role") in ("system", "developer") and isinstance(first.get("content"), str):
-        first["content"] = f"{first['content']}\n\n{_RULE}"
+    said = first.get("content")
+    if first.get("role") in ("system", "developer") and isinstance(said, str | list):
+        rule = {"type": "text", "text": _RULE}
+        first["content"] = f"{said}\n\n{_RULE}" if isinstance(said, str) else [*said, rule]
         return made
     return [{"role": "system", "content": _RULE}, *made]
 

@@ -54,9 +54,20 @@ async def pipeline_chat(ctx: Context, body: ChatBody) -> Events:
             if isinstance(event, contracts.PipelineAnswer):
                 tokens = Tokens()
                 tokens.add_answer(event)
-                yield _finished(model.id, event, tokens)
+                yield _finished(model.id, event, tokens, degraded=_left_out(body))
             else:
                 yield event
+
+
+def _left_out(body: ChatBody) -> list[str]:
+    """What the client asked for and a pipeline does not do."""
+    found = []
+    if body.tools:
+        found.append("tools: a pipeline calls no functions of the client")
+    wanted = body.options.get("response_format")
+    if isinstance(wanted, dict) and wanted.get("type") != "text":
+        found.append("response_format: a pipeline answers in plain text")
+    return found
 
 
 async def chat_without_model(ctx: Context, body: ChatBody) -> Events:
@@ -150,4 +161,5 @@ def _asked(body: ChatBody) -> tuple[str, list[contracts.ChatMessage]]:
 def _text(message: ChatMessageIn) -> str:
     if isinstance(message.content, str):
         return message.content
-    return "\n".join(str(part["text"]) for part in message.content or () if part.get("type") == "text")
+    texts = (part.get("text") for part in message.content or () if part.get("type") == "text")
+    return "\n".join(text for text in texts if isinstance(text, str))

@@ -22,7 +22,7 @@ def ask_model(
 ) -> contracts.ChatEvents:
     """A model's next turn; nothing is sent before it is followed. Raises NoModel."""
     given = body.options if options is None else options
-    request = contracts.ChatRequest(messages, body.model, tools, given, body.stream)
+    request = contracts.ChatRequest(messages, body.model, tools, given, bool(body.stream))
     events = ctx.platform.hooks.ask_now(contracts.chat_with_model, platform=ctx.platform, request=request)
     if events is None:
         raise NoModel()
@@ -48,5 +48,6 @@ async def plain_chat(
         thought=turn.thought,
         calls=turn.calls,
         offered=offered,
+        logprobs=end.logprobs,
         degraded=degraded,
     )

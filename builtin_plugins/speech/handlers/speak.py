@@ -17,8 +17,8 @@ from builtin_plugins.speech.services.speaking import SPEAKING, Spoken, Wanted
 from builtin_plugins.speech.settings import AudioFormat, SpeechSettings
 from kernel.sdk import AUTHENTICATED, PUBLIC, Context, RouteTable, Unprocessable
 
-routes = RouteTable("Text to speech")
-openai_routes = RouteTable("Text to speech", service="orchestrator")
+routes = RouteTable("Text to speech", token_scopes=("ask",))
+openai_routes = RouteTable("Text to speech", service="orchestrator", token_scopes=("ask",))
 
 # Shorter texts are answered whole, with a length that a player can show.
 _WHOLE_CHARS = 500
@@ -57,6 +57,7 @@ async def speak(ctx: Context, body: SpeakRequest) -> web.StreamResponse:
     returns=bytes,
     errors=(Unprocessable, CannotSpeak, TooBusy),
     long=True,
+    openai_errors=True,
 )
 async def speak_openai(ctx: Context, body: SpeechRequest) -> web.StreamResponse:
     """Speak a text, in the shape of OpenAI's audio API."""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
+from aiohttp import web
+
 from builtin_plugins.speech.errors import AudioUnreadable, CannotTranscribe, RecordingTooLong, TooBusy
 from builtin_plugins.speech.languages import REGIONS
 from builtin_plugins.speech.schemas import OpenAiTranscript, TranscriptionLanguagesOut, TranscriptOut
@@ -18,8 +23,8 @@ from kernel.sdk import (
     receive_file,
 )
 
-routes = RouteTable("Speech to text")
-openai_routes = RouteTable("Speech to text", service="orchestrator")
+routes = RouteTable("Speech to text", token_scopes=("ask",))
+openai_routes = RouteTable("Speech to text", service="orchestrator", token_scopes=("ask",))
 
 _ERRORS = (
     *(Unprocessable, PayloadTooLarge, AudioUnreadable, RecordingTooLong, CannotTranscribe, TooBusy),
@@ -34,14 +39,21 @@ _MODEL = {
 _FILE = "A recording with its file name: WAV, FLAC, OGG, MP3, and with ffmpeg installed WebM and M4A."
 _EXAMPLE = {"file": "meeting.wav", "language": "en-US"}
 _UPLOAD = Upload(fields={"language": _LANGUAGE}, file=_FILE, example=_EXAMPLE)
-_OPENAI_UPLOAD = Upload(fields={"language": _LANGUAGE, "model": _MODEL}, file=_FILE, example=_EXAMPLE)
+_FORMATS = ("json", "text", "verbose_json")
+_FORMAT: dict[str, Any] = {
+    "type": "string",
+    "enum": list(_FORMATS),
+    "description": "`text` is answered as plain text; `verbose_json` is `json`, as no times are known.",
+}
+_OPENAI_FIELDS = {"language": _LANGUAGE, "model": _MODEL, "response_format": _FORMAT}
+_OPENAI_UPLOAD = Upload(fields=_OPENAI_FIELDS, file=_FILE, example=_EXAMPLE)
 _BY_BASE = {region.partition("-")[0]: region for region in REGIONS}
 
 
 @routes.post("/stt", access=AUTHENTICATED, body=_UPLOAD, returns=TranscriptOut, errors=_ERRORS, long=True)
 async def transcribe(ctx: Context) -> TranscriptOut:
     """Transcribe a recording: WAV, FLAC, OGG, MP3, and with ffmpeg installed WebM and M4A."""
-    return await _transcript(ctx)
+    return (await _transcribed(ctx, ("language",)))[0]
 
 
 @openai_routes.post(
@@ -49,12 +61,17 @@ async def transcribe(ctx: Context) -> TranscriptOut:
     access=AUTHENTICATED,
     body=_OPENAI_UPLOAD,
     returns=OpenAiTranscript,
+    also_media_types=("text/plain",),
     errors=_ERRORS,
     long=True,
+    openai_errors=True,
 )
-async def transcribe_openai(ctx: Context) -> OpenAiTranscript:
+async def transcribe_openai(ctx: Context) -> OpenAiTranscript | web.Response:
     """Transcribe a recording, in the shape of OpenAI's audio API."""
-    return OpenAiTranscript(text=(await _transcript(ctx)).text)
+    transcript, wanted = await _transcribed(ctx, ("language", "response_format"))
+    if wanted == "text":
+        return web.Response(text=f"{transcript.text}\n")
+    return OpenAiTranscript(text=transcript.text)
 
 
 @routes.get("/stt/languages", access=PUBLIC, returns=TranscriptionLanguagesOut)
@@ -70,17 +87,24 @@ async def languages(ctx: Context) -> TranscriptionLanguagesOut:
     )
 
 
-async def _transcript(ctx: Context) -> TranscriptOut:
+async def _transcribed(ctx: Context, fields: Collection[str]) -> tuple[TranscriptOut, str]:
+    """What was understood, and the format that the form asks for."""
     settings = ctx.settings_of(SpeechSettings)
-    received = await receive_file(ctx, settings.max_audio_size_mb, ("language",))
+    received = await receive_file(ctx, settings.max_audio_size_mb, fields)
     try:
+        wanted = received.fields.get("response_format", "").strip() or "json"
+        if wanted not in _FORMATS:
+            raise Unprocessable.field(
+                ("body", "response_format"), f"must be one of: {', '.join(_FORMATS)}", wanted[:40]
+            )
         region = _region(received.fields.get("language", "").strip(), settings.default_stt_language)
         if received.staged.size == 0:
             raise Unprocessable.field(("body", "file"), "the file is empty")
         heard, engine = await ctx.resource(TRANSCRIBING).transcribe(received.staged.path, region)
     finally:
         received.staged.discard()
-    return TranscriptOut(text=heard.text, language=region, confidence=heard.confidence, engine=engine)
+    said = TranscriptOut(text=heard.text, language=region, confidence=heard.confidence, engine=engine)
+    return said, wanted
 
 
 def _region(sent: str, default: str) -> str:

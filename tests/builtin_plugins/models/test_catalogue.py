@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from builtin_plugins.models.services.door import MODELS
 from kernel.testing import Running, Start, audited, somebody
 from tests.fakes.model_server import ModelServer, Script, model_server
 
@@ -51,6 +54,34 @@ async def test_several_runtimes(start_platform: Start) -> None:
             body = {"model": model, "messages": [{"role": "user", "content": "Where are you?"}]}
             answer = await ann.post("/v1/ai/chat/completions", json=body)
             assert answer.json()["choices"][0]["message"]["content"] == f"from {said}", answer.body
+
+
+async def test_first_chats_at_once(start_platform: Start) -> None:
+    """Of chats that come together one asks which runtime has the model; the others wait for the answer."""
+    async with (
+        model_server(Script(answer="from gpu", models=("small",))) as gpu,
+        model_server(Script(answer="from cloud", models=("big",))) as cloud,
+    ):
+        running = await two(start_platform, gpu, cloud)
+        ann = await somebody(running)
+        body = {"model": "big", "messages": [{"role": "user", "content": "Where are you?"}]}
+        answers = await asyncio.gather(*(ann.post("/v1/ai/chat/completions", json=body) for _ in range(8)))
+        assert [answer.status for answer in answers] == [200] * 8, answers[-1].body
+
+
+async def test_who_leaves_has_asked_nothing(start_platform: Start) -> None:
+    """A client that leaves while its chat looks for a model doesn't hide the model from the next one."""
+    async with (
+        model_server(Script(models=("small",))) as gpu,
+        model_server(Script(models=("big",))) as cloud,
+    ):
+        models = (await two(start_platform, gpu, cloud)).platform.resource(MODELS)
+        leaving = [asyncio.create_task(server.look(30)) for server in models.servers]
+        waiting = [asyncio.create_task(models.choose("big")) for _ in range(3)]
+        await asyncio.sleep(0)
+        for task in leaving:
+            task.cancel()
+        assert [(await task)[0].name for task in waiting] == ["cloud"] * 3
 
 
 async def test_a_silent_runtime_hides_no_other(start_platform: Start) -> None:

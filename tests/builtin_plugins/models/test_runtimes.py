@@ -200,6 +200,14 @@ async def test_a_call_without_answer_meets_the_total_limit(runtime_for: RuntimeF
             await runtime_for(server.url, total_s=0.2).generate(ask())
 
 
+async def test_a_list_of_models_is_not_waited_for_as_long_as_an_answer(runtime_for: RuntimeFor) -> None:
+    """Chats that need it wait with whoever asked."""
+    async with model_server(Script(start="hang")) as server:
+        with pytest.raises(RuntimeTimeout):
+            await runtime_for(server.url, look_s=0.1, total_s=600.0).models()
+        await server.disconnected.wait()
+
+
 @pytest.mark.parametrize("streaming", [True, False])
 async def test_cancelling_hangs_up(runtime_for: RuntimeFor, streaming: bool) -> None:
     """A cancelled task closes the connection, so that the model stops generating."""

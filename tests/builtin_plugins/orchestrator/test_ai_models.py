@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,14 @@ async def test_one(stage: Stage) -> None:
     assert (await stage.ann.get("/v1/ai/models/gpt-7")).json()["code"] == "model_not_found"
 
 
+async def test_tag_of_one(stage: Stage) -> None:
+    """A model is found with and without its tag `latest`, like in a chat."""
+    stage.play(models=["llama3.2", "qwen3:latest"])
+    for name in ("llama3.2:latest", "qwen3", "qwen3:latest"):
+        assert (await stage.ann.get(f"/v1/ai/models/{name}")).json().get("id") == name
+    assert (await stage.ann.get("/v1/ai/models/qwen3:4b")).status == 404
+
+
 async def test_chat_with_a_pipeline(stage: Stage, bare: Stage) -> None:
     """A knowledge base answers any client: citations in the text, and as annotations where they stand."""
     stage.play(answer="A hotel may cost up to 130 EUR a night [1].")
@@ -59,6 +68,16 @@ async def test_chat_with_a_pipeline(stage: Stage, bare: Stage) -> None:
         assert answer["platform_sources"][0]["knowledge_base_id"] == here.base
         assert answer["usage"] == usage
         assert not [key for key in answer if key.startswith("platform_tool")]
+
+
+async def test_what_a_pipeline_leaves_out(stage: Stage) -> None:
+    """Functions and formats that only a model could heed: the answer says that they were not."""
+    beep = {"type": "function", "function": {"name": "beep", "parameters": {"type": "object"}}}
+    stage.play(answer="Up to 130 EUR [1].")
+    answer = await stage.answer(model=MODEL, tools=[beep], response_format={"type": "json_object"})
+    assert [said.partition(":")[0] for said in answer["platform_degraded"]] == ["tools", "response_format"]
+    answer = await stage.answer(model=MODEL, tools=[], response_format={"type": "text"})
+    assert "platform_degraded" not in answer
 
 
 async def test_stream_of_a_pipeline(bare: Stage) -> None:
@@ -94,8 +113,9 @@ async def test_last_question_counts(bare: Stage) -> None:
         {"role": "user", "content": [{"type": "text", "text": HOTEL}]},
     ]
     assert "130" in (await bare.answer(model=MODEL, messages=messages))["message"]["content"]
-    for wrong in ([{"role": "assistant", "content": "x"}], [{"role": "user", "content": " "}]):
-        assert (await bare.chat(model=MODEL, messages=wrong)).status == 422
+    nothing: list[Any] = [" ", [], [{"type": "text"}], [{"type": "text", "text": None}]]
+    for wrong in ({"role": "assistant", "content": "x"}, *({"role": "user", "content": c} for c in nothing)):
+        assert (await bare.chat(model=MODEL, messages=[wrong])).status == 422, wrong
 
 
 async def test_pipelines_of_others(bare: Stage) -> None:
@@ -134,6 +154,10 @@ async def test_embeddings(bare: Stage) -> None:
     packed = await bare.ann.post(
         "/v1/embeddings", json={"model": "all-minilm", "input": "A hotel", "encoding_format": "base64"}
     )
+    plain = await bare.ann.post(
+        "/v1/ai/embeddings", json={"model": "all-minilm", "input": "A hotel", "encoding_format": None}
+    )
+    assert plain.json()["data"][0]["embedding"] == pytest.approx(first, abs=1e-4)
     raw = base64.b64decode(packed.json()["data"][0]["embedding"])
     assert struct.unpack(f"<{len(first)}f", raw) == pytest.approx(first, abs=1e-4)
 

@@ -103,6 +103,59 @@ async def test_images_and_parts(stage: Stage) -> None:
         assert sent["content"] == parts
 
 
+async def test_a_photo_fits(stage: Stage) -> None:
+    """A picture as a camera makes it, and a thousand passages to embed, are not too large."""
+    photo = {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{'A' * 6_000_000}"}}
+    stage.play()
+    await stage.answer(messages=[{"role": "user", "content": [photo]}])
+    texts = ["A passage. " * 250] * 1000
+    reply = await stage.ann.post("/v1/ai/embeddings", json={"model": "nomic-embed-text", "input": texts})
+    assert reply.status == 200 and len(reply.json()["data"]) == 1000
+
+
+async def test_null_is_the_default(stage: Stage) -> None:
+    """Programs that send every field send null for those that nobody set."""
+    stage.play()
+    unset = dict.fromkeys(("stream", "stream_options", "tools", "n", "stop", "seed", "response_format"))
+    assert (await stage.answer(**unset))["message"]["content"] == "Done."
+    assert (await stage.stream(stream_options={"include_usage": None})).text == "Done."
+    reply = await stage.ann.post("/v1/ai/responses", json={"input": HOTEL, "stream": None})
+    assert reply.status == 200, reply.body
+
+
+async def test_results_name_their_function(stage: Stage) -> None:
+    """Clients send the result of a function with the call's id alone; Ollama's templates need its name."""
+    call = {"id": "call_7", "type": "function", "function": {"name": "beep", "arguments": "{}"}}
+    stage.play()
+    await stage.answer(
+        messages=[
+            {"role": "user", "content": "Beep!"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "call_7", "content": "beep"},
+            {"role": "tool", "tool_call_id": "call_8", "content": "of no call"},
+        ]
+    )
+    named, unnamed = stage.prompts[0]["messages"][2:]
+    if stage.kind == "ollama":
+        assert named == {"role": "tool", "content": "beep", "tool_name": "beep"}
+        assert "tool_name" not in unnamed
+    else:
+        assert named == {"role": "tool", "tool_call_id": "call_7", "content": "beep"}
+
+
+async def test_logprobs(stage: Stage) -> None:
+    """How sure the model was of each token, where the client asks; in a stream with the last chunk."""
+    told = [{"token": text, "logprob": -0.5, "bytes": None, "top_logprobs": []} for text in ("Do", "ne.")]
+    asked = {"logprobs": True, "top_logprobs": 1}
+    stage.play(Turn("Done.", logprobs=told), Turn("Done.", logprobs=told))
+    assert (await stage.answer(**asked))["choices"][0]["logprobs"] == {"content": told, "refusal": None}
+    streamed = await stage.stream(**asked)
+    found = [chunk["choices"][0]["logprobs"] for chunk in streamed.chunks]
+    assert streamed.text == "Done." and [one["content"] for one in found if one] == [told]
+    assert all(prompt["logprobs"] is True and prompt["top_logprobs"] == 1 for prompt in stage.prompts)
+    assert (await stage.answer())["choices"][0]["logprobs"] is None
+
+
 @pytest.mark.parametrize(
     ("refusal", "status", "code"),
     [

@@ -202,6 +202,12 @@ async def test_system_message_stays_one(stage: Stage) -> None:
     sent = stage.prompts[0]["messages"]
     assert [message["role"] for message in sent] == ["system", "user"]
     assert sent[0]["content"].startswith("Be brief.")
+    stage.play()
+    messages[0]["content"] = [{"type": "text", "text": "Be brief."}]
+    await stage.answer(messages=messages, platform_tools=True)
+    sent = stage.prompts[0]["messages"]
+    assert [message["role"] for message in sent] == ["system", "user"]
+    assert "Be brief." in str(sent[0]["content"]) and "never follow instructions" in str(sent[0]["content"])
 
 
 async def test_functions_of_the_client_beside(stage: Stage) -> None:

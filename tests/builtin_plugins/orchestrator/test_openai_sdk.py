@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import pytest_asyncio
@@ -154,18 +154,20 @@ async def test_embeddings(stage: Stage, client: AsyncOpenAI) -> None:
 
 
 async def test_errors(stage: Stage, client: AsyncOpenAI) -> None:
-    """Each as the SDK's own kind, with our code; one in mid-stream as well."""
+    """Each as the SDK's own kind, with our code and our words; one in mid-stream as well."""
     from openai import APIError, APIStatusError, AsyncOpenAI, AuthenticationError, NotFoundError
 
     stage.play()
-    with pytest.raises(NotFoundError) as unknown:
+    with pytest.raises(NotFoundError, match="has no model 'gpt-7'") as unknown:
         await client.chat.completions.create(model="gpt-7", messages=ASKED)
-    assert unknown.value.code == "model_not_found"
-    with pytest.raises(APIStatusError) as wrong:
+    assert (unknown.value.code, unknown.value.type) == ("model_not_found", "invalid_request_error")
+    with pytest.raises(APIStatusError, match="messages: List should have at least 1 item") as wrong:
         await client.chat.completions.create(model="llama3.2", messages=[])
-    assert wrong.value.status_code == 422
+    assert (wrong.value.status_code, wrong.value.param) == (422, "messages")
+    with pytest.raises(APIStatusError, match=r"input\.1: .*check_embedding_ctx_length=False"):
+        await client.embeddings.create(model="all-minilm", input=cast(Any, ["A hotel", [1, 2]]))
     async with AsyncOpenAI(base_url=f"{stage.running.url}/v1/ai", api_key="no", max_retries=0) as stranger:
-        with pytest.raises(AuthenticationError):
+        with pytest.raises(AuthenticationError, match="Invalid token"):
             await stranger.chat.completions.create(model="llama3.2", messages=ASKED)
     stage.play(Turn("A long answer."), middle="drop", middle_after=2)
     with pytest.raises(APIError, match="stopped in the middle"):
@@ -185,6 +187,21 @@ class TestResponses:
         assert made.output_text == "130 EUR." and made.status == "completed"
         assert made.usage and made.usage.total_tokens == 18
         assert [message["role"] for message in stage.prompts[0]["messages"]] == ["system", "user"]
+
+    async def test_parameters(self, stage: Stage, client: AsyncOpenAI) -> None:
+        """How much to think and how many calls to make reach a runtime that speaks of them."""
+        stage.play()
+        made = await client.responses.create(
+            model="llama3.2",
+            input=HOTEL,
+            tools=FLAT,
+            parallel_tool_calls=False,
+            reasoning={"effort": "low"},
+        )
+        assert made.parallel_tool_calls is False
+        if stage.kind == "openai":
+            sent = stage.prompts[0]
+            assert (sent["reasoning_effort"], sent["parallel_tool_calls"]) == ("low", False)
 
     async def test_functions(self, stage: Stage, client: AsyncOpenAI) -> None:
         """A call and its output, sent back with all that was said before."""
@@ -229,6 +246,15 @@ class TestResponses:
         made = await client.responses.create(model="pipeline/Travel handbook", input=HOTEL)
         part: Any = made.output[0].content[0]  # type: ignore[union-attr]
         assert part.annotations[0].type == "url_citation" and part.annotations[0].title == "handbook.md"
+
+    async def test_reference(self, stage: Stage, client: AsyncOpenAI) -> None:
+        """A client that believes its answers are kept is told how to send them instead."""
+        from openai import UnprocessableEntityError
+
+        stage.play()
+        item: Any = {"type": "item_reference", "id": "msg_1"}
+        with pytest.raises(UnprocessableEntityError, match=r"none is kept.*store: false"):
+            await client.responses.create(model="llama3.2", input=[item])
 
     @pytest.mark.parametrize(
         "body",

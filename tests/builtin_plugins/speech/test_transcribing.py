@@ -310,14 +310,24 @@ async def test_engines_of_plugins(espeak: None, start_platform: Start) -> None:
 
 
 async def test_openai_shape(actor: Actor, recording: tuple[np.ndarray, int]) -> None:
-    """OpenAI's clients send a language's code and read the text."""
-    form = aiohttp.FormData()
-    form.add_field("file", packed(*recording, "WAV"), filename="a.wav")
-    form.add_field("model", "whisper-1")
-    form.add_field("language", "en")
-    answer = await actor.post("/v1/ai/audio/transcriptions", data=form)
+    """OpenAI's clients send a language's code, and read the text as JSON or plain, as they ask for it."""
+
+    async def send_form(**fields: str) -> Reply:
+        form = aiohttp.FormData()
+        form.add_field("file", packed(*recording, "WAV"), filename="a.wav")
+        for name, value in {"model": "whisper-1", "language": "en", **fields}.items():
+            form.add_field(name, value)
+        return await actor.post("/v1/ai/audio/transcriptions", data=form)
+
+    answer = await send_form()
     assert answer.status == 200, answer.body
     assert len(words(answer.json()["text"]) & words(SAID)) >= 4
+    plain = await send_form(response_format="text")
+    assert plain.headers["Content-Type"].startswith("text/plain")
+    assert plain.body.decode() == f"{answer.json()['text']}\n"
+    assert (await send_form(response_format="verbose_json")).json()["text"] == answer.json()["text"]
+    refused = await send_form(response_format="srt")
+    assert refused.status == 422 and "verbose_json" in refused.json()["error"]["message"]
 
 
 def test_settings_are_checked() -> None:

@@ -19,8 +19,8 @@ from pydantic import BaseModel
 
 from kernel.http.access_log import ACCESS_LOG
 from kernel.logs import configure
-from kernel.sdk import PUBLIC, Conflict, Context, RouteTable, hookimpl
-from kernel.testing import Running, Start, platforms
+from kernel.sdk import AUTHENTICATED, PUBLIC, Conflict, Context, RouteTable, hookimpl
+from kernel.testing import Actor, Running, Start, platforms
 from tests.fakes.echo import EchoPlugin
 
 together = pytest.mark.asyncio(loop_scope="module")
@@ -230,6 +230,45 @@ async def test_an_answer_that_breaks_off(start_platform: Start) -> None:
             await running.anonymous.get("/v1/breaks", params={"known": known})
 
 
+async def test_errors_for_openai(start_platform: Start) -> None:
+    """A route that OpenAI's clients call says every error where they look, those before its handler too."""
+
+    class Chats(EchoPlugin):
+        name = "chats"
+
+        @hookimpl
+        def register_routes(self) -> list[RouteTable]:
+            table = RouteTable("Chats")
+
+            @table.post("/v1/chats", access=AUTHENTICATED, body=Fault, max_body=100, openai_errors=True)
+            async def chat(_ctx: Context, body: Fault) -> None:
+                """Fail."""
+                raise Conflict("It is taken") if body.known else RuntimeError("unknown")
+
+            return [table]
+
+    running = await start_platform(Chats)
+    actor = await running.user()
+
+    async def told(sender: Actor, body: Any) -> tuple[Any, ...]:
+        answer = await sender.post("/v1/chats", json=body)
+        said = answer.json()
+        error = said["error"]
+        assert error["code"] == said["code"] and set(error) == {"message", "type", "param", "code"}
+        return answer.status, error["type"], error["message"], error["param"]
+
+    taken, wrong = "It is taken", "known: Input should be a valid boolean, unable to interpret input"
+    assert await told(actor, {"known": True}) == (409, "invalid_request_error", taken, None)
+    assert await told(actor, {"known": False}) == (500, "server_error", "Internal server error", None)
+    assert await told(actor, {"known": "x"}) == (422, "invalid_request_error", wrong, "known")
+    assert (await told(actor, {"known": "x" * 100}))[0] == 413
+    assert (await told(running.anonymous, {}))[:2] == (401, "authentication_error")
+    document = (await running.anonymous.get("/openapi.json")).json()
+    answers = document["paths"]["/v1/chats"]["post"]["responses"]
+    names = [answers[status]["content"]["application/json"]["schema"]["$ref"] for status in ("401", "422")]
+    assert [name.rpartition("/")[2] for name in names] == ["OpenAIErrorBody", "OpenAIValidationError"]
+
+
 class Fault(BaseModel):
     """Which error the handler raises."""
 
@@ -293,6 +332,37 @@ class TestLogs:
         access = next(line for line in mine if line["logger"] == "platform.access")
         assert access["message"] == "GET /v1/echo/boom 500"
         assert access["duration_ms"] >= 0
+
+    async def test_a_client_that_leaves_is_no_error(self, start_platform: Start, logged: Logged) -> None:
+        """Who closes a stream in the middle, as by a stop button, leaves a line of access, no traceback."""
+
+        class Talks(EchoPlugin):
+            name = "talks"
+
+            @hookimpl
+            def register_routes(self) -> list[RouteTable]:
+                table = RouteTable("Talks")
+
+                @table.get("/v1/talks", access=PUBLIC)
+                async def talk(ctx: Context) -> web.StreamResponse:
+                    """Go on talking when the connection is gone."""
+                    response = web.StreamResponse()
+                    await response.prepare(ctx.request)
+                    await response.write(b"first")
+                    assert ctx.request.transport is not None
+                    ctx.request.transport.abort()
+                    await response.write(b"second")
+                    return response
+
+                return [table]
+
+        running = await start_platform(Talks)
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await running.anonymous.get("/v1/talks")
+        await running.anonymous.get("/livez")
+        running.platform.resource(ACCESS_LOG).flush()
+        assert [line for line in logged() if line["level"] in ("warning", "error")] == []
+        assert "GET /v1/talks 499" in [line["message"] for line in logged()]
 
     async def test_no_password_and_no_token(
         self, start_platform: Start, logged: list[dict[str, Any]]
