@@ -19,10 +19,13 @@ Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 _REMEDY: Final = "an operator can name it in PLATFORM_OUTGOING_ALLOWED"
 # Public by its number, but answered by the host of a virtual machine (Azure's platform services).
 _HOST_SERVICES: Final = ipaddress.ip_address("168.63.129.16")
+# Reserved for protocols, and site-local; some versions of Python that we run on call them public.
+_NOT_PUBLIC: Final = (ipaddress.ip_network("192.0.0.0/24"), ipaddress.ip_network("fec0::/10"))
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 # Where hosts of virtual machines give them their keys, in addition to the link-local ones.
 _METADATA: Final = frozenset(
-    ipaddress.ip_address(address) for address in ("168.63.129.16", "100.100.100.200", "fd00:ec2::254")
+    ipaddress.ip_address(address)
+    for address in ("168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254")
 )
 
 
@@ -32,6 +35,8 @@ def is_public(address: Address) -> bool:
     if inside is not address:
         return is_public(inside)
     if isinstance(address, ipaddress.IPv6Address) and address.teredo is not None:
+        return False
+    if any(address in network for network in _NOT_PUBLIC):
         return False
     return address.is_global and not (
         address.is_multicast or address.is_reserved or address == _HOST_SERVICES

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from kernel.sdk import contracts
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.{2,118}?)[ \t#]*$", re.MULTILINE)
-_SENTENCE = re.compile(r"(?<![^\s.!?])[A-Z][^.!?\n|]{10,300}(?:\d[.,]\d[^.!?\n|]*)*[.!?](?=\s|$)")
+# Possessive: each character can be read in one way only, so that a row of numbers takes no longer than prose.
+_SENTENCE = re.compile(r"(?<![^\s.!?])[A-Z](?:[^.!?\n|]|(?<=\d)\.(?=\d)){10,300}+[.!?](?=\s|$)")
 _DEFINITION = re.compile(
     r"(?P<term>(?:An? )?[A-Z][\w’'-]*(?: [\w’'-]+){0,4}) (?:is|are|means|refers to) "
     r"(?P<what>(?:an?|the|any) .{10,200})[.!?]"

@@ -1,10 +1,11 @@
-"""Graphs written as Turtle, N-Quads or JSON-LD, from the rows, a graph at a time."""
+"""Graphs written as Turtle, N-Quads or JSON-LD, from the rows, some statements at a time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -19,6 +20,8 @@ from .names import PREFIXES
 from .reading import MEDIA_TYPES
 from .rows import rows_of
 from .triples import quads
+
+_STATEMENTS: Final = 2_000  # written at once: no other request waits longer than some 10 ms
 
 
 async def export(caller: Caller, query: schemas.ExportQuery) -> AsyncIterator[bytes]:
@@ -40,24 +43,29 @@ def _ids(session: Session, sight: Sight, query: schemas.ExportQuery) -> Sequence
 
 
 async def _pieces(caller: Caller, ids: Sequence[int], wanted: str) -> AsyncIterator[bytes]:
-    """Each format lets graphs follow each other: JSON-LD as elements of one array."""
+    """Each format lets parts of graphs follow each other: JSON-LD as elements of one array."""
     first = True
     for graph_id in ids:
         rows = await caller.platform.database.snapshot(rows_of, graph_id)
         if rows is None:
             continue
-        text = await asyncio.to_thread(_written, list(quads(rows)), wanted)
-        if wanted == "json-ld":
-            text = (b"[" if first else b",") + text.strip().removeprefix(b"[").removesuffix(b"]")
-        first = False
-        yield text
+        left = quads(rows)
+        while text := await asyncio.to_thread(_written, left, wanted):
+            if wanted == "json-ld":
+                text = (b"[" if first else b",") + text.strip().removeprefix(b"[").removesuffix(b"]")
+            first = False
+            yield text
     if wanted == "json-ld":
         yield b"[]" if first else b"]"
 
 
-def _written(found: list[Any], wanted: str) -> bytes:
+def _written(left: Iterator[Any], wanted: str) -> bytes:
+    """The next statements; empty when there are none left."""
     import pyoxigraph as ox
 
+    found = list(islice(left, _STATEMENTS))
+    if not found:
+        return b""
     kind = ox.RdfFormat.from_media_type(MEDIA_TYPES[wanted])
     named = wanted != "turtle"
     items = found if named else [quad.triple for quad in found]

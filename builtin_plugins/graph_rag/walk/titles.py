@@ -10,7 +10,8 @@ from builtin_plugins.graph_rag.extraction.mentions import Mention, key_of
 from builtin_plugins.graph_rag.walk.keys import title_keys_of
 
 _LONGEST = 100
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.{1,100}?)[ \t]*#*$", re.MULTILINE)
+# Possessive: long runs of blanks, tried at every length, would hold up the process for minutes.
+_HEADING = re.compile(r"^#{1,6}[ \t]++(.{1,100}?)[ \t]*+#*+$", re.MULTILINE)
 _LABELLED = re.compile(r"\s*(?:[Tt]itle:[ \t]*)?([^\W_][^:\n.!?]{1,80}):\s")
 _DOTTED = re.compile(r"\s*([^\W_a-z][^.\n!?]{1,80})\.\s+(?=[^\Wa-z])")
 _BRACKETS = re.compile(r"\s*[(（\[][^()（）\[\]]*[)）\]]\s*$")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from builtin_plugins.evaluation.services.generating import make_questions
+from kernel.sdk import contracts
 from kernel.testing import Start
 from tests.builtin_plugins.evaluation.evaluation_support import API, boot, call, make_set, nordlys
 from tests.builtin_plugins.rag.rag_support import NOWHERE, make_base, somebody
@@ -57,6 +59,17 @@ async def test_generated(start_platform: Start, database_url: str | None) -> Non
     assert any("riometer" in text for text in by_text)
     assert all(one["passages"] for one in by_text.values())
     assert (await call(ann, "post", f"/sets/{set_id}/generate", json={"limit": 200}))["added"] == 0
+
+
+def test_rows_of_numbers() -> None:
+    """Decimals belong to their sentence; a row of them without an end is passed over at once (trying each
+    way to divide it would never end).
+    """
+    row = "Revenue in million euro " + "1,1 2.2 " * 1_000
+    text = f"{row}\n\nThe allowance for meals is 42.50 euro a day, in 3.5 parts. {row}"
+    passage = contracts.DocumentPassage("p", 0, text, None, 0, len(text))
+    [made] = make_questions("d", "travel.md", [passage])
+    assert (made.question, made.answers) == ("What is the allowance for meals?", ("42.50",))
 
 
 async def test_who_may(start_platform: Start) -> None:

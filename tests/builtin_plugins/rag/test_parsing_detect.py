@@ -200,6 +200,14 @@ def test_no_pattern_backtracks(tmp_path: Path, piece: str) -> None:
     assert detect(tmp_path, (piece * 65_536)[:65_536].encode()) is not None
 
 
+def test_content_types_without_end(tmp_path: Path) -> None:
+    """Tags left open are passed over at once (reading on from each would take minutes)."""
+    path = tmp_path / "z"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", "<Override " * 100_000)
+    assert detect_media_type(path) is None
+
+
 def test_deep_json_is_json(tmp_path: Path) -> None:
     """Detection follows nesting without recursion."""
     assert detect(tmp_path, b"[" * 100_000 + b"]" * 100_000) == "application/json"

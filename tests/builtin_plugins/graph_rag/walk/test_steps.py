@@ -123,6 +123,12 @@ def test_titles(text: str, document: str | None, keys: set[str]) -> None:
     assert set(title_keys(text, extract(text), document)) == keys
 
 
+def test_no_heading_backtracks() -> None:
+    """Blanks after the signs of a heading are read once, not at each length (else the suite would hang)."""
+    assert title_keys("# " + " " * 100_000 + "x" * 200) == []
+    assert title_keys("#  White River \t ##") == ["white river"]
+
+
 class TestRaised:
     def test_the_first_two_stay(self) -> None:
         """However good the steps are."""
