@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 _MOST_COLUMNS: Final = 200
@@ -18,14 +18,19 @@ class Span(NamedTuple):
     rows: int
 
 
+_ONE: Final = Span(1, 1)
+
+
 class Grid:
     """Puts the cells of row after row into their columns."""
 
     def __init__(self) -> None:
         self._from_above: dict[int, tuple[str, int]] = {}
 
-    def row(self, cells: Iterable[str], spans: Iterable[Span]) -> list[str]:
+    def row(self, cells: list[str], spans: Sequence[Span]) -> list[str]:
         """The row's cells, with those that reach into it from above; empty ones where a cell is wide."""
+        if not self._from_above and all(span is _ONE for span in spans):
+            return cells
         made: list[str] = []
         for cell, span in zip(cells, spans, strict=True):
             self._fill(made)
@@ -47,6 +52,8 @@ class Grid:
 
 def span_of(attributes: Mapping[str, str]) -> Span:
     """What a cell's attributes say; what is no number counts as 1."""
+    if "colspan" not in attributes and "rowspan" not in attributes:
+        return _ONE
     return Span(_number(attributes, "colspan", _MOST_COLUMNS), _number(attributes, "rowspan", _MOST_ROWS))
 
 
