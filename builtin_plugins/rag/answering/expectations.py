@@ -85,7 +85,8 @@ _SPELT = ("en", "de", "es", "fr", "it", "pt", "tr", "ru")
 _COUNTS = (0, *range(2, 100))  # one is an article in most
 _LARGE = (100, 1000, 1_000_000)
 _NONE = word_list("no kein keine keinen aucun aucune ningun ninguna nessun nessuna nenhum nenhuma hic")
-_ENGLISH_WORDS = word_list("on due sei")  # ten in Turkish, two and six in Italian
+# Ten and a thousand in Turkish, two and six in Italian; "bin" is "am" in German, too.
+_OTHER_WORDS = word_list("on bin due sei")
 _IDEOGRAPHS = re.compile(r"[二两兩三四五六七八九十百千万萬]|一[个個位名天年月次条條种種家所]")
 _INDEFINITE = word_list("a an ein eine einen einem einer un une una bir")
 _RELATIVE = word_list(
@@ -150,7 +151,7 @@ def _numerals() -> frozenset[str]:
     for language in _SPELT:  # "one hundred", "einhundert", "birmilyon": the number one may be left out
         large = [fold(num2words(number, lang=language)).split()[-1] for number in _LARGE]
         made.update(large, (word.removeprefix("ein").removeprefix("bir") for word in large))
-    return frozenset(made) - _ENGLISH_WORDS
+    return frozenset(made) - _OTHER_WORDS
 
 
 @cache

@@ -15,12 +15,13 @@ PDF: Final = "application/pdf"
 ZIP: Final = "application/zip"
 MSG: Final = "application/vnd.ms-outlook"
 # "BM" alone is too short a signature, so the reserved zeros and the size of a known header must follow.
-# Otherwise, a mostly white bitmap would pass as a text of "ÿ". TIFF comes in both byte orders; with `+`, it
-# is a BigTIFF, whose offsets have 64 bits.
+# Otherwise, a mostly white bitmap would pass as a text of "ÿ". "GIF89a" is printable, but the seven bytes of
+# sizes and flags that follow it in a picture are not. TIFF comes in both byte orders; with `+`, it is a
+# BigTIFF, whose offsets have 64 bits.
 IMAGES: Final = {
     "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "image/jpeg": re.compile(rb"\xff\xd8\xff"),
-    "image/gif": re.compile(rb"GIF8[79]a"),
+    "image/gif": re.compile(rb"GIF8[79]a(?![\t\n\r -~]{7})"),
     "image/tiff": re.compile(rb"II[*+]\0|MM\0[*+]"),
     "image/webp": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
     "image/bmp": re.compile(rb"BM.{4}\0{4}.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\0{3}", re.DOTALL),

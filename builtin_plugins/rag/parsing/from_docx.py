@@ -34,6 +34,5 @@ def parse(path: Path) -> Iterator[Block]:
 def _beside(archive: ZipFile, main: str) -> Iterator[str]:
     parts = [one for one in relationships(archive, main) if one.target in archive.NameToInfo]
     for kind in _BESIDE:
-        for part in parts:
-            if part.kind == kind:
-                yield from texts(archive, part.target)
+        for part in dict.fromkeys(one.target for one in parts if one.kind == kind):
+            yield from texts(archive, part)

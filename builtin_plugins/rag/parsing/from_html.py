@@ -18,8 +18,8 @@ from builtin_plugins.rag.parsing.encoding import (
     read_head,
     repair,
 )
-from builtin_plugins.rag.parsing.html_rows import Grid, Span, span_of
 from builtin_plugins.rag.parsing.portions import names_columns, room_below
+from builtin_plugins.rag.parsing.spans import Grid, Span, span_of
 
 _PORTION_CHARS: Final = 65_536
 _IGNORED: Final = frozenset(
@@ -38,6 +38,8 @@ _PARAGRAPHS: Final = frozenset(
 )
 _LINES: Final = frozenset({"li", "dt", "dd", "tr", "summary", "legend", "option", "br"})
 _CELLS: Final = frozenset({"td", "th"})
+_ROW_GROUPS: Final = frozenset({"table", "thead", "tbody", "tfoot"})
+"""Cells span no rows beyond them."""
 _WITHIN_CELLS: Final = (_PARAGRAPHS | _LINES) - {
     "table",
     "tr",
@@ -46,9 +48,12 @@ _WITHIN_CELLS: Final = (_PARAGRAPHS | _LINES) - {
     *(f"h{n}" for n in range(1, 7)),
 }
 """What parts the text of a cell, which stays in its row."""
-_BREAK: Final = "\x1e"  # white space to Python
+# Between the paragraphs and the lines of a cell; white space to Python.
+_BREAK: Final = "\x1e"
+_LINE_BREAK: Final = "\x1d"
 _LONGEST_CELL: Final = 300
 """Characters of a cell with several paragraphs; with more, the table only arranges them on the screen."""
+_PARTED: Final = re.compile(f"[{_BREAK}{_LINE_BREAK}]")
 _PIECE: Final = re.compile(rf"[^\t{_BREAK}]+")
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 
@@ -110,7 +115,9 @@ class Collector:
         self._ignoring: list[str] = []
         self._preformatted = 0
         self._size = 0
+        self._length = 0  # of the lines
         self._in_cell = False
+        self._row_is_empty = False
         self._grid = Grid()
         self._spans: list[Span] = []  # of the cells in the row that is being read
         self._begins_with_names = False
@@ -157,36 +164,41 @@ class Collector:
     def _end_block(self) -> None:
         if self._lines:
             self._blocks.append(Block("\n".join(self._lines)))
-        self._lines, self._size = [], 0
+        self._lines, self._size, self._length = [], 0, 0
 
     def _open(self, tag: str, attributes: Mapping[str, str]) -> None:
         if tag in _CELLS:
             self._open_cell(tag, span_of(attributes))
         elif self._in_cell and tag in _WITHIN_CELLS:
-            self._line.append(_BREAK)
+            self._line.append(_LINE_BREAK if tag in _LINES else _BREAK)
         elif tag in _PARAGRAPHS:
             self.end_paragraph()
             self._preformatted += tag == "pre"
             if tag == "table":
-                self._grid, self._begins_with_names = Grid(), True
+                self._begins_with_names = True
         elif tag in _LINES:
             self._end_line()
+            self._row_is_empty = tag == "tr"
+        if tag in _ROW_GROUPS:
+            self._grid = Grid()
 
     def _close(self, tag: str) -> None:
         if tag in _CELLS:
             self._in_cell = False
         elif self._in_cell and tag in _WITHIN_CELLS:
-            self._line.append(_BREAK)
+            self._line.append(_LINE_BREAK if tag in _LINES else _BREAK)
         elif tag in _PARAGRAPHS:
             self.end_paragraph()
             self._preformatted -= tag == "pre"
+        elif tag == "tr":
+            self._end_row()
         elif tag in _LINES:
             self._end_line()
-            if tag == "tr":
-                self._part_table()
+        if tag in _ROW_GROUPS:
+            self._grid = Grid()
 
     def _open_cell(self, tag: str, span: Span) -> None:
-        self._in_cell = True
+        self._in_cell, self._row_is_empty = True, False
         if not self._lines and tag == "td":
             self._begins_with_names = False
         if self._spans or "".join(self._line).strip():
@@ -201,30 +213,38 @@ class Collector:
             text = "\t".join(self._grid.row(cells, spans))
         if _only_arranges(text):
             self._end_block()
-            self._blocks += [Block(found) for piece in _PIECE.findall(text) if (found := _tidy(piece))]
+            self._blocks += [Block(found) for piece in _PIECE.findall(text) if (found := _tidy_lines(piece))]
             return
         text = text.strip("\n") if self._preformatted else _tidy(text)
         if text.strip():
             self._lines.append(text)
+            self._length += len(text) + 1
 
-    def _part_table(self) -> None:
+    def _end_row(self) -> None:
         """End the portion before the last row if that is one too many; it begins the next portion, below the
         names of the columns.
         """
-        names = self._lines[0].split("\t") if len(self._lines) > 2 else []
-        if names and sum(map(len, self._lines)) + len(self._lines) > room_below(names):
+        if self._row_is_empty:
+            self._grid.row((), ())  # the cells above span it nevertheless
+        self._end_line()
+        if len(self._lines) > 2 and self._length > room_below(self._lines[:1]):
             self._blocks.append(Block("\n".join(self._lines[:-1])))
-            named = self._begins_with_names or names_columns(names)
+            named = self._begins_with_names or names_columns(self._lines[0].split("\t"))
             del self._lines[1 if named else 0 : -1]
             self._size = sum(map(len, self._lines))
+            self._length = self._size + len(self._lines)
 
 
 def _only_arranges(row: str) -> bool:
     """Whether the cells of a row are columns of paragraphs rather than values."""
-    if _BREAK not in row:
+    if not _PARTED.search(row):
         return False
     cells = [cell.strip() for cell in row.split("\t") if cell.strip()]
-    return len(cells) < 2 or any(_BREAK in cell and len(cell) > _LONGEST_CELL for cell in cells)
+    return len(cells) < 2 or any(len(cell) > _LONGEST_CELL and _PARTED.search(cell) for cell in cells)
+
+
+def _tidy_lines(text: str) -> str:
+    return "\n".join(filter(None, map(_tidy, text.split(_LINE_BREAK))))
 
 
 def _tidy(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO, Final, NamedTuple
 
@@ -16,10 +16,11 @@ from lxml import etree
 
 from builtin_plugins.rag.parsing.blocks import UnparsableDocument
 from builtin_plugins.rag.parsing.portions import names_columns, room_below, size_of
+from builtin_plugins.rag.parsing.spans import LONGEST_REPEATED, MOST_COLUMNS, count_of
 
 _MAX_RELATIONSHIPS_BYTES: Final = 16 * 1024 * 1024
-# The same drawing again for old readers, and text that tracked changes removed.
-_SKIPPED: Final = frozenset({"Fallback", "del", "moveFrom"})
+# The same drawing again for old readers, and what tracked changes removed: text, and properties of cells.
+_SKIPPED: Final = frozenset({"Fallback", "del", "moveFrom", "tcPrChange"})
 _TAGS: Final = tuple(
     "{*}" + name
     for name in (
@@ -40,11 +41,6 @@ _TAGS: Final = tuple(
         *sorted(_SKIPPED),
     )
 )
-
-
-_MOST_COLUMNS: Final = 200
-_LONGEST_REPEATED: Final = 200
-"""Characters of a cell that is written again in each row it spans: it names them. A longer one is prose."""
 
 
 @dataclass
@@ -127,6 +123,7 @@ class _Walk:
         self._tab_stops = 0
         self._paragraphs: list[list[str]] = []
         self._tables: list[list[list[str]]] = []
+        self._size = self._room = 0  # of the outermost table's portion
         self._cells: list[_Cell] = []
 
     def run(self, stream: Iterator[tuple[str, etree._Element]]) -> Iterator[str]:
@@ -151,7 +148,7 @@ class _Walk:
         elif name == "tc":
             self._cells.append(_Cell())
         elif name == "gridSpan" and self._cells:
-            self._cells[-1].columns = _columns(_value(element))
+            self._cells[-1].columns = count_of(_value(element), MOST_COLUMNS)
         elif name == "vMerge" and self._cells:
             self._cells[-1].goes_on = _value(element) != "restart"
         elif name in ("tabs", "tabLst"):
@@ -178,10 +175,21 @@ class _Walk:
             yield from self._place("".join(self._paragraphs.pop()))
         elif name == "tbl":
             yield from self._place(_rows(self._tables.pop()))
-        elif name == "tr" and len(self._tables) == 1 and _is_full(self._tables[0]):
-            yield _rows(self._tables[0][:-1])  # the last row begins the next portion, below their names
-            del self._tables[0][1 if names_columns(self._tables[0][0]) else 0 : -1]
+        elif name == "tr" and len(self._tables) == 1:
+            yield from self._end_row(self._tables[0])
         forget(element)
+
+    def _end_row(self, table: list[list[str]]) -> Iterator[str]:
+        """Yield the rows before the last one if that is one too many for the portion; it begins the next one,
+        below the names of the columns.
+        """
+        if len(table) == 1:
+            self._size, self._room = 0, room_below(table[0])
+        self._size += size_of(table[-1])
+        if len(table) > 2 and self._size > self._room:
+            yield _rows(table[:-1])
+            del table[1 if names_columns(table[0]) else 0 : -1]
+            self._size, self._room = sum(map(size_of, table)), room_below(table[0])
 
     def _write(self, text: str) -> None:
         if self._paragraphs:
@@ -199,25 +207,16 @@ class _Walk:
         if self._tables and self._tables[-1]:
             above, row = self._tables[-1][-2:-1], self._tables[-1][-1]
             if cell.goes_on and not text and above and len(row) < len(above[0]):
-                text = above[0][len(row)] if len(above[0][len(row)]) <= _LONGEST_REPEATED else ""
-            row += [text, *[""] * (cell.columns - 1)]
+                text = above[0][len(row)] if len(above[0][len(row)]) <= LONGEST_REPEATED else ""
+            row += [text, *[""] * min(cell.columns - 1, MOST_COLUMNS - len(row) - 1)]
 
 
 def _value(element: etree._Element) -> str:
     return next((value for name, value in element.attrib.items() if str(name).endswith("}val")), "")
 
 
-def _columns(said: str) -> int:
-    return min(int(said), _MOST_COLUMNS) if said.isascii() and said.isdecimal() and len(said) < 10 else 1
-
-
 def _skipped(name: str, element: etree._Element) -> bool:
     return name in _SKIPPED or (name == "fld" and element.get("type") == "slidenum")
-
-
-def _is_full(table: Sequence[Sequence[str]]) -> bool:
-    """Whether the last row is one too many for the portion."""
-    return len(table) > 2 and sum(map(size_of, table)) > room_below(table[0])
 
 
 def _rows(rows: list[list[str]]) -> str:

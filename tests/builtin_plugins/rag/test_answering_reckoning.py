@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from builtin_plugins.rag.answering.expectations import states_count
 from tests.builtin_plugins.rag.answering import answer, passages
 
 PEOPLE = "Name\tRole\tSalary\n" + "\n".join(f"Person {n}\tEngineer\t{3000 + 7 * n} EUR" for n in range(1, 30))
@@ -153,6 +154,13 @@ def test_a_number_is_told(text: str, question: str, quoted: str) -> None:
 def test_a_number_in_words(text: str, question: str) -> None:
     """Numbers are written as words in many languages."""
     assert answer(question, passages(text)).supported
+
+
+def test_words_that_are_numbers_elsewhere() -> None:
+    """The Turkish "bin", a thousand, is no number in German or English."""
+    assert not states_count("Wie viele Mitglieder gibt es?", "Ich bin Mitglied im Verein.", "mitglied")
+    assert not states_count("How many members are there?", "A bin for members stands outside.", "member")
+    assert states_count("Combien de membres ?", "Le club a cent membres.", "membr")
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import datetime
 import json
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import docx
 import pytest
+from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
@@ -23,10 +26,12 @@ from builtin_plugins.rag.parsing import (
     from_pptx,
     from_text,
     from_xlsx,
+    ooxml,
     parsed_text,
 )
 from builtin_plugins.rag.parsing.archive import MAX_UNPACKED_BYTES
 from builtin_plugins.rag.parsing.cleaning import clean, pieces
+from builtin_plugins.rag.parsing.detect import detect_media_type
 from tests.builtin_plugins.rag.documents import (
     add_member,
     billion_laughs,
@@ -381,6 +386,31 @@ def test_text_with_stray_bytes(tmp_path: Path) -> None:
     """Bytes far into a UTF-8 file that are not UTF-8 are read as windows-1252."""
     source = b"x " * 40_000 + "naïve ".encode() + "naïve".encode("cp1252")
     assert parsed_text(from_text.parse(write(tmp_path, source))).endswith("naïve naïve")
+
+
+def test_text_that_begins_like_a_picture(tmp_path: Path) -> None:
+    """Letters alone don't make a picture."""
+    path = write(tmp_path, "GIF89a and its loops\n\nThe format is from 1989.\n")
+    assert detect_media_type(path, "gif.txt") == "text/plain"
+
+
+def test_docx_parts_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small file may name the same header for thousands of sections."""
+    read = []
+
+    def texts(archive: zipfile.ZipFile, part: str) -> Iterator[str]:
+        read.append(part)
+        return ooxml.texts(archive, part)
+
+    def build(document: docx.document.Document) -> None:
+        header = document.sections[0].header
+        header.paragraphs[0].text = "Manual QM-12"
+        for number in range(3):
+            document.part.rels.add_relationship(RELATIONSHIP_TYPE.HEADER, header.part, f"rId{number + 100}")
+
+    monkeypatch.setattr(from_docx, "texts", texts)
+    assert "Manual QM-12" in [block.text for block in from_docx.parse(word(tmp_path / "w", build))]
+    assert len(read) == len({*read}) > 1
 
 
 def test_csv_rows_are_records(tmp_path: Path) -> None:

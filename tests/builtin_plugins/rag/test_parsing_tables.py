@@ -10,13 +10,24 @@ from typing import Any
 import docx
 import openpyxl
 import pytest
+from docx.oxml import parse_xml
+from docx.oxml.ns import nsdecls
 from reportlab.lib import colors
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
 
 from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.chunking import chunk
-from builtin_plugins.rag.parsing import from_csv, from_docx, from_html, from_odt, from_pdf, from_xlsx
+from builtin_plugins.rag.parsing import (
+    from_csv,
+    from_docx,
+    from_html,
+    from_odt,
+    from_pdf,
+    from_xlsx,
+    ooxml,
+    portions,
+)
 from builtin_plugins.rag.parsing.blocks import Block
 from kernel.testing import Running
 from tests.builtin_plugins.rag.documents import open_document
@@ -140,6 +151,44 @@ def test_merged_cells_of_a_word_document(tmp_path: Path) -> None:
     assert block.text.splitlines() == ["Team\tPrice\t\tTax", "Red\t1\t2\t3", "Red\t4\t5\t6", "Blue\t7\t8\t9"]
 
 
+def test_cells_of_a_word_document_as_they_are_now(tmp_path: Path) -> None:
+    """Columns that a tracked change took from a cell move no other one, nor do more than anybody can see."""
+    document = docx.Document()
+    table = document.add_table(1, 3)
+    for cell, value in zip(table.rows[0].cells, "abc", strict=True):
+        cell.text = value
+    for cell, number in zip(table.rows[0].cells, (3, 100_000), strict=False):
+        cell._tc.get_or_add_tcPr().append(parse_xml(f'<w:gridSpan {nsdecls("w")} w:val="{number}"/>'))
+    before = '<w:tcPr><w:gridSpan w:val="9"/></w:tcPr>'
+    change = parse_xml(f'<w:tcPrChange {nsdecls("w")} w:id="1" w:author="A">{before}</w:tcPrChange>')
+    table.rows[0].cells[0]._tc.get_or_add_tcPr().append(change)
+    document.save(str(tmp_path / "t"))
+    (block,) = from_docx.parse(tmp_path / "t")
+    assert block.text == "a\t\t\tb" + "\t" * 197 + "c"
+
+
+def test_rows_of_a_word_document_are_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a long row of names, a portion has many: measured with each row, they would take their square."""
+    measured = []
+
+    def counted(row: Sequence[str]) -> int:
+        measured.append(row)
+        return portions.size_of(row)
+
+    monkeypatch.setattr(ooxml, "size_of", counted)
+    rows = [["n" * 9_000, "m"], *[["x", "1"]] * 60]
+    (block,) = (one for one in from_docx.parse(word(tmp_path / "t", rows)) if "\t" in one.text)
+    assert block.text.count("x\t1") == 60 and len(measured) <= 2 * len(rows)
+
+
+def test_a_page_repeats_little_of_what_spans_its_rows() -> None:
+    """A file of some kilobytes doesn't become millions of characters."""
+    names = "".join(f"<td rowspan=1000>{n:190}</td>".replace("  ", " x") for n in range(100))
+    found = list(from_html.blocks_of([f"<table><tr>{names}</tr>{'<tr><td>value</tr>' * 500}</table>"]))
+    assert sum(block.text.count("value") for block in found) == 500
+    assert sum(len(block.text) for block in found) < 500 * 600
+
+
 def test_prose_in_two_columns_is_no_table(tmp_path: Path) -> None:
     """A list of words with wide gaps in one line alone, and lines of prose, stay as they are."""
     (block,) = from_pdf.parse(pdf(tmp_path / "t.pdf", [["One line alone", "with a gap"]]))
@@ -238,6 +287,21 @@ def test_title_above_the_names_of_a_sheet(tmp_path: Path) -> None:
             ["Model\tPrice\t\tTax\nA\t1\t2\t3"],
         ),
         ("<tr><td rowspan='-9' colspan='x'>a<td colspan=''>b<tr><td>c", ["a\tb\nc"]),
+        ("<tr><td>One<br>line,<br>another</td></tr>", ["One\nline,\nanother"]),
+        ("<tr><td rowspan=2>a<td rowspan=2>b</tr><tr></tr><tr><td>c<td>d", ["a\tb\nc\td"]),
+        (
+            "<thead><tr><th rowspan=2>Team<th>Age</thead><tbody><tr><td>Red<td>3<tr><td>Blue<td>4",
+            ["Team\tAge\nRed\t3\nBlue\t4"],
+        ),
+        (
+            "<tbody><tr><td rowspan=0>a<td>b<tr><td>c<tr><td>d<tbody><tr><td>e<td>f",
+            ["a\tb\na\tc\na\td\ne\tf"],
+        ),
+        ("<tr><td>x<td><table><tr><td rowspan=9>in<td>ner</table><tr><td>y<td>z", ["x", "in\tner", "y\tz"]),
+        (
+            f"<tr><td rowspan=2>{'long ' * 50}<td>a<td>1<tr><td>b<td>2",
+            [f"{('long ' * 50).strip()}\ta\t1\n\tb\t2"],
+        ),
         (
             "<tr><td rowspan=9 colspan=999999999>a<td>b<tr><td>c",
             ["a" + "\t" * 200 + "b\na" + "\t" * 200 + "c"],

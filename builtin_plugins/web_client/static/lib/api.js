@@ -59,8 +59,8 @@ export const api = {
   deleteDocument: call("DELETE", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}"),
   passages: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/chunks"),
   content: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/content", RAW),
-  // The same bytes are one document, however often they arrive.
-  upload: call("POST", "/v1/rag/knowledge-bases/{kb_id}/upload", { repeatable: true }),
+  // The same bytes are one document, however often they arrive: it is 202 when it is new, 200 when it was there.
+  upload: call("POST", "/v1/rag/knowledge-bases/{kb_id}/upload", { ...RAW, repeatable: true }),
 
   // Pipelines and questions
   methods: call("GET", "/v1/rag/capabilities"),

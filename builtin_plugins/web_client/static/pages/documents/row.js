@@ -25,7 +25,7 @@ export async function readAgain(base, document) {
   const answer = await api.content({ kb_id: base, document_id: document.document_id });
   const body = new FormData();
   body.append("file", new File([await answer.blob()], document.filename));
-  return api.upload({ kb_id: base, body });
+  return (await api.upload({ kb_id: base, body })).json();
 }
 
 export const Row = memo(({ base, document, job, put, drop, mine }) => {

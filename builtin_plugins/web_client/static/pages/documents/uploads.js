@@ -63,8 +63,11 @@ async function send({ id, base, file }) {
   try {
     const body = new FormData();
     body.append("file", file);
-    const document = await api.upload({ kb_id: base, body });
-    if (document.status === "completed" || document.filename !== file.name) change(id, { state: "known", document });
+    const answer = await api.upload({ kb_id: base, body });
+    const document = await answer.json();
+    // One that is there, by this name, and still being read may have come from a first try whose answer was lost.
+    const isKnown = answer.status === 200 && (document.status === "completed" || document.filename !== file.name);
+    if (isKnown) change(id, { state: "known", document });
     else removeUpload(id);
     for (const listener of listeners) listener(base, document);
   } catch (error) {

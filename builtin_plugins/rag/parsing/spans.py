@@ -1,0 +1,70 @@
+"""Columns of a table whose cells may span several columns and rows (HTML Standard, 4.9.11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+MOST_COLUMNS: Final = 200
+_MOST_ROWS: Final = 1_000
+LONGEST_REPEATED: Final = 200
+"""Characters of a cell that is written again in each row it spans: it names them. A longer one is prose. In a
+web page, all cells that reach into a row share them: otherwise, a few bytes could become a row of thousands.
+"""
+
+
+class Span(NamedTuple):
+    """How many columns and rows a cell takes."""
+
+    columns: int
+    rows: int
+
+
+_ONE: Final = Span(1, 1)
+
+
+class Grid:
+    """Puts the cells of row after row into their columns."""
+
+    def __init__(self) -> None:
+        self._from_above: dict[int, tuple[str, int]] = {}
+
+    def row(self, cells: Sequence[str], spans: Sequence[Span]) -> Sequence[str]:
+        """The row's cells, with those that reach into it from above; empty ones where a cell is wide."""
+        if not self._from_above and all(span is _ONE for span in spans):
+            return cells
+        made: list[str] = []
+        for cell, span in zip(cells, spans, strict=True):
+            self._fill(made)
+            wide = min(span.columns, MOST_COLUMNS - len(made))
+            for text in (cell, *[""] * (wide - 1)):
+                if span.rows > 1 and len(made) < MOST_COLUMNS:
+                    self._reach_below(len(made), text, span.rows - 1)
+                made.append(text)
+        self._fill(made)
+        return made
+
+    def _reach_below(self, column: int, text: str, rows: int) -> None:
+        if text and len(text) + sum(len(other) for other, _ in self._from_above.values()) > LONGEST_REPEATED:
+            text = ""
+        self._from_above[column] = (text, rows)
+
+    def _fill(self, made: list[str]) -> None:
+        while len(made) in self._from_above:
+            text, rows = self._from_above.pop(len(made))
+            if rows > 1:
+                self._from_above[len(made)] = (text, rows - 1)
+            made.append(text)
+
+
+def span_of(attributes: Mapping[str, str]) -> Span:
+    """What a cell's attributes say. No rows at all means all that follow in the group."""
+    if "colspan" not in attributes and "rowspan" not in attributes:
+        return _ONE
+    rows = count_of(attributes.get("rowspan"), _MOST_ROWS)
+    return Span(max(1, count_of(attributes.get("colspan"), MOST_COLUMNS)), rows or _MOST_ROWS)
+
+
+def count_of(said: str | None, most: int) -> int:
+    """The number that an attribute says, `most` at most; 1 if it says none."""
+    return min(int(said), most) if said and said.isascii() and said.isdecimal() and len(said) < 10 else 1
