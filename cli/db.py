@@ -58,7 +58,7 @@ def upgrade() -> None:
     applied, broken = running.run(_upgrade())
     for item in applied:
         console.done(f"{item.owner}: {', '.join(item.revisions)}")
-    if not applied:
+    if not (applied or broken):
         console.note("The database is up to date.")
     if broken:
         raise CommandFailed(
@@ -87,19 +87,26 @@ def check(as_json: AsJson = False) -> None:
     from cli import console, running
     from cli.failures import CommandFailed
 
-    found = running.run(_drift())
+    found, late = running.run(_drift())
     if as_json:
         console.print_json(found)
     else:
         for owner, lines in found.items():
             for line in lines:
                 console.warn(f"{owner}: {line}")
-    if any(found.values()):
+    differing = [owner for owner, lines in found.items() if lines]
+    if late:
         raise CommandFailed("the database does not match the models", "Try: platformctl db upgrade")
+    if differing:
+        raise CommandFailed(
+            "the database does not match the models",
+            f'If the models changed, write a migration: platformctl db revision -p {differing[0]} -m "…"',
+        )
     console.done(f"the tables match the models ({', '.join(found)})")
 
 
-async def _drift() -> dict[str, list[str]]:
+async def _drift() -> tuple[dict[str, list[str]], bool]:
+    """What differs, by owner, and whether migrations are pending."""
     from cli import running
     from kernel.db import migrate
     from kernel.db.startup import SCHEMA
@@ -111,7 +118,7 @@ async def _drift() -> dict[str, list[str]]:
         for owner in schema.owners():
             waiting = [f"revision {revision} is pending" for revision in late.get(owner.name, ())]
             found[owner.name] = waiting or list(await migrate.drift(platform.database, owner))
-        return found
+        return found, bool(late)
 
 
 @app.command(

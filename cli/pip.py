@@ -175,6 +175,12 @@ def _refusal(wanted: str, output: str) -> CommandFailed:
     text = "; ".join(errors) or output.strip()[-500:]
     if "No matching distribution" in text or "Invalid requirement" in text:
         reason = errors[-1] if errors else text
+        absent = _package_of(reason.partition("No matching distribution found for ")[2])
+        if absent is not None and absent != _package_of(wanted):
+            return Missing(
+                f"'{wanted}' requires a package that was not found; nothing was changed: {reason}",
+                "Check the package index, or add a folder that has it: --find-links FOLDER.",
+            )
         return Missing(f"'{wanted}' was not found; nothing was changed: {reason}", "Check the name or path.")
     return CommandFailed(f"pip could not resolve '{wanted}'; nothing was changed: {text}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import textwrap
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from kernel.errors import ANY_ERROR, Unhealthy
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
+
+log = logging.getLogger("platform.health")
 
 _TIMEOUT = 4.0
 _TEXT_LIMIT = 200
@@ -97,8 +100,10 @@ async def run_check(platform: Platform, check: HealthCheck) -> str:
         return shortened(f"unhealthy: {error}")
     except TimeoutError:
         return "unhealthy: Timeout: no answer within 4 s"
-    except ANY_ERROR as error:  # boundary: driver texts may hold addresses and secrets
-        return f"unhealthy: {type(error).__name__}"
+    except ANY_ERROR as error:  # boundary: driver texts may hold addresses and secrets; the log masks those
+        kind = type(error).__name__
+        log.warning("the health check '%s' failed: %s: %s", check.name, kind, error)
+        return f"unhealthy: {kind}"
     return "healthy"
 
 

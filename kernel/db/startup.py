@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from sqlalchemy import inspect, select
@@ -18,6 +19,8 @@ from kernel.errors import ANY_ERROR, StartupError
 from kernel.jobs.queue import migrate_queue
 from kernel.plugin_states import PluginStates
 from kernel.resource_keys import ResourceKey
+
+log = logging.getLogger("platform.db")
 
 BeforeMigrations = Callable[[Sequence[Pending]], Awaitable[None]]
 
@@ -117,8 +120,9 @@ class Schema:
             except ANY_ERROR as error:
                 if owner.name == "kernel":
                     raise
-                why = f"its migration failed: {type(error).__name__}: {error}"
-                self._states.fail(owner.name, why)
+                # The reason is one line; the author of the plugin finds statement and line in the log.
+                log.warning("a migration of %s failed", owner.name, exc_info=error)
+                self._states.fail(owner.name, f"its migration failed: {reason_of(error)}")
 
 
 def _holds_accounts(session: Session) -> bool:

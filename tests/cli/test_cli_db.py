@@ -71,6 +71,7 @@ def test_check_fails_before_an_upgrade(bare_cli: Cli) -> None:
     result = bare_cli("db", "check")
     assert result.exit_code == 1
     assert "kernel: revision 0001 is pending" in result.stderr
+    assert "Try: platformctl db upgrade" in result.stderr
 
 
 def test_check_names_what_differs(cli: Cli, platform_home: Path) -> None:
@@ -82,6 +83,8 @@ def test_check_names_what_differs(cli: Cli, platform_home: Path) -> None:
     assert result.exit_code == 1
     found = json.loads(result.stdout)
     assert "must_change_password" in " ".join(found["kernel"])
+    assert 'db revision -p kernel -m "…"' in result.stderr
+    assert "db upgrade" not in result.stderr  # it would change nothing
 
 
 def test_unreachable_database(cli: Cli) -> None:
@@ -106,6 +109,23 @@ def test_revision_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monk
     assert "sa.Column('labels', json_type()" in text
     assert "acme_shelf: 0001" in cli("db", "upgrade").stderr
     assert cli("db", "check").exit_code == 0
+
+
+def test_upgrade_with_a_migration_that_fails(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends with the reason in one line, and does not call the database up to date."""
+    packages = Package("acme-bad", body=WITH_TABLE).unpack(tmp_path / "packages")
+    (packages / "migrations").mkdir()
+    monkeypatch.syspath_prepend(packages)
+    assert cli("db", "revision", "-p", "acme_bad", "-m", "First tables").exit_code == 0
+    (written,) = (packages / "migrations").glob("0001*.py")
+    script = written.read_text()
+    written.write_text(script.replace("def upgrade() -> None:", "def upgrade() -> None:\n    1 / 0"))
+    result = cli("db", "upgrade")
+    assert result.exit_code == 1
+    assert "acme_bad: its migration failed: ZeroDivisionError: division by zero" in result.stderr
+    assert "up to date" not in result.stderr
 
 
 def test_revision_without_a_difference(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -246,6 +246,16 @@ class TestInstalling:
         assert environment.plugins("install", *options).returncode == 0
         assert environment.installed() == {"acme_new", "acme_lib"}
 
+    def test_a_dependency_that_is_nowhere(self, environment: Environment, tmp_path: Path) -> None:
+        """The plugin is there, so it is not called missing: what it requires is."""
+        wheel = Package("acme-needy", requires=["acme-nowhere>=1"]).wheel(tmp_path)
+        result = environment.plugins("install", str(wheel))
+        said = " ".join(result.stderr.split())
+        assert (result.returncode, environment.installed()) == (3, set())
+        assert "requires a package that was not found; nothing was changed" in said
+        assert "acme-nowhere>=1" in said and "--find-links" in said
+        assert "Check the name or path" not in said
+
     def test_conflict_is_refused_before_anything_changes(
         self, environment: Environment, tmp_path: Path
     ) -> None:

@@ -454,8 +454,10 @@ class TestHealthChecks:
         assert (answer.status, answer.json()["status"]) == (code, status)
         assert answer.json()["checks"]["well"] == "unhealthy: the well is dry; dig"
 
-    async def test_a_check_that_raises_something_else(self, start_platform: Start) -> None:
-        """A driver's text may hold an address or a password: only the error's type is told."""
+    async def test_a_check_that_raises_something_else(
+        self, start_platform: Start, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """A driver's text may hold an address or a password: the error's type is shown, the rest logged."""
 
         async def check(_platform: Platform) -> None:
             raise OSError("can't reach amqp://me:hunter22@host")
@@ -464,6 +466,7 @@ class TestHealthChecks:
             declares("register_health_checks", lambda: [HealthCheck("well", check)])
         )
         assert (await running.anonymous.get("/health")).json()["checks"]["well"] == "unhealthy: OSError"
+        assert "the health check 'well' failed: OSError: can't reach amqp://" in caplog.text
 
 
 async def test_home_is_private(start_platform: Start, platform_home: Path) -> None:

@@ -76,10 +76,13 @@ class Archives:
         self.place.write(name, packed(manifest))
         return name
 
-    def keep_newest(self, also: Iterable[str] = ()) -> int:
-        """Remove all archives but the newest and `also`, and what none needs; returns how many archives."""
+    def keep_newest(self, also: Iterable[str] = (), replaced: str | None = None) -> int:
+        """Remove `replaced`, all archives but the newest and `also`, and what none needs; returns how many
+        archives.
+        """
         entries = self.entries()
-        kept = {entry.name for entry in entries[: self._settings.backup_keep]} | set(also)
+        fresh = [entry.name for entry in entries if entry.name != replaced]
+        kept = set(fresh[: self._settings.backup_keep]) | set(also)
         old = [entry.name for entry in entries if entry.name not in kept]
         for name in old:
             self.place.remove(name)

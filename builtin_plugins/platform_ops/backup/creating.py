@@ -55,11 +55,16 @@ class Source:
 
 
 async def create(
-    source: Source, archives: Archives, reason: str, tell: Tell = tell_nobody, keep: Sequence[str] = ()
+    source: Source,
+    archives: Archives,
+    reason: str,
+    tell: Tell = tell_nobody,
+    keep: Sequence[str] = (),
+    instead_of: str | None = None,
 ) -> str:
     """Make an archive and remove those that are too old; returns its name. Raises BackupFailed.
 
-    `keep` names archives that stay however old they are.
+    `keep` names archives that stay however old they are, `instead_of` one whose place the new one takes.
     """
     async with installation_lock(source.database, "archiving"):
         await asyncio.to_thread(archives.begin)
@@ -70,7 +75,7 @@ async def create(
         answers = [answer for answer in before if answer in after]
         files = await asyncio.to_thread(_take_folders, source.folders, archives.objects)
         name = await asyncio.to_thread(_finish, source, archives, reason, (owners, blobs, files), answers)
-        await asyncio.to_thread(archives.keep_newest, [name, *keep])
+        await asyncio.to_thread(archives.keep_newest, [name, *keep], instead_of)
         return name
 
 

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.platform_ops.backup import journal
 from builtin_plugins.platform_ops.backup.archives import Archives
 from builtin_plugins.platform_ops.backup.creating import Source, create
-from builtin_plugins.platform_ops.backup.errors import BackupFailed
+from builtin_plugins.platform_ops.backup.errors import ArchiveBroken, BackupFailed
 from builtin_plugins.platform_ops.backup.restoring import apply_files, replace_rows
 from builtin_plugins.platform_ops.models import BackupJob
 from builtin_plugins.platform_ops.settings import OpsSettings
@@ -78,8 +78,10 @@ async def before_migrations(opening: Opening, pending: Sequence[Pending]) -> Non
     if not settings.backup_before_upgrade:
         return
     owners = ", ".join(f"{item.owner} {item.revisions[-1]}" for item in pending)
+    reason, archives = f"before the upgrade to {owners}", _archives(opening)
     try:
-        name = await create(_source(opening), _archives(opening), f"before the upgrade to {owners}")
+        tried = await asyncio.to_thread(_newest_for, archives, reason)
+        name = await create(_source(opening), archives, reason, instead_of=tried)
     except sa.exc.SQLAlchemyError:
         raise
     except ANY_ERROR as error:  # boundary: whatever the store of uploads raises
@@ -93,6 +95,18 @@ async def before_migrations(opening: Opening, pending: Sequence[Pending]) -> Non
         name,
         name,
     )
+
+
+def _newest_for(archives: Archives, reason: str) -> str | None:
+    """The newest archive if an earlier try of this very upgrade made it.
+
+    A migration that fails is tried by every start; an archive more for each would push out all that are good.
+    """
+    entries = archives.entries()
+    try:
+        return entries[0].name if entries and archives.manifest(entries[0].name).reason == reason else None
+    except (ArchiveBroken, FileNotFoundError):
+        return None
 
 
 def _reason(error: BaseException) -> str:

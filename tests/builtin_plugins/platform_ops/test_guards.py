@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from builtin_plugins.platform_ops.backup.operator import restore
-from builtin_plugins.platform_ops.backup.service import archives_of
+from builtin_plugins.platform_ops.backup.service import archives_of, back_up
 from kernel.sdk import Unit
 from kernel.testing import platforms
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
@@ -37,6 +37,33 @@ async def test_backup_before_migrations(database_url: str | None, tmp_path: Path
         manifest = archives.verify(entry.name)
         assert "before the upgrade to access_tokens" in manifest.reason
         assert "access_tokens" not in manifest.revisions
+
+
+def make_migration_fail(unit: Unit) -> None:
+    """Its first migration is to run again, and finds the table that it makes."""
+    unit.session.execute(text("DROP TABLE access_tokens_alembic_version"))
+
+
+@pytest.mark.each_database
+async def test_an_upgrade_that_fails_again_pushes_out_no_backups(
+    database_url: str | None, tmp_path: Path
+) -> None:
+    """Each start tries a failed migration again; its archive takes the place of the one of the try before."""
+    env = {"DATABASE_URL": database_url, "PLATFORM_BACKUP_KEEP": "2"}
+    plugins = ("platform_ops", "access_tokens")
+    async with platforms(tmp_path / "home") as start:
+        running = await start(*plugins, env=env, migrated=False)
+        await running.user("ann")
+        await back_up(running.platform, "good")
+        await running.platform.database.write(make_migration_fail)
+    for _ in range(3):
+        async with platforms(tmp_path / "home") as start:
+            running = await start(*plugins, env=env)
+            archives = archives_of(running.platform)
+            entries = archives.entries()
+            reasons = [archives.verify(entry.name).reason for entry in entries]
+            assert (len(reasons), reasons[-1]) == (2, "good")
+            assert reasons[0].startswith("before the upgrade to access_tokens")
 
 
 @pytest.mark.each_database

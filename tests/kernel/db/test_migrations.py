@@ -117,7 +117,12 @@ class TestOwners:
         assert await rows(running, "SELECT version_num FROM kernel_alembic_version")
 
     async def test_a_failed_migration_refuses_its_plugin(
-        self, start_platform: Start, database_url: str | None, shelf: Plugin, broken_shelf: Plugin
+        self,
+        start_platform: Start,
+        database_url: str | None,
+        shelf: Plugin,
+        broken_shelf: Plugin,
+        caplog: pytest.LogCaptureFixture,
     ) -> None:
         """A migration that fails changes nothing and takes out its plugin alone, with the reason."""
         env = {"DATABASE_URL": database_url}
@@ -127,6 +132,8 @@ class TestOwners:
         record = running.platform.resource(PLUGIN_STATES).records["shelf"]
         assert record.status == "failed"
         assert "its migration failed" in (record.reason or "") and "shelf_nowhere" in (record.reason or "")
+        assert len((record.reason or "").splitlines()) == 1  # the statement is in the log
+        assert "[SQL: " in caplog.text
         assert await rows(running, "SELECT name FROM shelf_shelf") == [("novels",)]
         assert (await running.anonymous.get("/v1/echo/open")).status == 200
         assert (await running.anonymous.get("/health")).json()["status"] == "degraded"
