@@ -60,7 +60,7 @@ def test_schedules(cli: Cli) -> None:
 
 
 async def test_what_a_finished_job_last_did(cli: Cli, start_platform: Start) -> None:
-    """Of a job that is done it is not said that it works on something; its title stands there."""
+    """A finished job shows its title, not what it was last working on."""
     running = await start_platform()
     job_id = await running.platform.database.write(lambda unit: unit.enqueue(WAITING, Nothing()))
 
