@@ -7,8 +7,6 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
-from configparser import ConfigParser
-from configparser import Error as ConfigError
 from email.parser import HeaderParser
 from importlib import metadata
 from pathlib import PurePosixPath
@@ -47,6 +45,19 @@ class NoWheel(Exception):
     """The file is not what pip installs; the text says why."""
 
 
+class _Installed(metadata.Distribution):
+    """The package as Python will see it: any other parser can be shown other plugins than will be loaded."""
+
+    def __init__(self, entry_points: str) -> None:
+        self._text = entry_points
+
+    def read_text(self, filename: str) -> str | None:
+        return self._text if filename == "entry_points.txt" else None
+
+    def locate_file(self, path: Any) -> Any:
+        raise NotImplementedError
+
+
 def read_wheel(path: str, filename: str) -> dict[str, Any]:
     """What a wheel says about itself, and what is wrong with it; `problem` for a file that is not a wheel."""
     try:
@@ -73,7 +84,7 @@ def _read(archive: zipfile.ZipFile) -> dict[str, Any]:
         "name": _short(said["Name"]),
         "version": _short(said["Version"]),
         "license": _license(said),
-        "plugins": sorted(points)[:_MOST_SHOWN],
+        "plugins": sorted(points),
         "api_versions": {name: _api_version(archive, names, point) for name, point in sorted(points.items())},
         "clashes": list(_clashes(said.get_all("Requires-Dist") or []))[:_MOST_SHOWN],
         "forbidden": list(_forbidden(names, canonicalize_name(said["Name"] or "")))[:_MOST_SHOWN],
@@ -110,12 +121,14 @@ def _entry_points(archive: zipfile.ZipFile, names: list[str]) -> dict[str, str]:
     """The plugins' names and where they are."""
     if not any(name.endswith(".dist-info/entry_points.txt") for name in names):
         return {}
-    parser = ConfigParser(delimiters=("=",), interpolation=None)
+    installed = _Installed(_text(archive, _in_info(names, "entry_points.txt")))
     try:
-        parser.read_string(_text(archive, _in_info(names, "entry_points.txt")))
-    except ConfigError as error:
+        found = {point.name: point.value for point in installed.entry_points if point.group == _GROUP}
+    except (TypeError, ValueError) as error:
         raise NoWheel("its entry points can't be read") from error
-    return dict(parser[_GROUP]) if parser.has_section(_GROUP) else {}
+    if len(found) > _MOST_SHOWN or any(len(name) > _LONGEST for name in found):
+        raise NoWheel(f"it has more than {_MOST_SHOWN} plugins, or one with an overlong name")
+    return found
 
 
 def _api_version(archive: zipfile.ZipFile, names: list[str], point: str) -> str | None:

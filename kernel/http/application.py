@@ -12,6 +12,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
+from aiohttp import hdrs
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import RawRequestMessage
 from aiohttp.streams import StreamReader
@@ -21,7 +22,7 @@ from kernel.http.cors import Cors
 from kernel.http.endpoint import Endpoint
 from kernel.http.pipeline import Pipeline
 from kernel.http.router import Router, Serve
-from kernel.http.wire import CommonHeaders, Request
+from kernel.http.wire import CommonHeaders, HeadWriter, Request
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -86,6 +87,12 @@ class Application:
     ) -> Request:
         """What aiohttp is to make of a request that arrived, readable or not."""
         loop = asyncio.get_running_loop()
+        if message.chunked:
+            # aiohttp adds the last trailer field of a body to the head of the connection's next request,
+            # which behind a proxy is somebody else's. Price: a connection for each body sent in chunks.
+            message = message._replace(should_close=True)
+        if message.method == hdrs.METH_HEAD:
+            writer = HeadWriter(protocol, loop)
         request = Request(message, payload, protocol, writer, task, loop, client_max_size=0)
         request.started = time.perf_counter()
         sent = message.headers.get("X-Request-ID", "")

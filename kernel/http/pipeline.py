@@ -19,9 +19,11 @@ from kernel.errors import (
     NotFound,
     PayloadTooLarge,
     PlatformError,
+    PluginFailed,
     Unauthorized,
 )
 from kernel.gateway.services import mount_of
+from kernel.hooks import failure_behind
 from kernel.http.access_log import ACCESS_LOG
 from kernel.http.addresses import ClientAddresses
 from kernel.http.context import Context
@@ -33,7 +35,7 @@ from kernel.http.responses import error_response
 from kernel.http.router import Router, not_allowed
 from kernel.http.spans import is_traced, traced
 from kernel.http.streams import OPEN_STREAMS
-from kernel.http.wire import Request
+from kernel.http.wire import HeadSent, Request
 from kernel.logs import AccessEntry, request_id_var
 from kernel.store_errors import store_error
 from kernel.tracing import TRACING
@@ -88,6 +90,9 @@ class Pipeline:
         """The error boundary: what a client may see of anything that goes wrong."""
         try:
             return await self._serve(ctx)
+        except HeadSent:
+            assert ctx.request.head_only is not None
+            return ctx.request.head_only
         except ANY_ERROR as error:  # boundary: unknown errors become a plain 500
             if _client_left(ctx.request, error):
                 raise
@@ -114,6 +119,9 @@ class Pipeline:
         if isinstance(error, web.RequestPayloadError | HttpProcessingError):
             return BadRequest("The body is damaged: it could not be decompressed")
         known = store_error(error, self._platform.disk)
+        blamed = failure_behind(error)
+        if known is None and blamed is not None:  # logged when it happened
+            return PluginFailed(blamed.plugin, blamed.hook)
         if known is None:
             log.error("unexpected error in %s %s", ctx.request.method, ctx.endpoint, exc_info=error)
         return known or PlatformError()

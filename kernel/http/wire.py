@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import HttpVersion11, MultipartReader, StreamReader, hdrs, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.helpers import rfc822_formatted_time
+from aiohttp.http import StreamWriter
 from aiohttp.payload import Payload
 from aiohttp.web_request import BaseRequest
 
@@ -32,17 +33,33 @@ _SECURITY_HEADERS = {
 _WITHOUT_BODY = frozenset({204, 304})
 
 
+class HeadSent(ConnectionResetError):
+    """The answer to HEAD is complete with its head; ends whoever streams a body, like a client that left."""
+
+
+class HeadWriter(StreamWriter):
+    """Writes an answer to HEAD. aiohttp sends the body that a handler streams, which the client, or behind a
+    proxy somebody else, takes for the connection's next answer.
+    """
+
+    async def write(self, *_chunk: Any, **_options: Any) -> None:
+        """Send the head alone. Raises HeadSent."""
+        self.set_eof()
+        raise HeadSent
+
+
 class Request(web.Request):
     """A request with what its answer says about it; `answering` says that the answer is under way.
 
     With `any_origin`, pages of every origin may read it. `streams` watches an answer that streams on behalf
-    of `principal`, as `stream`. With `awaits_go_ahead`, the client sends the body once it is asked to, which
-    whoever reads the body does: a refusal before that spares it. `ignores_range` answers with the whole.
+    of `principal`, as `stream`. `head_only` is the answer to HEAD. With `awaits_go_ahead`, the client sends
+    the body once it is asked to, which whoever reads the body does: a refusal before that spares it.
+    `ignores_range` answers with the whole.
     """
 
     ATTRS = web.Request.ATTRS | {
         *("answering", "any_origin", "common", "principal", "request_id", "started", "stream", "streams"),
-        *("awaits_go_ahead", "ignores_range"),
+        *("awaits_go_ahead", "head_only", "ignores_range"),
     }
 
     common: CommonHeaders | None = None
@@ -53,6 +70,7 @@ class Request(web.Request):
     principal: Principal = ANONYMOUS
     streams: OpenStreams | None = None
     stream: OpenStream | None = None
+    head_only: web.StreamResponse | None = None
     awaits_go_ahead: bool = False
     ignores_range: bool = False
 
@@ -96,6 +114,8 @@ class Request(web.Request):
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
         """aiohttp's last word before a head is written; its signal for that would cost 1.5 µs more."""
         self.answering = True
+        if self.method == hdrs.METH_HEAD:
+            self.head_only = response
         if self.common is not None:
             self.common.add_to(response, self)
         if self.streams is not None and _is_streaming(response):

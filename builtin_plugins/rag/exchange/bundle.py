@@ -12,11 +12,11 @@ import json
 import zipfile
 import zlib
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from builtin_plugins.rag.chunking import MAX_SIZE
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings
@@ -31,13 +31,24 @@ _LARGEST_MANIFEST = 256 << 20
 _LARGEST_LINE = 4 << 20
 _MOST_GROWTH = 200
 """A member may be this many times as large as it is in the file; text and numbers compress far less."""
+_MOST_MEMBERS = 3 * MOST_DOCUMENTS + 1
+_LARGEST_CONTENTS = 160 * _MOST_MEMBERS
+_ENTRY = b"PK\x01\x02"
+"""Begins each entry of an archive's table of contents."""
+_MOST_VALUES = 2_000_000
+_VALUES_OF_MEMBER = 64
+"""Values in the manifest take fifty times their size in memory. A document is three members and 14 values."""
 _CLOSE = 0.01
 # zipfile raises NotImplementedError for a compression that it does not know, RuntimeError for a password.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError)
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-_Natural = Annotated[int, Field(ge=0)]
+# What any database holds, so that a job never gets a row that can't be written.
+_Natural = Annotated[int, Field(ge=0, le=2**31 - 1)]
+_Time = Annotated[
+    AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9999, 1, 1, tzinfo=UTC))
+]
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f/\\]+$")]
 
 
@@ -56,14 +67,14 @@ class BundledDocument(_Part):
 
     id: Id
     filename: FileName
-    content_type: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    content_type: Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f]+$")]
     size_bytes: Annotated[int, Field(ge=1)]
     sha256: Digest
-    chunk_count: Annotated[int, Field(ge=1)]
-    page_count: Annotated[int, Field(ge=0)] | None = None
-    notice: Annotated[str, StringConstraints(max_length=1000)] | None = None
+    chunk_count: Annotated[_Natural, Field(ge=1)]
+    page_count: _Natural | None = None
+    notice: Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")] | None = None
     parent_id: Id | None = None
-    uploaded_at: datetime
+    uploaded_at: _Time
     has_tree: bool = False
 
 
@@ -85,10 +96,10 @@ class BundledPassage(_Part):
     """A passage, and where it is in its document."""
 
     id: Annotated[str, StringConstraints(min_length=1, max_length=64)]
-    text: Annotated[str, StringConstraints(min_length=1)]
-    page: Annotated[int, Field(ge=0)] | None
-    char_start: Annotated[int, Field(ge=0)]
-    char_end: Annotated[int, Field(ge=0)]
+    text: Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]+$")]
+    page: _Natural | None
+    char_start: _Natural
+    char_end: _Natural
     pages: Annotated[list[tuple[_Natural, _Natural | None]], Field(max_length=MAX_SIZE)] = []
 
 
@@ -136,21 +147,33 @@ class Pipe(io.RawIOBase):
         return found
 
 
+class _Opened(io.BufferedReader):
+    """A file as `zipfile` opens it: its table of contents becomes one object for each entry at once."""
+
+    checked = False
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if not self.checked and size is not None and size > _LARGEST_CONTENTS:
+            raise zipfile.BadZipFile
+        data = super().read(size)
+        if not self.checked and data.count(_ENTRY) > _MOST_MEMBERS:
+            raise zipfile.BadZipFile
+        return data
+
+
 class BundleReader:
     """A file that arrived. All calls block; each raises BundleBroken for what it can't take."""
 
     def __init__(self, path: Path, most_bytes: int) -> None:
         """Reads the table of contents and the manifest; `most_bytes` is for all that it unpacks to."""
+        self._file = _Opened(io.FileIO(path))
         try:
-            self._zip = zipfile.ZipFile(path)
-        except _BROKEN:
-            raise broken("it is not a zip archive") from None
-        try:
+            self._zip = self._contents()
             self._check_sizes(most_bytes)
             self.manifest = self._read_manifest()
             self._check_contents()
         except BaseException:  # whatever is wrong with the file, it does not stay open
-            self._zip.close()
+            self._file.close()
             raise
 
     def __enter__(self) -> BundleReader:
@@ -158,6 +181,7 @@ class BundleReader:
 
     def __exit__(self, *_: object) -> None:
         self._zip.close()
+        self._file.close()
 
     def original(self, document: BundledDocument) -> Iterator[bytes]:
         """The original's bytes, in pieces."""
@@ -197,6 +221,14 @@ class BundleReader:
         except (KeyError, *_BROKEN):
             raise broken(f"{name} can't be read") from None
 
+    def _contents(self) -> zipfile.ZipFile:
+        try:
+            opened = zipfile.ZipFile(self._file)
+        except _BROKEN:
+            raise broken("it is not a zip archive, or has too many files") from None
+        self._file.checked = True
+        return opened
+
     def _check_sizes(self, most_bytes: int) -> None:
         total = 0
         for member in self._zip.infolist():
@@ -215,6 +247,9 @@ class BundleReader:
             raise broken(f"its {MANIFEST} is too large")
         with self._open(MANIFEST) as file:
             content = _guarded(file.read)
+        values = content.count(b",") + content.count(b"[") + content.count(b"{")
+        if values > _MOST_VALUES + _VALUES_OF_MEMBER * len(self._zip.filelist):
+            raise broken(f"its {MANIFEST} has too many values")
         try:
             return Manifest.model_validate_json(content)
         except ValidationError as error:

@@ -101,6 +101,18 @@ async def test_a_good_plugin(market: Market) -> None:
             "A plugin of this platform is called 'marketplace'",
         ),
         (
+            {f"{INFO}/entry_points.txt": POINTS + "  marketplace = acme_tides:ThePlugin\n"},
+            {},
+            "names",
+            "A plugin of this platform is called 'marketplace'",
+        ),
+        (
+            {f"{INFO}/entry_points.txt": "[[platform.plugins]]\nmarketplace = acme_tides:ThePlugin\n"},
+            {},
+            "names",
+            "A plugin of this platform is called 'marketplace'",
+        ),
+        (
             {f"{INFO}/METADATA": METADATA + "License: MIT\nRequires-Dist: aiohttp<3\n"},
             {},
             "conflicts",
@@ -167,9 +179,15 @@ def bomb() -> bytes:
         (wheel({f"x-1.dist-info/{'METADATA'}": METADATA}), FILENAME, "it has no single METADATA"),
         (wheel({f"acme_tides/{n}.py": "" for n in range(5_001)}), FILENAME, "more than 5000 files"),
         (wheel({f"{INFO}/METADATA": METADATA + "x" * 3_000_000}), FILENAME, "is too large"),
+        (wheel({f"{INFO}/entry_points.txt": POINTS + "nothing"}), FILENAME, "its entry points can't be read"),
+        (
+            wheel({f"{INFO}/entry_points.txt": POINTS + "".join(f"p{n} = m:C\n" for n in range(20))}),
+            FILENAME,
+            "more than 20 plugins",
+        ),
         (None, FILENAME, "more than 5000 files or 300 MB"),
     ],
-    ids=["nonsense", "cut", "name", "two", "many", "long", "bomb"],
+    ids=["nonsense", "cut", "name", "two", "many", "long", "unreadable points", "plugins", "bomb"],
 )
 async def test_files_that_are_no_wheel(
     market: Market, content: bytes | None, filename: str, why: str

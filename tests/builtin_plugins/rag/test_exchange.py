@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 import zipfile
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import pytest_asyncio
 
 from builtin_plugins.evaluation.plugin import EvaluationPlugin
+from builtin_plugins.rag.exchange.bundle import MOST_DOCUMENTS
 from kernel.sdk import held_blobs_of
 from kernel.testing import Actor, Reply, Running, audited, platforms
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, somebody
@@ -194,11 +196,15 @@ def without(kind: str) -> Callable[[dict[str, bytes]], None]:
     return lambda members: members.pop(first(members, kind)) and None
 
 
-def traversing(members: dict[str, bytes]) -> None:
-    """A document whose name leads elsewhere."""
-    manifest = json.loads(members["manifest.json"])
-    manifest["documents"][0]["filename"] = "../../etc/passwd"
-    members["manifest.json"] = json.dumps(manifest).encode()
+def first_document(**changes: Any) -> Callable[[bytes], bytes]:
+    """A document that the manifest describes in another way."""
+
+    def change(members: dict[str, bytes]) -> None:
+        manifest = json.loads(members["manifest.json"])
+        manifest["documents"][0].update(changes)
+        members["manifest.json"] = json.dumps(manifest).encode()
+
+    return lambda file: rewritten(file, change)
 
 
 SETTINGS = {"name": "x", "embedding_model": "all-minilm", "chunk_size": 9, "chunk_overlap": 0}
@@ -214,7 +220,14 @@ AT_ONCE: dict[str, Callable[[bytes], bytes]] = {
         edited(knowledge_base={"name": "x", "embedding_model": "none", "chunk_size": 9, "chunk_overlap": 0}),
     ),
     "no original": lambda file: rewritten(file, without("originals")),
-    "a path": lambda file: rewritten(file, traversing),
+    "a path": first_document(filename="../../etc/passwd"),
+    "a time that no database holds": first_document(uploaded_at="0001-01-01T00:00:00+14:00"),
+    "a NUL character": first_document(notice="a\0b"),
+    "a header in a type": first_document(content_type="text/html\r\nX-Other: 1"),
+    "more pages than a number holds": first_document(page_count=2**31),
+    "a manifest that fills the memory": lambda file: rewritten(
+        file, edited(plugins={"evaluation": list(range(2_100_000))})
+    ),
     "a bomb": lambda file: rewritten(file, lambda members: members.update(bomb=b"\0" * 50_000_000)),
 }
 
@@ -231,6 +244,17 @@ async def test_a_bad_file_is_refused_at_once(
     assert (await bob.get(BASES)).json()["total"] == 0
 
 
+async def test_files_without_end(source: tuple[Running, Actor, str]) -> None:
+    """A table of contents with too many entries is refused before each of them becomes an object."""
+    running, _, _ = source
+    entry = struct.pack("<4s16xIIHHHHHII", b"PK\x01\x02", 0, 0, 1, 0, 0, 0, 0, 0, 0) + b"x"
+    many = 3 * MOST_DOCUMENTS + 2
+    end = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, many % 2**16, many % 2**16, many * len(entry), 0, 0)
+    bob = await somebody(running)
+    reply = await bob.upload(f"{BASES}/import", "x.zip", entry * many + end)
+    assert (reply.status, "too many files" in reply.body.decode()) == (422, True), reply.body
+
+
 def overwritten(kind: str, content: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
     """A member with other content."""
 
@@ -245,6 +269,7 @@ LATER: dict[str, Callable[[bytes], bytes]] = {
     "another original": overwritten("originals", lambda old: old[:-1] + b"?"),
     "a passage less": overwritten("passages", lambda old: b""),
     "a passage more": overwritten("passages", lambda old: old + old),
+    "a NUL in a passage": overwritten("passages", lambda old: old.replace(b'"text": "', b'"text": "\\u0000')),
     "no JSON": overwritten("passages", lambda old: b"{" * 100_000 + b"\n"),
     "vectors that are no numbers": overwritten("vectors", lambda old: b"\xff" * len(old)),
     "vectors without length": overwritten("vectors", lambda old: b"\0" * len(old)),

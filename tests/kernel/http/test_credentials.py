@@ -24,6 +24,7 @@ from kernel.http.addresses import ClientAddresses
 from kernel.sdk import TOKENS, revoke_sessions
 from kernel.testing import Actor, Running, Start, platforms
 from tests.fakes.echo import EchoPlugin
+from tests.fakes.network import raw_client
 from tests.fakes.rows import execute
 
 SECRET = "a secret of at least thirty-two bytes, for tests"
@@ -302,6 +303,18 @@ async def test_subjects_past_every_id(start_platform: Start, database_url: str |
     token = jwt.encode({"sub": subject, "iat": now, "exp": now + 60, "epoch": 0}, SECRET, "HS256")
     assert (await Actor(running, token).get("/v1/auth/capabilities")).status == 401
     assert (await Actor(running, token).post("/v1/auth/refresh")).status == 401
+
+
+async def test_a_trailer_lends_nothing_to_the_next_request(start_platform: Start) -> None:
+    """What follows a chunked body is no part of the connection's next request, which may be another's."""
+    running = await start_platform(EchoPlugin)
+    ann = await running.user("ann")
+    body = f"2\r\n{{}}\r\n0\r\nAuthorization: Bearer {ann.token}\r\n\r\n"
+    async with raw_client(running.url) as client:
+        head = "POST /v1/echo/body HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        await client.send(f"{head}{body}GET /v1/echo/private HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        assert (await client.answer()).headers["connection"] == "close"
+        assert await client.closed()
 
 
 PROXIED = {"SERVICE_SYNC_TOKEN": "t0ps3cret", "TRUSTED_PROXY_CIDRS": "127.0.0.0/8"}

@@ -31,6 +31,7 @@ from kernel.sdk import (
     send_events,
 )
 from kernel.testing import Actor, Running, Start
+from tests.fakes.network import raw_client
 from tests.fakes.rows import execute
 
 SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
@@ -126,6 +127,21 @@ async def rest(answer: aiohttp.ClientResponse) -> tuple[bytes, bool]:
     except aiohttp.ClientPayloadError:
         return received, False
     return received, True
+
+
+@pytest.mark.parametrize("path", ["events", "bytes", "silence", "payload"])
+async def test_head_is_answered_without_the_stream(start_platform: Start, path: str) -> None:
+    """No byte of a stream follows its head: the client would take it for the connection's next answer."""
+    plugin = Streaming()
+    running = await start_platform(plugin)
+    async with raw_client(running.url) as client:
+        for method, asked in (("HEAD", f"/v1/streaming/{path}"), ("GET", "/livez")):
+            await client.send(f"{method} {asked} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        status, headers = await client.head()
+        assert (status, "transfer-encoding" in headers) == (200, False)
+        assert (await client.answer()).body == b'{"status":"alive"}'
+    if path != "payload":  # aiohttp does not begin that one
+        await asyncio.wait_for(plugin.ended.wait(), 5)
 
 
 @pytest.mark.parametrize("path", ["events", "silence"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -26,7 +27,9 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Runn
         yield await start(EchoPlugin)
 
 
-async def send(running: Running, body: bytes | str, content_type: str = "application/json") -> Reply:
+async def send(
+    running: Running, body: io.BytesIO | bytes | str, content_type: str = "application/json"
+) -> Reply:
     data = body.encode() if isinstance(body, str) else body
     return await running.anonymous.post("/v1/echo/body", data=data, headers={"Content-Type": content_type})
 
@@ -52,6 +55,14 @@ class TestBody:
             (["body", "tags", 1], "string_type", 5),
         ]
         assert found[1]["ctx"] == {"le": 10}
+
+    async def test_values_without_end(self, shared: Running) -> None:
+        """Reading a body holds up everybody, so there is an end to its values; commas in a text are none."""
+        many = "1," * 1_010_000
+        answer = await send(shared, io.BytesIO(f'{{"name": "a", "more": [{many}1]}}'.encode()))
+        assert (answer.status, answer.json()["code"]) == (413, "payload_too_large")
+        found = problems(await send(shared, io.BytesIO(f'{{"name": "\\"{many}\\\\"}}'.encode())))
+        assert [item["type"] for item in found] == ["string_too_long"]
 
     async def test_a_missing_field(self, shared: Running) -> None:
         """A missing field has its place and no input."""
