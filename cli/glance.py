@@ -33,7 +33,11 @@ async def take(port: int | None = None) -> dict[str, Any]:
     found: dict[str, Any] = {"version": __version__, "home": str(settings.home.absolute()), "problems": []}
     found["address"] = running.own_address(settings)
     found["api"] = await asyncio.to_thread(_ask, found["address"])
-    found["disk"] = {"free_bytes": disk.free_bytes(), "is_short": disk.is_short()}
+    found["disk"] = {
+        "free_bytes": disk.free_bytes(),
+        "is_short": disk.is_short(),
+        "can_be_written": disk.can_be_written(),
+    }
     if running.is_unused(settings.home):
         found["problems"].append("no platform has been started in this home yet")
         return found

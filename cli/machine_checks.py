@@ -8,21 +8,25 @@ import platform as machine
 import stat
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from importlib import metadata
 from pathlib import Path
+from shlex import quote
 from typing import Literal
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 from packaging.requirements import Requirement
 
+from cli import running
 from kernel.server import bind
 from kernel.stores.disk import DiskSpace
 
 DISTRIBUTION = "platform-kernel"
 _FREE_BYTES = 1 << 30
+_REPAIR = "Linux makes a disk with errors read-only: see dmesg, then check it and mount it again."
 _MAKE_ROOM = "Free some space, or move PLATFORM_HOME to a larger disk."
 
 Status = Literal["ok", "warning", "failed"]
@@ -102,14 +106,36 @@ def check_home(home: Path) -> Iterator[Finding]:
             "home", "failed", f"{home} is not a writable folder", "Set PLATFORM_HOME to a writable folder."
         )
         return
+    strange = _of_others(home)
     if _others_may(home):
-        yield Finding("home", "warning", f"other users can access {home}", f"chmod 700 {home}")
-    else:
+        yield Finding("home", "warning", f"other users can access {home}", f"chmod 700 {quote(str(home))}")
+    elif not strange:
         yield Finding("home", "ok", str(home))
+    if strange:
+        owner = running.owner_of(home)
+        more = f" and {len(strange) - 1} more" if len(strange) > 1 else ""
+        text = f"{owner}, who owns {home}, does not own {strange[0]}{more}"
+        closed = not all(os.access(path, os.R_OK | os.W_OK) for path in strange)
+        remedy = f"chown -hR {quote(owner.removeprefix('#'))} {quote(str(home))}"
+        yield Finding("home", "failed" if closed else "warning", text, remedy)
+
+
+def _of_others(home: Path) -> list[Path]:
+    """What its owner does not own in the home, and in those of its folders that commands write to."""
+    owner, found = home.stat().st_uid, []
+    for folder in (home, home / "secrets", home / "backups"):
+        if not os.access(folder, os.R_OK | os.X_OK):
+            continue
+        for path in sorted(folder.iterdir()):
+            with suppress(FileNotFoundError):  # a running platform removed it
+                found += [path] if path.lstat().st_uid != owner else []
+    return found
 
 
 def check_disk(disk: DiskSpace) -> Finding:
-    """The disk has room: as much as is to be kept free, and some more."""
+    """The disk can be written, and has room: as much as is to be kept free, and some more."""
+    if not disk.can_be_written():
+        return Finding("disk", "failed", "the disk can't be written", _REPAIR)
     shortage = disk.shortage()
     if shortage is not None:
         return Finding("disk", "failed", f"the disk is {shortage}; uploads are refused", _MAKE_ROOM)
@@ -122,13 +148,13 @@ def check_disk(disk: DiskSpace) -> Finding:
 def check_secrets(home: Path) -> Iterator[Finding]:
     """Nobody else can read secrets."""
     folder = home / "secrets"
-    if not folder.is_dir():
+    if not os.access(folder, os.R_OK | os.X_OK):
         return
     files = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     exposed = [path for path in [folder, *files] if _others_may(path)]
     for path in exposed:
         mode = "700" if path.is_dir() else "600"
-        yield Finding("secrets", "failed", f"other users can read {path}", f"chmod {mode} {path}")
+        yield Finding("secrets", "failed", f"other users can read {path}", f"chmod {mode} {quote(str(path))}")
     if not exposed:
         yield Finding("secrets", "ok", f"{len(files)}, readable only by their owner")
 

@@ -84,6 +84,8 @@ async def stored_platform(
 
     quiet()
     candidates: list[Candidate] | None = [] if kernel_only else None
+    if apply_migrations is not False:
+        refuse_as_root(kernel_settings(overrides).home)
     with private_files():
         async with open_platform(
             make_loader(overrides), candidates=candidates, apply_migrations=apply_migrations
@@ -97,9 +99,32 @@ async def working_platform() -> AsyncIterator[Platform]:
     from kernel.boot import open_platform
 
     quiet()
+    refuse_as_root(kernel_settings().home)
     with private_files():
         async with open_platform(make_loader(), role="worker", apply_migrations=False) as platform:
             yield platform
+
+
+def owner_of(path: Path) -> str:
+    """The account's name, or #number, which sudo and chown take too, if it has none on this machine."""
+    try:
+        return path.owner()
+    except KeyError:
+        return f"#{path.stat().st_uid}"
+
+
+def refuse_as_root(home: Path) -> None:
+    """Keep root from leaving files in the home of a service, which could not even start with them."""
+    from cli.failures import Refused
+
+    secrets = home / "secrets"
+    used = secrets if secrets.is_dir() else home
+    if os.geteuid() == 0 and used.is_dir() and used.stat().st_uid != 0:
+        owner = owner_of(used)
+        raise Refused(
+            f"{home} belongs to {owner}, who could not read what root writes there",
+            f"Run the command as {owner}: sudo -E -u '{owner}' …",
+        )
 
 
 def refuse_behind(platform: Platform) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -78,7 +79,7 @@ def show(user: User = "platform") -> None:
     epilog=examples(
         ("platformctl service install --user platform", "for this installation and PLATFORM_HOME"),
         after="platform.service runs the API and a worker. platform-worker@.service runs further workers: "
-        "systemctl start platform-worker@2.",
+        "systemctl start platform-worker@2. Run other commands as the same account: sudo -E -u platform …",
     )
 )
 def install(
@@ -143,12 +144,13 @@ def _tell_of_home(home: Path, user: str) -> None:
     """What is still to be done so that the service can use its home."""
     from cli import console
 
+    words = f"{quote(user)} {quote(str(home))}"
     if not home.exists():
-        console.warn(f"{home} is not there yet. Make it first: install -d -m 700 -o {user} {home}")
+        console.warn(f"{home} is not there yet. Make it first: install -d -m 700 -o {words}")
         return
     with suppress(KeyError):  # an owner without a name: of another machine
         if home.owner() != user:
-            console.warn(f"{home} belongs to {home.owner()}, not to {user}: chown -R {user} {home}")
+            console.warn(f"{home} belongs to {home.owner()}, not to {user}: chown -R {words}")
 
 
 def _folders(settings: KernelSettings, backups: str) -> list[Path]:

@@ -96,8 +96,10 @@ def _queue(queue: list[dict[str, Any]]) -> str:
 
 
 def _disk(disk: dict[str, Any]) -> str:
-    full = ": full, uploads are refused" if disk["is_short"] else ""
-    return f"{disk['free_bytes'] / 2**30:,.1f} GB free{full}"
+    trouble = ": full, uploads are refused" if disk["is_short"] else ""
+    if not disk["can_be_written"]:
+        trouble = ", but it can't be written: nothing is saved"
+    return f"{disk['free_bytes'] / 2**30:,.1f} GB free{trouble}"
 
 
 def _backup(backup: dict[str, Any] | None) -> str:

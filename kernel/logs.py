@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-import logging.handlers
+import os
 import re
 import sys
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import lru_cache
+from io import FileIO
 from json.encoder import encode_basestring_ascii
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -109,7 +111,7 @@ def configure(level: str, style: Literal["auto", "json", "text"] = "auto", file:
 
     `auto` is text on a terminal, else JSON. A file that is moved away (logrotate) is reopened.
     """
-    handler = _to_file(file) if file else logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(LogStream(file))
     readable = style == "text" or (style == "auto" and file is None and sys.stderr.isatty())
     handler.setFormatter(TextFormatter() if readable else JsonFormatter())
     root = logging.getLogger()
@@ -119,6 +121,54 @@ def configure(level: str, style: Literal["auto", "json", "text"] = "auto", file:
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
 
 
-def _to_file(file: Path) -> logging.Handler:
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return logging.handlers.WatchedFileHandler(file, encoding="utf-8")
+class LogStream:
+    """Appends lines to a file, or to standard error, and never fails: a request that was carried out must
+    not be answered 500 because the disk has no room for its line.
+
+    A file that was moved away is opened anew. What it can't take goes to standard error, and what that can't
+    take is lost.
+    """
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file
+        self._error = sys.stderr
+        self._opened: FileIO | None = None
+        self._torn = False
+        if file is not None:
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._open(file)
+
+    def write(self, text: str) -> None:
+        """Write whole lines. A file has them at once, in one piece, beside those of other processes."""
+        if self._file is not None:
+            with suppress(OSError):
+                if self._append(self._file, text):
+                    return
+        with suppress(OSError, ValueError):  # a full disk, a reader who left, a stream that is closed
+            self._error.write(text)
+
+    def flush(self) -> None:
+        """Pass on what standard error holds back."""
+        with suppress(OSError, ValueError):
+            self._error.flush()
+
+    def _append(self, file: Path, text: str) -> bool:
+        """Whether there was room for all of it."""
+        data = b"\n" * self._torn + text.encode(errors="backslashreplace")
+        written = self._current(file).write(data) or 0
+        self._torn = 0 < written < len(data)
+        return written == len(data)
+
+    def _current(self, file: Path) -> FileIO:
+        if self._opened is not None:
+            with suppress(FileNotFoundError):
+                if os.path.samestat(file.stat(), os.fstat(self._opened.fileno())):
+                    return self._opened
+        return self._open(file)
+
+    def _open(self, file: Path) -> FileIO:
+        opened = file.open("ab", buffering=0)
+        if self._opened is not None:
+            self._opened.close()
+        self._opened = opened
+        return opened

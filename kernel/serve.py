@@ -200,11 +200,13 @@ def _leave() -> None:
 
 
 def stop_on_signals() -> asyncio.Event:
-    """An event that SIGTERM and SIGINT set."""
+    """An event that SIGTERM and SIGINT set, and SIGHUP (a terminal was closed) unless nohup ignores it."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stop.set)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        loop.add_signal_handler(signal.SIGHUP, stop.set)
     return stop
 
 

@@ -11,6 +11,8 @@ from kernel.db.migrate import Owner, Pending
 from kernel.stores.offers import StoreNeeds
 from kernel.stores.protocols import BlobStore
 
+_LOOK_AGAIN = 1.0  # seconds
+
 
 @dataclass(frozen=True)
 class Opening:
@@ -43,10 +45,8 @@ async def enter_service(opening: Opening, guards: Sequence[StartGuard], stack: A
     """Count among the processes in service until `stack` closes; first do what must be done alone."""
     database = opening.needs.database
     while True:
-        if await _waiting(opening, guards):
-            async with installation_lock(database, "serving"):
-                for guard in await _waiting(opening, guards):
-                    await guard.act(opening)
+        while await _waiting(opening, guards):
+            await _act_alone(opening, guards)
         entering = AsyncExitStack()
         await entering.enter_async_context(installation_lock(database, "serving", shared=True))
         # Somebody may have asked for it between the look and the lock.
@@ -54,6 +54,20 @@ async def enter_service(opening: Opening, guards: Sequence[StartGuard], stack: A
             stack.push_async_exit(entering)
             return
         await entering.aclose()
+
+
+async def _act_alone(opening: Opening, guards: Sequence[StartGuard]) -> None:
+    """Do it, unless somebody else is in service for a second: of several processes that start together, the
+    first to be alone does it, and then stays in service.
+    """
+    async with AsyncExitStack() as alone:
+        try:
+            lock = installation_lock(opening.needs.database, "serving", seconds=_LOOK_AGAIN)
+            await alone.enter_async_context(lock)
+        except TimeoutError:
+            return
+        for guard in await _waiting(opening, guards):
+            await guard.act(opening)
 
 
 async def _waiting(opening: Opening, guards: Sequence[StartGuard]) -> list[StartGuard]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -47,8 +48,14 @@ class DiskSpace:
         kept = self._min_free // _MB
         return f"almost full: {free} MB are free, and PLATFORM_MIN_FREE_DISK_MB keeps {kept} MB"
 
+    def can_be_written(self) -> bool:
+        """Whether the disks take anything, however much is free: Linux makes one with errors read-only."""
+        return all(map(_can_be_written, self._folders))
+
     async def check(self) -> None:
         """A health check."""
+        if not self.can_be_written():
+            raise Unhealthy("the server's disk can't be written; dmesg may say why")
         shortage = self.shortage()
         if shortage is not None:
             raise Unhealthy(f"the server's disk is {shortage}; free some space")
@@ -67,3 +74,12 @@ def _free(folder: Path) -> int:
         folder = folder.parent
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize
+
+
+def _can_be_written(folder: Path) -> bool:
+    """By a new time stamp: the flags of statvfs(2) say nothing of a disk that ext4 made read-only."""
+    try:
+        os.utime(folder)
+    except OSError as error:  # one that is not there yet, or not ours, says nothing of the disk
+        return error.errno not in (errno.EROFS, errno.EIO)
+    return True

@@ -117,6 +117,8 @@ def check_shown(shown: str) -> None:
         "acme-tides<2,>=1.2; dependencies: resolved",
         "GET /v1/tides (admin)",
         "tell (authenticated)",
+        "jobs none",
+        "events none",
         "tides.read",
         "outgoing hosts tides.example.org",
         "tier pro (the catalog says pro)",

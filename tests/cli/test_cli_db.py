@@ -103,6 +103,7 @@ def test_revision_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monk
     result = cli("db", "revision", "-p", "acme_shelf", "-m", "First tables")
     assert result.exit_code == 0, result.output
     written = packages / "migrations" / "0001_first_tables.py"
+    assert (result.stdout, result.stderr.split()) == ("", ["✓", str(written)])
     text = written.read_text()
     assert "acme_shelf_note" in text
     assert "sa.Column('noted_at', UtcDateTime()" in text

@@ -109,6 +109,17 @@ def test_home_that_others_can_enter(bare_cli: Cli, platform_home: Path) -> None:
     assert f"chmod 700 {platform_home}" in result.stdout
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_secret_of_another_owner(cli: Cli, platform_home: Path) -> None:
+    """What root made in the home of a service is found, with the command that gives it back."""
+    cli("secret", "set", "deploy", input="s3cret")
+    os.chown(platform_home / "secrets" / "deploy", 65534, 65534)
+    found = examined(cli)[1]["home"]
+    assert found["status"] == "warning"
+    assert str(platform_home / "secrets" / "deploy") in found["text"]
+    assert found["remedy"] == f"chown -hR root {platform_home}"
+
+
 def test_unreachable_stores(cli: Cli) -> None:
     """A database and a Redis that do not answer fail, and the other checks still run."""
     env = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none", "REDIS_URL": "redis://127.0.0.1:1"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -102,6 +103,17 @@ def test_debug_adds_the_traceback(cli: Cli) -> None:
     assert result.exit_code == 1
     assert "Traceback" in result.stderr
     assert "error: nowhere.yaml: No such file or directory" in result.stderr
+
+
+def test_a_manifest_that_is_valid_but_odd(cli: Cli, tmp_path: Path) -> None:
+    """What its author hardly means is shown with the remedy; the manifest stays valid."""
+    sample = (Path(__file__).parents[2] / "manifests/samples/crm-form.yaml").read_text()
+    odd = tmp_path / "odd.yaml"
+    odd.write_text(sample.replace("{{ .data.fields.message }}", "{{ message }}"))
+    result = cli("manifests", "validate", str(odd))
+    assert result.exit_code == 0 and result.stdout.startswith("! ")
+    assert "Did you mean {{ .message }}?" in result.stdout
+    assert json.loads(cli("manifests", "validate", "--json", str(odd)).stdout) == {str(odd): []}
 
 
 def test_commands_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

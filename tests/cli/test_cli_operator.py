@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -199,6 +200,18 @@ def test_a_full_disk(cli: Cli, platform_home: Path, tmp_path: Path) -> None:
     assert refused.exit_code == 1
     assert "the disk is full: make room and try again" in refused.stderr
     assert "PLATFORM_DEBUG" not in refused.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("words", ["users create ada --generate", "secret set deploy", "backup create"])
+def test_root_in_the_home_of_a_service(cli: Cli, platform_home: Path, words: str) -> None:
+    """What root wrote there, the service could not read, and so not start: nothing is written."""
+    for path in (platform_home, *platform_home.rglob("*")):
+        os.chown(path, 65534, 65534, follow_symlinks=False)
+    refused = cli(*words.split(), input="s3cret")
+    assert (refused.exit_code, "sudo -E -u" in refused.stderr) == (4, True)
+    assert {path.lstat().st_uid for path in platform_home.rglob("*")} == {65534}
+    assert cli("settings").exit_code == 0
 
 
 class TestUsers:

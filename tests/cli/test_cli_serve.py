@@ -101,12 +101,13 @@ class TestOneProcess:
         open_to_others = [path for path in home.rglob("*") if path.stat().st_mode & 0o077]
         assert open_to_others == []
 
-    async def test_stops_on_sigterm(self, home: Path) -> None:
-        """SIGTERM ends it, and its worker, with exit status 0."""
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+    async def test_stops_in_order(self, home: Path, number: signal.Signals) -> None:
+        """SIGTERM, or a terminal that is closed, ends it, and its worker, with exit status 0."""
         async with served_platform(home, env=BARE) as served:
             await eventually(lambda: bool(children(served.process, "worker")))
             worker = children(served.process, "worker")[0]
-            served.process.signal(signal.SIGTERM)
+            served.process.signal(number)
             assert await served.process.wait() == 0
             assert not worker.is_running()
 
@@ -175,6 +176,27 @@ class TestOneProcess:
             shown = served.process.output()
         assert any(line.get("request_id") == "told-apart" for line in lines)
         assert "told-apart" not in shown
+
+    async def test_log_file_that_is_moved_away(self, tmp_path: Path) -> None:
+        """After logrotate has moved the file, the next request's line is in a new one."""
+        file = tmp_path / "platform.log"
+        async with served_platform(
+            tmp_path / "home", "--no-worker", "--log-file", str(file), env=BARE
+        ) as served:
+            await served.get("/v1/auth/capabilities", headers={"X-Request-ID": "before"})
+            await eventually(lambda: "before" in file.read_text())
+            file.rename(tmp_path / "platform.log.1")
+            await served.get("/v1/auth/capabilities", headers={"X-Request-ID": "after"})
+            await eventually(lambda: file.exists() and "after" in file.read_text())
+
+    async def test_no_room_for_log_lines(self, tmp_path: Path) -> None:
+        """Lines that the log file can't take are on standard error, and the requests are served."""
+        options = ("--no-worker", "--log-file", "/dev/full")
+        async with served_platform(tmp_path / "home", *options, env=BARE) as served:
+            headers = {"X-Request-ID": "no-room"}
+            assert (await served.get("/v1/auth/capabilities", headers=headers))[0] == 200
+            await eventually(lambda: "no-room" in served.process.output())
+        assert "Traceback" not in served.process.output()
 
 
 @asynccontextmanager

@@ -41,10 +41,10 @@ def test_a_home_that_is_not_there(bare_cli: Cli, tmp_path: Path) -> None:
     arguments = ("service", "install", "--user", "somebody", "--folder", str(tmp_path))
     result = bare_cli(*arguments, env={"PLATFORM_HOME": str(home)})
     assert (result.exit_code, home.exists()) == (0, False), result.output
-    assert "install -d -m 700 -o somebody" in result.output
+    assert f"install -d -m 700 -o somebody '{home}'" in " ".join(result.output.split())
     home.mkdir()
     result = bare_cli(*arguments, env={"PLATFORM_HOME": str(home)})
-    assert "chown -R somebody" in result.output and list(home.iterdir()) == []
+    assert f"chown -R somebody '{home}'" in " ".join(result.output.split()) and list(home.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["a-home", "a home of 100 % $HOME"])

@@ -57,6 +57,14 @@ async def test_their_variables_are_settings(start_platform: Start) -> None:
     assert named - OTHERS <= known
 
 
+def test_settings_beside_the_compose_file_reach_the_platform() -> None:
+    """Compose itself takes from .env only what compose.yaml mentions: a setting such as
+    PLATFORM_REGISTRATION_MODE=closed would be ignored silently.
+    """
+    for one in ours().values():
+        assert one["env_file"] == [{"path": ".env", "required": False}]
+
+
 def test_profiles_are_complete() -> None:
     """What a service waits for starts in each of its profiles; volumes and health checks are there."""
     found = services()

@@ -48,15 +48,28 @@ def _write_until_full(descriptor: int, size: int) -> None:
 def small_disk(folder: Path, megabytes: int) -> Iterator[SmallDisk]:
     """A disk of this size at `folder`. Skips where nothing may be mounted, except in CI."""
     folder.mkdir()
-    options = ["-t", "tmpfs", "-o", f"size={megabytes}m,mode=700", "tmpfs", str(folder)]
+    with _mounted(folder, f"size={megabytes}m,mode=700"):
+        yield SmallDisk(folder)
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Meanwhile `folder` is an empty one that can't be written, as on a disk that has had errors."""
+    with _mounted(folder, "ro,mode=700"):
+        yield
+
+
+@contextmanager
+def _mounted(folder: Path, options: str) -> Iterator[None]:
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
     try:
-        subprocess.run(["mount", *options], check=True, capture_output=True, text=True)
+        subprocess.run(command, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
         reason = f"no file system can be mounted here: {getattr(error, 'stderr', error)}"
         if services_required():
             pytest.fail(reason)
         pytest.skip(reason)
     try:
-        yield SmallDisk(folder)
+        yield
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)

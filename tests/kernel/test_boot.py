@@ -21,12 +21,14 @@ from kernel.sdk import (
     PUBLIC,
     Context,
     HealthCheck,
+    Opening,
     Permission,
     Platform,
     Resource,
     ResourceKey,
     RouteTable,
     Service,
+    StartGuard,
     Unhealthy,
     hookimpl,
     permission,
@@ -467,6 +469,32 @@ class TestHealthChecks:
         )
         assert (await running.anonymous.get("/health")).json()["checks"]["well"] == "unhealthy: OSError"
         assert "the health check 'well' failed: OSError: can't reach amqp://" in caplog.text
+
+
+@pytest.mark.each_database
+async def test_what_another_start_has_settled(start_platform: Start, database_url: str | None) -> None:
+    """A start that waits to be alone, as for a restore, ends once another process has done what it waits for,
+    though that one stays in service.
+    """
+    ordered, seen = asyncio.Event(), asyncio.Event()
+
+    async def waits(_opening: Opening) -> bool:
+        if ordered.is_set():
+            seen.set()
+        return ordered.is_set()
+
+    async def nothing(*_: Any) -> None:
+        return None
+
+    guard = declares("register_start_guards", lambda: [StartGuard(waits, nothing, nothing)])
+    env = {"DATABASE_URL": database_url}
+    await start_platform(guard, env=env)
+    ordered.set()
+    second = asyncio.ensure_future(start_platform(guard, env=env))
+    await seen.wait()
+    ordered.clear()
+    async with asyncio.timeout(30):
+        await second
 
 
 async def test_home_is_private(start_platform: Start, platform_home: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import sys
 
 import pytest
 
-from kernel.logs import JsonFormatter, TextFormatter, mask
+from kernel.logs import JsonFormatter, LogStream, TextFormatter, mask
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
 
@@ -82,3 +83,22 @@ class TestJson:
         with pytest.raises(TypeError):
             record("%d", "x").getMessage()
         assert "x" in JsonFormatter().format(record("%s", "x"))
+
+
+class NoRoom:
+    """A stream on a full disk."""
+
+    def write(self, _text: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def flush(self) -> None:
+        self.write("")
+
+
+class TestStream:
+    def test_standard_error_that_is_full(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A line for which there is no room anywhere is lost, and fails nothing."""
+        monkeypatch.setattr(sys, "stderr", NoRoom())
+        stream = LogStream()
+        stream.write("a line\n")
+        stream.flush()

@@ -13,7 +13,7 @@ from kernel.testing import Actor, Start, eventually, migrated_home
 from tests.builtin_plugins.rag.rag_support import make_base, record, somebody, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.processes import free_port, platformctl
-from tests.fakes.small_disk import SmallDisk, small_disk
+from tests.fakes.small_disk import SmallDisk, read_only, small_disk
 
 SETTINGS = {"PLATFORM_MIN_FREE_DISK_MB": "1"}
 WAITS = "The server's disk is full; reading continues once there is room."
@@ -102,6 +102,29 @@ async def test_a_row_that_finds_no_room(
     assert (await ann.get(f"/v1/rag/knowledge-bases/{base}")).status == 200
     disk.relieve()
     assert (await ann.post("/v1/rag/knowledge-bases", json={"name": "Later"})).status == 200
+
+
+async def test_a_read_only_disk_is_named(start_platform: Start, tmp_path: Path) -> None:
+    """A disk that became read-only, as one with errors does, is unhealthy until it can be written."""
+    running = await start_platform("rag", HashEmbeddings, home=tmp_path / "home", env=SETTINGS)
+    with read_only(tmp_path / "home"):
+        health = await running.anonymous.get("/health")
+    assert (health.status, health.json()["status"]) == (503, "unhealthy")
+    assert health.json()["checks"]["disk"].startswith("unhealthy: the server's disk can't be written")
+    assert (await running.anonymous.get("/health")).json()["checks"]["disk"] == "healthy"
+
+
+def test_commands_name_a_read_only_disk(tmp_path: Path) -> None:
+    """`platformctl doctor` fails and says what to look at; `status` says it, too."""
+    env = {"PLATFORM_HOME": str(tmp_path), "PLATFORM_PORT": str(free_port()), **SETTINGS}
+    with read_only(tmp_path):
+        result = platformctl("doctor", "--json", env=env)
+        shown = platformctl("status", env=env)
+    found = {item["check"]: item for item in json.loads(result.stdout)}
+    assert (result.returncode, found["disk"]["status"]) == (1, "failed")
+    assert found["disk"]["text"] == "the disk can't be written"
+    assert "dmesg" in found["disk"]["remedy"]
+    assert "but it can't be written: nothing is saved" in shown.stdout
 
 
 @pytest.mark.parametrize("used", [True, False])
