@@ -37,17 +37,21 @@ app = App(
 def validate(
     paths: Annotated[list[Path], typer.Argument(help="Files or folders.")], as_json: AsJson = False
 ) -> None:
-    """Check manifests without installing them. The exit code is 1 if one is not valid."""
+    """Check manifests without installing them. The exit code is 1 if one is not valid.
+
+    What is valid but hardly meant, such as a misspelt key, is shown as well.
+    """
     from cli import console
     from cli.failures import CommandFailed
 
-    found = {str(path): _problems(path) for path in _files(paths)}
+    checked = {str(path): _checked(path) for path in _files(paths)}
+    found = {path: problems for path, (problems, _) in checked.items()}
     if not found:
         raise CommandFailed("no manifest was found", "Manifest files end in .yaml, .yml or .json.")
     if as_json:
         console.print_json({path: [p.as_dict() for p in problems] for path, problems in found.items()})
     else:
-        _print_checked(found)
+        _print_checked(checked)
     if any(found.values()):
         raise typer.Exit(1)
 
@@ -62,33 +66,34 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
             yield path
 
 
-def _problems(path: Path) -> list[Problem]:
-    """What is wrong with one file; empty when it is valid."""
+def _checked(path: Path) -> tuple[list[Problem], list[Problem]]:
+    """What is wrong with one file, empty when it is valid; then what is odd about it."""
     from builtin_plugins.manifest_webhooks.folder import ManifestFolder
     from builtin_plugins.manifest_webhooks.loading import load_manifest
     from builtin_plugins.manifest_webhooks.problems import ManifestError
     from builtin_plugins.manifest_webhooks.tree import MAX_MANIFEST_BYTES
-    from builtin_plugins.manifest_webhooks.validation import check_manifest
+    from builtin_plugins.manifest_webhooks.validation import check_manifest, oddities
 
+    validator = ManifestFolder().validator
     try:
         with path.open("rb") as file:
             tree = load_manifest(file.read(MAX_MANIFEST_BYTES + 1), path.name)
-        check_manifest(tree, ManifestFolder().validator, path.name)
+        manifest = check_manifest(tree, validator, path.name)
     except ManifestError as error:
-        return error.problems
-    return []
+        return error.problems, []
+    return [], oddities(tree, manifest, validator)
 
 
-def _print_checked(found: dict[str, list[Problem]]) -> None:
+def _print_checked(found: dict[str, tuple[list[Problem], list[Problem]]]) -> None:
     from rich.text import Text
 
     from cli import console
 
     out = console.out()
-    for path, problems in found.items():
-        mark = Text("✗ ", "bold red") if problems else Text("✓ ", "green")
-        out.print(mark + Text(path, ""))
-        for problem in problems:
+    for path, (problems, odd) in found.items():
+        sound = Text("! ", "yellow") if odd else Text("✓ ", "green")
+        out.print((Text("✗ ", "bold red") if problems else sound) + Text(path, ""))
+        for problem in [*problems, *odd]:
             where = f" (line {problem.line})" if problem.line else ""
             out.print(Text(f"    {problem.path}{where}: {problem.message}"))
             out.print(Text(f"      {problem.remedy}", "dim"))

@@ -136,7 +136,7 @@ def _facts(platform: Platform, record: PluginRecord) -> Shown:
         requires=record.requires,
         hooks=platform.hooks.implemented_by(record.name),
         settings=variables_of(record) if loaded else [],
-        problems=list(record.problems),
+        problems=[*record.problems, *record.failures],
     )
 
 

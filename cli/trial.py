@@ -41,6 +41,8 @@ class Declared:
     tables: list[str] = field(default_factory=list)
     permissions: list[str] = field(default_factory=list)
     actions: list[str] = field(default_factory=list)
+    jobs: list[str] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     outgoing_hosts: list[str] = field(default_factory=list)
     tier: str = "community"
@@ -136,6 +138,8 @@ def _declared(platform: Platform, name: str, record: PluginRecord | None) -> Dec
         tables=_tables(record),
         permissions=_permissions(record),
         actions=[f"{action.name} ({action.access})" for action in actions],
+        jobs=sorted(job for job, owner in offers.job_plugins.items() if owner == name),
+        events=_events(record),
         settings=variables_of(record),
         outgoing_hosts=list(record.outgoing_hosts),
         tier=_highest([action.tier for action in actions]),
@@ -159,6 +163,11 @@ def _tables(record: PluginRecord) -> list[str]:
     return [] if found is None else sorted(found.base.metadata.tables)
 
 
+def _events(record: PluginRecord) -> list[str]:
+    declare_events = getattr(record.instance, "register_events", None)
+    return [event.event_name for event in declare_events()] if declare_events else []
+
+
 def _permissions(record: PluginRecord) -> list[str]:
     declare_permissions = getattr(record.instance, "register_permissions", None)
     return [item.key for item in declare_permissions()] if declare_permissions else []
@@ -176,6 +185,8 @@ def facts(declared: Declared) -> Mapping[str, str]:
         "routes": "\n".join(declared.routes) or "none",
         "actions": ", ".join(declared.actions) or "none",
         "hooks": ", ".join(declared.hooks),
+        "jobs": ", ".join(declared.jobs) or "none",
+        "events": ", ".join(declared.events) or "none",
         "tables": ", ".join(declared.tables) or "none",
         "permissions": ", ".join(declared.permissions) or "none",
         "settings": ", ".join(declared.settings) or "none",

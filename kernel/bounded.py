@@ -28,7 +28,7 @@ def run_bounded(function: Callable[[], T], seconds: float) -> T:
     thread.start()
     thread.join(seconds)
     if not outcome:
-        raise TimeoutError
+        raise TimeoutError(f"no answer within {seconds:g} s")
     worked, value = outcome[0]
     if not worked:
         raise value

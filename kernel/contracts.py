@@ -40,7 +40,7 @@ from kernel.evaluations import MeasuredChoice as MeasuredChoice
 from kernel.graphs import DocumentPassage as DocumentPassage
 from kernel.graphs import DocumentPassages as DocumentPassages
 from kernel.graphs import GraphDocument as GraphDocument
-from kernel.hook_types import hookspec
+from kernel.hook_types import PROMPTLY, hookspec
 from kernel.purchases import CheckoutNotice as CheckoutNotice
 from kernel.purchases import CheckoutOrder as CheckoutOrder
 from kernel.purchases import CheckoutPage as CheckoutPage
@@ -87,7 +87,7 @@ def switch_plugin(caller: Caller, plugin: str, on: bool) -> bool | None:
     """
 
 
-@hookspec.all
+@hookspec.all(failing="skip", seconds=PROMPTLY)
 def list_embedding_models(platform: Platform) -> Sequence[str] | None:
     """Names of the embedding models that the plugin can serve now."""
 
@@ -121,27 +121,27 @@ def chat_with_model(platform: Platform, request: ChatRequest) -> ChatEvents | No
     """
 
 
-@hookspec.all
+@hookspec.all(failing="skip", seconds=PROMPTLY)
 def list_chat_models(platform: Platform) -> Sequence[str] | None:
     """Names of the models that `chat_with_model` can use now; none when the runtime does not answer."""
 
 
-@hookspec.first
+@hookspec.first(seconds=PROMPTLY)
 def check_model_runtime(platform: Platform) -> bool | None:
     """Whether the configured model runtime answers now; None where none is configured."""
 
 
-@hookspec.all
+@hookspec.all(seconds=PROMPTLY)
 def check_model_call(platform: Platform, model: str) -> None:
     """A model that a plugin runs itself is about to be called; raise a PlatformError to refuse."""
 
 
-@hookspec.notification
+@hookspec.notification(seconds=PROMPTLY)
 def on_model_called(platform: Platform, model: str, seconds: float, failed: bool) -> None:
     """A call of such a model ended after `seconds`. For counting."""
 
 
-@hookspec.all(failing="skip")
+@hookspec.all(failing="skip", seconds=PROMPTLY)
 def offer_tools(ctx: Context) -> Sequence[Tool] | None:
     """Tools besides the plugins' actions, for the sender of this request: pipelines, tools of other servers.
 
@@ -151,7 +151,7 @@ def offer_tools(ctx: Context) -> Sequence[Tool] | None:
     """
 
 
-@hookspec.all
+@hookspec.all(seconds=PROMPTLY)
 def check_tool_call(ctx: Context, tool: Tool, arguments: Mapping[str, Any]) -> None:
     """A tool is about to be called, through whatever route; raise a PlatformError to refuse.
 
@@ -159,7 +159,7 @@ def check_tool_call(ctx: Context, tool: Tool, arguments: Mapping[str, Any]) -> N
     """
 
 
-@hookspec.notification
+@hookspec.notification(seconds=PROMPTLY)
 def on_tool_called(ctx: Context, tool: Tool, seconds: float, error: BaseException | None) -> None:
     """A call of a tool ended after `seconds`, with this error or a result. For counting and auditing."""
 
@@ -328,7 +328,7 @@ def find_listings(
     """The listings whose id or name, or that of a plugin of theirs, is among `plugins`, approved or not."""
 
 
-@hookspec.first
+@hookspec.first(seconds=PROMPTLY)
 def check_license(
     platform: Platform, subject: str, plugin: str, required: str, used: bool
 ) -> LicenseVerdict | None:
@@ -339,7 +339,7 @@ def check_license(
     """
 
 
-@hookspec.first
+@hookspec.first(seconds=PROMPTLY)
 def find_required_tiers(platform: Platform) -> Mapping[str, str] | None:
     """The tiers that administrators demand of whole plugins, by the plugins' names."""
 

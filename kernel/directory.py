@@ -134,7 +134,7 @@ class Directory:
             description=record.description,
             author=record.author,
             reason=record.reason,
-            problem=record.problems[-1] if record.problems else None,
+            problem=self._states.problem_of(record),
             requires=record.requires,
             capabilities=record.capabilities,
             data_sources=record.data_sources,

@@ -173,6 +173,18 @@ class InsufficientStorage(PlatformError):
     default_detail = "The server's disk is full; ask the operator to free some space, then try again"
 
 
+class PluginFailed(PlatformError):
+    """A plugin is to blame for what went wrong; its own words may be private and stay in the log."""
+
+    code = "plugin_failed"
+
+    def __init__(self, plugin: str, hook: str, what: str = "failed") -> None:
+        super().__init__(
+            f"The plugin '{plugin}' {what} ({hook}). The server's log says why; if it can't be mended, the "
+            f"operator can leave it out with PLATFORM_PLUGINS_DISABLED={plugin} and a restart"
+        )
+
+
 class StartupError(Exception):
     """The platform can't start. The text gives the operator the cause and the remedy."""
 

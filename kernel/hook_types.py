@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, ClassVar, Generic, Literal, ParamSpec, TypeVar, overload
+from typing import Any, ClassVar, Concatenate, Generic, Literal, ParamSpec, TypeVar, overload
 
 import pluggy
 
@@ -22,7 +23,22 @@ R_co = TypeVar("R_co", covariant=True)
 Failing = Literal["raise", "skip"]
 _BARE_MARK = pluggy.HookspecMarker(PROJECT)
 
+PROMPTLY = 30.0
+"""Seconds within which a plugin answers what others wait for, such as who sends a request. As long as the
+gateway waits for a service: what waits for a stalled database must not fail sooner.
+"""
+
 hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a plugin's implementation of a hook raised. `is_machines`: a store or the machine is at fault."""
+
+    plugin: str
+    hook: str
+    error: BaseException
+    is_machines: bool
 
 
 class HookSpec(Generic[P, R_co]):
@@ -32,9 +48,13 @@ class HookSpec(Generic[P, R_co]):
     plain: ClassVar[bool] = False
 
     def __init__(
-        self, function: Callable[P, R_co | None], failing: Failing | Callable[P, R_co | None] = "raise"
+        self,
+        function: Callable[P, R_co | None],
+        failing: Failing | Callable[Concatenate[Failure, P], R_co | None] = "raise",
+        seconds: float | None = None,
     ) -> None:
         self.function = _BARE_MARK(function)
+        self.seconds = seconds
         self.name = function.__name__
         self.module = function.__module__
         self.text = inspect.getdoc(function) or ""
@@ -87,10 +107,11 @@ class Notification(HookSpec[P, None]):
 class HookspecMarker:
     """The decorators that turn a function into a hook specification.
 
-    An error in an implementation is raised to the caller, unless the specification says otherwise: with
-    ``failing="skip"`` the failure is reported and the others are asked (not where the first answer counts and
-    the database is away); with a function instead of
-    ``"skip"``, that function is called with the same arguments, and its result counts. A PlatformError always
+    An error in an implementation is reported and raised to the caller, unless the specification says
+    otherwise: with ``failing="skip"`` the others are asked (not where the first answer counts and the
+    database is away); with a function instead of ``"skip"``, that function is called with the `Failure` and
+    the same arguments, and its result counts. An answer that is not of the specification's type is an error,
+    too, and so is none within `seconds`, which interrupts only what awaits something. A PlatformError always
     reaches the caller. A declaration that fails takes its plugin out of service; a notification that fails is
     reported.
     """
@@ -98,22 +119,28 @@ class HookspecMarker:
     @overload
     def first(self, function: Callable[P, R | None], /) -> FirstAnswer[P, R]: ...
     @overload
-    def first(self, /, *, failing: Failing) -> Callable[[Callable[P, R | None]], FirstAnswer[P, R]]: ...
-    def first(self, function: Any = None, /, *, failing: Failing = "raise") -> Any:
+    def first(
+        self, /, *, failing: Failing = "raise", seconds: float | None = None
+    ) -> Callable[[Callable[P, R | None]], FirstAnswer[P, R]]: ...
+    def first(
+        self, function: Any = None, /, *, failing: Failing = "raise", seconds: float | None = None
+    ) -> Any:
         """A question; the first answer that is not None counts. Implementations may be async."""
-        return _specify(FirstAnswer, function, failing)
+        return _specify(FirstAnswer, function, failing, seconds)
 
     @overload
     def all(self, function: Callable[P, R | None], /) -> AllAnswers[P, R]: ...
     @overload
-    def all(self, /, *, failing: Failing) -> Callable[[Callable[P, R | None]], AllAnswers[P, R]]: ...
+    def all(
+        self, /, *, failing: Failing = "raise", seconds: float | None = None
+    ) -> Callable[[Callable[P, R | None]], AllAnswers[P, R]]: ...
     @overload
     def all(
-        self, /, *, failing: Callable[P, R | None]
+        self, /, *, failing: Callable[Concatenate[Failure, P], R | None], seconds: float | None = None
     ) -> Callable[[Callable[P, R | None]], AllAnswers[P, R]]: ...
-    def all(self, function: Any = None, /, *, failing: Any = "raise") -> Any:
+    def all(self, function: Any = None, /, *, failing: Any = "raise", seconds: float | None = None) -> Any:
         """A question to all implementations. They may be async."""
-        return _specify(AllAnswers, function, failing)
+        return _specify(AllAnswers, function, failing, seconds)
 
     def first_now(self, function: Callable[P, R | None], /) -> FirstAnswerNow[P, R]:
         """Like `first`, for callers that can't await, such as functions in a unit of work."""
@@ -127,16 +154,22 @@ class HookspecMarker:
         """A `register_…` hook."""
         return Declaration(function, "skip")
 
-    def notification(self, function: Callable[P, None], /) -> Notification[P]:
+    @overload
+    def notification(self, function: Callable[P, None], /) -> Notification[P]: ...
+    @overload
+    def notification(self, /, *, seconds: float) -> Callable[[Callable[P, None]], Notification[P]]: ...
+    def notification(self, function: Any = None, /, *, seconds: float | None = None) -> Any:
         """An `on_…` hook, whose return value is ignored. Implementations may be async."""
-        return Notification(function, "skip")
+        return _specify(Notification, function, "skip", seconds)
 
 
 hookspec = HookspecMarker()
 
 
-def _specify(kind: Any, function: Any, failing: Any) -> Any:
-    return kind(function, failing) if function is not None else lambda found: kind(found, failing)
+def _specify(kind: Any, function: Any, failing: Any, seconds: float | None) -> Any:
+    if function is not None:
+        return kind(function, failing, seconds)
+    return lambda found: kind(found, failing, seconds)
 
 
 def specs_in(holder: object) -> list[HookSpec[..., Any]]:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ParamSpec, TypeVar, overload
 
 import pluggy
 
+from kernel.bounded import run_bounded
 from kernel.db.outages import is_database_outage
 from kernel.errors import ANY_ERROR, PlatformError
+from kernel.hook_answers import AnswerChecks
 from kernel.hook_types import (
     AllAnswers,
     AllAnswersNow,
     Declaration,
+    Failure,
     FirstAnswer,
     FirstAnswerNow,
     HookSpec,
@@ -29,6 +34,8 @@ R = TypeVar("R")
 
 OnFailure = Callable[[str, str, BaseException], None]
 AnySpec = HookSpec[..., Any]
+
+_FAILURE = "platform_failure"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +54,17 @@ class Implementation:
 
 
 class Hooks:
-    """The hooks of one platform. `on_failure(plugin, hook, error)` is called when an implementation fails."""
+    """The hooks of one platform. `on_failure(plugin, hook, error)` is called when an implementation fails;
+    a declaration that takes longer than `seconds` fails.
+    """
 
-    def __init__(self, manager: pluggy.PluginManager, on_failure: OnFailure) -> None:
+    def __init__(self, manager: pluggy.PluginManager, on_failure: OnFailure, seconds: float = 30) -> None:
+        self._seconds = seconds
         self._manager = manager
         self._on_failure = on_failure
         self._compiled: dict[AnySpec, tuple[Implementation, ...]] = {}
         self._silent: frozenset[str] = frozenset()
+        self._checks = AnswerChecks()
 
     def implemented_by(self, plugin: str) -> list[str]:
         """The names of the hooks that a loaded plugin implements."""
@@ -91,14 +102,16 @@ class Hooks:
             try:
                 answer = implementation.call(arguments)
                 if hasattr(answer, "__await__"):  # what `inspect` would say, at a fifth of its price
-                    answer = await answer
+                    answer = await (answer if spec.seconds is None else _within(spec.seconds, answer))
+                if answer is not None:
+                    self._checks.check(spec, answer)
             except PlatformError:
                 raise
             except ANY_ERROR as error:  # boundary: another author's code
-                if spec.failing == "raise" or (first and _is_the_machines(error)):
+                failure = self._failed(implementation, spec, error)
+                if spec.failing == "raise" or (first and failure.is_machines):
                     raise
-                self._on_failure(implementation.plugin, spec.name, error)
-                answer = spec.failing(**arguments) if callable(spec.failing) else None
+                answer = spec.failing(failure, **arguments) if callable(spec.failing) else None
             if answer is not None:
                 if first:
                     return answer
@@ -118,7 +131,7 @@ class Hooks:
         arguments = _named(spec, args, kwargs)
         if isinstance(spec, Declaration):
             return self._declared(spec, arguments)
-        answers = (implementation.call(arguments) for implementation in self.implementations(spec))
+        answers = (self._answer(impl, spec, arguments) for impl in self.implementations(spec))
         heard = (answer for answer in answers if answer is not None)
         return next(heard, None) if isinstance(spec, FirstAnswerNow) else list(heard)
 
@@ -130,24 +143,57 @@ class Hooks:
             try:
                 pending = implementation.call(arguments)
                 if hasattr(pending, "__await__"):
-                    await pending
+                    await (pending if spec.seconds is None else _within(spec.seconds, pending))
             except ANY_ERROR as error:  # boundary: another author's code
                 self._on_failure(implementation.plugin, spec.name, error)
                 errors.append(error)
         return errors
 
+    def _answer(self, implementation: Implementation, spec: AnySpec, arguments: dict[str, Any]) -> Any:
+        try:
+            answer = implementation.call(arguments)
+            if answer is not None:
+                self._checks.check(spec, answer)
+        except PlatformError:
+            raise
+        except ANY_ERROR as error:  # boundary: another author's code
+            self._failed(implementation, spec, error)
+            raise
+        return answer
+
+    def _failed(self, implementation: Implementation, spec: AnySpec, error: BaseException) -> Failure:
+        """Report it, unless the machine is at fault, or another plugin that was asked on the way."""
+        failure = Failure(implementation.plugin, spec.name, error, _is_the_machines(error))
+        if failure.is_machines:
+            log.warning("plugin %s: %s raised %s", failure.plugin, failure.hook, type(error).__name__)
+            return failure
+        first = failure_behind(error) or failure
+        if first.plugin == failure.plugin:
+            error.__dict__[_FAILURE] = failure
+            self._on_failure(failure.plugin, failure.hook, error)
+        return failure
+
     def _declared(self, spec: AnySpec, arguments: dict[str, Any]) -> list[tuple[str, Any]]:
         """In the loading order."""
         found = []
         for implementation in reversed(self.implementations(spec)):
+            ask = partial(self._declaration, implementation, spec, arguments)
             try:
-                declared = implementation.call(arguments)
+                declared = run_bounded(ask, self._seconds)
             except ANY_ERROR as error:  # boundary: another author's code
                 self._on_failure(implementation.plugin, spec.name, error)
                 continue
             if declared is not None:
                 found.append((implementation.plugin, declared))
         return found
+
+    def _declaration(self, implementation: Implementation, spec: AnySpec, arguments: dict[str, Any]) -> Any:
+        declared = implementation.call(arguments)
+        if isinstance(declared, Iterator):  # a generator runs only when it is read
+            declared = list(declared)
+        if declared is not None:
+            self._checks.check(spec, declared)
+        return declared
 
     def _compile(self, spec: AnySpec) -> list[Implementation]:
         caller = getattr(self._manager.hook, spec.name, None)
@@ -157,6 +203,22 @@ class Hooks:
             for impl in found
             if impl.plugin_name not in self._silent
         ]
+
+
+def failure_behind(error: BaseException) -> Failure | None:
+    """Which plugin's hook raised an error that its caller let through; None where no plugin is to blame."""
+    return error.__dict__.get(_FAILURE)
+
+
+async def _within(seconds: float, answer: Awaitable[Any]) -> Any:
+    """The answer, or TimeoutError with a text: one plugin that waits for ever would hold up everybody."""
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await answer
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
 
 
 def _is_the_machines(error: BaseException) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernel.auth.permissions import Decision
-from kernel.hook_types import hookspec
+from kernel.errors import PluginFailed
+from kernel.hook_types import PROMPTLY, Failure, hookspec
 
 if TYPE_CHECKING:
     import typer
@@ -166,7 +167,7 @@ def register_plugin_sources() -> Sequence[ResourceKey[PluginSource]]:
     """
 
 
-@hookspec.first(failing="skip")
+@hookspec.first(failing="skip", seconds=PROMPTLY)
 def identify_actor(platform: Platform, request: web.Request, authorization: str | None) -> Principal | None:
     """Who sends this request. None means "not my kind of credential"; raise Unauthorized for a bad one.
 
@@ -178,13 +179,19 @@ def identify_actor(platform: Platform, request: web.Request, authorization: str 
 
 
 def _unheard(
-    ctx: Context, principal: Principal, access: Access, params: Mapping[str, int | str]
+    failure: Failure, ctx: Context, principal: Principal, access: Access, params: Mapping[str, int | str]
 ) -> Decision | None:
     """A judge that fails can't be taken for one that agrees; but what is open to anyone stays open."""
-    return None if access.kind == "public" else Decision.DENY
+    if access.kind == "public":
+        return None
+    if principal.kind == "anonymous":
+        return Decision.DENY
+    if failure.is_machines:
+        raise failure.error
+    raise PluginFailed(failure.plugin, failure.hook, "could not decide whether you may do this")
 
 
-@hookspec.all(failing=_unheard)
+@hookspec.all(failing=_unheard, seconds=PROMPTLY)
 def decide_access(
     ctx: Context, principal: Principal, access: Access, params: Mapping[str, int | str]
 ) -> Decision | None:
@@ -192,12 +199,12 @@ def decide_access(
 
     `params` are the parameters of the route's path, as the handler gets them.
     None means no opinion, `Decision.ALLOW` grants, `Decision.DENY` vetoes: one veto is enough, and without a
-    grant the answer is no. An implementation that fails is reported and counts as a veto, except on public
-    routes.
+    grant the answer is no. If an implementation fails, everything but public routes stays closed: the
+    caller is told which plugin could not decide.
     """
 
 
-@hookspec.first
+@hookspec.first(seconds=PROMPTLY)
 def find_scope(platform: Platform, principal: Principal) -> Scope | None:
     """What the caller currently belongs to: the teams and organizations whose rows it can read.
 
@@ -217,7 +224,7 @@ def token_claims(
     """
 
 
-@hookspec.all(failing="skip")
+@hookspec.all(failing="skip", seconds=PROMPTLY)
 def sign_in_methods(platform: Platform) -> Sequence[SignInMethod] | None:
     """Ways to sign in besides username and password, shown in ``GET /v1/auth/capabilities``.
 
@@ -225,14 +232,14 @@ def sign_in_methods(platform: Platform) -> Sequence[SignInMethod] | None:
     """
 
 
-@hookspec.first(failing="skip")
+@hookspec.first(failing="skip", seconds=PROMPTLY)
 def find_start_page(ctx: Context) -> web.StreamResponse | None:
     """What a browser gets at the gateway's `/`. Without an answer, a plain page with links to the API's
     documents. Programs get JSON, in which `client` is where a redirect would lead.
     """
 
 
-@hookspec.first(failing="skip")
+@hookspec.first(failing="skip", seconds=PROMPTLY)
 def find_client_address(ctx: Context) -> str | None:
     """The address of a client for people, as the browser that asks reaches it.
 
@@ -248,7 +255,7 @@ def find_disabled_plugins(platform: Platform, session: Session | None) -> Mappin
     """
 
 
-@hookspec.first
+@hookspec.first(seconds=PROMPTLY)
 def find_memberships(
     platform: Platform, account_ids: Sequence[int]
 ) -> Mapping[int, Sequence[OrganizationMembership]] | None:
@@ -260,7 +267,7 @@ def select_members(platform: Platform, organization_id: int) -> Select[tuple[int
     """A query for the ids of the accounts of an organization, used inside the list of users."""
 
 
-@hookspec.first
+@hookspec.first(seconds=PROMPTLY)
 def find_audited_organizations(
     platform: Platform, principal: Principal, organization_id: int | None
 ) -> Sequence[int] | None:
@@ -270,12 +277,13 @@ def find_audited_organizations(
     """
 
 
-@hookspec.notification
+@hookspec.notification(seconds=300)
 def on_event(platform: Platform, event: Event) -> None:
     """Something was committed. A worker delivers durable events at least once, with retries.
 
     Other events are delivered once, right after the commit, in the process that committed. An error in one
-    plugin never stops delivery to the others.
+    plugin never stops delivery to the others; one that is not done after five minutes fails. Write a job for
+    what takes long.
     """
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable
 
 from kernel.errors import StartupError
+from kernel.hook_answers import Misanswered
+from kernel.logs import mask
 from kernel.places import Cause
 from kernel.plugins import PluginHost, PluginRecord
 from kernel.resource_keys import ResourceKey
 
 log = logging.getLogger("platform.plugins")
 
-_PROBLEMS_KEPT = 20
+_FAILURES_KEPT = 20
+_LATELY = 300.0
 
 OnChange = Callable[[frozenset[str]], None]
 
@@ -26,6 +30,7 @@ class PluginStates:
     def __init__(self, host: PluginHost) -> None:
         self._host = host
         self._listeners: list[OnChange] = []
+        self._hook_failures: dict[str, tuple[float, str]] = {}
         self.switched_off: frozenset[str] = frozenset()
         self.revision = 0
 
@@ -77,13 +82,28 @@ class PluginStates:
 
     def hook_failed(self, plugin: str, hook: str, error: BaseException) -> None:
         """A hook raised: a declaration takes the plugin out of service, anything else is only reported."""
-        reason = f"{hook} raised {type(error).__name__}: {error}"[:500]
+        raised = f"{hook} raised {type(error).__name__}"
+        brief, reason = raised, mask(f"{raised}: {error}")[:500]
+        if isinstance(error, Misanswered):  # its text names nothing but types
+            brief = reason = f"{hook} {error}"
         log.error("plugin %s: %s", plugin, reason, exc_info=error)
         if hook.startswith("register_"):
             self.fail(plugin, reason, error)
         elif plugin in self.records:
-            self.records[plugin].problems.append(reason)
-            del self.records[plugin].problems[:-_PROBLEMS_KEPT]
+            self._hook_failures[plugin] = (time.monotonic(), f"{brief}; the server's log says why")
+            self.records[plugin].failures.append(reason)
+            del self.records[plugin].failures[:-_FAILURES_KEPT]
+
+    def problem_of(self, record: PluginRecord) -> str | None:
+        """What is wrong with a plugin in service: a hook that failed lately, else what its start found."""
+        found = record.failures if record.name in self.failing() else record.problems
+        return found[-1] if found else None
+
+    def failing(self) -> dict[str, str]:
+        """Loaded plugins with hooks that failed lately, each with the last failure, for anybody to read."""
+        since = time.monotonic() - _LATELY
+        found = ((name, text) for name, (when, text) in self._hook_failures.items() if when >= since)
+        return {name: text for name, text in found if self.is_loaded(name) and self.is_on(name)}
 
     def _changed(self, failed: frozenset[str]) -> None:
         self.revision += 1

@@ -67,7 +67,10 @@ class Plugin:
 
 @dataclass
 class PluginRecord:
-    """The state of one plugin, and the reason. `place` is a line of its code, for the operator only."""
+    """The state of one plugin, and the reason. `place` is a line of its code, for the operator only.
+
+    `problems` is what its start found and put up with, `failures` what its hooks raised since.
+    """
 
     name: str
     status: Status
@@ -89,6 +92,7 @@ class PluginRecord:
     instance: Any = None
     package: str = ""
     problems: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
     registered_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property

@@ -18,8 +18,14 @@ class Catalog:
     refused: Mapping[str, str]
 
 
-def resolve(files: Mapping[str, Manifest | Sequence[Problem]], taken_names: Set[str]) -> Catalog:
-    """Decide which files are live, in the order of their names; pure.
+EMPTY = Catalog({}, {}, {})
+
+
+def resolve(
+    files: Mapping[str, Manifest | Sequence[Problem]], taken_names: Set[str], running: Catalog = EMPTY
+) -> Catalog:
+    """Decide which files are live; pure. Of those that claim one name or path, the one of `running` stays:
+    what is dropped beside it must not take its webhook over. Else their own names decide.
 
     `files`: what each file holds, a manifest or the problems that prevent one. `taken_names`: names of
     plugins made of code, which always keep theirs. A file that is refused reserves nothing.
@@ -28,13 +34,21 @@ def resolve(files: Mapping[str, Manifest | Sequence[Problem]], taken_names: Set[
     sources: dict[str, str] = {}
     refused: dict[str, str] = {}
     paths: dict[str, str] = {}
-    for source, found in sorted(files.items()):
+    for source, found in sorted(files.items(), key=lambda item: (-_kept(running, *item), item[0])):
         reason = _reason(found, taken_names, sources, paths)
         if reason is not None:
             refused[source] = f"{source}: {reason}"
         elif isinstance(found, Manifest):
             live[found.name], sources[found.name], paths[found.webhook.path] = found, source, source
     return Catalog(live, sources, refused)
+
+
+def _kept(running: Catalog, source: str, found: Manifest | Sequence[Problem]) -> int:
+    """How much of what a file claims it has already: its path, its name."""
+    own = next((running.live[name] for name, file in running.sources.items() if file == source), None)
+    if own is None or not isinstance(found, Manifest):
+        return 0
+    return (own.name == found.name) + (own.webhook.path == found.webhook.path)
 
 
 def _reason(
@@ -49,7 +63,10 @@ def _reason(
     if name in taken:
         return f"the name {name} belongs to an installed plugin. Choose another metadata.name."
     if name in sources:
-        return f"the name {name} is also declared in {sources[name]}. Rename one of the two."
+        return f"the name {name} is also declared in {sources[name]}, which is live. Rename one of the two."
     if path in paths:
-        return f"the webhook path {path} is also declared in {paths[path]}. Change one of the two."
+        return (
+            f"the webhook path {path} is also declared in {paths[path]}, which is live. "
+            "Change one of the two."
+        )
     return None

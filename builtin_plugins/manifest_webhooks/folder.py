@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from kernel.sdk import ResourceKey, data_folder
 
-from .catalog import Catalog, resolve
+from .catalog import EMPTY, resolve
 from .loading import read_manifest
 from .manifest import Manifest
 from .problems import ManifestError, Problem
-from .validation import check_manifest, misspelt_keys
+from .validation import check_manifest, oddities
 from .watching import Changes, Fingerprint, Snapshot, scan, watch
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class ManifestFolder:
 
     def __init__(self) -> None:
         self.directory = Path()
-        self.catalog = Catalog({}, {}, {})
+        self.catalog = EMPTY
         self._taken_names: Callable[[], frozenset[str]] = frozenset
         self._read: dict[Path, _Read] = {}
         self._paths: dict[str, str] = {}
@@ -149,12 +149,12 @@ class ManifestFolder:
             found = check_manifest(tree, self.validator, path.name)
         except ManifestError as error:
             return _Read(fingerprint, tuple(error.problems))
-        return _Read(fingerprint, found, tuple(misspelt_keys(tree, self.validator)))
+        return _Read(fingerprint, found, tuple(oddities(tree, found, self.validator)))
 
     def _decide(self) -> None:
         before = self.catalog.refused
         files = {path.name: read.found for path, read in self._read.items()}
-        self.catalog = resolve(files, self._taken_names())
+        self.catalog = resolve(files, self._taken_names(), self.catalog)
         self._paths = {manifest.webhook.path: name for name, manifest in self.catalog.live.items()}
         for name, reason in self.catalog.refused.items():
             if before.get(name) != reason:

@@ -28,7 +28,9 @@ def parse_payload(content_type: str | None, body: bytes) -> dict[str, Any]:
 
     JSON where the content type begins with application/json or ends in +json; otherwise form fields as a
     flat map of texts, urlencoded (also when no type is given) or multipart. Of repeated fields the last one
-    counts; a file becomes its file name, its content is dropped. The caller bounds the body's size.
+    counts; a file becomes its file name, its content is dropped. A form whose only field is `payload`, with
+    a JSON object in it, is that object, with the text as `payload` unless it has one of its own: so GitHub
+    sends by default. The caller bounds the body's size.
     """
     media, boundary = _media(content_type)
     if media.startswith("application/json") or media.endswith("+json"):
@@ -94,7 +96,7 @@ def _children(node: Any) -> list[Any]:
     return [item for item in items if isinstance(item, (dict, list))]
 
 
-def _urlencoded(body: bytes) -> dict[str, str]:
+def _urlencoded(body: bytes) -> dict[str, Any]:
     if not body:
         return {}
     try:
@@ -103,8 +105,20 @@ def _urlencoded(body: bytes) -> dict[str, str]:
     except UnicodeDecodeError:
         raise PayloadError("The form is not UTF-8 text.") from None
     except ValueError:
+        if text.lstrip()[:1] in ("{", "["):
+            raise PayloadError(
+                "The body looks like JSON, but is sent as a form; send it as Content-Type: application/json."
+            ) from None
         raise PayloadError(f"The form must consist of at most {MAX_FIELDS} name=value pairs.") from None
-    return dict(pairs)
+    form = dict(pairs)
+    return form | _inside(form["payload"]) if form.keys() == {"payload"} else form
+
+
+def _inside(text: str) -> dict[str, Any]:
+    try:
+        return _json(text.encode())
+    except PayloadError:
+        return {}
 
 
 def _multipart(body: bytes, boundary: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from .problems import ROOT, shorten
 MAX_RENDERED_CHARS = 1024 * 1024
 
 _PLACEHOLDER = re.compile(r"\{\{\s*\.([\w.]+)\s*\}\}")
+_BRACES = re.compile(r"\{\{([^{}\n]{0,200})(?:\}\})?")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -65,6 +66,20 @@ def compile_template(text: str) -> Template:
     """
     pieces = _PLACEHOLDER.split(text)
     return Template(literals=tuple(pieces[0::2]), paths=tuple(pieces[1::2]))
+
+
+def odd_placeholders(text: str) -> list[tuple[str, str]]:
+    """What looks like a placeholder and stays literal, each with what to write instead."""
+    found = [match for literal in compile_template(text).literals for match in _BRACES.finditer(literal)]
+    return [(shorten(match[0]), _instead(match[1].strip(" -$"), match[0].endswith("}}"))) for match in found]
+
+
+def _instead(name: str, is_closed: bool) -> str:
+    if not is_closed:
+        return "Close it with }}."
+    if re.fullmatch(r"\w[\w.]*", name):
+        return f"Did you mean {{{{ .{name} }}}}?"
+    return "Write {{ .a.b }}: a dot, then names of letters, digits and _; no filters, and no items of lists."
 
 
 def render_metadata(

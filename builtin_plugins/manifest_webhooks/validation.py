@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .manifest import Manifest
 from .problems import ManifestError, Problem, join_path, shorten
+from .templates import odd_placeholders
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -45,6 +46,30 @@ def check_manifest(manifest: Mapping[str, Any], schema: Validator, source: str) 
 def misspelt_keys(manifest: Mapping[str, Any], schema: Validator) -> list[Problem]:
     """List extra keys that look like a known one, such as `secretref`: accepted, but worth a warning."""
     return list(_misspelt(manifest, schema.schema, ()))
+
+
+def oddities(tree: Mapping[str, Any], manifest: Manifest, schema: Validator) -> list[Problem]:
+    """List what is valid, but hardly what the author means: misspelt keys, placeholders that are none."""
+    return [*misspelt_keys(tree, schema), *odd_templates(manifest)]
+
+
+def odd_templates(manifest: Manifest) -> list[Problem]:
+    """List what looks like a placeholder and would be stored as it stands."""
+    source = manifest.store.input
+    texts = [(_TEXT_PATH, source.text), *_texts(source.metadata, (*_TEXT_PATH[:-1], "metadata"))]
+    return [
+        Problem(join_path(keys), f"'{odd}' is no placeholder and is stored as it stands", remedy)
+        for keys, text in texts
+        for odd, remedy in odd_placeholders(text)
+    ][:_MAX_PROBLEMS]
+
+
+def _texts(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(value, str):
+        yield keys, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _texts(item, (*keys, str(key)))
 
 
 def _keys(error: ValidationError) -> tuple[str, ...]:

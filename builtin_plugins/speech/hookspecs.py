@@ -8,7 +8,7 @@ from builtin_plugins.speech.engines.protocol import Speaker, Transcriber
 from kernel.sdk import Platform, hookspec
 
 
-@hookspec.all_now
+@hookspec.declaration
 def offer_speakers(platform: Platform) -> Sequence[Speaker]:
     """Engines that speak; they are preferred to the built-in ones.
 
@@ -19,7 +19,7 @@ def offer_speakers(platform: Platform) -> Sequence[Speaker]:
     """
 
 
-@hookspec.all_now
+@hookspec.declaration
 def offer_transcribers(platform: Platform) -> Sequence[Transcriber]:
     """Engines that transcribe; they are preferred to the built-in ones.
 

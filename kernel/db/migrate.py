@@ -6,6 +6,7 @@ advisory lock on PostgreSQL.
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -126,6 +127,7 @@ def _write_revision(connection: Connection, owner: Owner, message: str) -> Path:
     known = _revision_files(owner.tables.migrations)
     number = f"{int(known[-1]) + 1 if known else 1:04d}"
     config = alembic_config(owner, connection)
+    config.cmd_opts = Namespace(quiet=True)  # Alembic's own words would be in the command's output
     config.set_main_option("file_template", "%%(rev)s_%%(slug)s")
     folder = str(owner.tables.migrations)
     script = command.revision(config, message, autogenerate=True, rev_id=number, version_path=folder)

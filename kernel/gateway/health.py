@@ -15,6 +15,7 @@ from kernel.gateway.proxy import PROXY
 from kernel.gateway.services import GATEWAY, SLOTS, Service
 from kernel.health import Health, HealthCheck, NotChecked, is_failure, run_check, run_checks
 from kernel.offers import OFFERS
+from kernel.plugin_states import PLUGIN_STATES
 from kernel.plugins import PluginRecord
 from kernel.stores.protocols import CacheUnavailable
 
@@ -34,7 +35,11 @@ async def gateway_health(platform: Platform) -> Health:
         *service_checks(platform),
         *(check for _, check in _checks(platform)),
     ]
-    plugins = {r.name: {"status": _status(platform, r), "reason": r.reason} for r in platform.plugins}
+    failing = platform.resource(PLUGIN_STATES).failing()
+    plugins = {
+        r.name: {"status": _status(platform, r), "reason": r.reason or failing.get(r.name)}
+        for r in platform.plugins
+    }
     for entry in await platform.resource(DIRECTORY).offered():
         plugins[entry.name] = {"status": entry.status, "reason": entry.reason or entry.problem}
     extra = {"phase": platform.settings.phase, "plugins": plugins}
@@ -90,9 +95,10 @@ async def _check_cache(platform: Platform) -> None:
 
 
 async def _check_plugins(platform: Platform) -> None:
-    bad = [record for record in platform.plugins if record.status in ("failed", "refused")]
+    bad = {r.name: r.reason for r in platform.plugins if r.status in ("failed", "refused")}
+    bad |= platform.resource(PLUGIN_STATES).failing()
     if bad:
-        raise Unhealthy("; ".join(f"{record.name}: {record.reason}" for record in bad))
+        raise Unhealthy("; ".join(f"{name}: {reason}" for name, reason in bad.items()))
 
 
 _DATABASE = HealthCheck("database", _check_database, critical=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import NoReturn
 
 from aiohttp import hdrs, web
@@ -41,6 +42,7 @@ class Router:
         self._whole: dict[tuple[str, str], Target] = {}
         self._targets: dict[web.AbstractRoute, Target] = {}
         self._dispatcher = web.UrlDispatcher()
+        self._openai: set[str] = set()
 
     def add(
         self,
@@ -57,6 +59,8 @@ class Router:
         assert route.resource is not None
         target = Target(serve, route.resource.canonical, judges_credential, any_origin, openai_errors)
         self._targets[route] = target
+        if openai_errors:
+            self._openai.add(_family(path))
         if isinstance(route.resource, web.PlainResource):
             self._whole.setdefault((method, path), target)
 
@@ -67,7 +71,11 @@ class Router:
             return target, NO_PARAMETERS
         match = await self._dispatcher.resolve(request)
         if match.http_exception is not None:
-            return Target(_miss(match.http_exception), UNMATCHED, is_miss=True), NO_PARAMETERS
+            # Its clients try routes that are not here. A method is refused without asking the service.
+            unknown = match.http_exception.status == HTTPStatus.NOT_FOUND
+            openai = unknown and _family(request.rel_url.path) in self._openai
+            missed = Target(_miss(match.http_exception), UNMATCHED, openai_errors=openai, is_miss=True)
+            return missed, NO_PARAMETERS
         return self._targets[match.route], match
 
     async def takes_any_origin(self, preflight: web.Request) -> bool:
@@ -75,6 +83,11 @@ class Router:
         method = preflight.headers.get(hdrs.ACCESS_CONTROL_REQUEST_METHOD, "")
         target, _ = await self.find(preflight.clone(method=method))
         return target.any_origin
+
+
+def _family(path: str) -> str:
+    """The first two segments: `/v1/ai` of `/v1/ai/models`."""
+    return "/".join(path.split("/", 3)[:3])
 
 
 async def _unused(_request: web.Request) -> NoReturn:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kernel.db.outages import DatabaseUnreachable
 from kernel.hook_manager import HookManager
-from kernel.hooks import Hooks
+from kernel.hook_types import Failure, HookSpec
+from kernel.hooks import Hooks, failure_behind
 from kernel.plugins import Plugin, PluginHost, given
 from kernel.sdk import Forbidden, hookimpl, hookspec
 
@@ -23,23 +27,23 @@ def find_price(article: str, currency: str) -> int | None:
     """The price of an article."""
 
 
-@hookspec.first(failing="skip")
+@hookspec.first(failing="skip", seconds=0.01)
 def find_shelf(article: str) -> int | None:
     """Where an article is."""
 
 
 @hookspec.all
-def list_tags(article: str) -> list[str] | None:
+def list_tags(article: str) -> Sequence[str] | None:
     """Tags of an article."""
 
 
 @hookspec.all(failing="skip")
-def list_notes(article: str) -> str | None:
+def list_notes(article: str) -> int | None:
     """Notes on an article."""
 
 
-def _refusal(article: str) -> str | None:
-    return f"no word on {article}"
+def _refusal(failure: Failure, article: str) -> str | None:
+    return f"no word on {article} from {failure.plugin}"
 
 
 @hookspec.all(failing=_refusal)
@@ -53,23 +57,28 @@ def find_size(article: str) -> int | None:
 
 
 @hookspec.all_now
-def list_colours(article: str) -> str | None:
+def list_colours(article: str) -> int | None:
     """Colours of an article."""
 
 
 @hookspec.declaration
-def register_articles() -> list[str] | None:
+def register_articles() -> Sequence[str] | None:
     """Articles on offer."""
 
 
-@hookspec.notification
+@hookspec.all
+def check_sale(article: str) -> None:
+    """An article is about to be sold."""
+
+
+@hookspec.notification(seconds=0.01)
 def on_sale(article: str) -> None:
     """An article was sold."""
 
 
-SPECS = (
+SPECS: tuple[HookSpec[..., Any], ...] = (
     *(find_price, find_shelf, list_tags, list_notes, judge),
-    *(find_size, list_colours, register_articles, on_sale),
+    *(find_size, list_colours, register_articles, check_sale, on_sale),
 )
 
 
@@ -128,18 +137,38 @@ class Answering(Plugin):
         return self._say_now()
 
     @hookimpl
+    def check_sale(self) -> Any:
+        return self._say_now()
+
+    @hookimpl
     def on_sale(self, article: str) -> Any:
         return self._say(article)
+
+
+class Waiting(Plugin):
+    """Waits for what never comes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @hookimpl
+    async def find_shelf(self) -> int | None:
+        await asyncio.Event().wait()
+        return None
+
+    @hookimpl
+    async def on_sale(self) -> None:
+        await asyncio.Event().wait()
 
 
 class Shop:
     """The hooks above with these plugins, and the failures that were reported."""
 
-    def __init__(self, *plugins: Answering) -> None:
+    def __init__(self, *plugins: Plugin, seconds: float = 5) -> None:
         self.host = PluginHost(HookManager(*SPECS), timeout=5)
         self.host.load(given(plugins))
         self.reported: list[tuple[str, str, str]] = []
-        self.hooks = Hooks(self.host.manager, self._report)
+        self.hooks = Hooks(self.host.manager, self._report, seconds)
 
     def _report(self, plugin: str, hook: str, error: BaseException) -> None:
         self.reported.append((plugin, hook, type(error).__name__))
@@ -173,10 +202,61 @@ class TestAsk:
 
     @pytest.mark.parametrize("later", [False, True])
     async def test_a_failure_that_goes_to_the_caller(self, later: bool) -> None:
-        """By default the caller hears of it."""
+        """By default the caller hears of it, and it is reported: the error alone names no plugin."""
         shop = Shop(Answering("a", 1), Answering("b", KeyError("till"), later=later))
-        with pytest.raises(KeyError):
+        with pytest.raises(KeyError) as raised:
             await shop.hooks.ask(find_price, article="nail", currency="EUR")
+        assert shop.reported == [("b", "find_price", "KeyError")]
+        failure = failure_behind(raised.value)
+        assert failure is not None and (failure.plugin, failure.hook) == ("b", "find_price")
+
+    async def test_a_database_that_is_away(self) -> None:
+        """No plugin is to blame for it, and none is reported."""
+        shop = Shop(Answering("a", DatabaseUnreachable("no route")))
+        with pytest.raises(DatabaseUnreachable) as raised:
+            await shop.hooks.ask(find_price, article="nail", currency="EUR")
+        assert await shop.hooks.ask(list_notes, article="nail") == []
+        assert shop.reported == [] and failure_behind(raised.value) is None
+
+    async def test_one_that_never_answers(self) -> None:
+        """Where the specification sets a limit, the others are asked after it, and the plugin is named."""
+        shop = Shop(Answering("a", 1), Waiting("b"))
+        assert await shop.hooks.ask(find_shelf, article="nail") == 1
+        errors = await shop.hooks.tell(on_sale, article="nail")
+        assert [str(error) for error in errors] == ["no answer within 0.01 s"]
+        assert shop.reported == [("b", "find_shelf", "TimeoutError"), ("b", "on_sale", "TimeoutError")]
+
+    @pytest.mark.parametrize(
+        ("spec", "answer", "complaint"),
+        [
+            (find_price, "cheap", "returned a str; return int or None"),
+            (list_tags, "blunt", "returned a str; return Sequence[str] or None"),
+            (list_tags, ["blunt", 4], "returned a list with an int; return Sequence[str] or None"),
+            (find_size, [4], "returned a list; return int or None"),
+        ],
+    )
+    async def test_an_answer_of_another_type(self, spec: Any, answer: Any, complaint: str) -> None:
+        """It counts as a failure that says what was returned, and what to return instead."""
+        shop = Shop(Answering("a", answer))
+        with pytest.raises(TypeError) as raised:
+            if spec is find_size:
+                shop.hooks.ask_now(spec, article="nail")
+            else:
+                await shop.hooks.ask(spec, "nail")
+        assert str(raised.value) == complaint
+        assert shop.reported == [("a", spec.name, "Misanswered")]
+
+    async def test_a_hook_without_an_answer(self) -> None:
+        """What is returned all the same is nobody's business."""
+        shop = Shop(Answering("a", "sold"))
+        await shop.hooks.ask(check_sale, article="nail")
+        assert shop.reported == []
+
+    @pytest.mark.parametrize("answer", [[], ("a", "b"), {"a"}, None])
+    async def test_lists_of_any_kind(self, answer: Any) -> None:
+        """Whatever can be gone through is as good as a list."""
+        shop = Shop(Answering("a", answer))
+        assert await shop.hooks.ask(list_tags, article="nail") == ([] if answer is None else [answer])
         assert shop.reported == []
 
     @pytest.mark.parametrize("later", [False, True])
@@ -190,7 +270,7 @@ class TestAsk:
     async def test_a_failure_with_an_answer_in_its_place(self) -> None:
         """`failing=function`: what it answers counts."""
         shop = Shop(Answering("a", "good"), Answering("b", RuntimeError("broken")))
-        assert await shop.hooks.ask(judge, article="nail") == ["no word on nail", "good"]
+        assert await shop.hooks.ask(judge, article="nail") == ["no word on nail from b", "good"]
         assert shop.reported == [("b", "judge", "RuntimeError")]
 
     async def test_an_error_for_the_client_is_an_answer(self) -> None:
@@ -210,10 +290,11 @@ class TestAskNow:
         assert hooks.ask_now(list_colours, article="nail") == [4]
 
     def test_a_failure(self) -> None:
-        """It goes to the caller: inside a transaction there is nothing to pass over."""
-        hooks = Shop(Answering("a", KeyError("ruler"))).hooks
+        """It goes to the caller: inside a transaction there is nothing to pass over. It is reported."""
+        shop = Shop(Answering("a", KeyError("ruler")))
         with pytest.raises(KeyError):
-            hooks.ask_now(find_size, article="nail")
+            shop.hooks.ask_now(find_size, article="nail")
+        assert shop.reported == [("a", "find_size", "KeyError")]
 
     def test_declarations(self) -> None:
         """They come with their plugin, in the order of loading; one that fails is reported."""
@@ -221,6 +302,42 @@ class TestAskNow:
         shop = Shop(*plugins)
         assert shop.hooks.ask_now(register_articles) == [("a", ["nail"]), ("c", ["screw"])]
         assert shop.reported == [("b", "register_articles", "ValueError")]
+
+    @pytest.mark.parametrize("declared", ["nail", 4, ["nail", 4]])
+    def test_a_declaration_of_another_type(self, declared: Any) -> None:
+        """It is reported and left out, before whoever reads it fails in its place."""
+        shop = Shop(Answering("a", ["nail"]), Answering("b", declared))
+        assert shop.hooks.ask_now(register_articles) == [("a", ["nail"])]
+        assert shop.reported == [("b", "register_articles", "Misanswered")]
+
+    def test_a_generator_of_declarations(self) -> None:
+        """It is read at once: what it raises is its own plugin's failure."""
+
+        def declared() -> Iterator[str]:
+            yield "screw"
+            raise KeyError("drawer")
+
+        shop = Shop(Answering("a", iter(["nail"])), Answering("b", declared()))
+        assert shop.hooks.ask_now(register_articles) == [("a", ["nail"])]
+        assert shop.reported == [("b", "register_articles", "KeyError")]
+
+    def test_a_declaration_that_hangs(self) -> None:
+        """It is given up, and nobody else is to blame."""
+        released = threading.Event()
+
+        class Hanging(Plugin):
+            name = "b"
+
+            @hookimpl
+            def register_articles(self) -> Any:
+                released.wait()
+
+        shop = Shop(Answering("a", ["nail"]), Hanging(), seconds=0.01)
+        try:
+            assert shop.hooks.ask_now(register_articles) == [("a", ["nail"])]
+            assert shop.reported == [("b", "register_articles", "TimeoutError")]
+        finally:
+            released.set()
 
 
 class TestTell:

@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from kernel import hookspecs
 from kernel.db.engine import Database
+from kernel.db.outages import DatabaseUnreachable
 from kernel.declarations import DECLARATIONS
 from kernel.sdk import (
     AUTHENTICATED,
@@ -79,9 +80,27 @@ class TestIdentifyActor:
         assert (await running.anonymous.get("/health")).status == 200
         headers = {"Authorization": "Key x"}
         assert (await running.anonymous.get("/v1/echo/open", headers=headers)).status == 401
-        problems = running.platform.resource(PLUGIN_STATES).records["broken"].problems
+        problems = running.platform.resource(PLUGIN_STATES).records["broken"].failures
         assert problems[0] == "identify_actor raised KeyError: 'keys'"
         assert len(problems) <= 20
+
+    @pytest.mark.parametrize("answer", [True, "ana"])
+    async def test_one_that_answers_something_else(self, start_platform: Start, answer: Any) -> None:
+        """Neither a name nor True is a principal: it is reported, and everybody is served as without it."""
+
+        class Careless(Plugin):
+            name = "careless"
+
+            @hookimpl
+            def identify_actor(self) -> Any:
+                return answer
+
+        running = await start_platform(Careless, EchoPlugin)
+        ana = await running.user("ana")
+        assert (await ana.get("/v1/echo/private")).json()["subject"] == str(ana.user["id"])
+        health = (await running.anonymous.get("/health")).json()
+        told = f"identify_actor returned a {type(answer).__name__}; return Principal or None"
+        assert health["plugins"]["careless"]["reason"].startswith(told)
 
     async def test_one_whose_server_is_away(self, start_platform: Start) -> None:
         """A connection of its own that is lost is its own fault; a database that is away is a 503."""
@@ -99,7 +118,7 @@ class TestIdentifyActor:
         running = await start_platform(Directory, EchoPlugin)
         ana = await running.user("ana")
         assert (await ana.get("/v1/echo/private")).status == 200
-        problems = running.platform.resource(PLUGIN_STATES).records["directory"].problems
+        problems = running.platform.resource(PLUGIN_STATES).records["directory"].failures
         assert problems[0].startswith("identify_actor raised ConnectionResetError")
         headers = {"Authorization": "Stored key"}
         assert (await running.anonymous.get("/v1/echo/open", headers=headers)).status == 503
@@ -133,19 +152,48 @@ class TestDecideAccess:
             (Decision.ALLOW, 200, 200, 200),
             (Decision.DENY, 403, 403, 403),
             (Forbidden("not on Sundays"), 403, 403, 403),
-            (RuntimeError("broken"), 403, 403, 200),
+            (RuntimeError("broken"), 500, 500, 200),
+            (True, 500, 500, 200),
         ],
     )
     async def test_hook_decide_access(
         self, start_platform: Start, verdict: Any, private: int, withheld: int, public: int
     ) -> None:
-        """One grant is enough, one veto too; a judge that fails vetoes, but not what is open to anyone."""
+        """One grant is enough, one veto too; a judge that fails closes all that is not open to anyone."""
         judge = Judge()
         running = await start_platform(judge, EchoPlugin)
         ana = await running.user("ana")
         judge.verdict = verdict
         paths = ("/v1/echo/private", "/v1/echo/withheld", "/v1/echo/open")
         assert [(await ana.get(path)).status for path in paths] == [private, withheld, public]
+
+    async def test_one_that_fails_is_named(self, start_platform: Start) -> None:
+        """The refusal says whose fault it is and what to do, and `/health` that the plugin fails; a caller
+        without a token is asked for one all the same.
+        """
+        judge = Judge()
+        running = await start_platform(judge, EchoPlugin)
+        ana = await running.user("ana")
+        judge.verdict = KeyError("token=hunter2")
+        refused = await ana.get("/v1/echo/private")
+        assert (refused.status, refused.json()["code"]) == (500, "plugin_failed")
+        assert "'judge' could not decide whether you may do this (decide_access)" in refused.detail
+        assert "PLATFORM_PLUGINS_DISABLED=judge" in refused.detail
+        assert (await running.anonymous.get("/v1/echo/private")).status == 401
+        health = (await running.anonymous.get("/health")).json()
+        told = "decide_access raised KeyError; the server's log says why"
+        assert health["plugins"]["judge"] == {"status": "loaded", "reason": told}
+        assert health["checks"]["plugins"] == f"unhealthy: judge: {told}"
+        assert health["status"] == "degraded" and "hunter2" not in str(health)
+
+    async def test_one_whose_database_is_away(self, start_platform: Start) -> None:
+        """Then the answer is that of every outage, and nobody is blamed."""
+        judge = Judge()
+        running = await start_platform(judge, EchoPlugin)
+        ana = await running.user("ana")
+        judge.verdict = DatabaseUnreachable("no route to host")
+        assert (await ana.get("/v1/echo/private")).status == 503
+        assert (await running.anonymous.get("/health")).json()["status"] == "healthy"
 
     async def test_what_it_is_told(self, start_platform: Start) -> None:
         """It hears the access and the parsed parameters of the path."""

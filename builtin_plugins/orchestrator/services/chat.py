@@ -27,7 +27,7 @@ async def _way(ctx: Context, body: ChatBody) -> Events:
     mode = mode_of(ctx, body)
     if mode == "none":
         return plain_chat(ctx, body, offered=False)
-    if not _has_runtime(ctx):
+    if not _has_runtime(ctx, body.model):
         return chat_without_model(ctx, body)
     tools = [tool for tool in await ctx.resource(TOOLS).usable(ctx) if _fits(tool, mode)]
     return ToolChat(ctx, body, tools).run() if tools else plain_chat(ctx, body, offered=False)
@@ -37,8 +37,8 @@ def _fits(tool: Tool, mode: str) -> bool:
     return mode == "all" or tool.read_only
 
 
-def _has_runtime(ctx: Context) -> bool:
-    """Whether any plugin has a model; asking sends nothing."""
-    request = contracts.ChatRequest(())
+def _has_runtime(ctx: Context, model: str | None) -> bool:
+    """Whether any plugin has the model, which may be the only one that it has; asking sends nothing."""
+    request = contracts.ChatRequest((), model)
     events = ctx.platform.hooks.ask_now(contracts.chat_with_model, platform=ctx.platform, request=request)
     return events is not None

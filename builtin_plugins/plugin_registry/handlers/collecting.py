@@ -96,13 +96,13 @@ async def analysis(ctx: Context, name: str) -> dict[str, Any]:
     question = question_to(ctx.platform, contracts.analyze_data, name)
     if question is None:
         raise NotFound(f"The plugin '{name}' has no analysis")
-    return dict(await _analyzed(ctx.platform, name, question) or {})
+    return await _analyzed(ctx.platform, name, question)
 
 
-async def _analyzed(platform: Platform, name: str, question: Question) -> Any:
+async def _analyzed(platform: Platform, name: str, question: Question) -> dict[str, Any]:
     seconds = platform.settings_of(RegistrySettings).analysis_timeout
     try:
-        return await ask_alone(question, seconds)
+        return dict(await ask_alone(question, seconds) or {})
     except TookTooLong:
         raise GatewayTimeout(f"The analysis of '{name}' took more than {seconds:g} s") from None
     except PlatformError:

@@ -43,8 +43,15 @@ def record_of(entry: PluginEntry, seen: Seen | None) -> PluginOut:
         health_changed_at=seen[2] if seen else None,
         install_source=entry.source,
         required_tier=_DEFAULT_TIER,
-        reason=entry.reason or entry.problem,
+        reason=_reason(entry),
     )
+
+
+def _reason(entry: PluginEntry) -> str | None:
+    """Why the plugin is not in service, or what is wrong with it."""
+    if entry.status == "disabled" and entry.reason is None:
+        return f"It is disabled; an administrator can enable it: POST /v1/plugins/{entry.name}/enable"
+    return entry.reason or entry.problem
 
 
 def _health(entry: PluginEntry, seen: Seen | None) -> HealthStatus:
@@ -58,12 +65,10 @@ def _health(entry: PluginEntry, seen: Seen | None) -> HealthStatus:
 async def health_of(platform: Platform, entry: PluginEntry) -> PluginHealth:
     """Run the plugin's checks now; one that is not in service is unhealthy by its reason."""
     checks: dict[str, str] = {}
-    message = entry.reason or entry.problem
+    message = _reason(entry)
     if entry.status == "enabled":
         own = platform.resource(DIRECTORY).health_checks(entry.name)
         checks = {check.name: await run_check(platform, check) for check in own}
-    elif message is None:
-        message = "The plugin is disabled"
     healthy = message is None and not any(is_failure(text) for text in checks.values())
     return PluginHealth(
         name=entry.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
@@ -17,9 +17,9 @@ from builtin_plugins.rag.questions.finding import find
 from builtin_plugins.rag.questions.judging import verdict_messages
 from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.ranked import Ranked, Retrieved, cited_passage
-from kernel.sdk import PlatformError, contracts
-
-log = logging.getLogger("platform.rag.methods")
+from builtin_plugins.rag.questions.trace import plural
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import ANY_ERROR, PLUGIN_STATES, PlatformError, contracts
 
 _TOKENS = 400
 AnyVerdict = TypeVar("AnyVerdict", bound=BaseModel)
@@ -36,13 +36,18 @@ class PluginMethod(Method):
     async def retrieve(self, question: Question, plan: contracts.SearchPlan) -> Retrieved:
         """The passages that the plugin chose among those it was given. Raises MethodFailed."""
         work = _Work(self.name, question)
+        seconds = question.platform.settings_of(RagSettings).question_seconds
+        whose = f"The method '{self.name}' of the plugin '{self.plugin}'"
         try:
-            chosen = await self._method.find(work)
+            async with asyncio.timeout(seconds) as limit:
+                chosen = [one.chunk_id for one in await self._method.find(work)]
         except PlatformError:
             raise
-        except Exception:  # boundary: another author's code
-            log.exception("the method '%s' of '%s' failed", self.name, self.plugin)
-            raise MethodFailed(f"The method '{self.name}' failed; the server's log says why") from None
+        except ANY_ERROR as error:  # boundary: another author's code
+            question.platform.resource(PLUGIN_STATES).hook_failed(self.plugin, f"method '{self.name}'", error)
+            if limit.expired():
+                raise MethodFailed(f"{whose} took longer than {plural(seconds, 'second')}") from None
+            raise MethodFailed(f"{whose} failed; the server's log says why") from None
         return await work.chosen(chosen)
 
 
@@ -92,9 +97,8 @@ class _Work:
     def tell(self, key: str, value: Any) -> None:
         self._asked.trace.details[key] = value
 
-    async def chosen(self, passages: Sequence[contracts.CitedPassage]) -> Retrieved:
+    async def chosen(self, chunks: Sequence[str]) -> Retrieved:
         """The choice, of what was given out; what the plugin never got stays out of the answer."""
         if self._last is None:
             return (await find(self._asked, contracts.SearchPlan(self.question))).of([])
-        ids = dict.fromkeys(one.chunk_id for one in passages)
-        return self._last.of([self._given[chunk] for chunk in ids if chunk in self._given])
+        return self._last.of([self._given[chunk] for chunk in dict.fromkeys(chunks) if chunk in self._given])

@@ -7,7 +7,6 @@ dropped, and the text of an added passage is read here, never taken from the plu
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,9 +19,7 @@ from builtin_plugins.rag.questions.retrieval import documents_of, named
 from builtin_plugins.rag.questions.trace import plural
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Platform, StoredPoint, contracts
-
-log = logging.getLogger("platform.rag.enhancing")
+from kernel.sdk import ANY_ERROR, PLUGIN_STATES, Platform, StoredPoint, contracts
 
 MOST_ADDED = 20
 _PAGE = 500
@@ -64,8 +61,10 @@ async def _answer(
         inquiry.trace.degrade(
             f"graph: '{implementation.plugin}' took longer than {plural(seconds, 'second')}"
         )
-    except Exception:  # boundary: another author's code
-        log.exception("enhance_ranking of '%s' failed", implementation.plugin)
+    except ANY_ERROR as error:  # boundary: another author's code
+        inquiry.platform.resource(PLUGIN_STATES).hook_failed(
+            implementation.plugin, hookspecs.enhance_ranking.name, error
+        )
         inquiry.trace.degrade(f"graph: '{implementation.plugin}' failed; the server's log says why")
     return ()
 

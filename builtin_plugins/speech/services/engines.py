@@ -39,9 +39,8 @@ async def open_speaking(platform: Platform) -> AsyncIterator[Speaking]:
         children = await stack.enter_async_context(aclosing(Children()))
         server = await _server(stack, platform, settings.tts_url, settings.tts_model, settings.tts_key)
         espeak = Espeak(children)
-        offered = [
-            engine for more in platform.hooks.ask_now(hookspecs.offer_speakers, platform) for engine in more
-        ]
+        offers = platform.hooks.ask_now(hookspecs.offer_speakers, platform)
+        offered = [engine for _, more in offers for engine in more]
         speakers: Sequence[Speaker] = [
             *offered,
             RemoteSpeaker(server),
@@ -59,11 +58,8 @@ async def open_transcribing(platform: Platform) -> AsyncIterator[Transcribing]:
     async with AsyncExitStack() as stack:
         children = await stack.enter_async_context(aclosing(Children(["builtin_plugins.speech.audio.child"])))
         server = await _server(stack, platform, settings.stt_url, settings.stt_model, settings.stt_key)
-        offered = [
-            engine
-            for more in platform.hooks.ask_now(hookspecs.offer_transcribers, platform)
-            for engine in more
-        ]
+        offers = platform.hooks.ask_now(hookspecs.offer_transcribers, platform)
+        offered = [engine for _, more in offers for engine in more]
         whisper = Whisper(children, settings.whisper_model)
         transcribers: Sequence[Transcriber] = [
             *(*offered, RemoteTranscriber(server), whisper, Sphinx(children))

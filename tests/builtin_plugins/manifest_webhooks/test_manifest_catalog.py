@@ -46,6 +46,25 @@ def test_later_file_is_refused(make: Any, order: tuple[str, str], name: str, pat
     assert "a.yaml" in reason and "b.yaml" in reason and what in reason
 
 
+@pytest.mark.parametrize(("name", "path"), [("bb", "/a"), ("aa", "/b"), ("bb", "/b")])
+def test_what_is_live_stays(make: Any, name: str, path: str) -> None:
+    """A file that sorts before the live one takes neither its name nor its path."""
+    running = resolve({"m.yaml": make("bb", "/b")}, set())
+    catalog = resolve({"a.yaml": make(name, path), "m.yaml": make("bb", "/b")}, set(), running)
+    assert catalog.sources == {"bb": "m.yaml"}
+    assert "m.yaml, which is live" in catalog.refused["a.yaml"]
+    assert resolve({"a.yaml": make(name, path)}, set(), catalog).sources == {name: "a.yaml"}
+
+
+@pytest.mark.parametrize(("name", "path"), [("aa", "/m"), ("mm", "/a"), ("mm", "/m")])
+def test_a_live_file_claims_what_another_has(make: Any, name: str, path: str) -> None:
+    """A live file that is edited loses its place rather than taking that of another."""
+    running = resolve({"a.yaml": make("aa", "/a"), "m.yaml": make("mm", "/m")}, set())
+    catalog = resolve({"a.yaml": make(name, path), "m.yaml": make("mm", "/m")}, set(), running)
+    assert catalog.sources == {"mm": "m.yaml"}
+    assert list(catalog.refused) == ["a.yaml"]
+
+
 def test_name_of_a_code_plugin(make: Any) -> None:
     """A plugin made of code keeps its name; the file reserves nothing, so its path stays free."""
     catalog = resolve({"a.yaml": make("rag", "/a"), "b.yaml": make("bb", "/a")}, {"rag"})

@@ -125,6 +125,17 @@ class TestRefused:
         assert "secretRef" in (await record(running, "notes"))["reason"]
         assert "secretRef" in (await running.anonymous.get("/health")).json()["checks"]["manifests"]
 
+    async def test_literal_placeholder(self, start_platform: Start, folder: Path) -> None:
+        """A placeholder without its dot is stored as it stands: the record names it, with the remedy."""
+        document = manifest()
+        document["spec"]["action"]["store"]["input"]["text"] = "{{ .text }} by {{ author }}"
+        drop(folder, "a.yaml", document)
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        reason = (await record(running, "notes"))["reason"]
+        assert "spec -> action -> store -> input -> text: '{{ author }}'" in reason
+        assert "Did you mean {{ .author }}?" in reason
+        assert (await send(running.anonymous, "/notes", {"text": "x"})).status == 200
+
     async def test_missing_secrets(self, start_platform: Start, folder: Path) -> None:
         """One missing secret is told with the command that sets it, several with the one that lists them."""
         drop(folder, "a.yaml", manifest("github-issues", "/issues", secret="github-issues"))

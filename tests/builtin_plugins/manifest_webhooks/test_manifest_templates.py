@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builtin_plugins.manifest_webhooks.templates import TemplateError, compile_template, render_metadata
+from builtin_plugins.manifest_webhooks.templates import (
+    TemplateError,
+    compile_template,
+    odd_placeholders,
+    render_metadata,
+)
 
 PAYLOAD: dict[str, Any] = {
     "a": {"b": "deep", "n": None, "list": [{"x": 1}], "şehir": "İzmir", "_u1": "u"},
@@ -68,6 +73,28 @@ def test_rendering(template: str, expected: str) -> None:
 def test_everything_else_is_literal(literal: str) -> None:
     """What is not exactly a placeholder stays as it was written."""
     assert compile_template(literal).render(PAYLOAD) == literal
+
+
+@pytest.mark.parametrize(
+    ("template", "odd", "remedy"),
+    [
+        ("{{ t }}", "{{ t }}", "Did you mean {{ .t }}?"),
+        ("{{a.b}} {{ .t }}", "{{a.b}}", "Did you mean {{ .a.b }}?"),
+        ("{{ .t | upper }}", "{{ .t | upper }}", "no filters"),
+        ("{{ .a[0] }}", "{{ .a[0] }}", "no items of lists"),
+        ("{{ .user-agent }}", "{{ .user-agent }}", "letters, digits and _"),
+        ("Hello {{ .t", "{{ .t", "Close it"),
+    ],
+)
+def test_odd_placeholders(template: str, odd: str, remedy: str) -> None:
+    """What was meant as a placeholder is found, with what to write instead."""
+    ((found, told),) = odd_placeholders(template)
+    assert found == odd and remedy in told
+
+
+def test_sound_templates_are_not_odd() -> None:
+    """Neither placeholders nor single braces are reported."""
+    assert odd_placeholders("{{ .t }} {{.a.b}} {x} {{{ .t }}} }} ${t}") == []
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,18 @@ FORM = "application/x-www-form-urlencoded"
         (FORM, b"a=1&b=x+y%C3%BC&c=", {"a": "1", "b": "x yü", "c": ""}),
         (FORM + "; charset=utf-8", b"a=1&a=2", {"a": "2"}),
         (FORM, b"", {}),
+        (FORM, b"payload=%7B%22a%22%3A+1%7D", {"a": 1, "payload": '{"a": 1}'}),
+        (FORM, b"payload=%7B%22payload%22%3A+1%7D", {"payload": 1}),
+        (FORM, b"payload=%7B%22a%22%3A+1%7D&b=2", {"payload": '{"a": 1}', "b": "2"}),
+        (FORM, b"payload=%7B1", {"payload": "{1"}),
         (None, b"a=1", {"a": "1"}),
         ("", b"a=1", {"a": "1"}),
     ],
 )
 def test_accepted(content_type: str | None, body: bytes, expected: dict[str, Any]) -> None:
-    """JSON objects and urlencoded forms are read; a missing type means a form."""
+    """JSON objects and urlencoded forms are read, also an object in a form's only field; a missing type means
+    a form.
+    """
     assert parse_payload(content_type, body) == expected
 
 
@@ -49,6 +55,7 @@ def test_accepted(content_type: str | None, body: bytes, expected: dict[str, Any
         ("application/json", b'{"a":' * (MAX_DEPTH + 1) + b"1" + b"}" * (MAX_DEPTH + 1), "nested more than"),
         ("application/json", b"[" * 500_000, "nested more than"),
         (FORM, b"just text", "name=value"),
+        (FORM, b'{"a": 1}', "Content-Type: application/json"),
         (FORM, b"a=%ff", "UTF-8"),
         (FORM, b"\xff=1", "UTF-8"),
         (FORM, b"a=1&" * (MAX_FIELDS + 1), "1000"),

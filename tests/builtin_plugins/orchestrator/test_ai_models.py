@@ -45,6 +45,18 @@ async def test_one(stage: Stage) -> None:
     assert (await stage.ann.get("/v1/ai/models/gpt-7")).json()["code"] == "model_not_found"
 
 
+@pytest.mark.parametrize(
+    ("method", "path"), [("POST", "/v1/ai/images/generations"), ("GET", "/v1/ai/threads/1")]
+)
+async def test_what_is_not_here(stage: Stage, method: str, path: str) -> None:
+    """OpenAI's clients show nothing but `error`, also for those of its routes that there are not."""
+    reply = await stage.ann.request(method, path)
+    body = reply.json()
+    assert (reply.status, body["error"]["type"]) == (404, "invalid_request_error"), body
+    assert (body["error"]["message"], body["error"]["code"]) == (body["detail"], body["code"])
+    assert "error" not in (await stage.ann.get("/v1/nowhere")).json()
+
+
 async def test_tag_of_one(stage: Stage) -> None:
     """A model is found with and without its tag `latest`, like in a chat."""
     stage.play(models=["llama3.2", "qwen3:latest"])

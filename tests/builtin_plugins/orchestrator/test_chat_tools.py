@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.builtin_plugins.orchestrator.chat_support import HOTEL, Stage, tool_call
+from kernel.sdk import Plugin, contracts, hookimpl
+from kernel.testing import platforms
+from tests.builtin_plugins.orchestrator.chat_support import HOTEL, Office, Stage, tool_call
 from tests.fakes.model_server import Refusal, Turn
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -295,3 +298,34 @@ async def test_without_a_model(bare: Stage) -> None:
     ben = await bare.running.user()
     reply = await bare.chat(actor=ben, platform_tools=True)
     assert reply.status == 503 and reply.json()["code"] == "no_model_runtime"
+
+
+class NamedModel(Plugin):
+    """A model provider that answers for its own model alone, and has no default."""
+
+    name = "named_model"
+
+    @hookimpl
+    def chat_with_model(self, request: contracts.ChatRequest) -> contracts.ChatEvents | None:
+        return self._turn(request) if request.model == "weatherman" else None
+
+    async def _turn(self, request: contracts.ChatRequest) -> contracts.ChatEvents:
+        told = [message["content"] for message in request.messages if message["role"] == "tool"]
+        if told:
+            yield str(json.loads(told[0])["result"]["weather"])
+        else:
+            yield contracts.ToolCallPart(0, "call-1", "office_weather", '{"city": "Oslo"}')
+        yield contracts.ChatEnd("weatherman", "stop" if told else "tool_calls", 1, 1)
+
+
+async def test_a_model_of_a_plugin(tmp_path: Path) -> None:
+    """A plugin's model that has to be named calls tools as any other; it is no reason to do without one."""
+    async with platforms(tmp_path / "home") as start:
+        running = await start("orchestrator", Office(), NamedModel)
+        ann = await running.user("ann")
+        body: dict[str, Any] = {"model": "weatherman", "platform_tools": True}
+        body |= {"messages": [{"role": "user", "content": "The weather in Oslo?"}]}
+        reply = await ann.post("/v1/ai/chat/completions", json=body)
+        assert reply.status == 200, reply.body
+        assert reply.json()["message"]["content"] == "rain"
+        assert (await ann.post("/v1/ai/chat/completions", json={**body, "model": "other"})).status == 503

@@ -158,6 +158,7 @@ class TestSwitching:
         assert answer.status == 200 and answer.json() == {"message": "Plugin shop disabled"}
         found = await record(running, "shop")
         assert (found["status"], found["enabled"]) == ("disabled", False)
+        assert "POST /v1/plugins/shop/enable" in found["reason"]
         anonymous = running.anonymous
         greeting = await anonymous.get("/v1/shop/greeting")
         assert greeting.status == 403 and "'shop' is disabled" in greeting.detail

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
+from unittest.mock import patch
 
 import pytest
 import pytest_asyncio
 from pydantic import BaseModel
 
-from kernel.sdk import Caller, Plugin, contracts, hookimpl
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import Caller, Platform, Plugin, contracts, hookimpl
 from kernel.testing import Actor, Running, platforms
 from tests.builtin_plugins.rag.rag_support import (
     ask,
@@ -110,6 +113,32 @@ class Stage:
 
     async def ask(self, **fields: Any) -> dict[str, Any]:
         return await ask(self.ann, self.pipeline, QUESTION, **{"graph": True, "explain": True, **fields})
+
+
+class Careless(Plugin):
+    """Declares one thing where a list is wanted."""
+
+    name = "careless"
+    requires = ("rag",)
+
+    def __init__(self, declared: Any) -> None:
+        self.declared = declared
+
+    @hookimpl
+    def register_parsers(self) -> Any:
+        return self.declared
+
+
+@pytest.mark.parametrize("declared", [contracts.DocumentParser("a", ["text/x-a"], "a.b:c", str), 4, ["a"]])
+async def test_a_wrong_declaration(tmp_path: Path, declared: Any) -> None:
+    """Its own plugin is out of service with the reason, and not the one that asked for it."""
+    async with platforms(tmp_path / "home") as start:
+        running = await start("rag", Careless(declared))
+        found = (await running.anonymous.get("/health")).json()["plugins"]
+        assert found["rag"]["status"] == "loaded"
+        assert found["careless"]["status"] == "failed"
+        assert found["careless"]["reason"].startswith("register_parsers returned a")
+        assert "return Sequence[contracts.DocumentParser]" in found["careless"]["reason"]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -260,15 +289,37 @@ class TestRegisterMethods:
         answer = await stage.ask(method="twice", graph=False)
         assert answer["sources"] == [] and "do not contain" in answer["answer"]
 
-    async def test_one_that_fails(self, stage: Stage) -> None:
-        """503 that names the method and nothing of its error."""
+    @pytest.mark.parametrize("chosen", [RuntimeError("secret detail"), None, ["secret passage"]])
+    async def test_one_that_fails(self, stage: Stage, chosen: Any) -> None:
+        """503 that names method and plugin and nothing of the error, which may be that it chooses nonsense;
+        `/health` names the plugin, too.
+        """
 
         async def find(work: contracts.QuestionWork) -> Chosen:
-            raise RuntimeError("secret detail")
+            if isinstance(chosen, BaseException):
+                raise chosen
+            return chosen  # type: ignore[no-any-return]
 
         stage.walker.method = find
         refused = await ask_raw(stage.ann, stage.pipeline, QUESTION, method="twice")
-        assert refused.status == 503 and "twice" in refused.detail and b"secret" not in refused.body
+        assert refused.status == 503 and b"secret" not in refused.body
+        assert refused.detail.startswith("The method 'twice' of the plugin 'walker' failed")
+        health = (await stage.running.anonymous.get("/health")).json()
+        assert health["plugins"]["walker"]["reason"].startswith("method 'twice' raised")
+
+    async def test_one_that_never_ends(self, stage: Stage) -> None:
+        """It may take as long as a question may, and no longer."""
+
+        async def find(work: contracts.QuestionWork) -> Chosen:
+            await asyncio.Event().wait()
+            return []
+
+        stage.walker.method = find
+        settings = stage.running.platform.settings_of(RagSettings)
+        hurried = settings.model_copy(update={"question_seconds": 0.05})
+        with patch.object(Platform, "settings_of", lambda platform, cls: hurried):
+            refused = await ask_raw(stage.ann, stage.pipeline, QUESTION, method="twice")
+        assert refused.status == 503 and "'walker' took longer than 0.05 seconds" in refused.detail
 
     async def test_a_taken_name_is_refused(self, stage: Stage) -> None:
         """The plugin's `standard` is not ours; an unknown name is answered with all that there are."""

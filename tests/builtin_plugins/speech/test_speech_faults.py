@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernel.sdk import Platform, Plugin, hookimpl
+from kernel.sdk import PLUGIN_STATES, Platform, Plugin, hookimpl
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.speech.test_transcribing import packed, send
 
@@ -45,6 +45,32 @@ class Slow:
         await asyncio.sleep(0.01)
         self.at_once -= 1
         return bytes(1600), 8000
+
+
+class Broken(Plugin):
+    """Offers no engines, but trouble."""
+
+    name = "broken"
+    requires = ("speech",)
+
+    @hookimpl
+    def offer_speakers(self) -> Any:
+        raise KeyError("voices")
+
+    @hookimpl
+    def offer_transcribers(self) -> Any:
+        return ["whisper"]
+
+
+async def test_a_plugin_whose_offer_fails(start_platform: Start) -> None:
+    """It is named, and the engines of everybody else are there."""
+    running = await start_platform("speech", Broken)
+    found = (await running.anonymous.get("/health")).json()
+    assert found["plugins"]["speech"] == {"status": "loaded", "reason": None}
+    assert found["checks"]["plugins"].startswith("unhealthy: broken: offer_transcribers returned a list")
+    listed = running.platform.resource(PLUGIN_STATES).records["broken"].failures
+    assert [text.partition(" ")[0] for text in listed] == ["offer_speakers", "offer_transcribers"]
+    assert (await (await running.user()).get("/v1/tts/voices")).status == 200
 
 
 class SlowPlugin(Plugin):

@@ -288,7 +288,7 @@ async def test_events_of_two_plugins(start_platform: Start) -> None:
     running = await start_platform(Bad, listener)
     await running.platform.database.write(lambda unit: unit.emit(Happened(what="first")))
     assert listener.heard == ["first"]
-    problems: list[Any] = running.platform.resource(PLUGIN_STATES).records["bad"].problems
+    problems: list[Any] = running.platform.resource(PLUGIN_STATES).records["bad"].failures
     assert problems == ["on_event raised RuntimeError: no ears"]
 
 
