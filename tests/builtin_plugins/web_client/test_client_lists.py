@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 from playwright.async_api import Route, expect
 
@@ -55,3 +57,67 @@ async def test_a_leap_draws_few_rows_at_once(site: Running, visitor: Visitor) ->
         assert len(seen) >= 25
         assert 0 < max(await page.evaluate("added")) <= MANY
     await expect(page.get_by_text("note-0.txt")).to_be_visible()
+
+
+CONVERSATIONS = 230
+# Whether the first letter of a text that is cut off is in its box.
+BEGINS = """(box) => {
+  const range = document.createRange();
+  range.setStart(box.firstChild, 0);
+  range.setEnd(box.firstChild, 1);
+  const [letter, whole] = [range.getBoundingClientRect(), box.getBoundingClientRect()];
+  const isInside = letter.left >= whole.left - 1 && letter.right <= whole.right + 1;
+  return isInside && box.scrollWidth > box.clientWidth;
+}"""
+
+
+def _conversation(number: int) -> dict[str, object]:
+    question = f"Question {number} about the harbour"
+    if number == 0:
+        question = "كم الحد الأقصى لتكلفة الفندق في أوسلو لليلة الواحدة؟ " * 3
+    return {
+        "conversation_id": f"c{number}",
+        "last_activity": "2026-01-01T00:00:00Z",
+        "snippet": question,
+        "first_question": question,
+        "title": None,
+        "shared": False,
+    }
+
+
+async def test_all_conversations_are_reached(site: Running, visitor: Visitor) -> None:
+    """Those beyond the first ones are shown on demand, and found by name; no name loses its beginning."""
+    ana = await site.user()
+    await knowledge_base(ana)
+
+    async def answer(route: Route) -> None:
+        query = parse_qs(urlsplit(route.request.url).query)
+        offset, limit = (int(query.get(name, ["0"])[0]) for name in ("offset", "limit"))
+        items = [_conversation(n) for n in range(offset, min(offset + limit, CONVERSATIONS))]
+        await route.fulfill(json={"items": items, "total": CONVERSATIONS, "limit": limit, "offset": offset})
+
+    await visitor.context.route("**/v1/conversations/mine?*", answer)
+    page = await visitor.arrive(ana)
+    links = page.get_by_role("navigation", name="Conversations").get_by_role("link")
+    await expect(links).to_have_count(20)
+    assert await links.first.locator(".clip").evaluate(BEGINS)
+    for count in (120, 220, CONVERSATIONS):
+        await page.get_by_role("button", name="Show older ones").click()
+        await expect(links).to_have_count(count)
+    await expect(page.get_by_role("button", name="Show older ones")).to_have_count(0)
+    await page.keyboard.press("Control+k")
+    await page.get_by_role("combobox", name="Find anything").fill("question 77 about")
+    await expect(page.get_by_role("option", name="Question 77 about")).to_be_visible()
+    await page.keyboard.press("Enter")
+    await expect(page).to_have_url(f"{site.url}/app/ask/c77")
+
+
+async def test_an_outage_on_a_phone(site: Running, visitor: Visitor) -> None:
+    """The line that says so takes the width of the screen rather than a third of its height."""
+    ana = await site.user()
+    page = await visitor.arrive(ana, "/documents")
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await visitor.context.route("**/v1/**", lambda route: route.abort())
+    await page.reload()
+    box = await page.locator(".outage").bounding_box()
+    assert box and box["width"] > 340 and box["height"] < 100

@@ -88,3 +88,43 @@ async def test_texts_from_right_to_left(site: Running, visitor: Visitor) -> None
     await visitor.open(f"/?base={base['id']}")
     await visitor.ask(ARABIC)
     assert await page.locator(".question").evaluate(FROM_THE_RIGHT)
+
+
+# An event of the browser with a file, as programs hand it over; some put a text beside it.
+HAND_OVER = """(box, [kind, name, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([`# ${name}`], name));
+  if (text) data.setData("text/plain", text);
+  const options = { bubbles: true, cancelable: true, dataTransfer: data, clipboardData: data };
+  const Kind = kind === "drop" ? DragEvent : ClipboardEvent;
+  return box.dispatchEvent(new Kind(kind, options));
+}"""
+
+
+async def test_files_for_a_question(site: Running, visitor: Visitor) -> None:
+    """A file that is dropped or pasted where one asks goes to what is asked; the browser does not open it."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    page = await visitor.arrive(ana, f"/?base={base['id']}")
+    box = page.get_by_label("Your question")
+    for kind, name in (("drop", "dropped.md"), ("paste", "pasted.md")):
+        await box.fill("What is in it?")
+        assert not await box.evaluate(HAND_OVER, [kind, name, ""])
+        await expect(page.get_by_role("link", name=name)).to_be_visible()
+        assert page.url.endswith(f"/documents/{base['id']}")
+        await page.go_back()
+        await expect(box).to_have_value("What is in it?")
+    assert await box.evaluate(HAND_OVER, ["paste", "picture of a text.md", "text"])  # the browser's to insert
+    await expect(box).to_be_visible()
+
+
+async def test_files_for_what_is_not_one_s_own(site: Running, visitor: Visitor) -> None:
+    """Where there are several places for a file, one is told where to put it."""
+    ana = await site.user()
+    bases = [(await knowledge_base(ana, name))["id"] for name in ("Handbook", "Island")]
+    made = await ana.post("/v1/rag/pipeline", json={"name": "All", "knowledge_base_ids": bases})
+    page = await visitor.arrive(ana, f"/?pipeline={made.json()['pipeline_id']}")
+    box = page.get_by_label("Your question")
+    assert not await box.evaluate(HAND_OVER, ["drop", "dropped.md", ""])
+    await expect(page.get_by_text("open a knowledge base of yours under Documents")).to_be_visible()
+    assert "/documents" not in page.url

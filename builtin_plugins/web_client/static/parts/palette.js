@@ -29,12 +29,16 @@ function commands() {
   ];
 }
 
+/** The latest conversations; none where the server keeps none. */
+const conversations = (query, signal) => api.conversations({ query, signal }).catch(() => ({ items: [] }));
+
 async function things(signal) {
   const query = { limit: 100 };
-  const [bases, pipelines] = await Promise.all([api.knowledgeBases({ query, signal }), api.pipelines({ query, signal })]);
+  const [bases, pipelines, talks] = await Promise.all([api.knowledgeBases({ query, signal }), api.pipelines({ query, signal }), conversations(query, signal)]);
   return [
     ...bases.items.map((base) => ({ title: base.name, about: t("Knowledge base"), icon: "documents", run: () => go(`/documents/${base.id}`) })),
     ...pipelines.items.map((item) => ({ title: item.name, about: t("Ask"), icon: "ask", run: () => go(`/?pipeline=${item.id}`) })),
+    ...talks.items.map((item) => ({ title: item.title || item.first_question || t("Untitled"), about: t("Conversation"), icon: "ask", run: () => go(`/ask/${encodeURIComponent(item.conversation_id)}`) })),
   ];
 }
 

@@ -3,12 +3,17 @@
 import { html, useEffect, useRef, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
-import { account } from "../../lib/session.js";
+import { go } from "../../lib/router.js";
+import { account, owns } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 import { Button, Loaded } from "../../parts/basics.js";
+import { pastedFiles, useFileDrop } from "../../parts/file-drop.js";
 import { Check, Count, Field } from "../../parts/forms.js";
 import { Icon } from "../../parts/icons.js";
+import { say } from "../../parts/layers.js";
+import { addFiles } from "../documents/uploads.js";
 import { answering, stopAnswer, unanswered } from "./conversation.js";
+import { onlyBase } from "./sources.js";
 import { Microphone } from "./voice.js";
 
 const DRAFT = "platform.draft";
@@ -49,11 +54,24 @@ export function Composer({ sources, choice, onChoose, onSend }) {
     event.preventDefault();
     send();
   };
-  return html`<div class="composer">
+  const take = (files) => {
+    const base = onlyBase(choice, sources);
+    if (!base || !owns(base)) return say(t("To add files, open a knowledge base of yours under Documents."), "bad");
+    addFiles(base.id, files);
+    go(`/documents/${base.id}`);
+  };
+  const over = useFileDrop(take);
+  const paste = (event) => {
+    const files = pastedFiles(event.clipboardData);
+    if (!files.length) return;
+    event.preventDefault();
+    take(files);
+  };
+  return html`<div class=${over ? "composer over" : "composer"}>
     <div class="composer-inside">
       ${open && html`<${Options} value=${settings} onChange=${setSettings} />`}
       <textarea ref=${box} rows="1" maxlength=${LONGEST} aria-label=${t("Your question")} placeholder=${t("Ask your documents …")}
-        value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${keys}></textarea>
+        value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${keys} onPaste=${paste}></textarea>
       <div class="composer-foot">
         <${SourceChoice} sources=${sources} value=${choice} onChange=${onChoose} />
         <${Button} kind="quiet" small icon="settings" aria-label=${t("How to answer")} aria-expanded=${open} onClick=${() => setOpen(!open)} />

@@ -32,6 +32,13 @@ function throughPipeline(choice, pipelines) {
   return own ? `pipeline:${own.id}` : choice;
 }
 
+/** The knowledge base that is asked by this choice, unless it asks several. */
+export function onlyBase(choice, { pipelines, bases }) {
+  const [kind, id] = choice.split(":");
+  const ids = kind === "base" ? [id] : (pipelines.find((item) => item.id === id)?.knowledge_base_ids ?? []);
+  return ids.length === 1 ? bases.find((base) => base.id === ids[0]) : undefined;
+}
+
 export const rememberChoice = (choice) => localStorage.setItem(KEPT, choice);
 
 /** What can be asked, with a pipeline for this choice: a knowledge base that has none gets one. */

@@ -1,0 +1,56 @@
+/** Files that are dropped anywhere in the window, or pasted. */
+
+import { useEffect, useRef, useState } from "../lib/html.js";
+
+/** Call `onFiles` with the files of each drop while this is shown. Answers whether some are held over the window. */
+export function useFileDrop(onFiles) {
+  const [over, setOver] = useState(false);
+  const latest = useRef(onFiles);
+  latest.current = onFiles;
+  useEffect(() => {
+    const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+    const drag = (event) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setOver(true);
+    };
+    const leave = (event) => event.relatedTarget || setOver(false);
+    const drop = async (event) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setOver(false);
+      const found = await filesOf(event.dataTransfer);
+      if (found.length) latest.current(found);
+    };
+    addEventListener("dragover", drag);
+    addEventListener("dragleave", leave);
+    addEventListener("drop", drop);
+    return () => {
+      removeEventListener("dragover", drag);
+      removeEventListener("dragleave", leave);
+      removeEventListener("drop", drop);
+    };
+  }, []);
+  return over;
+}
+
+/** Files that are pasted. Office programs paste a picture of their text beside it: then the text is meant. */
+export const pastedFiles = ({ types, files }) => (types.includes("text/plain") ? [] : [...files]);
+
+/** Files of a drop, those in folders included. */
+async function filesOf(transfer) {
+  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  if (!entries.length) return [...transfer.files];
+  return (await Promise.all(entries.map(filesIn))).flat();
+}
+
+function filesIn(entry) {
+  if (entry.isFile) return new Promise((resolve, reject) => entry.file((file) => resolve([file]), reject));
+  const reader = entry.createReader();
+  const read = () => new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+  return (async () => {
+    const found = [];
+    for (let batch = await read(); batch.length; batch = await read()) found.push(...(await Promise.all(batch.map(filesIn))).flat());
+    return found;
+  })();
+}
