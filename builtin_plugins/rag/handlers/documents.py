@@ -66,9 +66,10 @@ async def upload(ctx: Context, kb_id: str) -> Answer:
     await service.check_upload(ctx.caller, kb_id)
     staged, filename, build_tree = await receive(ctx)
     try:
-        content_type = await ctx.resource(PARSERS).detect(staged.path, filename)
+        parsers = ctx.resource(PARSERS)
+        content_type = await parsers.detect(staged.path, filename)
         if content_type is None:
-            raise UnsupportedDocument()
+            raise UnsupportedDocument(await parsers.why_refused(staged.path))
         arrived = Arrived(staged, filename, content_type, build_tree)
         record, new = await service.add(ctx.caller, kb_id, arrived)
     finally:

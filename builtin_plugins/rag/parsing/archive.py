@@ -1,4 +1,4 @@
-"""Untrusted zip containers: bounded before they are opened, and while they are read."""
+"""Untrusted containers: bounded before they are opened and while they are read; what archives share."""
 
 from __future__ import annotations
 
@@ -8,14 +8,29 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import IO, BinaryIO, Final
 from xml.parsers import expat
 
-from builtin_plugins.rag.parsing.blocks import UnparsableDocument
+from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 
 MAX_DIRECTORY_BYTES: Final = 2 * 1024 * 1024
 MAX_UNPACKED_BYTES: Final = 512 * 1024 * 1024
+MOST_NAME_CHARS: Final = 255
 _PROLOG_BYTES: Final = 65_536
+_PORTION_BYTES: Final = 65_536
+# What archivers write for themselves; macOS adds a "._name" to each file with a property.
+_CHAFF: Final = (".DS_Store", "Thumbs.db", "desktop.ini")
+_CHAFF_STARTS: Final = "._"
+_CHAFF_FOLDER: Final = "__MACOSX/"
+_ARCHIVES: Final = (".zip", ".jar", ".war", ".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz")
+COMPRESSED: Final = {
+    b"\x1f\x8b": "application/gzip",
+    b"BZh": "application/x-bzip2",
+    b"\xfd7zXZ\0": "application/x-xz",
+}
+"""How compressed files begin."""
+_TAR_SIGN: Final = b"ustar"
+_TAR_SIGN_AT: Final = 257
 _END: Final = b"PK\x05\x06"
 _END_SIZE: Final = 22
 _END64: Final = b"PK\x06\x06"
@@ -34,6 +49,42 @@ ZIP_FAULTS: Final = (
 )
 # How zipfile, zlib and lxml (whose XMLSyntaxError is a SyntaxError) report a damaged package.
 _DAMAGE: Final = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, SyntaxError)
+
+
+def is_chaff(name: str) -> bool:
+    """Whether a file in an archive is there for the archiver or the file manager alone."""
+    own = name.rpartition("/")[2]
+    return name.startswith(_CHAFF_FOLDER) or own.startswith(_CHAFF_STARTS) or own in _CHAFF
+
+
+def names_archive(name: str) -> bool:
+    """Whether a name says that a file is an archive; office files are zips too, by content alone."""
+    return name.lower().endswith(_ARCHIVES)
+
+
+def starts_archive(head: bytes) -> bool:
+    """Whether a file begins as an archive does."""
+    return head.startswith((b"PK\x03\x04", *COMPRESSED)) or starts_tar(head)
+
+
+def starts_tar(head: bytes) -> bool:
+    """Whether a file begins as a tar does (POSIX.1-2017, pax: ustar)."""
+    return head.startswith(_TAR_SIGN, _TAR_SIGN_AT)
+
+
+def portions(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield what is left of a file."""
+    while portion := file.read(_PORTION_BYTES):
+        yield portion
+
+
+def listed(names: list[str]) -> Iterator[Block]:
+    """Yield the text of an archive: how many files it has, and their names. Raises `no_text` without any."""
+    if not names:
+        raise UnparsableDocument("no_text", "archive: no files")
+    yield Block("Archive of " + (f"{len(names)} files:" if len(names) > 1 else "one file:"))
+    for start in range(0, len(names), 50):
+        yield Block("\n".join(names[start : start + 50]))
 
 
 def directory_bytes(file: BinaryIO) -> int | None:

@@ -19,6 +19,14 @@ _ANSI: Final = re.compile(
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
+_POWER: Final = re.compile(r"[-+\u2212]?\d")
+
+
+def is_power(before: str, raised: str) -> bool:
+    """Whether a superscript would become part of the number before it: 10 to the 6th is not 106."""
+    return before[-1:].isdigit() and _POWER.match(raised) is not None
+
+
 def without_ansi(text: str) -> str:
     """Return text without the escape sequences by which programs colour what they write to a terminal."""
     return _ANSI.sub("", text) if "\x1b" in text else text

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import re
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Final
 
-from builtin_plugins.rag.parsing.archive import MAX_DIRECTORY_BYTES, ZIP_FAULTS, directory_bytes
+from builtin_plugins.rag.parsing.archive import (
+    COMPRESSED,
+    MAX_DIRECTORY_BYTES,
+    ZIP_FAULTS,
+    directory_bytes,
+    starts_tar,
+)
 from builtin_plugins.rag.parsing.encoding import decode_head, detect_encoding, read_head
 from builtin_plugins.rag.parsing.flavours import text_flavour
 
 PDF: Final = "application/pdf"
 ZIP: Final = "application/zip"
+TAR_TYPES: Final = ("application/x-tar", *COMPRESSED.values())
 MSG: Final = "application/vnd.ms-outlook"
 # "BM" alone is too short a signature, so the reserved zeros and the size of a known header must follow.
 # Otherwise, a mostly white bitmap would pass as a text of "ÿ". "GIF89a" is printable, but the seven bytes of
@@ -90,6 +100,10 @@ _OVERRIDE: Final = re.compile(rb"<(?:\w+:)?Override\b([^<>]*+)>")
 _ATTRIBUTE: Final = re.compile(rb"(PartName|ContentType)\s*=\s*[\"']([^\"']*)[\"']")
 # Text to the eye of a byte counter, but not to a reader.
 _POSTSCRIPT: Final = b"%!PS"
+_UNPACKED_BYTES: Final = 512
+_XZ_MEMORY_BYTES: Final = 128 * 1024 * 1024
+# zlib for gzip's wrapper.
+_GZIP_WRAPPER: Final = 31
 
 
 def detect_media_type(path: Path, filename: str | None = None) -> str | None:
@@ -108,6 +122,8 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
     if head.startswith(_COMPOUND_FILE):
         is_message = _MESSAGE_PROPERTY in head or (filename or "").lower().endswith(".msg")
         return MSG if is_message else None
+    if is_tar(head) or head.startswith(b"\x1f\x8b"):
+        return next((kind for sign, kind in COMPRESSED.items() if head.startswith(sign)), TAR_TYPES[0])
     for media_type, signature in IMAGES.items():
         if signature.match(head):
             return media_type
@@ -116,6 +132,25 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
     codec = detect_encoding(head)
     text = decode_head(head, codec) if codec else None
     return None if text is None else text_flavour(text.removeprefix("\ufeff"), filename)
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether a file that begins so is a tar, compressed or not."""
+    return starts_tar(_unpacked(head))
+
+
+def _unpacked(head: bytes) -> bytes:
+    """The first bytes of a compressed file, none where more of it is needed; of another file its own."""
+    try:
+        if head.startswith(b"\x1f\x8b"):
+            return zlib.decompressobj(_GZIP_WRAPPER).decompress(head, _UNPACKED_BYTES)
+        if head.startswith(b"BZh"):
+            return bz2.BZ2Decompressor().decompress(head, _UNPACKED_BYTES)
+        if head.startswith(b"\xfd7zXZ\0"):
+            return lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES).decompress(head, _UNPACKED_BYTES)
+    except (zlib.error, lzma.LZMAError, OSError, EOFError):
+        return b""
+    return head
 
 
 def _package_type(path: Path) -> str | None:

@@ -86,9 +86,11 @@ def codec_meant(name: str, data: bytes) -> str:
     """The codec to use for text that declares this one. Raises `LookupError` for an unknown name.
 
     Programs that don't know name ISO 8859-1 or ASCII, whatever they write: where it is UTF-8, it is read so.
+    So is what declares UTF-16 and has been converted since, without the zeros of its line ends.
     """
     codec = codecs.lookup(name).name
-    if codec in ("iso8859-1", "ascii") and not data.isascii() and is_utf_8(data):
+    claims = codec in ("iso8859-1", "ascii") and not data.isascii()
+    if (claims or (codec.startswith("utf-16") and b"\0" not in data)) and is_utf_8(data):
         return "utf-8"
     return _MEANT.get(codec, codec)
 

@@ -1,4 +1,4 @@
-"""Recognize HTML, JSON, JSON lines, CSV, e-mail, Markdown and plain text by the beginning of a text."""
+"""Recognize HTML, JSON, JSON lines, CSV, e-mail, Markdown and others by the beginning of a text."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ JSON: Final = "application/json"
 JSON_LINES: Final = "application/x-ndjson"
 CSV: Final = "text/csv"
 MARKDOWN: Final = "text/markdown"
+NOTEBOOK: Final = "application/x-ipynb+json"
+CALENDAR: Final = "text/calendar"
+CONTACTS: Final = "text/vcard"
+SUBRIP: Final = "application/x-subrip"
+VTT: Final = "text/vtt"
 PLAIN: Final = "text/plain"
 
 EMAIL: Final = "message/rfc822"
+MAILBOX: Final = "application/mbox"
 
 # Comments and tables of data in source code would else pass for Markdown and CSV.
 _SOURCE_CODE: Final = (
@@ -49,7 +55,17 @@ _HEADERS: Final = re.compile(r"(?:[!-9;-~]{1,76}:[^\n]{0,998}\n(?:[ \t][^\n]{0,9
 _ENVELOPE: Final = re.compile(
     r"^(?:message-id|mime-version|received|return-path|dkim-signature):", re.IGNORECASE | re.MULTILINE
 )
+# What precedes each message of a mailbox: newer Thunderbirds write the bare word.
+MAILBOX_LINE: Final = r"From (?:[^ \n]{1,320} [^\n]{8,40}\d{4}[^\n]{0,20})?\r?\n"
+_MAILBOX: Final = re.compile(MAILBOX_LINE)
 _SENDER: Final = re.compile(r"^from:", re.IGNORECASE | re.MULTILINE)
+WEBVTT: Final = "WEBVTT"
+CUE_TIMES: Final = r"\s{0,8}((?:\d{1,4}:)?\d\d:\d\d)[.,]\d{1,3}[ \t]{1,8}-->"
+_SUBRIP: Final = re.compile(r"\s{0,8}\d{1,6}\s{1,8}" + CUE_TIMES)
+_VTT: Final = re.compile(rf"{WEBVTT}(?:[ \t][^\n]{{0,998}})?\r?\n")
+_CUE: Final = re.compile("^" + CUE_TIMES, re.MULTILINE)
+_VOBJECT: Final = re.compile(r"BEGIN:V(?:CALENDAR|(CARD))\s*\n", re.IGNORECASE)
+_CELL: Final = re.compile(r'"cell_type"\s{0,8}:')
 _MARKDOWN_SIGNS: Final = (
     re.compile(r"^#{1,6} \S", re.MULTILINE),
     re.compile(r"^(?:```|~~~)", re.MULTILINE),
@@ -70,11 +86,17 @@ def text_flavour(head: str, filename: str | None) -> str:
     """Return the media type of a text whose first characters are `head`."""
     if _HTML.match(head):
         return HTML
-    if json := _json_flavour(head):
-        return json
     suffix = PurePath(filename or "").suffix.lower()
-    if _is_email(head, named=suffix == ".eml"):
-        return EMAIL
+    if json := _json_flavour(head):
+        is_notebook = json == JSON and (suffix == ".ipynb" or _CELL.search(head))
+        return NOTEBOOK if is_notebook else json
+    if found := _VOBJECT.match(head):
+        return CONTACTS if found[1] else CALENDAR
+    if _SUBRIP.match(head) or (_VTT.match(head) and _CUE.search(head)):
+        return VTT if head.startswith(WEBVTT) else SUBRIP
+    mailbox = _MAILBOX.match(head)
+    if _is_email(head[mailbox.end() if mailbox else 0 :], named=suffix in (".eml", ".mbox")):
+        return MAILBOX if mailbox else EMAIL
     if suffix in _PAGES and _MARKUP.search(head):
         return HTML
     return _BY_SUFFIX.get(suffix) or _guess(head)

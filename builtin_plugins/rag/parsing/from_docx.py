@@ -1,4 +1,4 @@
-"""Word documents, templates and their macro variants: the body, then notes, comments, headers and footers."""
+"""Word documents, templates and their macro variants: the body, then charts, notes, headers and so on."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from zipfile import ZipFile
 from builtin_plugins.rag.parsing.archive import open_archive
 from builtin_plugins.rag.parsing.blocks import Block
 from builtin_plugins.rag.parsing.ooxml import main_part, relationships, texts
+from builtin_plugins.rag.parsing.ooxml_drawings import in_drawings
 
 _BESIDE: Final = ("footnotes", "endnotes", "comments", "header", "footer")
 """The kinds of parts beside the body, in the order in which they are read."""
@@ -23,6 +24,8 @@ def parse(path: Path) -> Iterator[Block]:
     with open_archive(path) as archive:
         main = main_part(archive)
         for text in texts(archive, main):
+            yield Block(text)
+        for text in in_drawings(archive, main):
             yield Block(text)
         said = set[str]()
         for text in _beside(archive, main):

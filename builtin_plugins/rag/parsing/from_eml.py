@@ -12,17 +12,23 @@ from copy import copy
 from email.errors import MessageError
 from email.message import Message
 from email.policy import EmailPolicy
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Final
 
 from builtin_plugins.rag.parsing.blocks import Block
-from builtin_plugins.rag.parsing.encoding import codec_meant, detect_encoding, is_utf_8
+from builtin_plugins.rag.parsing.encoding import HEAD_BYTES, codec_meant, detect_encoding, is_utf_8
 from builtin_plugins.rag.parsing.extracting import Extracted
 from builtin_plugins.rag.parsing.from_html import blocks_of
+from builtin_plugins.rag.parsing.smime import signed_content
+from builtin_plugins.rag.parsing.tnef import files_in_tnef
 
 _HEADERS: Final = ("Subject", "From", "To", "Cc", "Date")
 _MAX_HEADER_CHARS: Final = 4_096
 _FORWARDED: Final = "message/rfc822"
+_SIGNED: Final = ("application/pkcs7-mime", "application/x-pkcs7-mime")
+_WRAPPERS: Final = ("application/ms-tnef", "application/vnd.ms-tnef")
+_WRAPPED: Final = "winmail.dat"
 _HEADER_FAULTS: Final = (
     LookupError,
     AttributeError,
@@ -66,7 +72,11 @@ def parse(path: Path) -> Iterator[Block]:
 
     Attachments are named here and become separate documents, see `extract`.
     """
-    message = _read(path)
+    yield from blocks_in(message_of(path.read_bytes()))
+
+
+def blocks_in(message: Message) -> Iterator[Block]:
+    """Yield what `parse` yields of a message."""
     yield Block("\n".join(_headers(message)))
     for part in _texts(message, root=True):
         text = _text(part)
@@ -74,27 +84,58 @@ def parse(path: Path) -> Iterator[Block]:
             yield from blocks_of([text])
         else:
             yield Block(text)
-    names = [name for name, _ in _attachments(message)]
+    names = [inside for name, part in _attachments(message) for inside in _names(name, part)]
     if names:
         yield Block("Attachments: " + ", ".join(names))
 
 
 def extract(path: Path) -> Iterator[Extracted]:
     """Yield the attachments; a message that was forwarded as one is a file too."""
-    for name, part in _attachments(_read(path)):
+    yield from files_in(message_of(path.read_bytes()))
+
+
+def files_in(message: Message) -> Iterator[Extracted]:
+    """Yield what `extract` yields of a message."""
+    for name, part in _attachments(message):
         if part.get_content_type() == _FORWARDED:
             inner = _inner(part)
             content = inner.as_bytes() if inner else b""
             yield Extracted(name if name.lower().endswith(".eml") else f"{name}.eml", content)
         else:
-            yield Extracted(name, _payload(part))
+            content = _payload(part)
+            yield from starmap(Extracted, _unpacked(part, content) or [(name, content)])
 
 
-def _read(path: Path) -> Message:
-    with path.open("rb") as file:
-        if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
-            file.seek(0)
-        return email.message_from_binary_file(file, policy=_POLICY)
+def _names(name: str, part: Message) -> list[str]:
+    return [inside for inside, _ in _unpacked(part)] or [name]
+
+
+def _unpacked(part: Message, content: bytes | None = None) -> list[tuple[str, bytes]]:
+    """The files in what Outlook wraps attachments in; none of another part."""
+    if part.get_content_type() not in _WRAPPERS and _attachment_name(part).lower() != _WRAPPED:
+        return []
+    return files_in_tnef(_payload(part) if content is None else content)
+
+
+def message_of(data: bytes) -> Message:
+    """The message in the bytes of a file, which may begin with a mark or be UTF-16 as a whole."""
+    head = data[:HEAD_BYTES]
+    codec = (detect_encoding(head) if b"\0" in head else None) or ""
+    if codec.startswith(("utf-16", "utf-32")):
+        data = data.decode(codec, "replace").encode("utf-8", "replace")
+    return _opened(email.message_from_bytes(data.removeprefix(codecs.BOM_UTF8), policy=_POLICY))
+
+
+def _opened(message: Message) -> Message:
+    """The message inside a signature, with the headers of the one around it."""
+    content = signed_content(_payload(message)) if message.get_content_type() in _SIGNED else None
+    if not content:
+        return message
+    inner: Message = email.message_from_bytes(content, policy=_POLICY)
+    for name, value in message.raw_items():
+        if name.title() in _HEADERS and name not in inner:
+            inner.set_raw(name, value)
+    return inner
 
 
 def _headers(message: Message) -> Iterator[str]:

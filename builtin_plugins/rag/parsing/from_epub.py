@@ -37,12 +37,16 @@ def parse(path: Path) -> Iterator[Block]:
     with open_archive(path, doctypes=True) as archive:
         package = _package_path(archive)
         root = _xml(archive, package)
-        yield Block(" ".join((root.findtext(".//{*}metadata//{*}title") or "").split()))
+        title = " ".join((root.findtext(".//{*}metadata//{*}title") or "").split())
+        yield Block(title)
         chapters = _chapters(root, posixpath.dirname(package))
         _check_readable(archive, chapters)
         for chapter in chapters:
             page = decoded(member(archive, chapter, _MAX_CHAPTER_BYTES))
-            yield from blocks_of([_EMPTY.sub(r"<\1\2></\1>", page)])
+            # Programs put the book's title, or the name of the file, into the head of each chapter.
+            said = (title, posixpath.basename(chapter))
+            blocks = blocks_of([_EMPTY.sub(r"<\1\2></\1>", page)])
+            yield from (block for block in blocks if block.text not in said)
 
 
 def _package_path(archive: zipfile.ZipFile) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from lxml import etree
 
 from builtin_plugins.rag.parsing.blocks import Block
+from builtin_plugins.rag.parsing.cleaning import is_power
 from builtin_plugins.rag.parsing.encoding import (
     HEAD_BYTES,
     codec_meant,
@@ -19,7 +20,7 @@ from builtin_plugins.rag.parsing.encoding import (
     repair,
 )
 from builtin_plugins.rag.parsing.portions import names_columns, room_below
-from builtin_plugins.rag.parsing.spans import Grid, Span, span_of
+from builtin_plugins.rag.parsing.spans import Grid, Span, names_of, span_of
 
 _PORTION_CHARS: Final = 65_536
 _IGNORED: Final = frozenset(
@@ -51,8 +52,14 @@ _WITHIN_CELLS: Final = (_PARAGRAPHS | _LINES) - {
 # Between the paragraphs and the lines of a cell; white space to Python.
 _BREAK: Final = "\x1e"
 _LINE_BREAK: Final = "\x1d"
+_NAVIGATION: Final = frozenset({"navheader", "navfooter"})
+_PERMALINK: Final = "¶"
+_WITHIN_TERMS: Final = frozenset({"dt", "br"})
+# Between the terms that share a definition; white space to Python.
+_NEXT_TERM: Final = "\x1f"
 _LONGEST_CELL: Final = 300
 """Characters of a cell with several paragraphs; with more, the table only arranges them on the screen."""
+_MOST_HEADS: Final = 4  # rows
 _PARTED: Final = re.compile(f"[{_BREAK}{_LINE_BREAK}]")
 _PIECE: Final = re.compile(rf"[^\t{_BREAK}]+")
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
@@ -117,14 +124,18 @@ class Collector:
         self._size = 0
         self._length = 0  # of the lines
         self._in_cell = False
+        self._is_raised = False  # superscript begins here
         self._row_is_empty = False
+        self._in_terms = False  # those that share the definition below them
         self._grid = Grid()
         self._spans: list[Span] = []  # of the cells in the row that is being read
         self._begins_with_names = False
+        self._head: list[Sequence[str]] | None = None  # rows of names alone, while there are no others
+        self._row_is_head = False
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """A tag opens."""
-        if tag in _IGNORED:
+        if tag in _IGNORED or tag in self._ignoring[-1:] or _navigates(attributes):
             self._ignoring.append(tag)
         elif not self._ignoring:
             self._open(tag, attributes)
@@ -139,7 +150,10 @@ class Collector:
 
     def data(self, data: str) -> None:
         """Text between tags; long text comes in several calls."""
-        if not self._ignoring:
+        if not self._ignoring and data != _PERMALINK:
+            if self._is_raised and is_power("".join(self._line[-1:]), data):
+                self._line.append("^")
+            self._is_raised = False
             self._line.append(data if self._preformatted else data.replace("\t", " "))
             self._size += len(data)
 
@@ -167,18 +181,23 @@ class Collector:
         self._lines, self._size, self._length = [], 0, 0
 
     def _open(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._is_raised = tag == "sup" or (self._is_raised and tag == "a")
         if tag in _CELLS:
             self._open_cell(tag, span_of(attributes))
         elif self._in_cell and tag in _WITHIN_CELLS:
             self._line.append(_LINE_BREAK if tag in _LINES else _BREAK)
         elif tag in _PARAGRAPHS:
             self.end_paragraph()
+            self._in_terms = False
             self._preformatted += tag == "pre"
             if tag == "table":
-                self._begins_with_names = True
+                self._begins_with_names, self._head = True, []
+        elif self._in_terms and tag in _WITHIN_TERMS:
+            self._line.append(_NEXT_TERM)
         elif tag in _LINES:
             self._end_line()
-            self._row_is_empty = tag == "tr"
+            self._row_is_empty = self._row_is_head = tag == "tr"
+            self._in_terms = tag == "dt"
         if tag in _ROW_GROUPS:
             self._grid = Grid()
 
@@ -192,13 +211,14 @@ class Collector:
             self._preformatted -= tag == "pre"
         elif tag == "tr":
             self._end_row()
-        elif tag in _LINES:
+        elif tag in _LINES and not (self._in_terms and tag in _WITHIN_TERMS):
             self._end_line()
         if tag in _ROW_GROUPS:
             self._grid = Grid()
 
     def _open_cell(self, tag: str, span: Span) -> None:
         self._in_cell, self._row_is_empty = True, False
+        self._row_is_head = self._row_is_head and tag == "th"
         if not self._lines and tag == "td":
             self._begins_with_names = False
         if self._spans or "".join(self._line).strip():
@@ -210,15 +230,32 @@ class Collector:
         self._line, self._spans = [], []
         cells = text.split("\t") if spans else []
         if spans and len(cells) == len(spans):  # fewer spans if text stands before the first cell
-            text = "\t".join(self._grid.row(cells, spans))
+            row = self._grid.row(cells, spans)
+            self._take_head(row)
+            text = "\t".join(row)
         if _only_arranges(text):
             self._end_block()
             self._blocks += [Block(found) for piece in _PIECE.findall(text) if (found := _tidy_lines(piece))]
             return
-        text = text.strip("\n") if self._preformatted else _tidy(text)
+        text = text.strip("\n") if self._preformatted else ", ".join(_terms(text))
         if text.strip():
             self._lines.append(text)
             self._length += len(text) + 1
+
+    def _take_head(self, row: Sequence[str]) -> None:
+        """Keep a row of names; with the first other row, those of several rows become one."""
+        head = self._head
+        if head is not None and self._row_is_head and len(head) < _MOST_HEADS:
+            head.append(self._grid.spread([_tidy(cell) for cell in row]))
+            return
+        self._head = None
+        if not head or len(head) < 2 or len(self._lines) != len(head):
+            return
+        titles, names = names_of(head)
+        if titles:
+            self._blocks.append(Block("\n".join(titles)))
+        self._lines = ["\t".join(names)] if names else []
+        self._size = self._length = sum(len(line) + 1 for line in self._lines)
 
     def _end_row(self) -> None:
         """End the portion before the last row if that is one too many; it begins the next portion, below the
@@ -235,12 +272,22 @@ class Collector:
             self._length = self._size + len(self._lines)
 
 
+def _navigates(attributes: Mapping[str, str]) -> bool:
+    """Whether an element leads to other pages: by its role, or by DocBook's class."""
+    return attributes.get("role") == "navigation" or attributes.get("class") in _NAVIGATION
+
+
 def _only_arranges(row: str) -> bool:
     """Whether the cells of a row are columns of paragraphs rather than values."""
     if not _PARTED.search(row):
         return False
     cells = [cell.strip() for cell in row.split("\t") if cell.strip()]
     return len(cells) < 2 or any(len(cell) > _LONGEST_CELL and _PARTED.search(cell) for cell in cells)
+
+
+def _terms(line: str) -> Iterator[str]:
+    """The terms of one definition; of any other line, its text."""
+    return filter(None, map(_tidy, line.split(_NEXT_TERM)))
 
 
 def _tidy_lines(text: str) -> str:

@@ -1,4 +1,5 @@
-"""Photos and scans as pictures: the text that tesseract recognizes. A TIFF may have several pages."""
+"""Photos and scans as pictures: the text that tesseract recognizes. A TIFF may have several pages, of an
+animated WebP the first frame is read."""
 
 from __future__ import annotations
 
@@ -31,6 +32,11 @@ _LAYOUTS: Final = {
     )
 }
 
+_CHUNK_HEAD: Final = struct.Struct("<4sI")
+_WEBP_CHUNKS: Final = 12
+_FRAME_CHUNKS: Final = 16
+_ALPHA: Final = 0x10
+
 
 def parse(path: Path) -> Iterator[Block]:
     """Yield the picture's text, of a TIFF with several pages that of each; a page that is damaged is marked.
@@ -38,7 +44,7 @@ def parse(path: Path) -> Iterator[Block]:
     Raises what `Recognizer.read` raises, `corrupt` also for a TIFF that was cut off, or all of whose pages
     are damaged.
     """
-    picture, recognizer = path.read_bytes(), Recognizer()
+    picture, recognizer = still(path.read_bytes()), Recognizer()
     pages = count_pages(picture)
     if pages == 1:
         yield Block(recognizer.read(picture), recognized=True)
@@ -61,6 +67,38 @@ def _page(recognizer: Recognizer, picture: bytes, page: int) -> Block:
         if error.code != "corrupt":
             raise
         return Block("", page, damaged=True)
+
+
+def still(picture: bytes) -> bytes:
+    """The first frame of an animated WebP as a picture, which tesseract can read; any other as it is.
+
+    A WebP is a list of chunks (RFC 9649, 2.3 to 2.7), each of even length; a frame has some inside, after 16
+    bytes of places and times.
+    """
+    if picture[:4] != b"RIFF" or picture[8:16] != b"WEBPVP8X":
+        return picture
+    frame = next((data for kind, data in _chunks(picture, _WEBP_CHUNKS) if kind == b"ANMF"), b"")
+    inside = list(_chunks(frame, _FRAME_CHUNKS))
+    if not inside:
+        return picture
+    width_and_height = frame[6:12]
+    has_alpha = any(kind == b"ALPH" for kind, _ in inside)
+    extended = [(b"VP8X", bytes([_ALPHA, 0, 0, 0]) + width_and_height)] if has_alpha else []
+    body = b"WEBP" + b"".join(map(_chunk, extended + inside))
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def _chunks(data: bytes, start: int) -> Iterator[tuple[bytes, bytes]]:
+    while start + _CHUNK_HEAD.size <= len(data):
+        kind, size = _CHUNK_HEAD.unpack_from(data, start)
+        start += _CHUNK_HEAD.size
+        yield kind, data[start : start + size]
+        start += size + size % 2
+
+
+def _chunk(named: tuple[bytes, bytes]) -> bytes:
+    kind, data = named
+    return _CHUNK_HEAD.pack(kind, len(data)) + data + bytes(len(data) % 2)
 
 
 def count_pages(picture: bytes) -> int:

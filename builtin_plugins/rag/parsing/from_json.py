@@ -23,13 +23,16 @@ def parse(path: Path) -> Iterator[Block]:
     Numbers keep their spelling. Raises `UnparsableDocument`: `too_large` beyond 32 million characters (a
     JSON text has to be held whole), `too_deep` beyond about a thousand levels, `corrupt` when it is not JSON.
     """
+    yield from blocks_in(load(path))
+
+
+def load(path: Path) -> Any:
+    """The value in a file; its numbers are strings. Raises what `parse` raises."""
     with open_text(path) as file:
         text = repair(file.read(MAX_JSON_CHARS + 1))
     if len(text) > MAX_JSON_CHARS:
         raise UnparsableDocument("too_large", "json: more than 32 million characters")
-    value = _load(text)
-    del text
-    yield from _blocks(value)
+    return _load(text)
 
 
 def parse_lines(path: Path) -> Iterator[Block]:
@@ -85,7 +88,8 @@ def _loaded(load: Callable[..., Any], *arguments: object) -> Any:
         raise UnparsableDocument("corrupt", f"json: {error}") from error
 
 
-def _blocks(value: Any) -> Iterator[Block]:
+def blocks_in(value: Any) -> Iterator[Block]:
+    """Yield what `parse` yields of a value."""
     scalars: list[str] = []
     for path, item in _children("", value) if isinstance(value, (dict, list)) else [("", value)]:
         if isinstance(item, (dict, list)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice, takewhile
 from pathlib import Path
@@ -18,10 +18,13 @@ from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 from builtin_plugins.rag.parsing.ocr import Recognizer
 from builtin_plugins.rag.parsing.pages import begin_page
 from builtin_plugins.rag.parsing.pdf_forms import briefly, filled_in
-from builtin_plugins.rag.parsing.pdf_tables import TableReader
+from builtin_plugins.rag.parsing.pdf_rtl import read_lines
+from builtin_plugins.rag.parsing.pdf_tables import Arranged, TableReader
+from builtin_plugins.rag.parsing.pdf_unspaced import joined
 
 # PDFium marks a hyphen at the end of a line, where a word was cut, with U+FFFE (U+0002 in older releases).
 _CUT_WORD: Final = re.compile("[\ufffe\x02]\n?")
+_CUT_HERE: Final = re.compile("[\ufffe\x02](?!\r?\n)")
 # A small letter continues the line before it, unless that line ended a sentence or the letter numbers a list.
 _CONTINUED: Final = re.compile(r"(?<=[^\s.!?:;•]) ?\n(?=[a-zß-öø-ÿα-ωа-яё](?![.)]))")
 _DOTS_PER_INCH: Final = 200
@@ -90,7 +93,8 @@ def _page_text(document: pypdfium2.PdfDocument, index: int, tables: TableReader)
         text_page = page.get_textpage()
     except pypdfium2.PdfiumError as error:
         raise UnparsableDocument("corrupt", f"page {index + 1}: {error}") from error
-    text = _with_rows(_lines(text_page), tables.rows_of(text_page, page.get_rotation()))
+    found = tables.read(text_page, page.get_rotation())
+    text = read_lines(text_page, _arranged(_lines(text_page), found))
     filled = list(filled_in(document, page, text_page))
     text_page.close()
     page.close()
@@ -106,12 +110,21 @@ def _lines(text_page: pypdfium2.PdfTextPage) -> str:
     return whole if loses else text
 
 
-def _with_rows(text: str, rows: Mapping[str, str]) -> str:
-    """The text with the rows of its tables parted by tabs, between marks at which `_reflow` joins nothing."""
-    if not rows:
+def _arranged(text: str, found: Arranged) -> str:
+    """The text with its columns one after the other, and the rows of its tables parted by tabs, between marks
+    at which `_reflow` joins nothing.
+    """
+    if not found.rows and not found.columns:
         return text
-    lines = ((line, rows.get(" ".join(line.split()))) for line in text.splitlines())
-    return "\n".join(line if row is None else _marked(row) for line, row in lines)
+    lines = ((line, " ".join(line.split())) for line in _CUT_HERE.sub(r"\g<0>\n", text).splitlines())
+    return "\n".join(_in_place(line, key, found) for line, key in lines if found.columns.get(key) != "")
+
+
+def _in_place(line: str, key: str, found: Arranged) -> str:
+    if columns := found.columns.get(key):
+        return columns
+    row = found.rows.get(key)
+    return line if row is None else _marked(row)
 
 
 def _marked(row: str) -> str:
@@ -129,13 +142,15 @@ def _is_picture(document: pypdfium2.PdfDocument, index: int, text: str) -> bool:
         if not text.strip():
             return next(page.get_objects(max_depth=1), None) is not None
         pictures = page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=_PICTURE_DEPTH)
-        covered = sum(_area(picture.get_bounds()) for picture in islice(pictures, _MOST_STRIPS))
+        # One photo is often drawn several times in its place: with a shadow, or as its own mask.
+        places = {tuple(map(round, picture.get_bounds())) for picture in islice(pictures, _MOST_STRIPS)}
+        covered = sum(map(_area, places))
         return covered > _WHOLE_PAGE * _area(page.get_bbox())
     finally:
         page.close()
 
 
-def _area(box: tuple[float, float, float, float]) -> float:
+def _area(box: tuple[float, ...]) -> float:
     left, bottom, right, top = box
     return abs(right - left) * abs(top - bottom)
 
@@ -173,4 +188,4 @@ def _says(text: str, line: str) -> bool:
 def _reflow(text: str) -> str:
     text = _CUT_WORD.sub("", text.replace("\r\n", "\n"))
     text = _LIGATURE.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
-    return _CONTINUED.sub(" ", text).replace(_ROW, "")
+    return joined(_CONTINUED.sub(" ", text), _ROW).replace(_ROW, "")

@@ -10,6 +10,7 @@ from typing import Final
 from builtin_plugins.rag.parsing.archive import open_archive
 from builtin_plugins.rag.parsing.blocks import Block
 from builtin_plugins.rag.parsing.ooxml import events, main_part, relationships, texts
+from builtin_plugins.rag.parsing.ooxml_drawings import in_drawings
 
 _RELATIONSHIP_IDS: Final = (
     "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id",
@@ -18,7 +19,8 @@ _RELATIONSHIP_IDS: Final = (
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield the paragraphs and tables of each slide in the order of the show, one page per slide.
+    """Yield the paragraphs and tables of each slide in the order of the show, one page per slide; then what
+    its diagrams and charts say.
 
     Raises `UnparsableDocument` for a bomb, a password, or a broken package.
     """
@@ -26,6 +28,8 @@ def parse(path: Path) -> Iterator[Block]:
         for page, slide in enumerate(_slides(archive), start=1):
             yield Block("", page)
             for text in texts(archive, slide):
+                yield Block(text, page)
+            for text in in_drawings(archive, slide):
                 yield Block(text, page)
             for text in _notes(archive, slide):
                 yield Block(text, page)

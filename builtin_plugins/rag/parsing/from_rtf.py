@@ -10,7 +10,9 @@ from typing import Final
 from striprtf.striprtf import rtf_to_text
 
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
-from builtin_plugins.rag.parsing.cleaning import cut_point
+from builtin_plugins.rag.parsing.cleaning import pieces
+from builtin_plugins.rag.parsing.portions import portions_of_sheet
+from builtin_plugins.rag.parsing.rtf_groups import CELL_END, ROW_END, ROW_START, arranged
 
 _MAX_BYTES: Final = 32 * 1024 * 1024
 _PIECE_CHARS: Final = 32_768
@@ -19,7 +21,8 @@ _PICTURE: Final = re.compile(rb"[0-9a-fA-F\s]{512,}+")
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield the text in pieces of at most 32,768 characters.
+    """Yield the text in pieces of at most 32,768 characters, tables in portions; at the end notes, comments
+    and the texts of boxes.
 
     Raises `UnparsableDocument`: `corrupt` when the file ends before its last group does, `too_large` for more
     than 32 MB that are not pictures.
@@ -29,9 +32,28 @@ def parse(path: Path) -> Iterator[Block]:
         raise UnparsableDocument("too_large", f"rtf: {len(data)} bytes without pictures")
     if not data.rstrip(b"\x00\x1a\r\n\t ").endswith(b"}"):
         raise UnparsableDocument("corrupt", "rtf: the file ends inside a group")
-    text = str(rtf_to_text(data.decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
-    while len(text) > _PIECE_CHARS:
-        end = cut_point(text, _PIECE_CHARS)
-        yield Block(text[:end])
-        text = text[end:]
-    yield Block(text)
+    text = str(rtf_to_text(arranged(data).decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
+    *parts, last = text.split(ROW_END)
+    rows: list[str] = []
+    for part in parts:
+        prose, _, row = part.partition(ROW_START)
+        if prose.strip():
+            yield from [*_table(rows), *_prose(prose)]
+            rows = []
+        rows.append(_line(row))
+    yield from [*_table(rows), *_prose(last)]
+
+
+def _prose(text: str) -> Iterator[Block]:
+    """Text outside of tables, or of rows that never end."""
+    return map(Block, pieces(text.replace(ROW_START, "").replace(CELL_END, "\t"), _PIECE_CHARS))
+
+
+def _table(rows: list[str]) -> Iterator[Block]:
+    return map(Block, portions_of_sheet(row for row in rows if row)) if any(rows) else iter(())
+
+
+def _line(row: str) -> str:
+    """A row's cells. What is left after the last of them is its layout again."""
+    cells = row.replace(ROW_START, "").split(CELL_END)
+    return "\t".join(" ".join(cell.split()) for cell in cells[: max(1, len(cells) - 1)]).rstrip()

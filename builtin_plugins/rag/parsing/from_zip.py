@@ -8,25 +8,31 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from builtin_plugins.rag.parsing.archive import MAX_DIRECTORY_BYTES, ZIP_FAULTS, directory_bytes
+from builtin_plugins.rag.parsing.archive import (
+    MAX_DIRECTORY_BYTES,
+    MOST_NAME_CHARS,
+    ZIP_FAULTS,
+    directory_bytes,
+    is_chaff,
+    listed,
+    names_archive,
+    portions,
+    starts_archive,
+)
 from builtin_plugins.rag.parsing.blocks import MOST_ENTRIES, Block, UnparsableDocument
 from builtin_plugins.rag.parsing.code_pages import code_page_of_names
 from builtin_plugins.rag.parsing.encoding import is_utf_8
 from builtin_plugins.rag.parsing.extracting import Extracted
 
-_PORTION_BYTES: Final = 65_536
-_MAX_NAME_CHARS: Final = 255
-_ZIP: Final = b"PK\x03\x04"
 _UTF_8: Final = 0x800  # the flag of a name in UTF-8; without it the code page is that of the writer's system
 _DOS: Final = "cp437"
 _SAMPLE_BYTES: Final = 16_384
-# What archivers write for themselves.
-_CHAFF: Final = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
+_HEAD_BYTES: Final = 512
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield one block: the names of the archive's files.
+    """Yield the names of the archive's files.
 
     Raises `UnparsableDocument`: `encrypted`, `too_many` for more than 10,000 entries, `corrupt`, `no_text`
     for an archive without files.
@@ -34,12 +40,7 @@ def parse(path: Path) -> Iterator[Block]:
     with path.open("rb") as file:
         infos = _files(file)
     code_page = _code_page(infos)
-    names = [_name(info, code_page) for info in infos]
-    if not names:
-        raise UnparsableDocument("no_text", "zip: no files")
-    yield Block("Archive of " + (f"{len(names)} files:" if len(names) > 1 else "one file:"))
-    for start in range(0, len(names), 50):
-        yield Block("\n".join(names[start : start + 50]))
+    yield from listed([_name(info, code_page) for info in infos])
 
 
 def extract(path: Path) -> Iterator[Extracted]:
@@ -66,17 +67,16 @@ def _extracted(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Ex
 
 
 def _is_archive(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bool:
-    """Whether a member is a zip by name and content; office files are zips too, by content alone."""
-    if not info.filename.lower().endswith((".zip", ".jar", ".war")):
+    """Whether a member is an archive by name and content."""
+    if not names_archive(info.filename):
         return False
     with archive.open(info) as member:
-        return member.read(len(_ZIP)) == _ZIP
+        return starts_archive(member.read(_HEAD_BYTES))
 
 
 def _portions(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[bytes]:
     with archive.open(info) as member:
-        while portion := member.read(_PORTION_BYTES):
-            yield portion
+        yield from portions(member)
 
 
 def _files(file: BinaryIO) -> list[zipfile.ZipInfo]:
@@ -94,18 +94,14 @@ def _files(file: BinaryIO) -> list[zipfile.ZipInfo]:
         raise UnparsableDocument("too_many", f"zip: {len(infos)} entries")
     if any(info.flag_bits & 1 for info in infos):
         raise UnparsableDocument("encrypted", "zip: encrypted member")
-    return [info for info in infos if not info.is_dir() and not _is_chaff(info.filename)]
-
-
-def _is_chaff(name: str) -> bool:
-    return name.startswith(_CHAFF[0]) or name.rpartition("/")[2] in _CHAFF
+    return [info for info in infos if not info.is_dir() and not is_chaff(info.filename)]
 
 
 def _name(info: zipfile.ZipInfo, code_page: str) -> str:
     name = info.filename
     if (raw := _raw_name(info)) is not None:
         name = raw.decode(code_page, "replace")
-    return name[-_MAX_NAME_CHARS:]
+    return name[-MOST_NAME_CHARS:]
 
 
 def _raw_name(info: zipfile.ZipInfo) -> bytes | None:

@@ -15,6 +15,7 @@ from typing import IO, Final, NamedTuple
 from lxml import etree
 
 from builtin_plugins.rag.parsing.blocks import UnparsableDocument
+from builtin_plugins.rag.parsing.cleaning import is_power
 from builtin_plugins.rag.parsing.portions import names_columns, room_below, size_of
 from builtin_plugins.rag.parsing.spans import LONGEST_REPEATED, MOST_COLUMNS, count_of
 
@@ -35,6 +36,7 @@ _TAGS: Final = tuple(
         "tc",
         "gridSpan",
         "vMerge",
+        "vertAlign",
         "fld",
         "tabs",
         "tabLst",
@@ -125,6 +127,7 @@ class _Walk:
         self._tables: list[list[list[str]]] = []
         self._size = self._room = 0  # of the outermost table's portion
         self._cells: list[_Cell] = []
+        self._is_raised = False
 
     def run(self, stream: Iterator[tuple[str, etree._Element]]) -> Iterator[str]:
         for event, element in stream:
@@ -151,12 +154,14 @@ class _Walk:
             self._cells[-1].columns = count_of(_value(element), MOST_COLUMNS)
         elif name == "vMerge" and self._cells:
             self._cells[-1].goes_on = _value(element) != "restart"
+        elif name == "vertAlign":
+            self._is_raised = _value(element) == "superscript"
         elif name in ("tabs", "tabLst"):
             self._tab_stops += 1
 
     def _end(self, name: str, element: etree._Element) -> Iterator[str]:
         if name == "t":
-            self._write(element.text or "")
+            self._write_run(element.text or "")
         elif name == "tab":
             self._write("" if self._tab_stops else "\t")
         elif name in ("br", "cr"):
@@ -190,6 +195,11 @@ class _Walk:
             yield _rows(table[:-1])
             del table[1 if names_columns(table[0]) else 0 : -1]
             self._size, self._room = sum(map(size_of, table)), room_below(table[0])
+
+    def _write_run(self, text: str) -> None:
+        is_apart = self._is_raised and self._paragraphs and is_power("".join(self._paragraphs[-1][-1:]), text)
+        self._write(f"^{text}" if is_apart else text)
+        self._is_raised = False
 
     def _write(self, text: str) -> None:
         if self._paragraphs:

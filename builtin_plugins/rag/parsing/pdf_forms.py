@@ -1,4 +1,4 @@
-"""Values filled into a PDF form, and text typed onto its pages."""
+"""Values filled into a PDF form, text typed onto its pages, and comments."""
 
 from __future__ import annotations
 
@@ -18,6 +18,14 @@ _WRITTEN: Final = frozenset(
     {raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX}
 )
 _TICKED: Final = frozenset({raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON})
+# Text typed onto the page, sticky notes, and comments on what is marked; not links, and not a note's window.
+_NOTES: Final = frozenset(
+    {
+        *(raw.FPDF_ANNOT_FREETEXT, raw.FPDF_ANNOT_TEXT, raw.FPDF_ANNOT_HIGHLIGHT, raw.FPDF_ANNOT_UNDERLINE),
+        *(raw.FPDF_ANNOT_SQUIGGLY, raw.FPDF_ANNOT_STRIKEOUT, raw.FPDF_ANNOT_CARET, raw.FPDF_ANNOT_LINE),
+        *(raw.FPDF_ANNOT_SQUARE, raw.FPDF_ANNOT_CIRCLE, raw.FPDF_ANNOT_POLYGON, raw.FPDF_ANNOT_INK),
+    }
+)
 _UNSEEN: Final = raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW
 _FORM_SECONDS: Final = 5  # ten thousand fields take two
 _CHECK: Final = "☒"
@@ -65,7 +73,7 @@ def _line(document: pypdfium2.PdfDocument, annotation: Any, beside: _Labels) -> 
     kind = raw.FPDFAnnot_GetSubtype(annotation)
     if raw.FPDFAnnot_GetFlags(annotation) & _UNSEEN:
         return ""
-    if kind == raw.FPDF_ANNOT_FREETEXT:
+    if kind in _NOTES:
         return _string(lambda *into: raw.FPDFAnnot_GetStringValue(annotation, b"Contents", *into)).strip()
     form = document.formenv
     if kind != raw.FPDF_ANNOT_WIDGET or form is None:

@@ -7,11 +7,12 @@ A row may leave cells empty, except all but one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
+from builtin_plugins.rag.parsing.pdf_columns import prose_columns
 from builtin_plugins.rag.parsing.portions import names_columns, room_below, size_of
 
 _MOST_PIECES = 4_000  # of a page; a map may have many more, and no table
@@ -36,6 +37,15 @@ Line = list[_Piece]
 Row = list[_Piece | None]
 
 
+class Arranged(NamedTuple):
+    """What to put in place of lines of a page, by their words as the page's text has them: rows of tables
+    with tabs between the cells, and columns of prose (see `prose_columns`).
+    """
+
+    rows: Mapping[str, str]
+    columns: Mapping[str, str]
+
+
 class TableReader:
     """Finds the tables of one document, page by page.
 
@@ -46,8 +56,8 @@ class TableReader:
     def __init__(self) -> None:
         self._names: Sequence[str] = ()
 
-    def rows_of(self, text_page: Any, rotation: int = 0) -> dict[str, str]:
-        """For each row of a table on a page: its words as the page's text has them, and its cells with tabs.
+    def read(self, text_page: Any, rotation: int = 0) -> Arranged:
+        """The rows of tables on a page, and the columns of its prose.
 
         `rotation` is by how many degrees the page is turned when it is shown; places are as if it was not.
 
@@ -57,10 +67,11 @@ class TableReader:
         count = text_page.count_rects()
         carried, self._names = self._names, ()
         if not 4 <= count <= _MOST_PIECES:
-            return {}
+            return Arranged({}, {})
         turns = rotation // 90
         pieces = [_turned(_Piece(*text_page.get_rect(at)), turns) for at in range(count)]
         lines = [_cells(line) for line in _lines(pieces)]
+        columns = prose_columns(lines, lambda cell: _text(text_page, cell, turns))
         found: dict[str, str] = {}
         for table in _tables(lines):
             rows = [[_text(text_page, cell, turns) for cell in line] for line in table]
@@ -69,7 +80,7 @@ class TableReader:
             self._names = rows[0] if own else carried if known else ()
             found.update(_written(rows, self._names, above=not own))
             carried = ()
-        return found
+        return Arranged(found, columns)
 
 
 def _written(

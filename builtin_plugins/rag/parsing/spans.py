@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
 MOST_COLUMNS: Final = 200
@@ -28,21 +29,33 @@ class Grid:
 
     def __init__(self) -> None:
         self._from_above: dict[int, tuple[str, int]] = {}
+        self._wide: list[tuple[int, int]] = []
 
     def row(self, cells: Sequence[str], spans: Sequence[Span]) -> Sequence[str]:
         """The row's cells, with those that reach into it from above; empty ones where a cell is wide."""
+        self._wide = []
         if not self._from_above and all(span is _ONE for span in spans):
             return cells
         made: list[str] = []
         for cell, span in zip(cells, spans, strict=True):
             self._fill(made)
             wide = min(span.columns, MOST_COLUMNS - len(made))
+            if wide > 1:
+                self._wide.append((len(made), wide))
             for text in (cell, *[""] * (wide - 1)):
                 if span.rows > 1 and len(made) < MOST_COLUMNS:
                     self._reach_below(len(made), text, span.rows - 1)
                 made.append(text)
         self._fill(made)
         return made
+
+    def spread(self, row: Sequence[str]) -> Sequence[str]:
+        """The row that was made last, the text of a wide cell in each of its columns."""
+        cells = list(row)
+        for start, wide in self._wide:
+            if len(row[start]) <= LONGEST_REPEATED:
+                cells[start : start + wide] = [row[start]] * wide
+        return cells
 
     def _reach_below(self, column: int, text: str, rows: int) -> None:
         if text and len(text) + sum(len(other) for other, _ in self._from_above.values()) > LONGEST_REPEATED:
@@ -55,6 +68,17 @@ class Grid:
             if rows > 1:
                 self._from_above[len(made)] = (text, rows - 1)
             made.append(text)
+
+
+def names_of(head: Sequence[Sequence[str]]) -> tuple[list[str], list[str]]:
+    """The titles above a table, and the names of its columns, from the rows of its head: below "2023", "Wind"
+    becomes "2023 Wind". A row with one text in all columns is a title.
+    """
+    rows = [[cell.strip() for cell in row] for row in head]
+    titles = [row for row in rows if len(set(row)) == 1]
+    columns = zip_longest(*(row for row in rows if row not in titles), fillvalue="")
+    names = [" ".join(dict.fromkeys(filter(None, column))) for column in columns]
+    return [row[0] for row in titles], names
 
 
 def span_of(attributes: Mapping[str, str]) -> Span:

@@ -45,9 +45,10 @@ async def store_document(caller: Caller, knowledge_base_id: str, filename: str, 
     limit = platform.settings_of(RagSettings).max_upload_size_mb * _MEGABYTE
     staged = await platform.blobs.stage(_whole(content), limit)
     try:
-        content_type = await platform.resource(PARSERS).detect(staged.path, filename)
+        parsers = platform.resource(PARSERS)
+        content_type = await parsers.detect(staged.path, filename)
         if content_type is None:
-            raise UnsupportedDocument()
+            raise UnsupportedDocument(await parsers.why_refused(staged.path))
         arrived = Arrived(staged, filename, content_type)
         record, _ = await documents.add(caller, knowledge_base_id, arrived)
     finally:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from builtin_plugins.rag.parsing import BUILTIN_PARSERS, Parser, detect_media_type
+from builtin_plugins.rag.parsing.refusals import why_refused
 from kernel.sdk import Children, ResourceKey, contracts
 
 log = logging.getLogger("platform.rag.parsers")
@@ -36,6 +37,10 @@ class Parsers:
     async def detect(self, path: Path, filename: str) -> str | None:
         """The media type of a file by its content; None when no parser reads it."""
         return await asyncio.to_thread(self._detect, path, filename)
+
+    async def why_refused(self, path: Path) -> str | None:
+        """What to tell the sender of a file without a media type, where there is more to say than that."""
+        return await asyncio.to_thread(why_refused, path)
 
     def _detect(self, path: Path, filename: str) -> str | None:
         with path.open("rb") as handle:

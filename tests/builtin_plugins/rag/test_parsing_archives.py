@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import shutil
 import struct
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ from typing import Any, Literal
 
 import pytest
 
-from builtin_plugins.rag.parsing import UnparsableDocument, detect_media_type, from_image, from_zip
+from builtin_plugins.rag.parsing import UnparsableDocument, detect_media_type, from_image, from_tar, from_zip
 from builtin_plugins.rag.parsing.extracting import LEFT_OUT, Bounds, Extracted, extract_into
 from tests.builtin_plugins.rag.documents import picture
 
@@ -213,3 +215,90 @@ def test_a_pdf_stored_first(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_STORED) as archive:
         archive.writestr("a.pdf", b"%PDF-1.7 and so on")
     assert detect_media_type(tmp_path / "a.zip", "a.zip") == "application/zip"
+
+
+def tar(path: Path, mode: str, files: dict[str, bytes]) -> Path:
+    """A tar with these files, a folder, and a link to the first."""
+    with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
+        folder = tarfile.TarInfo("docs")
+        folder.type = tarfile.DIRTYPE
+        archive.addfile(folder)
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+        link = tarfile.TarInfo("docs/link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    return path
+
+
+TAR_FILES = {"./docs/Größe.txt": b"Seven apples.", "docs/.DS_Store": b"x", "docs/._Size": b"x"}
+
+
+class TestTar:
+    @pytest.mark.parametrize(
+        ("mode", "media_type"),
+        [
+            ("w", "application/x-tar"),
+            ("w:gz", "application/gzip"),
+            ("w:bz2", "application/x-bzip2"),
+            ("w:xz", "application/x-xz"),
+        ],
+    )
+    def test_files_come_out(self, tmp_path: Path, mode: str, media_type: str) -> None:
+        """A tar is an archive as a zip is, in each compression; what systems put there is left out."""
+        path = tar(tmp_path / "a", mode, TAR_FILES)
+        assert detect_media_type(path, "a.txt") == media_type
+        text = "\n".join(block.text for block in from_tar.parse(path))
+        assert text == "Archive of 2 files:\ndocs/Größe.txt\ndocs/link"
+        (tmp_path / "out").mkdir()
+        target, bounds = "builtin_plugins.rag.parsing.from_tar:extract", [10, 1000, 1000]
+        taken = extract_into(str(path), target, str(tmp_path / "out"), bounds)
+        assert taken == [["docs/Größe.txt", 1, None], ["docs/link", None, "link"]]
+        assert (tmp_path / "out/1").read_bytes() == b"Seven apples."
+
+    def test_archive_in_the_archive(self, tmp_path: Path) -> None:
+        """An archive within stays packed, in a tar and in a zip; a file that is only called so comes out."""
+        inner = tar(tmp_path / "b", "w:gz", TAR_FILES).read_bytes()
+        path = tar(tmp_path / "a", "w", {"b.tar.gz": inner, "c.gz": b"Words."})
+        assert [(one.name, one.left_out) for one in from_tar.extract(path)][:2] == [
+            ("b.tar.gz", "archive"),
+            ("c.gz", None),
+        ]
+        with zipfile.ZipFile(tmp_path / "z", "w") as archive:
+            archive.writestr("b.tgz", inner)
+        assert [one.left_out for one in from_zip.extract(tmp_path / "z")] == ["archive"]
+
+    def test_single_compressed_file(self, tmp_path: Path) -> None:
+        """A compressed log comes out under the name that it had."""
+        path = tmp_path / "a"
+        with path.open("wb") as raw, gzip.GzipFile("server.log", "wb", fileobj=raw) as file:
+            file.write(b"Disk full.")
+        assert detect_media_type(path) == "application/gzip"
+        (one,) = from_tar.extract(path)
+        assert one.name == "server.log" and b"".join(one.content) == b"Disk full."  # type: ignore[arg-type]
+        assert [block.text for block in from_tar.parse(path)] == ["Archive of one file:", "server.log"]
+
+    @pytest.mark.parametrize("mode", ["w", "w:gz"])
+    def test_cut(self, tmp_path: Path, mode: str) -> None:
+        """An archive that was cut off is damaged; it is not read in part."""
+        files = {f"{number}.txt": bytes(3000) + str(number).encode() for number in range(20)}
+        path = tar(tmp_path / "a", mode, files)
+        path.write_bytes(path.read_bytes()[: -path.stat().st_size // 2])
+        with pytest.raises(UnparsableDocument) as caught:
+            list(from_tar.parse(path))
+        assert caught.value.code == "corrupt"
+
+    def test_bounds(self, tmp_path: Path) -> None:
+        """Neither many entries nor a bomb of zeros is followed to its end."""
+        many = tar(tmp_path / "many", "w:gz", {str(number): b"" for number in range(10_001)})
+        with pytest.raises(UnparsableDocument) as caught:
+            list(from_tar.parse(many))
+        assert caught.value.code == "too_many"
+        header = tarfile.TarInfo("zeros")
+        header.size = 1 << 40
+        (tmp_path / "bomb").write_bytes(gzip.compress(header.tobuf() + bytes(100_000)))
+        with pytest.raises(UnparsableDocument) as caught:
+            list(from_tar.parse(tmp_path / "bomb"))
+        assert caught.value.code == "too_large"

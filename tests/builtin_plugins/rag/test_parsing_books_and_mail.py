@@ -113,6 +113,15 @@ class TestEpub:
         found = texts(list(from_epub.parse(book(tmp_path / "e", chapters))))
         assert found == ["The Keepers", "One", "The lamp & the lens. —", "Two\nlines", "oil\nwick"]
 
+    def test_heads_that_repeat_the_book(self, tmp_path: Path) -> None:
+        """The book's title, or a file's name, in the head of each chapter is not read as a part of it."""
+        heads = {
+            f"OEBPS/chapter {at}.xhtml": f"<html><head><title>{title}</title></head><body>{at}</body></html>"
+            for at, title in enumerate(["The Keepers", "chapter 1.xhtml", "Night"])
+        }
+        found = texts(list(from_epub.parse(book(tmp_path / "e", ["", "", ""], dict(heads)))))
+        assert found == ["The Keepers", "0", "1", "Night", "2"]
+
     def test_locked_chapters(self, tmp_path: Path) -> None:
         """Scrambled fonts don't matter, a scrambled chapter ends as `encrypted`."""
 

@@ -272,7 +272,7 @@ def test_xlsx_sheets_are_pages(tmp_path: Path) -> None:
     day = datetime.datetime(2026, 11, 20)
     rows = [["name", "when", "n"], ["Ann", day, 1.5], [None, None, None], ["Bob\nB", None, True]]
     blocks = list(from_xlsx.parse(workbook(tmp_path / "x", {"People": rows, "Empty": []})))
-    expected = "name\twhen\tn\nAnn\t2026-11-20 00:00:00\t1.5\nBob B\t\tTrue"
+    expected = "name\twhen\tn\nAnn\t2026-11-20\t1.5\nBob B\t\tTrue"
     assert blocks == [Block("People", 1), Block(expected, 1), Block("Empty", 2)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import struct
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -206,3 +207,87 @@ class TestDamage:
         """It does not turn the headers into text."""
         source = b"\xef\xbb\xbf" + message(PLAIN.format("Hello."), "Subject: Tide\n").encode()
         assert read_all(tmp_path, source) == ["Subject: Tide", "Hello."]
+
+
+def wrapped(*files: tuple[str, str, bytes]) -> bytes:
+    """A winmail.dat with these files: short name, long name, content."""
+
+    def attribute(tag: int, value: bytes) -> bytes:
+        return struct.pack("<BII", 2, tag, len(value)) + value + struct.pack("<H", sum(value) & 0xFFFF)
+
+    data = b"\x78\x9f\x3e\x22\x01\x00"
+    for short, long, content in files:
+        name = long.encode("utf-16-le") + b"\0\0"
+        properties = struct.pack("<IHHII", 1, 0x001F, 0x3707, 1, len(name)) + name
+        data += attribute(0x00069002, bytes(14)) + attribute(0x00018010, short.encode() + b"\0")
+        data += attribute(0x0006800F, content) + (attribute(0x00069005, properties) if long else b"")
+    return data
+
+
+def enclosed(content: bytes) -> str:
+    return (
+        "Content-Type: application/ms-tnef; name=winmail.dat\nContent-Transfer-Encoding: base64\n\n"
+        f"{base64.encodebytes(content).decode()}"
+    )
+
+
+def test_files_that_outlook_wrapped(tmp_path: Path) -> None:
+    """The attachments in a winmail.dat come out under their names; one that is damaged stays as it is."""
+    content = wrapped(("RENT~1.TXT", "Rent in Köln.txt", b"Fifty euro."), ("a.csv", "", b"a,b\n1,2\n"))
+    path = written(tmp_path, message(parts("mixed", PLAIN.format("See below."), enclosed(content))))
+    assert [(file.name, file.content) for file in from_eml.extract(path)] == [
+        ("Rent in Köln.txt", b"Fifty euro."),
+        ("a.csv", b"a,b\n1,2\n"),
+    ]
+    assert [block.text for block in from_eml.parse(path)][-1] == "Attachments: Rent in Köln.txt, a.csv"
+    path = written(tmp_path, message(parts("mixed", PLAIN.format("See below."), enclosed(content[:40]))))
+    assert [file.name for file in from_eml.extract(path)] == ["winmail.dat"]
+
+
+def element(tag: int, content: bytes, *, open_end: bool = False) -> bytes:
+    """An element of BER, whose length is said, or which goes on until two zeros."""
+    if open_end:
+        return bytes([tag, 0x80]) + content + b"\0\0"
+    size = len(content)
+    length = bytes([size]) if size < 0x80 else b"\x82" + size.to_bytes(2, "big")
+    return bytes([tag]) + length + content
+
+
+def sealed(content: bytes, kind: int = 2, *, open_end: bool = False) -> bytes:
+    """Data of that kind (2: signed, 3: enveloped) around a message, as programs stream it or not."""
+    name = element(6, bytes.fromhex("2a864886f70d0107") + bytes([kind]))
+    octets = element(4, content)
+    if open_end:
+        octets = element(0x24, element(4, content[:9]) + element(4, content[9:]), open_end=True)
+    inside = element(0x30, name + element(0xA0, octets, open_end=open_end), open_end=open_end)
+    signed = element(0x30, element(2, b"\1") + element(0x31, b"") + inside, open_end=open_end)
+    return element(0x30, name + element(0xA0, signed, open_end=open_end), open_end=open_end)
+
+
+def in_signature(data: bytes) -> str:
+    return (
+        "Subject: Sealed\nContent-Type: application/pkcs7-mime; name=smime.p7m\n"
+        "Content-Disposition: attachment; filename=smime.p7m\nContent-Transfer-Encoding: base64\n\n"
+        f"{base64.encodebytes(data).decode()}"
+    )
+
+
+@pytest.mark.parametrize("open_end", [False, True])
+def test_message_inside_a_signature(tmp_path: Path, open_end: bool) -> None:
+    """A message that its signature is wrapped around is read, with the headers that are outside."""
+    inner = parts("mixed", PLAIN.format("Fifty euro."), PICTURE).encode()
+    path = written(tmp_path, message(in_signature(sealed(inner, open_end=open_end))))
+    assert [block.text.strip() for block in from_eml.parse(path)] == [
+        "Subject: Sealed\nFrom: ann@example.org",
+        "Fifty euro.",
+        "Attachments: map.png",
+    ]
+    assert [file.name for file in from_eml.extract(path)] == ["map.png"]
+
+
+def test_what_is_encrypted_stays_closed(tmp_path: Path) -> None:
+    """So does a signature that was cut off: the message is there, with its attachment."""
+    whole = sealed(PLAIN.format("Fifty euro.").encode(), open_end=True)
+    for data in (sealed(b"x" * 200, kind=3), whole[:40], whole[:-3][:60], b"0" * 50, b""):
+        path = written(tmp_path, message(in_signature(data)))
+        assert read_all(tmp_path, path.read_bytes())[-1] == "Attachments: smime.p7m"

@@ -131,13 +131,13 @@ def test_hidden_fields(tmp_path: Path) -> None:
     assert "terms" in block.text and "internal" not in block.text
 
 
-def typed_on(path: Path, text: str) -> Path:
-    """A PDF without a form onto whose page text was typed ([ISO 32000] 12.5.6.6)."""
+def typed_on(path: Path, text: str, kind: str = "FreeText") -> Path:
+    """A PDF without a form onto whose page text was typed, or put in a note ([ISO 32000] 12.5.6)."""
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
         b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
         b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]/Annots[4 0 R]>>",
-        f"<</Type/Annot/Subtype/FreeText/Rect[20 20 200 60]/DA(/Helv 12 Tf)/Contents({text})>>".encode(),
+        f"<</Type/Annot/Subtype/{kind}/Rect[20 20 200 60]/DA(/Helv 12 Tf)/Contents({text})>>".encode(),
     ]
     body = b"%PDF-1.7\n" + b"".join(b"%d 0 obj%s\nendobj\n" % (at, one) for at, one in enumerate(objects, 1))
     path.write_bytes(body + b"trailer<</Root 1 0 R/Size 5>>\n%%EOF\n")
@@ -148,6 +148,13 @@ def test_text_that_was_typed_onto_a_page(tmp_path: Path) -> None:
     """It is read as the page's own text is."""
     (block,) = from_pdf.parse(typed_on(tmp_path / "a.pdf", "Paid on Friday"))
     assert block.text.strip() == "Paid on Friday"
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("Text", "Ask Bob"), ("Highlight", "Ask Bob"), ("Link", "")])
+def test_comments(tmp_path: Path, kind: str, expected: str) -> None:
+    """What reviewers wrote in notes and beside marks is read, as in Word; a link says nothing."""
+    (block,) = from_pdf.parse(typed_on(tmp_path / "a.pdf", "Ask Bob", kind))
+    assert block.text.strip() == expected
 
 
 @needs_tesseract
@@ -246,3 +253,48 @@ def test_a_white_bitmap_has_no_text(tmp_path: Path) -> None:
     Image.new("RGB", (400, 300), "white").save(buffer, "BMP")
     (tmp_path / "a").write_bytes(buffer.getvalue())
     assert detect_media_type(tmp_path / "a", "a.bmp") == "image/bmp"
+
+
+def columns_pdf(path: Path, *columns: list[str]) -> Path:
+    """A page whose columns are drawn line by line, across all of them."""
+    page = canvas.Canvas(str(path), pagesize=(600, 800))
+    page.drawString(50, 780, "The harbour of Bergen")
+    for number, line in enumerate(zip(*columns, strict=True)):
+        for column, text in enumerate(line):
+            page.drawString(50 + 270 * column, 750 - 14 * number, text)
+    page.save()
+    return path
+
+
+LEFT = [
+    "The committee met in Bergen to dis-",
+    "cuss the new harbour. It was agreed",
+    "that the breakwater costs 12 million",
+    "crowns and takes three years.",
+]
+RIGHT = [
+    "Meanwhile the ferry company wants",
+    "a second pier. Its director said",
+    "that 400 passengers a day can-",
+    "not be served by one ship.",
+]
+
+
+def test_columns_drawn_across_the_page(tmp_path: Path) -> None:
+    """Each column is read by itself; a word that was cut goes on in its own column."""
+    (block,) = from_pdf.parse(columns_pdf(tmp_path / "a.pdf", LEFT, RIGHT))
+    assert block.text.split("\n") == [
+        "The harbour of Bergen",
+        "The committee met in Bergen to discuss the new harbour. It was agreed that the breakwater costs 12"
+        " million crowns and takes three years.",
+        "Meanwhile the ferry company wants a second pier. Its director said that 400 passengers a day cannot"
+        " be served by one ship.",
+    ]
+
+
+def test_long_cells_are_no_columns(tmp_path: Path) -> None:
+    """Rows of long cells stay rows."""
+    left = [f"Requirement {number} of the harbour master" for number in range(5)]
+    right = [f"Described in chapter {number} of the handbook" for number in range(5)]
+    (block,) = from_pdf.parse(columns_pdf(tmp_path / "a.pdf", left, right))
+    assert f"{left[3]}\t{right[3]}" in block.text.split("\n")

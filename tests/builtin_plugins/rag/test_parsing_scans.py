@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from reportlab.pdfgen.canvas import Canvas
 
 from builtin_plugins.rag.parsing import (
     BUILTIN_PARSERS,
@@ -246,3 +247,34 @@ async def test_old_code_pages(read: Read, tmp_path: Path, codec: str) -> None:
     text = "\n".join([OLD_FILES[codec]] * 3)
     path.write_bytes(text.encode(codec))
     assert await read(path, OcrOptions()) == [(None, " ".join(text.split()))]
+
+
+@needs_tesseract
+@pytest.mark.parametrize("mode", ["RGB", "RGBA"])
+async def test_animated_webp(tmp_path: Path, mode: str) -> None:
+    """Of a WebP that moves, the first frame is read, with transparent places or without."""
+    first, second = (documents.picture(line).convert(mode) for line in ("The harbour master", "Someone"))
+    if mode == "RGBA":
+        first.putpixel((5, 5), (255, 255, 255, 0))
+    path = tmp_path / "a.webp"
+    first.save(path, save_all=True, append_images=[second], duration=500, lossless=True)
+    (block,) = from_image.parse(path)
+    assert block.text.strip() == "The harbour master"
+
+
+async def test_damaged_animation_is_left_as_it_is() -> None:
+    """A WebP without a whole frame is given to the reader, which says what is wrong with it."""
+    for cut in (b"RIFF\x20\0\0\0WEBPVP8X", b"RIFF\x20\0\0\0WEBPVP8X\x0a\0\0\0", b"RIFFxxxxWEBPVP8 xxxx"):
+        assert from_image.still(cut) == cut
+
+
+@needs_tesseract
+async def test_copies_of_a_photo_are_no_page(tmp_path: Path) -> None:
+    """A photo that is drawn several times in its place leaves a page of few words what it is."""
+    document = Canvas(str(tmp_path / "a.pdf"), pagesize=(600, 800))
+    document.drawString(50, 750, "The harbour in May")
+    for _ in range(4):
+        document.drawInlineImage(documents.picture("No text").convert("RGB"), 50, 300, 400, 300)
+    document.save()
+    (block,) = from_pdf.parse(tmp_path / "a.pdf")
+    assert block.text == "The harbour in May" and not block.recognized

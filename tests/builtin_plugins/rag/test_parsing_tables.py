@@ -325,3 +325,60 @@ def test_text_between_the_cells_of_a_page_is_kept() -> None:
     """A page may have cells without a table, and text between them."""
     (block,) = from_html.blocks_of(["stray<td rowspan=2>a<td>b</td> more"])
     assert block.text.split() == ["stray", "a", "b", "more"]
+
+
+def test_names_over_several_rows_are_one(tmp_path: Path) -> None:
+    """Below a head of two rows, each portion begins with names that say both; a title is none of them."""
+    years = "<th colspan=2>2023</th><th colspan=2>2024</th>"
+    kinds = "<th>Wind</th><th>Solar</th>" * 2
+    rows = "".join(
+        f"<tr><td>R{n}</td><td>{n}</td><td>{n}1</td><td>{n}2</td><td>{n}3</td></tr>" for n in range(60)
+    )
+    head = f"<tr><th colspan=5>Energy</th></tr><tr><th rowspan=2>Region</th>{years}</tr><tr>{kinds}</tr>"
+    title, *portions_found = (
+        block.text for block in from_html.blocks_of([f"<table><thead>{head}</thead>{rows}</table>"])
+    )
+    assert title == "Energy" and len(portions_found) > 1
+    names = "Region\t2023 Wind\t2023 Solar\t2024 Wind\t2024 Solar"
+    assert [text.split("\n")[0] for text in portions_found] == [names] * len(portions_found)
+    assert portions_found[0].split("\n")[1] == "R0\t0\t01\t02\t03"
+
+
+def test_a_table_of_names_alone_keeps_its_rows() -> None:
+    """Rows that are all heads, with nothing below them, are not joined; nor are names beside values."""
+    for rows in ("<tr><th>X</th><th>Y</th></tr>" * 2, "<tr><th>X</th><td>Y</td></tr>" * 2):
+        (block,) = from_html.blocks_of([f"<table>{rows}</table>"])
+        assert block.text == "X\tY\nX\tY"
+
+
+def test_titles_above_a_single_column() -> None:
+    """Where every row of the head is a title, there are no names, and no empty line."""
+    found = from_html.blocks_of(["<table><tr><th>A</th></tr><tr><th>B</th></tr><tr><td>c</td></tr></table>"])
+    assert [block.text for block in found] == ["A\nB", "c"]
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        ("10<sup>6</sup> cells", "10^6 cells"),
+        ("10<sup>-3</sup> m", "10^-3 m"),
+        ("85<sup><a href=#n>2</a></sup> euro", "85^2 euro"),
+        ("5 m<sup>2</sup>, the 1<sup>st</sup>", "5 m2, the 1st"),
+    ],
+)
+def test_superscript_is_no_digit_of_the_number_before(tmp_path: Path, raised: str, expected: str) -> None:
+    """A power or the mark of a footnote does not make another number of it, in a page and in Word."""
+    (block,) = from_html.blocks_of([f"<p>{raised}</p>"])
+    assert block.text == expected
+
+    def build(document: Any) -> None:
+        paragraph = document.add_paragraph()
+        for part in raised.replace("<a href=#n>", "").replace("</a>", "").split("<sup>"):
+            inside, mark, after = part.partition("</sup>")
+            paragraph.add_run(inside).font.superscript = True if mark else None
+            paragraph.add_run(after)
+
+    document = docx.Document()
+    build(document)
+    document.save(str(tmp_path / "a.docx"))
+    assert expected in [block.text for block in from_docx.parse(tmp_path / "a.docx")]

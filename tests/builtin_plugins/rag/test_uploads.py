@@ -30,6 +30,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 TEXT = "Some words that anybody may read, in a sentence of their own.\n"
 MEGABYTE = 1024 * 1024
+COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def part(headers: str, content: bytes | str) -> bytes:
@@ -400,7 +401,6 @@ class TestRefused:
         [
             b"MThd" + bytes(64),
             b"MZ" + bytes(range(256)),
-            b"PK\x03\x04" + bytes(100),
             b"RIFF\0\0\0\0WAVE" + bytes(64),
             bytes(4096),
         ],
@@ -413,6 +413,23 @@ class TestRefused:
         await refused(running, ann, base, answer, 415)
         assert answer.json()["code"] == "unsupported_document"
         assert all(kind in answer.detail for kind in ("PDF", ".msg", "ZIP", "PNG"))
+
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [
+            (b"PK\x03\x04" + bytes(100), "its end is missing"),
+            (COMPOUND + bytes(5000) + "WordDocument".encode("utf-16-le"), ".doc, .xls, .ppt"),
+            (COMPOUND + bytes(3_000_000) + "Workbook".encode("utf-16-le"), "Save it as .docx"),
+            (COMPOUND + bytes(5000) + "EncryptedPackage".encode("utf-16-le"), "password"),
+        ],
+    )
+    async def test_refusals_that_say_why(self, running: Running, content: bytes, words: str) -> None:
+        """A file that was cut off, is too old or is locked is told so, and not a list of what is read."""
+        ann = await somebody(running)
+        base = await make_base(ann)
+        answer = await upload(ann, base, "report.docx", content)
+        await refused(running, ann, base, answer, 415)
+        assert words in answer.detail and "Markdown" not in answer.detail
 
     @pytest.mark.each_database
     @pytest.mark.own_installation

@@ -1,0 +1,126 @@
+"""Archives of other systems (.tar, .tar.gz, .tar.bz2, .tar.xz) and single compressed files (.gz).
+
+Read as a stream: what is skipped is unpacked too, but never kept.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import tarfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Final, cast
+
+from builtin_plugins.rag.parsing.archive import (
+    MAX_UNPACKED_BYTES,
+    MOST_NAME_CHARS,
+    is_chaff,
+    listed,
+    names_archive,
+    portions,
+    starts_archive,
+)
+from builtin_plugins.rag.parsing.blocks import MOST_ENTRIES, Block, UnparsableDocument
+from builtin_plugins.rag.parsing.detect import is_tar
+from builtin_plugins.rag.parsing.encoding import read_head
+from builtin_plugins.rag.parsing.extracting import Extracted
+
+_FAULTS: Final = (tarfile.TarError, OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+_READERS: Final[dict[bytes, Any]] = {b"\x1f\x8b": gzip, b"BZh": bz2, b"\xfd7zXZ\0": lzma}
+_HEAD_BYTES: Final = 512
+# A gzip header (RFC 1952, 2.3): ten bytes, then extra fields and a name, each if its flag is set.
+_EXTRA: Final = 4
+_NAMED: Final = 8
+_FIXED_BYTES: Final = 10
+
+
+def parse(path: Path) -> Iterator[Block]:
+    """Yield the names of the archive's files.
+
+    Raises `UnparsableDocument`: `too_many` for more than 10,000 entries, `too_large` for more than 512 MB
+    unpacked, `corrupt`, `no_text` for an archive without files.
+    """
+    if not is_tar(read_head(path)):
+        yield from listed([_name_in_gzip(path)])
+        return
+    with _opened(path) as archive:
+        names = [_name(info) for info in _files(archive)]
+    yield from listed(names)
+
+
+def extract(path: Path) -> Iterator[Extracted]:
+    """Yield the files. Links are left out, and archives in the archive."""
+    if not is_tar(read_head(path)):
+        yield Extracted(_name_in_gzip(path), _unzipped(path))
+        return
+    with _opened(path) as archive:
+        for info in _files(archive):
+            yield _extracted(archive, info)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tarfile.TarFile]:
+    try:
+        with _unpacked(path) as file, tarfile.open(fileobj=file, mode="r|") as archive:
+            yield archive
+    except _FAULTS as error:
+        raise UnparsableDocument("corrupt", f"tar: {error}") from error
+
+
+def _unpacked(path: Path) -> IO[bytes]:
+    """The tar itself. These readers miss what is cut off, where tarfile's own takes it for the end."""
+    opened = (module.open for sign, module in _READERS.items() if read_head(path).startswith(sign))
+    return cast("IO[bytes]", next(opened, open)(path, "rb"))
+
+
+def _files(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """The files and links, one after the other: the next one ends the reading of the last."""
+    unpacked = 0
+    for number, info in enumerate(archive):
+        unpacked += info.size
+        if number >= MOST_ENTRIES:
+            raise UnparsableDocument("too_many", "tar: too many entries")
+        if unpacked > MAX_UNPACKED_BYTES:
+            raise UnparsableDocument("too_large", f"tar: unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+        if (info.isreg() or info.issym() or info.islnk()) and not is_chaff(info.name):
+            yield info
+
+
+def _name(info: tarfile.TarInfo) -> str:
+    name = info.name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return name.removeprefix("./")[-MOST_NAME_CHARS:]
+
+
+def _extracted(archive: tarfile.TarFile, info: tarfile.TarInfo) -> Extracted:
+    name = _name(info)
+    file = archive.extractfile(info) if info.isreg() else None
+    if file is None:
+        return Extracted(name, b"", "link")
+    if not names_archive(name):
+        return Extracted(name, portions(file))
+    head = file.read(_HEAD_BYTES)
+    return Extracted(name, b"", "archive") if starts_archive(head) else Extracted(name, _after(head, file))
+
+
+def _after(head: bytes, file: IO[bytes]) -> Iterator[bytes]:
+    yield head
+    yield from portions(file)
+
+
+def _unzipped(path: Path) -> Iterator[bytes]:
+    with _unpacked(path) as file:
+        yield from portions(file)
+
+
+def _name_in_gzip(path: Path) -> str:
+    """The name that the file had before; where none is told, one that says nothing."""
+    head = read_head(path)
+    start = _FIXED_BYTES
+    if head[3] & _EXTRA:
+        start += 2 + int.from_bytes(head[start : start + 2], "little")
+    name = head[start:].partition(b"\0")[0] if head[3] & _NAMED else b""
+    return name.decode("utf-8", "replace")[-MOST_NAME_CHARS:] or "file"

@@ -1,0 +1,57 @@
+"""What Word and PowerPoint keep in parts of their own: the numbers of charts, the texts of SmartArt."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import Final
+
+from lxml import etree
+
+from builtin_plugins.rag.parsing.ooxml import relationships, safe_parser, texts
+from builtin_plugins.rag.parsing.spans import MOST_COLUMNS
+
+_MAX_BYTES: Final = 8 * 1024 * 1024
+_MOST_POINTS: Final = 1_000
+
+
+def in_drawings(archive: zipfile.ZipFile, part: str) -> Iterator[str]:
+    """Yield the texts of the diagrams and charts that a part shows; a chart is a table, below its title."""
+    for one in relationships(archive, part):
+        read = _READERS.get(one.kind)
+        info = archive.NameToInfo.get(one.target)
+        if read and info and info.file_size <= _MAX_BYTES:
+            with suppress(etree.XMLSyntaxError):  # a broken picture costs only what it says
+                yield from read(archive, one.target)
+
+
+def _chart_in(archive: zipfile.ZipFile, name: str) -> Iterator[str]:
+    return _chart(etree.fromstring(archive.read(name), safe_parser()))
+
+
+_READERS: Final = {"diagramData": texts, "chart": _chart_in}
+
+
+def _chart(root: etree._Element) -> Iterator[str]:
+    title = root.find("{*}chart/{*}title")
+    if title is not None:
+        yield " ".join("".join(text.text or "" for text in title.iterfind(".//{*}t")).split())
+    series = list(islice(root.iterfind(".//{*}ser"), MOST_COLUMNS))
+    columns = [_points(one, "val", "yVal") for one in series]
+    names = [" ".join((one.findtext("{*}tx//{*}v") or "").split()) for one in series]
+    places = list(dict.fromkeys(place for column in columns for place in column))[:_MOST_POINTS]
+    labels = [_points(one, "cat", "xVal") for one in series[:1]]
+    rows = [[column.get(place, "") for column in labels + columns] for place in places]
+    if rows:
+        yield "\n".join("\t".join(row).rstrip() for row in [["", *names], *rows])
+
+
+def _points(series: etree._Element, *kinds: str) -> dict[str, str]:
+    """The values of a series, by their place; of labels in several levels, the lowest, which comes first."""
+    found: dict[str, str] = {}
+    for kind in kinds:
+        for point in islice(series.iterfind(f"{{*}}{kind}//{{*}}pt"), _MOST_POINTS):
+            found.setdefault(point.get("idx", ""), " ".join((point.findtext("{*}v") or "").split()))
+    return found

@@ -1,0 +1,151 @@
+"""Lines of a PDF that run from right to left: their letters in the order in which they are read.
+
+PDFium puts digits, brackets and full stops of such lines in the wrong places, so that a sentence ends
+before its number, and a ligature of lam and alef comes out backwards. Here the letters of a line are taken
+from right to left; what runs from left to right in it (Latin words, numbers) is turned: a simple inverse of
+UAX #9.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from pypdfium2 import raw
+
+_RTL: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_LATIN: Final = re.compile(r"[^\W\d_\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+# From right to left: numbers with their signs, or words of another script and all between two of them.
+_TURNED: Final = re.compile(
+    r"(?:[%$€£°]|(?<!\S)[+-])?\d(?:[\d.,:/'-]*\d)?"
+    r"|(?=[^\W_])[^\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]*[^\W_\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
+)
+_BACKWARDS: Final = {
+    **{f"{alef}ل": f"ل{alef}" for alef in "اأإآٱ"},
+    "هلل": "لله",
+    "هللا": "الله",
+}
+"""Ligatures as PDFium gives them; in one box, as no letters side by side are."""
+_WORD: Final = re.compile(r"\S+")
+_MIRRORED: Final = str.maketrans("()[]{}<>«»", ")(][}{><»«")
+_CLOSED_FIRST: Final = re.compile(r"[^(\[]*[)\]]")
+# In a paragraph that was set from left to right by mistake, the full stop is on the right.
+_STOP_FIRST: Final = re.compile("[.!?؟۔]+")
+_STOP_BEFORE: Final = re.compile("(?<=\\S) ([.,:;!?،؛؟]+)(?=[֐-ࣿ])")
+_ENDS: Final = re.compile(r"[.!?:؟۔]\W*$")
+_TAIL: Final = 8  # closing quotes and brackets, and the mark before them
+_FULL: Final = 0.7  # of the longest line: a shorter one ends a paragraph, or is a heading
+_SPACE: Final = 0.15  # of the height: a gap as wide parts words
+_CELL: Final = 1.5  # between two cells of a row
+_MOST_LETTERS: Final = 20_000  # of a page
+
+
+class _Letter(NamedTuple):
+    text: str
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+
+def read_lines(text_page: Any, text: str) -> str:
+    """The text of a page, those of its lines that run from right to left in reading order."""
+    if not _RTL.search(text):
+        return text
+    lines = [letters for letters in _lines(text_page) if _is_from_right(letters)]
+    found = {_key(_written(letters)): _ordered(letters) for letters in lines if _is_level(letters)}
+    words = {
+        word: right
+        for letters in lines
+        for word, right in zip(_written(letters).split(), _written(_ligatures(letters)).split(), strict=True)
+        if word != right
+    }
+    read = [
+        _WORD.sub(lambda one: words.get(one[0], one[0]), line)
+        if "\t" in line
+        else found.get(_key(line), line)
+        for line in text.splitlines()
+    ]
+    return _joined(read, set(found.values()))
+
+
+def _joined(lines: list[str], ordered: set[str]) -> str:
+    """The lines, those of one paragraph as one: no letter of these scripts shows whether it goes on."""
+    full = _FULL * max(map(len, ordered), default=0)
+    pieces = lines[:1]
+    for above, line in pairwise(lines):
+        are_prose = above in ordered and line in ordered and "\t" not in above + line
+        goes_on = are_prose and len(above) > full and not _ENDS.search(above[-_TAIL:])
+        pieces.append(f" {line}" if goes_on else f"\n{line}")
+    return "".join(pieces)
+
+
+def _key(line: str) -> str:
+    return "".join(line.split())
+
+
+def _written(letters: Iterable[_Letter]) -> str:
+    return "".join(letter.text for letter in letters)
+
+
+def _is_from_right(letters: list[_Letter]) -> bool:
+    written = _written(letters)
+    return 2 * len(_RTL.findall(written)) > len(_LATIN.findall(written))
+
+
+def _lines(text_page: Any) -> Iterator[list[_Letter]]:
+    line: list[_Letter] = []
+    for at in range(min(text_page.count_chars(), _MOST_LETTERS)):
+        char = chr(raw.FPDFText_GetUnicode(text_page, at))
+        if char in "\r\n":
+            yield line
+            line = []
+        elif line and unicodedata.combining(char):
+            line[-1] = line[-1]._replace(text=line[-1].text + char)
+        else:
+            line.append(_Letter(char, *_box(text_page, at)))
+    yield line
+
+
+def _box(text_page: Any, at: int) -> tuple[float, float, float, float]:
+    """Where a letter is, the room to its neighbours included."""
+    box = raw.FS_RECTF()
+    raw.FPDFText_GetLooseCharBox(text_page, at, ctypes.byref(box))
+    return box.left, box.right, box.bottom, box.top
+
+
+def _is_level(letters: list[_Letter]) -> bool:
+    """Whether all letters stand side by side: text that is turned is left as it is."""
+    shown = [letter for letter in letters if not letter.text.isspace()]
+    highest = max(letter.top - letter.bottom for letter in shown)
+    return max(one.top for one in shown) - min(one.bottom for one in shown) < 2 * highest
+
+
+def _ordered(letters: list[_Letter]) -> str:
+    shown = (one for one in _ligatures(letters) if not one.text.isspace())
+    from_right = sorted(shown, key=lambda one: -(one.left + one.right))
+    pieces = [from_right[0].text]
+    for one, other in pairwise(from_right):
+        gap = (one.left - other.right) / max(one.top - one.bottom, other.top - other.bottom, 0.1)
+        pieces.append(("\t" if gap > _CELL else " " if gap > _SPACE else "") + other.text)
+    line = _TURNED.sub(lambda found: found[0][::-1], "".join(pieces))
+    line = _STOP_BEFORE.sub(r"\1 ", line)
+    line = line.translate(_MIRRORED) if _CLOSED_FIRST.match(line) else line
+    stop = _STOP_FIRST.match(line)
+    return line[stop.end() :] + stop[0] if stop else line
+
+
+def _ligatures(letters: list[_Letter]) -> Iterator[_Letter]:
+    """The letters, those that share a box being one."""
+    run = letters[0]
+    for letter in letters[1:]:
+        if letter[1:] == run[1:] and letter.text[0] > "\u0590":
+            run = run._replace(text=run.text + letter.text)
+        else:
+            yield run._replace(text=_BACKWARDS.get(run.text, run.text))
+            run = letter
+    yield run._replace(text=_BACKWARDS.get(run.text, run.text))

@@ -1,0 +1,38 @@
+"""Lines of a PDF in Chinese, Japanese and Korean that belong to one paragraph.
+
+They end in the middle of words, and no small letter shows that the next one goes on: a name that two lines
+share would not be found, and a sentence would end with its line.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Final
+
+_IDEOGRAPHS: Final = "\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
+_HANGUL: Final = "\uac00-\ud7a3"
+_LETTER: Final = re.compile(f"[{_IDEOGRAPHS}{_HANGUL}]")
+_ENDS: Final = re.compile(r"[。．！？!?.:：]\W*$")
+_BEGINS: Final = re.compile(r"\s*(?:[・•●■□◆○※*-]|[(（]?\d{1,3}[.)）．、])")
+_SPACED: Final = re.compile(f"[{_HANGUL}]")
+_TAIL: Final = 8  # closing quotes and brackets, and the mark before them
+_FULL: Final = 0.7  # of the longest line: a shorter one ends a paragraph, or is a heading
+
+
+def joined(text: str, apart: str) -> str:
+    """The text of a page, such lines joined; those that contain `apart` stay by themselves."""
+    lines = text.split("\n")
+    lengths = [len(line) if _is_unspaced(line) and apart not in line else 0 for line in lines]
+    full = _FULL * max(lengths)
+    pieces = lines[:1]
+    for (above, length), (line, unspaced) in pairwise(zip(lines, lengths, strict=True)):
+        is_prose = length > full and (unspaced or _LETTER.match(line))
+        goes_on = is_prose and not _ENDS.search(above[-_TAIL:]) and not _BEGINS.match(line)
+        space = " " if _SPACED.match(line) else ""
+        pieces.append(f"{space}{line}" if goes_on else f"\n{line}")
+    return "".join(pieces)
+
+
+def _is_unspaced(line: str) -> bool:
+    return 2 * len(_LETTER.findall(line)) > len(line)

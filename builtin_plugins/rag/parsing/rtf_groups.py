@@ -1,0 +1,75 @@
+"""What the converter of RTF leaves out or mixes up, arranged before it reads the file.
+
+It drops footnotes, comments and text boxes with the groups that hold them, keeps what tracked changes
+deleted, and does not say where a row of a table begins.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+ROW_START, CELL_END, ROW_END = "\ue001", "\ue002", "\ue003"
+
+# Groups open and close; a brace after a backslash is text.
+_BRACE: Final = re.compile(rb"\\[\\{}]|[{}]")
+_WORD: Final = rb"\s{0,4}\\(?:\*|[a-z]{1,32}-?\d{0,10} ?)"
+# The words at the beginning of a group, of which the first decides; `\deleted` may come after others.
+_APART: Final = re.compile(rb"\s{0,4}(?:\\\*\s{0,4})?\\(?:footnote|annotation|shptxt)(?![a-z])")
+_DELETED: Final = re.compile(rb"(?:" + _WORD + rb"){0,40}?\s{0,4}\\deleted(?![a-z0])")
+_TABLE: Final = re.compile(rb"(?<!\\)\\(trowd|cell|row)(?![a-z]) ?")
+_BINARY: Final = re.compile(rb"\\bin\d")
+_MARKS: Final = {b"trowd": ROW_START, b"cell": CELL_END, b"row": ROW_END}
+
+
+class _Group(NamedTuple):
+    start: int
+    apart: bool = False
+    deleted: bool = False
+
+
+def arranged(data: bytes) -> bytes:
+    """The file with its deleted texts gone, those beside the text at its end, and marks around rows.
+
+    One with pictures in binary, which may hold any byte, stays as it is.
+    """
+    if _BINARY.search(data):
+        return data
+    kept: list[bytes] = []
+    beside: list[bytes] = []
+    place = 0
+    for start, end, is_deleted in _groups(data):
+        kept.append(data[place:start])
+        if not is_deleted:
+            beside.append(b"{\\par " + _APART.sub(b"", data[start + 1 : end - 1], count=1) + b"\\par}")
+        place = end
+    kept.append(data[place:])
+    whole = b"".join(kept)
+    last = whole.rfind(b"}")
+    return _TABLE.sub(_marked, b"".join([whole[:last], *beside, whole[last:]]))
+
+
+def _groups(data: bytes) -> list[tuple[int, int, bool]]:
+    """Where the groups are that are moved or dropped; of those inside one another the outermost."""
+    open_groups: list[_Group] = []
+    found: list[tuple[int, int, bool]] = []
+    inside = 0
+    for brace in _BRACE.finditer(data):
+        at = brace.end()
+        if brace[0] == b"{":
+            group = _Group(at - 1)
+            if not inside:
+                apart = _APART.match(data, at) is not None
+                group = _Group(at - 1, apart, not apart and _DELETED.match(data, at) is not None)
+            inside += group.apart or group.deleted
+            open_groups.append(group)
+        elif brace[0] == b"}" and open_groups:
+            group = open_groups.pop()
+            if group.apart or group.deleted:
+                inside -= 1
+                found.append((group.start, at, group.deleted))
+    return found
+
+
+def _marked(found: re.Match[bytes]) -> bytes:
+    return b"{\\uc0\\u%d }" % (ord(_MARKS[found[1]]) - 65_536)

@@ -1,0 +1,132 @@
+"""Pages of a PDF in scripts that run from right to left, or put no spaces between words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builtin_plugins.rag.parsing import from_pdf
+
+LAM_ALEF = "\ufefb"
+"""Stands for the one glyph that fonts have for the two letters."""
+
+
+def drawn(line: str) -> list[str]:
+    """The glyphs of a line from left to right, as a reader of it sees them."""
+    tokens = line.replace("لا", LAM_ALEF).split(" ")
+    turned = [
+        token if token[0].isascii() and token[0].isalnum() else token[::-1] for token in reversed(tokens)
+    ]
+    return list(" ".join(turned))
+
+
+def pdf(path: Path, lines: list[list[str]], size: int = 14) -> Path:
+    """A page with these glyphs: each is a letter of Helvetica, and the file says what it stands for."""
+    glyphs = sorted({glyph for line in lines for glyph in line})
+    codes = {glyph: code for code, glyph in enumerate(glyphs, 0x41)} | {" ": 0x20}
+    meant = "\n".join(
+        f"<{code:02x}> <{('لا' if glyph == LAM_ALEF else glyph).encode('utf-16-be').hex()}>"
+        for glyph, code in codes.items()
+    )
+    cmap = (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /A def\n"
+        f"1 begincodespacerange <00> <ff> endcodespacerange {len(codes)} beginbfchar\n{meant}\n"
+        "endbfchar endcmap CMapName currentdict /CMap defineresource pop end end"
+    )
+    shown = "\n".join(
+        f"BT /F {size} Tf 50 {700 - 20 * at} Td <{bytes(codes[glyph] for glyph in line).hex()}> Tj ET"
+        for at, line in enumerate(lines)
+    )
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 5 0 R"
+        " /Resources << /Font << /F 4 0 R >> >> >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Courier /ToUnicode 6 0 R >>",
+        f"<< /Length {len(shown)} >>\nstream\n{shown}\nendstream",
+        f"<< /Length {len(cmap)} >>\nstream\n{cmap}\nendstream",
+    ]
+    body = "".join(f"{number} 0 obj\n{one}\nendobj\n" for number, one in enumerate(objects, 1))
+    path.write_text(f"%PDF-1.7\n{body}trailer << /Root 1 0 R >>\n%%EOF\n")
+    return path
+
+
+def read(path: Path) -> str:
+    (block,) = from_pdf.parse(path)
+    return block.text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "الحد الأقصى في أوسلو 185 يورو. ماذا عن لندن؟ لا يزيد.",
+        "התקרה באוסלו 185 אירו. במלון בלונדון, 210 אירו.",
+        "نظام SAP الداخلي. بلغ 12.5 دولار، ثم 5,300 دولار.",
+    ],
+)
+def test_numbers_and_stops_stay_in_their_sentences(tmp_path: Path, line: str) -> None:
+    """A number is in its sentence, a stop at its end, and the letters of a ligature in their order."""
+    assert read(pdf(tmp_path / "a.pdf", [drawn(line)])) == line
+
+
+def test_brackets(tmp_path: Path) -> None:
+    """Brackets that are drawn the other way round open before they close."""
+    line = "السنوي (2024) كان"
+    glyphs = [*drawn("كان"), " ", *"(2024)", " ", *drawn("السنوي")]
+    assert read(pdf(tmp_path / "a.pdf", [glyphs])) == line
+
+
+def test_lines_of_a_paragraph(tmp_path: Path) -> None:
+    """A sentence that goes on in the next line is one; a short line before a paragraph is none of it."""
+    lines = [
+        "تقرير الفنادق",
+        "يبلغ الحد الأقصى لتكلفة الفندق في أوسلو 185",
+        "يورو لليلة الواحدة.",
+        "كل شيء آخر ممنوع.",
+    ]
+    text = read(pdf(tmp_path / "a.pdf", list(map(drawn, lines))))
+    assert text == f"{lines[0]}\n{lines[1]} {lines[2]}\n{lines[3]}"
+
+
+def test_latin_lines_are_left_alone(tmp_path: Path) -> None:
+    """A line in Latin script that quotes a word of another one keeps its order."""
+    latin = list("The word ") + drawn("سلام") + list(" means peace (mostly).")
+    text = read(pdf(tmp_path / "a.pdf", [latin]))
+    assert text.startswith("The word ") and text.endswith(" means peace (mostly).")
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            [
+                "旅費規程",
+                "オスロのホテルの宿泊費は最高一万円までとし、ロン",
+                "ドンでは二万円までとする。",
+                "以上です。",
+            ],
+            "旅費規程\nオスロのホテルの宿泊費は最高一万円までとし、ロンドンでは二万円までとする。\n以上です。",
+        ),
+        (
+            [
+                "公司差旅政策规定，奥斯陆的酒店每晚费用不得超过二百一",
+                "十欧元。",
+                "二",
+                "报销应在七天内完成。",
+            ],
+            "公司差旅政策规定，奥斯陆的酒店每晚费用不得超过二百一十欧元。\n二\n报销应在七天内完成。",
+        ),
+        (
+            ["오슬로의 호텔 요금은 하룻밤에 백팔십오 유로를", "넘을 수 없습니다."],
+            "오슬로의 호텔 요금은 하룻밤에 백팔십오 유로를 넘을 수 없습니다.",
+        ),
+        (
+            ["次の書類を出発の十日前までに上司に提出すること", "・旅費の申請書", "・領収書"],
+            "次の書類を出発の十日前までに上司に提出すること\n・旅費の申請書\n・領収書",
+        ),
+    ],
+)
+def test_words_are_whole(tmp_path: Path, lines: list[str], expected: str) -> None:
+    """A word or a sentence that two lines share is one again; titles and items of a list stay lines."""
+    assert read(pdf(tmp_path / "a.pdf", list(map(list, lines)))) == expected

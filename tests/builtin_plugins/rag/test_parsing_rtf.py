@@ -1,0 +1,68 @@
+"""RTF as word processors write it: rows of tables, notes, boxes and tracked changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builtin_plugins.rag.parsing import from_rtf
+from builtin_plugins.rag.parsing.cleaning import clean
+
+ROW = "\\trowd\\cellx2000\\cellx4000\\pard\\intbl {}\\cell {}\\cell\\trowd\\cellx2000\\cellx4000\\row\n"
+
+
+def texts(folder: Path, body: str) -> list[str]:
+    path = folder / "a.rtf"
+    path.write_bytes(b"{\\rtf1\\ansi\\uc1 " + body.encode() + b"}")
+    return [text for block in from_rtf.parse(path) if (text := clean(block.text))]
+
+
+def test_rows_have_tabs_and_names(tmp_path: Path) -> None:
+    """A table is parted from the text around it, and each portion begins with the names of the columns."""
+    rows = "".join(ROW.format(f"Station {number}", f"{number} kW\\par peak") for number in range(100))
+    first, *tables, last = texts(
+        tmp_path, f"Before a | bar.\\par {ROW.format('Name', 'Power')}{rows}\\pard After.\\par"
+    )
+    assert (first, last) == ("Before a | bar.", "After.")
+    assert len(tables) > 2 and all(table.startswith("Name\tPower\nStation ") for table in tables)
+    assert "Station 7\t7 kW peak" in tables[0].split("\n")
+
+
+def test_row_that_does_not_end(tmp_path: Path) -> None:
+    """A table that a careless program left open is read nevertheless."""
+    assert texts(tmp_path, "\\trowd\\cellx9 One\\cell Two\\cell\\pard After.") == ["One\tTwo\tAfter."]
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "{\\footnote \\pard A note.}",
+        "{\\*\\footnote\\ftnalt {\\super 1}A note.}",
+        "{\\shp{\\*\\shpinst{\\sp{\\sn x}{\\sv 1}}{\\shptxt \\pard A note.\\par}}}",
+        "{\\*\\atnid AB}{\\*\\annotation{\\*\\atndate 1}A note.}",
+    ],
+)
+def test_notes_boxes_and_comments(tmp_path: Path, beside: str) -> None:
+    """What stands beside the text is read after it, and does not interrupt its sentence."""
+    (text,) = texts(tmp_path, f"The limit is{beside} 85 degrees.\\par The end.\\par")
+    assert text.startswith("The limit is 85 degrees.\nThe end.")
+    assert text.endswith("A note.")
+
+
+@pytest.mark.parametrize("words", ["\\deleted", "\\rtlch\\fcs1 \\af0 \\ltrch\\fcs0 \\deleted\\revauthdel1 "])
+def test_deleted_text(tmp_path: Path, words: str) -> None:
+    """What a tracked change removed is gone; what is not deleted any more is there."""
+    body = f"The rent is {{{words} forty}}{{\\revised fifty}} euro{{\\deleted0 , all told}} \\{{gross\\}}."
+    assert texts(tmp_path, body) == ["The rent is fifty euro, all told {gross}."]
+
+
+def test_braces_without_end(tmp_path: Path) -> None:
+    """Very many groups cost no more than they are."""
+    body = "{\\footnote x" * 20_000 + "}" * 20_000 + "{\\b \\i " * 20_000 + "}" * 20_000
+    assert texts(tmp_path, "Text." + body)[0].startswith("Text.")
+
+
+def test_pictures_in_binary(tmp_path: Path) -> None:
+    """A picture may hold bytes that look like the end of a group."""
+    assert texts(tmp_path, "Before {\\pict\\bin7 }}{\\row}after{\\footnote x}.") == ["Before after."]
