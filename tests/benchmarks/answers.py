@@ -116,7 +116,7 @@ class Answerer:
         candidates = extractive.candidates(asked.text, passages, language=language)
         subject = subject_of(asked.text, passages)
         wanted = [vector, *(self._encode([subject], "query") if subject else ())]
-        cosines = np.array(wanted) @ self._of_sentences([one.text for one in candidates]).T
+        cosines = np.array(wanted) @ self._of_sentences([one.whole for one in candidates]).T
         near = Near(*([self._similarity(cosine) for cosine in row] for row in cosines.tolist()))
         return Found(labelled, there, passages, candidates, near, language)
 

@@ -15,7 +15,8 @@ class Candidate(NamedTuple):
     ``overlap`` is its share of the question's words, rare ones counting more; ``joined`` that of the sentence
     together with the one before it and its heading: "It was founded in 1897" leaves out what was. ``opens``
     says that it begins a passage of several: it says what they are about, and is near whatever is asked.
-    ``under`` is the heading above it.
+    ``under`` is the heading above it. ``whole`` is what gets a vector: the text, below its heading where that
+    says some of what is asked.
     """
 
     text: str
@@ -30,6 +31,7 @@ class Candidate(NamedTuple):
     nearness: float
     opens: bool = False
     under: str = ""
+    whole: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from builtin_plugins.rag.answering.ends import asks
 from builtin_plugins.rag.answering.expectations import fits
 from builtin_plugins.rag.answering.passages import Answer, Passage
 from builtin_plugins.rag.answering.quoting import pick, quoted
-from builtin_plugins.rag.answering.reading import read
+from builtin_plugins.rag.answering.reading import ReadSentence, read
 from builtin_plugins.rag.answering.refusing import refusal_in
 from builtin_plugins.rag.answering.weighing import Weighed
 from builtin_plugins.rag.answering.words import (
@@ -132,6 +132,7 @@ class _Piece(NamedTuple):
     quotable: bool
     under: str
     opens: bool = False
+    whole: str = ""
 
 
 class _Asked:
@@ -161,24 +162,59 @@ def _quotable(pieces: Sequence[_Piece], asked: _Asked) -> Iterator[_Piece]:
 
 
 def _pieces(question: str, number: int, passage: Passage) -> Iterator[_Piece]:
-    """The sentences of one passage; the first below a heading goes with it."""
+    """The sentences of one passage, with the headings that they can't do without."""
+    above = _Above(question, passage.language)
     for order, one in enumerate(read(passage)):
-        text, heading = one.marked, one.opened_by
-        if heading is not None and not one.is_row and len(heading) <= _LONGEST_HEADING:
-            text = _below(question, heading, text, always=one.is_bare)
+        shown = above.shown(one)
         quotable = bool(one.stems) and not one.is_heading
-        yield _Piece(text, number, one.start, one.stems, one.around, one.is_row, order, quotable, one.under)
+        yield _Piece(
+            *(shown, number, one.start, one.stems, one.around, one.is_row, order, quotable, one.under),
+            whole=above.whole(one, shown),
+        )
 
 
-def _below(question: str, heading: str, text: str, *, always: bool) -> str:
-    """A paragraph's first sentence with its heading, if that adds something, or `always`."""
-    known = {word.casefold() for word in (*words(question), *words(text))}
-    missing = any(word.casefold() not in known for word in words(heading))
-    question_above = asks(heading)
-    marked = any(not char.isalnum() and not char.isspace() for char in heading)
-    is_code = marked and not question_above and heading not in question
-    above = heading if question_above else f"{heading.rstrip(' :')}:"
-    return f"{above} {text}" if always or missing or is_code else text
+class _Above:
+    """Headings of sentences, as far as a question needs them."""
+
+    def __init__(self, question: str, language: str | None) -> None:
+        self._question, self._language = question, language
+        self._asked = content_forms(question, language)
+        self._told: dict[str, frozenset[str]] = {}
+
+    def shown(self, one: ReadSentence) -> str:
+        """The sentence as it is quoted: with its heading if it is the first there, or if that says what it is
+        about, and if it adds something to what was asked. An entry stands alone.
+        """
+        first = one.opened_by is not None
+        needed = _is_short(one.under) and not one.is_row and (first or self._is_told(one))
+        return _below(one) if needed and self._adds(one, first=first) else one.marked
+
+    def whole(self, one: ReadSentence, shown: str) -> str:
+        """The sentence as it is understood: "The default is 8" of what its heading says."""
+        return _below(one) if shown == one.marked and _is_short(one.under) and self._is_told(one) else shown
+
+    def _is_told(self, one: ReadSentence) -> bool:
+        """Whether some of the question is in the heading alone."""
+        if one.under not in self._told:
+            self._told[one.under] = content_forms(one.under, self._language) & self._asked
+        return not one.is_heading and not self._told[one.under] <= one.stems
+
+    def _adds(self, one: ReadSentence, *, first: bool) -> bool:
+        heading = one.under
+        known = {word.casefold() for word in (*words(self._question), *words(one.marked))}
+        missing = any(word.casefold() not in known for word in words(heading))
+        marked = any(not char.isalnum() and not char.isspace() for char in heading)
+        is_code = marked and not asks(heading) and heading not in self._question
+        return (first and one.is_bare) or missing or is_code
+
+
+def _is_short(heading: str) -> bool:
+    return 0 < len(heading) <= _LONGEST_HEADING
+
+
+def _below(one: ReadSentence) -> str:
+    above = one.under if asks(one.under) else f"{one.under.rstrip(' :')}:"
+    return f"{above} {one.marked}"
 
 
 class _Words:
@@ -217,6 +253,7 @@ class _Words:
             nearness,
             piece.opens,
             piece.under,
+            piece.whole,
         )
 
     def _share(self, stems: frozenset[str]) -> float:

@@ -44,7 +44,7 @@ async def _near(
     if not candidates:
         return Near([])
     model, asked = inquiry.bases[0].embedding_model, found.question
-    sentences = [PassageSentence(passages[one.passage - 1].chunk_id, one.text) for one in candidates]
+    sentences = [PassageSentence(passages[one.passage - 1].chunk_id, one.whole) for one in candidates]
     known = inquiry.platform.resource(SENTENCE_VECTORS)
     subject, vectors = await asyncio.gather(
         _subject(inquiry, model, passages), known.of(inquiry.platform, model, asked.engine, sentences)
