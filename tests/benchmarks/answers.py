@@ -8,7 +8,8 @@ An answer is right when it holds the expected words. Each question is also asked
 missing: what is answered there is wrong. Figures are of the half of the sets that no weight was chosen on
 (`answer_sets`). Confidence is judged by AUROC, right answers above wrong ones, and by a curve. `search` is
 how often a search says what the answerer decides, `clear` how often without embedding a sentence; `model` how
-often a model would be asked, where the paragraph is there and where it is not.
+often a model would be asked, where the paragraph is there and where it is not. Nonsense and manuals are
+reported by themselves.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from kernel.stores.fusion import hybrid, weight_for
 from kernel.stores.text import TextIndex
 from tests.benchmarks.answer_sets import HELD_OUT, AnswerSet, Labelled, answer_sets, nonsense
 from tests.benchmarks.language_sets import told
+from tests.benchmarks.manuals import manuals
 
 TOP_K = 5
 
@@ -228,8 +230,9 @@ def main() -> None:
         print("", *(report(name, made) for name, made in everything.items()), sep="\n")
         both = [one for made in everything.values() for one in made]
         print(report("all", both), *curve(both), sep="\n")
-        made = [given(each, calibration_of(model.name)) for each in every_found(nonsense(), model, engine)]
-        print(report("nonsense", made))
+        for one in (nonsense(), *manuals()):
+            found = every_found(one, model, engine)
+            print(report(one.name, [given(each, calibration_of(model.name)) for each in found]), flush=True)
         if "--fit" in sys.argv:
             from tests.benchmarks.answer_weights import fit
 

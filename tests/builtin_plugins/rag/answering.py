@@ -34,7 +34,7 @@ def by_words(question: str, sentences: Sequence[str]) -> list[float]:
 def judged(question: str, given: Sequence[Passage], score: Score = by_words) -> Weighed:
     """What speaks for an answer."""
     found = candidates(question, given)
-    texts, subject = [one.text for one in found], subject_of(question, given)
+    texts, subject = [one.whole for one in found], subject_of(question, given)
     near = Near(score(question, texts), score(subject, texts) if subject else ())
     return weigh(question, given, found, near, calibration_of("all-minilm"))
 

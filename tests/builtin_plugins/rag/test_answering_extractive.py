@@ -230,6 +230,23 @@ def test_headings_are_not_answers() -> None:
     assert given.text == "The warranty lasts 2 years. [1]"
 
 
+SETTINGS = """## queue_size (integer)
+
+Sets how many jobs may wait. It needs a restart. The default is 40.
+
+## retry_size (integer)
+
+Sets how many tries are kept. It needs a restart. The default is 7.
+"""
+
+
+@pytest.mark.parametrize(("setting", "default"), [("queue_size", 40), ("retry_size", 7)])
+def test_a_sentence_means_what_its_heading_names(setting: str, default: int) -> None:
+    """What a manual says of one setting, it says in the same words of the next."""
+    given = answer(f"What is the default of {setting}?", passages(SETTINGS))
+    assert given.text.startswith(f"{setting} (integer): The default is {default}.")
+
+
 OPEN = "When is the dining car open?"
 OFFICE = "Where is the lost and found office?"
 TRAIN = "Wann kommt der Zug?"

@@ -326,6 +326,23 @@ def test_html_keeps_text_and_drops_noise(tmp_path: Path) -> None:
     ]
 
 
+def test_html_keeps_the_terms_of_a_definition_together(tmp_path: Path) -> None:
+    """An option's short and long name stand above what both do, whichever way a page parts them."""
+    by_breaks = (
+        "<dl><dt><i>-a</i><br/><i>--all</i></dt><dd><p>Take all.</dd><dt>-b</dt><dd>Be<br>brief.</dd></dl>"
+    )
+    by_terms = "<dl><dt>-a<dt>--all<dd><p>Take all.</p><dt>-b<dd>Be<br>brief.</dl>"
+    read = ["-a, --all", "Take all.", "-b\nBe\nbrief."]
+    assert html(tmp_path, by_breaks) == html(tmp_path, by_terms) == read
+
+
+def test_html_leaves_out_what_leads_elsewhere(tmp_path: Path) -> None:
+    """Links to neighbouring pages and to the paragraph itself are no text, whatever tag they have."""
+    page = """<div class="navheader"><div>Prev</div> Next</div><h2>Pumps<a href="#pumps">¶</a></h2>
+      <p>They hum.</p><ul role="navigation"><li>Up<ul><li>Home</li></ul></li></ul><p>Softly.</p>"""
+    assert html(tmp_path, page) == ["Pumps", "They hum.", "Softly."]
+
+
 def test_html_entities_and_charsets(tmp_path: Path) -> None:
     """Entities are resolved, UTF-8 wins over a wrong declaration, other declared charsets are used."""
     assert html(tmp_path, "<p>a &amp; b &lt;c&gt; &eacute;&#8364;") == ["a & b <c> é€"]
