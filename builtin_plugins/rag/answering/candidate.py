@@ -12,11 +12,12 @@ _WIDE = "\u2e7f"  # ideographs and kana are above
 class Candidate(NamedTuple):
     """A sentence that may be quoted, with its passage's 1-based position and its place there.
 
-    ``overlap`` is its share of the question's words, rare ones counting more; ``joined`` that of the sentence
-    together with the one before it and its heading: "It was founded in 1897" leaves out what was. ``opens``
-    says that it begins a passage of several: it says what they are about, and is near whatever is asked.
-    ``under`` is the heading above it. ``whole`` is what gets a vector: the text, below its heading where that
-    says some of what is asked.
+    ``overlap`` is its share of the question's words, rare ones counting more; ``joined`` that of the
+    sentence together with the one before it and its heading: "It was founded in 1897" leaves out what
+    was. ``opens`` says that it begins a passage of several: it says what they are about, and is near
+    whatever is asked. ``under`` is the heading above it, which ``text`` begins with as far as ``headed``
+    goes. ``whole`` is what gets a vector: the text, below its heading where that says some of what is
+    asked.
     """
 
     text: str
@@ -32,6 +33,7 @@ class Candidate(NamedTuple):
     opens: bool = False
     under: str = ""
     whole: str = ""
+    headed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from builtin_plugins.rag.answering.candidate import Candidate
 from builtin_plugins.rag.answering.ends import asks
 from builtin_plugins.rag.answering.expectations import fits
 from builtin_plugins.rag.answering.passages import Answer, Passage
-from builtin_plugins.rag.answering.quoting import pick, quoted
+from builtin_plugins.rag.answering.quoting import pick, quoted, said
 from builtin_plugins.rag.answering.reading import ReadSentence, read
 from builtin_plugins.rag.answering.refusing import refusal_in
 from builtin_plugins.rag.answering.weighing import Weighed
@@ -100,8 +100,8 @@ def compose(
     scores = [weighed.scores[at] for at in quotable]
     picked = pick(_numbers(weighed.question), [found[at] for at in quotable], scores, weighed.how.near)
     numbers = [cited_as[one.passage - 1] or 0 for one in picked]
-    pairs = zip(picked, numbers, strict=True)
-    text = " ".join(f"{quoted(one.text)} [{number}]" for one, number in pairs)
+    pairs = zip(said(picked), numbers, strict=True)
+    text = " ".join(f"{quoted(one)} [{number}]" for one, number in pairs)
     pages = {
         cited_as[one.passage - 1] or 0: weighed.passages[one.passage - 1].page_at(one.start)
         for one in (found[at] for at in reversed(quotable))  # the best of a passage comes last
@@ -133,6 +133,7 @@ class _Piece(NamedTuple):
     under: str
     opens: bool = False
     whole: str = ""
+    headed: int = 0
 
 
 class _Asked:
@@ -170,6 +171,7 @@ def _pieces(question: str, number: int, passage: Passage) -> Iterator[_Piece]:
         yield _Piece(
             *(shown, number, one.start, one.stems, one.around, one.is_row, order, quotable, one.under),
             whole=above.whole(one, shown),
+            headed=len(shown) - len(one.marked),
         )
 
 
@@ -254,6 +256,7 @@ class _Words:
             piece.opens,
             piece.under,
             piece.whole,
+            piece.headed,
         )
 
     def _share(self, stems: frozenset[str]) -> float:

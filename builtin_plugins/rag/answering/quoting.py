@@ -34,6 +34,13 @@ def pick(
     return _readable(picked)
 
 
+def said(picked: Sequence[Candidate]) -> list[str]:
+    """The texts of sentences in a row, a heading that they share once."""
+    heads = [(one.passage, one.under) if one.headed else None for one in picked]
+    pairs = zip(picked, heads, [None, *heads], strict=False)
+    return [one.text[one.headed :] if head and head == before else one.text for one, head, before in pairs]
+
+
 def _readable(picked: list[Candidate]) -> list[Candidate]:
     """The best sentence's passage first; within a passage, as written."""
     first = {one.passage: -rank for rank, one in reversed(list(enumerate(picked)))}

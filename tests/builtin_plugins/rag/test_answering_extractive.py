@@ -247,6 +247,13 @@ def test_a_sentence_means_what_its_heading_names(setting: str, default: int) -> 
     assert given.text.startswith(f"{setting} (integer): The default is {default}.")
 
 
+def test_a_heading_is_quoted_once() -> None:
+    """Two sentences of one section say it once, however much of the question is in it."""
+    section = "## Cleaning the filter\n\nThe filter lasts a year. The filter lies behind a lid."
+    given = answer("How do I clean the filter of the pump?", passages(section))
+    assert given.text == "Cleaning the filter: The filter lasts a year. [1] The filter lies behind a lid. [1]"
+
+
 OPEN = "When is the dining car open?"
 OFFICE = "Where is the lost and found office?"
 TRAIN = "Wann kommt der Zug?"
