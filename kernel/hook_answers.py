@@ -12,7 +12,7 @@ import inspect
 import re
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
-from typing import Any, get_origin
+from typing import Annotated, Any, get_origin
 
 from kernel.hook_types import HookSpec
 
@@ -60,13 +60,18 @@ def _is_a(spec: HookSpec[..., Any], value: object, name: str) -> bool:
         return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
     if name == "Mapping":
         return isinstance(value, Mapping)
+    bases = {base.__name__ for base in type(value).__mro__}
+    if _MORE_GENERAL.get(name) in bases:
+        return True
     wanted = _named(spec, name)
     if isinstance(wanted, str):
-        names = {base.__name__ for base in type(value).__mro__}
-        return wanted in names or _MORE_GENERAL.get(wanted) in names
+        return wanted in bases
     if getattr(wanted, "_is_protocol", False):
         return all(hasattr(value, member) for member in _members(wanted))
-    return isinstance(value, wanted)
+    try:
+        return isinstance(value, wanted)
+    except TypeError:  # classes that have no instances: Any, a TypedDict
+        return True
 
 
 def _named(spec: HookSpec[..., Any], name: str) -> type[Any] | str:
@@ -83,7 +88,9 @@ def _named(spec: HookSpec[..., Any], name: str) -> type[Any] | str:
     if get_origin(found) is AsyncGenerator:
         return AsyncIterator
     is_protocol = getattr(found, "_is_protocol", False)
-    if not isinstance(found, type) or found is float or (inspect.isabstract(found) and not is_protocol):
+    if not isinstance(found, type) or found in (float, Annotated):
+        return object
+    if inspect.isabstract(found) and not is_protocol:
         return object
     return found
 

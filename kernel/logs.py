@@ -111,7 +111,7 @@ def configure(level: str, style: Literal["auto", "json", "text"] = "auto", file:
 
     `auto` is text on a terminal, else JSON. A file that is moved away (logrotate) is reopened.
     """
-    handler = logging.StreamHandler(LogStream(file))
+    handler = _StreamHandler(LogStream(file))
     readable = style == "text" or (style == "auto" and file is None and sys.stderr.isatty())
     handler.setFormatter(TextFormatter() if readable else JsonFormatter())
     root = logging.getLogger()
@@ -152,6 +152,12 @@ class LogStream:
         with suppress(OSError, ValueError):
             self._error.flush()
 
+    def close(self) -> None:
+        """Close the file; one more line would open it again."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
     def _append(self, file: Path, text: str) -> bool:
         """Whether there was room for all of it."""
         data = b"\n" * self._torn + text.encode(errors="backslashreplace")
@@ -168,7 +174,14 @@ class LogStream:
 
     def _open(self, file: Path) -> FileIO:
         opened = file.open("ab", buffering=0)
-        if self._opened is not None:
-            self._opened.close()
+        self.close()
         self._opened = opened
         return opened
+
+
+class _StreamHandler(logging.StreamHandler[LogStream]):
+    """Closes its stream with itself, as logging's handlers for files do."""
+
+    def close(self) -> None:
+        super().close()
+        self.stream.close()

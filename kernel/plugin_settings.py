@@ -60,7 +60,8 @@ class PluginSettings:
 
     def unread(self, disabled: str, ignore: tuple[str, ...] = ()) -> Iterator[str]:
         """One sentence for each variable, section and disabled plugin that means nothing to anybody."""
-        yield from self.loader.unknown_variables(ignore=("PLATFORM_SECRET_", *ignore))
+        others = ("PLATFORM_SECRET_", "PLATFORM_VERSION")  # secrets, and the image that compose.yaml names
+        yield from self.loader.unknown_variables(ignore=(*others, *ignore))
         yield from self.loader.unknown_sections({"kernel", *self._states.records})
         for name in sorted(set(split_list(disabled)) - self._states.records.keys()):
             yield f"PLATFORM_PLUGINS_DISABLED: no plugin is called '{name}'"

@@ -65,6 +65,23 @@ def test_settings_beside_the_compose_file_reach_the_platform() -> None:
         assert one["env_file"] == [{"path": ".env", "required": False}]
 
 
+def test_settings_of_a_platform_outside_stay_there() -> None:
+    """An address or a folder in .env, meant for a platform without a container, changes neither inside."""
+    image = dict(re.findall(r"\b(PLATFORM_\w+)=(\S+)", DOCKERFILE))
+    for one in ours().values():
+        assert image.items() <= one["environment"].items()
+        published = [port.rpartition(":")[2] for port in one.get("ports", ())]
+        assert set(published) <= {one["environment"]["PLATFORM_PORT"]}
+
+
+async def test_what_compose_takes_from_env_is_no_misspelling(start_platform: Start) -> None:
+    """The platform gets its variables, too, and knows them or lets them pass."""
+    names = re.findall(r"\$\{(\w+)", (ROOT / "compose.yaml").read_text())
+    env = {name: "postgres" for name in names if "PASSWORD" in name or "VERSION" in name}
+    running = await start_platform("models", env=env)
+    assert list(running.platform.resource(PLUGIN_SETTINGS).unread("")) == []
+
+
 def test_profiles_are_complete() -> None:
     """What a service waits for starts in each of its profiles; volumes and health checks are there."""
     found = services()

@@ -6,10 +6,12 @@ import errno
 import json
 import logging
 import sys
+import warnings
+from pathlib import Path
 
 import pytest
 
-from kernel.logs import JsonFormatter, LogStream, TextFormatter, mask
+from kernel.logs import JsonFormatter, LogStream, TextFormatter, configure, mask
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
 
@@ -102,3 +104,22 @@ class TestStream:
         stream = LogStream()
         stream.write("a line\n")
         stream.flush()
+
+    def test_a_handler_that_is_closed(self, tmp_path: Path) -> None:
+        """Its file is closed with it, and a line that comes after all opens it again."""
+        root = logging.getLogger()
+        before = root.handlers[:], root.level
+        try:
+            configure("INFO", "text", tmp_path / "log")
+            (handler,) = root.handlers
+        finally:
+            root.handlers[:], level = before
+            root.setLevel(level)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            handler.close()
+            handler.emit(record("late"))
+            handler.close()
+            del handler
+        assert told == []
+        assert "late" in (tmp_path / "log").read_text()
