@@ -101,6 +101,8 @@ _ATTRIBUTE: Final = re.compile(rb"(PartName|ContentType)\s*=\s*[\"']([^\"']*)[\"
 # Text to the eye of a byte counter, but not to a reader.
 _POSTSCRIPT: Final = b"%!PS"
 _UNPACKED_BYTES: Final = 512
+_BZIP2: Final = b"BZh"
+_BZIP2_BYTES: Final = 1024 * 1024  # its first block, before whose end nothing is unpacked
 _XZ_MEMORY_BYTES: Final = 128 * 1024 * 1024
 # zlib for gzip's wrapper.
 _GZIP_WRAPPER: Final = 31
@@ -122,7 +124,7 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
     if head.startswith(_COMPOUND_FILE):
         is_message = _MESSAGE_PROPERTY in head or (filename or "").lower().endswith(".msg")
         return MSG if is_message else None
-    if is_tar(head) or head.startswith(b"\x1f\x8b"):
+    if is_tar(path) or head.startswith(b"\x1f\x8b"):
         return next((kind for sign, kind in COMPRESSED.items() if head.startswith(sign)), TAR_TYPES[0])
     for media_type, signature in IMAGES.items():
         if signature.match(head):
@@ -134,8 +136,12 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
     return None if text is None else text_flavour(text.removeprefix("\ufeff"), filename)
 
 
-def is_tar(head: bytes) -> bool:
-    """Whether a file that begins so is a tar, compressed or not."""
+def is_tar(path: Path) -> bool:
+    """Whether a file is a tar, compressed or not."""
+    head = read_head(path)
+    if head.startswith(_BZIP2):
+        with path.open("rb") as file:
+            head = file.read(_BZIP2_BYTES)
     return starts_tar(_unpacked(head))
 
 
@@ -144,7 +150,7 @@ def _unpacked(head: bytes) -> bytes:
     try:
         if head.startswith(b"\x1f\x8b"):
             return zlib.decompressobj(_GZIP_WRAPPER).decompress(head, _UNPACKED_BYTES)
-        if head.startswith(b"BZh"):
+        if head.startswith(_BZIP2):
             return bz2.BZ2Decompressor().decompress(head, _UNPACKED_BYTES)
         if head.startswith(b"\xfd7zXZ\0"):
             return lzma.LZMADecompressor(memlimit=_XZ_MEMORY_BYTES).decompress(head, _UNPACKED_BYTES)

@@ -53,10 +53,13 @@ _WITHIN_CELLS: Final = (_PARAGRAPHS | _LINES) - {
 _BREAK: Final = "\x1e"
 _LINE_BREAK: Final = "\x1d"
 _NAVIGATION: Final = frozenset({"navheader", "navfooter"})
+_NO_PART: Final = frozenset({"html", "body", "main"})
+_LISTS: Final = frozenset({"dl", "ol", "ul"})
 _PERMALINK: Final = "¶"
 _WITHIN_TERMS: Final = frozenset({"dt", "br"})
 # Between the terms that share a definition; white space to Python.
 _NEXT_TERM: Final = "\x1f"
+_DEFINED: Final = "\x1c"  # after them
 _LONGEST_CELL: Final = 300
 """Characters of a cell with several paragraphs; with more, the table only arranges them on the screen."""
 _MOST_HEADS: Final = 4  # rows
@@ -135,7 +138,7 @@ class Collector:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """A tag opens."""
-        if tag in _IGNORED or tag in self._ignoring[-1:] or _navigates(attributes):
+        if tag in _IGNORED or tag in self._ignoring[-1:] or _navigates(tag, attributes):
             self._ignoring.append(tag)
         elif not self._ignoring:
             self._open(tag, attributes)
@@ -187,19 +190,27 @@ class Collector:
         elif self._in_cell and tag in _WITHIN_CELLS:
             self._line.append(_LINE_BREAK if tag in _LINES else _BREAK)
         elif tag in _PARAGRAPHS:
-            self.end_paragraph()
-            self._in_terms = False
-            self._preformatted += tag == "pre"
-            if tag == "table":
-                self._begins_with_names, self._head = True, []
+            self._open_paragraph(tag)
         elif self._in_terms and tag in _WITHIN_TERMS:
             self._line.append(_NEXT_TERM)
+        elif self._in_terms and tag == "dd":
+            self._line.append(_DEFINED)
+            self._in_terms = False
         elif tag in _LINES:
             self._end_line()
             self._row_is_empty = self._row_is_head = tag == "tr"
             self._in_terms = tag == "dt"
         if tag in _ROW_GROUPS:
             self._grid = Grid()
+
+    def _open_paragraph(self, tag: str) -> None:
+        while tag in _LISTS and self._line and self._line[-1].isspace():
+            self._line.pop()  # entries of a table of contents, the last with a list below it, share nothing
+        self.end_paragraph()
+        self._in_terms = False
+        self._preformatted += tag == "pre"
+        if tag == "table":
+            self._begins_with_names, self._head = True, []
 
     def _close(self, tag: str) -> None:
         if tag in _CELLS:
@@ -208,6 +219,7 @@ class Collector:
             self._line.append(_LINE_BREAK if tag in _LINES else _BREAK)
         elif tag in _PARAGRAPHS:
             self.end_paragraph()
+            self._in_terms = False
             self._preformatted -= tag == "pre"
         elif tag == "tr":
             self._end_row()
@@ -237,10 +249,10 @@ class Collector:
             self._end_block()
             self._blocks += [Block(found) for piece in _PIECE.findall(text) if (found := _tidy_lines(piece))]
             return
-        text = text.strip("\n") if self._preformatted else ", ".join(_terms(text))
-        if text.strip():
-            self._lines.append(text)
-            self._length += len(text) + 1
+        for line in [text.strip("\n")] if self._preformatted else _defined(text):
+            if line.strip():
+                self._lines.append(line)
+                self._length += len(line) + 1
 
     def _take_head(self, row: Sequence[str]) -> None:
         """Keep a row of names; with the first other row, those of several rows become one."""
@@ -272,8 +284,10 @@ class Collector:
             self._length = self._size + len(self._lines)
 
 
-def _navigates(attributes: Mapping[str, str]) -> bool:
-    """Whether an element leads to other pages: by its role, or by DocBook's class."""
+def _navigates(tag: str, attributes: Mapping[str, str]) -> bool:
+    """Whether a part of a page leads to others: by its role, or by DocBook's class."""
+    if tag in _NO_PART:
+        return False
     return attributes.get("role") == "navigation" or attributes.get("class") in _NAVIGATION
 
 
@@ -285,9 +299,11 @@ def _only_arranges(row: str) -> bool:
     return len(cells) < 2 or any(len(cell) > _LONGEST_CELL and _PARTED.search(cell) for cell in cells)
 
 
-def _terms(line: str) -> Iterator[str]:
-    """The terms of one definition; of any other line, its text."""
-    return filter(None, map(_tidy, line.split(_NEXT_TERM)))
+def _defined(text: str) -> list[str]:
+    """The terms of one definition in a line, and what it says; terms without any, or other text, by line."""
+    terms, mark, definition = text.partition(_DEFINED)
+    tidy = list(filter(None, map(_tidy, terms.split(_NEXT_TERM))))
+    return [", ".join(tidy), _tidy(definition)] if mark else tidy
 
 
 def _tidy_lines(text: str) -> str:

@@ -116,15 +116,18 @@ def _arranged(text: str, found: Arranged) -> str:
     """
     if not found.rows and not found.columns:
         return text
-    lines = ((line, " ".join(line.split())) for line in _CUT_HERE.sub(r"\g<0>\n", text).splitlines())
-    return "\n".join(_in_place(line, key, found) for line, key in lines if found.columns.get(key) != "")
-
-
-def _in_place(line: str, key: str, found: Arranged) -> str:
-    if columns := found.columns.get(key):
-        return columns
-    row = found.rows.get(key)
-    return line if row is None else _marked(row)
+    lines = _CUT_HERE.sub(r"\g<0>\n", text).splitlines()
+    keys = [" ".join(line.split()) for line in lines]
+    shown = set(keys)  # a part may be beyond the page
+    columns = {rows[0]: (rows, text) for rows, text in found.columns if shown.issuperset(rows)}
+    within = {key for rows, _ in columns.values() for key in rows}
+    pieces: list[str] = []
+    for line, key in zip(lines, keys, strict=True):
+        if key in columns:
+            pieces.append(columns.pop(key)[1])
+        elif key not in within:
+            pieces.append(_marked(found.rows[key]) if key in found.rows else line)
+    return "\n".join(pieces)
 
 
 def _marked(row: str) -> str:

@@ -20,7 +20,7 @@ _MAX_LINE_CHARS: Final = 32_768
 _PARAGRAPH: Final = 400  # characters: then it ends with the sentence
 _LONGEST: Final = 1_000
 _TIMES: Final = re.compile(CUE_TIMES)
-_VOICE: Final = re.compile(r"<v(?:\.[^\s<>]{1,100})?\s+([^<>]{1,100})>")
+_VOICE: Final = re.compile(r"<v(?:\.[^\s<>]{1,100})?\s++([^<>]{1,100})>")
 _MARKUP: Final = re.compile(r"</?[a-zA-Z0-9][^<>]{0,200}>|\{\\[^{}]{1,100}\}")
 _ENDS: Final = (".", "!", "?", "…", "。", "！", "？", "؟", "।")
 

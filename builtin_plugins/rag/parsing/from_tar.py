@@ -44,7 +44,7 @@ def parse(path: Path) -> Iterator[Block]:
     Raises `UnparsableDocument`: `too_many` for more than 10,000 entries, `too_large` for more than 512 MB
     unpacked, `corrupt`, `no_text` for an archive without files.
     """
-    if not is_tar(read_head(path)):
+    if not is_tar(path):
         yield from listed([_name_in_gzip(path)])
         return
     with _opened(path) as archive:
@@ -54,7 +54,7 @@ def parse(path: Path) -> Iterator[Block]:
 
 def extract(path: Path) -> Iterator[Extracted]:
     """Yield the files. Links are left out, and archives in the archive."""
-    if not is_tar(read_head(path)):
+    if not is_tar(path):
         yield Extracted(_name_in_gzip(path), _unzipped(path))
         return
     with _opened(path) as archive:

@@ -72,15 +72,16 @@ def parse(path: Path) -> Iterator[Block]:
 
 def _unfolded(path: Path) -> Iterator[str]:
     """The lines, those that were folded whole again; what is too long is cut off."""
-    line = ""
+    line = last = ""
     for part in chain(read_lines(path, _MAX_CHARS), [""]):
-        quoted = line.endswith("=") and "QUOTED-PRINTABLE" in line[:200].upper()
+        quoted = last.endswith("=") and "QUOTED-PRINTABLE" in line[:200].upper()
         if part[:1] in (" ", "\t") or quoted:
             if len(line) <= _MAX_CHARS:
                 line = f"{line[:-1]}{part}" if quoted else f"{line}{part[1:]}"
         else:
             yield line
             line = part
+        last = part
 
 
 def _read(line: str) -> _Property | None:

@@ -43,7 +43,7 @@ class Arranged(NamedTuple):
     """
 
     rows: Mapping[str, str]
-    columns: Mapping[str, str]
+    columns: Sequence[tuple[Sequence[str], str]]
 
 
 class TableReader:
@@ -67,11 +67,11 @@ class TableReader:
         count = text_page.count_rects()
         carried, self._names = self._names, ()
         if not 4 <= count <= _MOST_PIECES:
-            return Arranged({}, {})
+            return Arranged({}, ())
         turns = rotation // 90
         pieces = [_turned(_Piece(*text_page.get_rect(at)), turns) for at in range(count)]
         lines = [_cells(line) for line in _lines(pieces)]
-        columns = prose_columns(lines, lambda cell: _text(text_page, cell, turns))
+        columns = list(prose_columns(lines, lambda cell: _text(text_page, cell, turns)))
         found: dict[str, str] = {}
         for table in _tables(lines):
             rows = [[_text(text_page, cell, turns) for cell in line] for line in table]

@@ -13,7 +13,8 @@ ROW_START, CELL_END, ROW_END = "\ue001", "\ue002", "\ue003"
 
 # Groups open and close; a brace after a backslash is text.
 _BRACE: Final = re.compile(rb"\\[\\{}]|[{}]")
-_WORD: Final = rb"\s{0,4}\\(?:\*|[a-z]{1,32}-?\d{0,10} ?)"
+# Possessive: the white space between two words belongs to one of them in one way alone.
+_WORD: Final = rb"\s{0,4}+\\(?:\*|[a-z]{1,32}+-?+\d{0,10}+ ?+)"
 # The words at the beginning of a group, of which the first decides; `\deleted` may come after others.
 _APART: Final = re.compile(rb"\s{0,4}(?:\\\*\s{0,4})?\\(?:footnote|annotation|shptxt)(?![a-z])")
 _DELETED: Final = re.compile(rb"(?:" + _WORD + rb"){0,40}?\s{0,4}\\deleted(?![a-z0])")

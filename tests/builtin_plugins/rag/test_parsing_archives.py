@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import random
 import shutil
 import struct
 import tarfile
@@ -302,3 +303,12 @@ class TestTar:
         with pytest.raises(UnparsableDocument) as caught:
             list(from_tar.parse(tmp_path / "bomb"))
         assert caught.value.code == "too_large"
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
+def test_tars_that_hardly_shrink(tmp_path: Path, mode: str) -> None:
+    """A tar is known as such even if its first bytes unpack only with many others, as those of bzip2 do."""
+    noise = random.Random(1).randbytes(1_000_000)
+    archive = tar(tmp_path / "a", mode, {"noise.bin": noise})
+    assert detect_media_type(archive, "a") is not None
+    assert any("noise.bin" in block.text for block in from_tar.parse(archive))

@@ -336,6 +336,17 @@ def test_html_keeps_the_terms_of_a_definition_together(tmp_path: Path) -> None:
     assert html(tmp_path, by_breaks) == html(tmp_path, by_terms) == read
 
 
+def test_html_keeps_the_entries_of_contents_apart(tmp_path: Path) -> None:
+    """Entries without a definition stand in lines of their own, also above one with a list below it."""
+    page = "<dl><dt>1. Pumps<dt>2. Valves<dd> <dl><dt>2.1 Small<dt>2.2 Large</dl></dl>Then<br>more."
+    assert html(tmp_path, page) == ["1. Pumps\n2. Valves", "2.1 Small\n2.2 Large", "Then\nmore."]
+
+
+def test_html_that_is_navigation_as_a_whole(tmp_path: Path) -> None:
+    """A page whose author marks all of it so is read nevertheless."""
+    assert html(tmp_path, '<body role="navigation"><p>Pumps hum.') == ["Pumps hum."]
+
+
 def test_html_leaves_out_what_leads_elsewhere(tmp_path: Path) -> None:
     """Links to neighbouring pages and to the paragraph itself are no text, whatever tag they have."""
     page = """<div class="navheader"><div>Prev</div> Next</div><h2>Pumps<a href="#pumps">¶</a></h2>

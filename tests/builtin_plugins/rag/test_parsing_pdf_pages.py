@@ -298,3 +298,45 @@ def test_long_cells_are_no_columns(tmp_path: Path) -> None:
     right = [f"Described in chapter {number} of the handbook" for number in range(5)]
     (block,) = from_pdf.parse(columns_pdf(tmp_path / "a.pdf", left, right))
     assert f"{left[3]}\t{right[3]}" in block.text.split("\n")
+
+
+COMMANDS = [
+    ("fetch-catch --all", "fetch what every boat has caught"),
+    ("fetch-catch --boat name_of_the_boat", "one boat alone"),
+    ("weigh file", "weigh the catch that a file lists, in kilograms"),
+    ("weigh -o file --boxes", "count boxes"),
+    ("sell-catch --to name_of_the_buyer", "offer it. The buyer is asked first"),
+    ("clean", "forget what was sold"),
+]
+OPTIONS = [
+    ("take from the harbour", "read what the harbour master wrote down"),
+    ("take from the market", "read what the fish market wrote down"),
+    ("send to the market", "write what was caught for the market"),
+    ("send to the harbour", "write what was caught for the harbour"),
+]
+
+
+@pytest.mark.parametrize("rows", [COMMANDS, OPTIONS], ids=["widths", "points"])
+def test_cells_of_small_letters_are_no_columns(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
+    """A list of commands and what they do stays a table: its lines end anywhere, or have no full stops."""
+    left, right = map(list, zip(*rows, strict=True))
+    (block,) = from_pdf.parse(columns_pdf(tmp_path / "a.pdf", left, right))
+    assert block.text.split("\n")[1:] == ["\t".join(row) for row in rows]
+
+
+def test_columns_that_begin_beyond_the_page(tmp_path: Path) -> None:
+    """What is cut off above takes nothing with it of what is shown."""
+    page = canvas.Canvas(str(tmp_path / "a.pdf"), pagesize=(600, 800))
+    for number, line in enumerate(zip(LEFT + RIGHT, RIGHT + LEFT, strict=True)):
+        for column, text in enumerate(line):
+            page.drawString(50 + 270 * column, 805 - 14 * number, text)
+    page.drawString(50, 600, "The harbour of Bergen")
+    page.save()
+    (block,) = from_pdf.parse(tmp_path / "a.pdf")
+    assert all(line.rstrip("-") in block.text for line in ["The harbour of Bergen", *LEFT, *RIGHT])
+
+
+def test_lines_that_come_twice_in_columns(tmp_path: Path) -> None:
+    """Columns whose lines are repeated are read once, with the repetition."""
+    (block,) = from_pdf.parse(columns_pdf(tmp_path / "a.pdf", LEFT + LEFT, RIGHT + RIGHT))
+    assert [block.text.count(line.rstrip("-")) for line in [*LEFT, *RIGHT]] == [2] * 8

@@ -57,6 +57,11 @@ def test_deleted_text(tmp_path: Path, words: str) -> None:
     assert texts(tmp_path, body) == ["The rent is fifty euro, all told {gross}."]
 
 
+def test_many_words_at_the_beginning_of_a_group(tmp_path: Path) -> None:
+    """The space between two words is read in one way alone: with two, sixty words would never end."""
+    assert texts(tmp_path, "{" + "\\plain " * 60 + "Text.}") == ["Text."]
+
+
 def test_braces_without_end(tmp_path: Path) -> None:
     """Very many groups cost no more than they are."""
     body = "{\\footnote x" * 20_000 + "}" * 20_000 + "{\\b \\i " * 20_000 + "}" * 20_000

@@ -53,3 +53,10 @@ def test_picture_of_any_size(tmp_path: Path) -> None:
     photo = "PHOTO:" + "\r\n ".join(["QUJD" * 18] * 20_000)
     source = f"BEGIN:VCARD\r\n{photo}\r\nFN:Ada\r\nEND:VCARD\r\n"
     assert texts(tmp_path, source, "text/vcard") == ["Name: Ada"]
+
+
+def test_long_quoted_note(tmp_path: Path) -> None:
+    """A note that is too long hides nothing after it, however many of its lines are continued."""
+    note = "NOTE;ENCODING=QUOTED-PRINTABLE:" + ("word " * 14 + "=\n") * 1_000
+    source = f"BEGIN:VCARD\n{note}end\nFN:Ada\nEND:VCARD\n"
+    assert texts(tmp_path, source, "text/vcard") == ["Name: Ada"]
