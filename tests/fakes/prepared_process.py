@@ -122,7 +122,7 @@ class Forks:
 
 def become(request: dict[str, Any], streams: list[int]) -> None:
     """Be what a new interpreter is with these arguments, and run its module."""
-    for number in (signal.SIGCHLD, signal.SIGTERM):
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if request["session"]:
