@@ -239,7 +239,7 @@ def _resumed(begun: CoroutineType[Any, Any, Any], awaited: Any) -> Generator[Any
         while True:
             try:
                 sent = yield awaited
-            except BaseException as error:  # noqa: BLE001 - boundary: also a cancellation is its to handle
+            except BaseException as error:  # noqa: BLE001 - boundary: passed on to the coroutine, cancellations too
                 awaited = begun.throw(error)
             else:
                 awaited = begun.send(sent)

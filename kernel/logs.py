@@ -125,7 +125,7 @@ class LogStream:
     """Appends lines to a file, or to standard error, and never fails: a request that was carried out must
     not be answered 500 because the disk has no room for its line.
 
-    A file that was moved away is opened anew. What it can't take goes to standard error, and what that can't
+    If the file has been moved, it is reopened. What it can't take goes to standard error, and what that can't
     take is lost.
     """
 

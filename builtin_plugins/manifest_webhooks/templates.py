@@ -68,8 +68,8 @@ def compile_template(text: str) -> Template:
     return Template(literals=tuple(pieces[0::2]), paths=tuple(pieces[1::2]))
 
 
-def odd_placeholders(text: str) -> list[tuple[str, str]]:
-    """What looks like a placeholder and stays literal, each with what to write instead."""
+def malformed_expressions(text: str) -> list[tuple[str, str]]:
+    """Expressions in braces that are not replaced, each with what to write instead."""
     found = [match for literal in compile_template(text).literals for match in _BRACES.finditer(literal)]
     return [(shorten(match[0]), _instead(match[1].strip(" -$"), match[0].endswith("}}"))) for match in found]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .manifest import Manifest
 from .problems import ManifestError, Problem, join_path, shorten
-from .templates import odd_placeholders
+from .templates import malformed_expressions
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -49,18 +49,18 @@ def misspelt_keys(manifest: Mapping[str, Any], schema: Validator) -> list[Proble
 
 
 def oddities(tree: Mapping[str, Any], manifest: Manifest, schema: Validator) -> list[Problem]:
-    """List what is valid, but hardly what the author means: misspelt keys, placeholders that are none."""
+    """List what is valid, but hardly what the author means: misspelt keys, malformed templates."""
     return [*misspelt_keys(tree, schema), *odd_templates(manifest)]
 
 
 def odd_templates(manifest: Manifest) -> list[Problem]:
-    """List what looks like a placeholder and would be stored as it stands."""
+    """List malformed template expressions, which would be stored unchanged."""
     source = manifest.store.input
     texts = [(_TEXT_PATH, source.text), *_texts(source.metadata, (*_TEXT_PATH[:-1], "metadata"))]
     return [
         Problem(join_path(keys), f"'{odd}' is no placeholder and is stored as it stands", remedy)
         for keys, text in texts
-        for odd, remedy in odd_placeholders(text)
+        for odd, remedy in malformed_expressions(text)
     ][:_MAX_PROBLEMS]
 
 

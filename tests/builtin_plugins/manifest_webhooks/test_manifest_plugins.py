@@ -126,7 +126,7 @@ class TestRefused:
         assert "secretRef" in (await running.anonymous.get("/health")).json()["checks"]["manifests"]
 
     async def test_literal_placeholder(self, start_platform: Start, folder: Path) -> None:
-        """A placeholder without its dot is stored as it stands: the record names it, with the remedy."""
+        """An expression without its dot is stored unchanged: the record names it, with the remedy."""
         document = manifest()
         document["spec"]["action"]["store"]["input"]["text"] = "{{ .text }} by {{ author }}"
         drop(folder, "a.yaml", document)

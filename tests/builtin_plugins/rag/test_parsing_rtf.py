@@ -63,7 +63,7 @@ def test_many_words_at_the_beginning_of_a_group(tmp_path: Path) -> None:
 
 
 def test_braces_without_end(tmp_path: Path) -> None:
-    """Very many groups cost no more than they are."""
+    """Parsing time grows only in proportion to the number of groups."""
     body = "{\\footnote x" * 20_000 + "}" * 20_000 + "{\\b \\i " * 20_000 + "}" * 20_000
     assert texts(tmp_path, "Text." + body)[0].startswith("Text.")
 

@@ -306,7 +306,7 @@ async def test_subjects_past_every_id(start_platform: Start, database_url: str |
 
 
 async def test_a_trailer_lends_nothing_to_the_next_request(start_platform: Start) -> None:
-    """What follows a chunked body is no part of the connection's next request, which may be another's."""
+    """Trailers of a chunked body don't leak into the connection's next request."""
     running = await start_platform(EchoPlugin)
     ann = await running.user("ann")
     body = f"2\r\n{{}}\r\n0\r\nAuthorization: Bearer {ann.token}\r\n\r\n"
