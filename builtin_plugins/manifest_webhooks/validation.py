@@ -58,7 +58,7 @@ def odd_templates(manifest: Manifest) -> list[Problem]:
     source = manifest.store.input
     texts = [(_TEXT_PATH, source.text), *_texts(source.metadata, (*_TEXT_PATH[:-1], "metadata"))]
     return [
-        Problem(join_path(keys), f"'{odd}' is no placeholder and is stored as it stands", remedy)
+        Problem(join_path(keys), f"'{odd}' is not a template expression and is stored unchanged", remedy)
         for keys, text in texts
         for odd, remedy in malformed_expressions(text)
     ][:_MAX_PROBLEMS]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from builtin_plugins.manifest_webhooks.templates import (
     TemplateError,
     compile_template,
-    odd_placeholders,
+    malformed_expressions,
     render_metadata,
 )
 
@@ -86,15 +86,15 @@ def test_everything_else_is_literal(literal: str) -> None:
         ("Hello {{ .t", "{{ .t", "Close it"),
     ],
 )
-def test_odd_placeholders(template: str, odd: str, remedy: str) -> None:
+def test_malformed_expressions(template: str, odd: str, remedy: str) -> None:
     """What was meant as a placeholder is found, with what to write instead."""
-    ((found, told),) = odd_placeholders(template)
+    ((found, told),) = malformed_expressions(template)
     assert found == odd and remedy in told
 
 
 def test_sound_templates_are_not_odd() -> None:
     """Neither placeholders nor single braces are reported."""
-    assert odd_placeholders("{{ .t }} {{.a.b}} {x} {{{ .t }}} }} ${t}") == []
+    assert malformed_expressions("{{ .t }} {{.a.b}} {x} {{{ .t }}} }} ${t}") == []
 
 
 @pytest.mark.parametrize(
