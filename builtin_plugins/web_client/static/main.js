@@ -1,6 +1,7 @@
 /** The start: who is signed in, which view the address names, and the frame around it. */
 
 import { html, render, useEffect, useState } from "./lib/html.js";
+import { whenThere } from "./lib/http.js";
 import { account, beginWithToken, mustChangePassword, resume } from "./lib/session.js";
 import { go, match, path } from "./lib/router.js";
 import { replaceBlockedStorage } from "./lib/storage.js";
@@ -44,7 +45,7 @@ function View({ view, values }) {
   useEffect(() => {
     let wanted = true;
     if (view.page) return undefined;
-    view.load().then(
+    whenThere(view.load).then(
       (module) => wanted && setFound({ load: view.load, Page: module.default }),
       () => wanted && setFound({ load: view.load, Page: Outdated }),
     );
@@ -73,7 +74,7 @@ function App({ arrival }) {
   const signedIn = account.value !== null && !mustChangePassword.value;
   useEffect(() => {
     if (!signedIn || Frame) return;
-    import("./parts/frame.js").then(
+    whenThere(() => import("./parts/frame.js")).then(
       (module) => setFrame(() => module.Frame),
       () => setFrame(() => Outdated),
     );

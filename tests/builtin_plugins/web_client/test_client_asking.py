@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -40,6 +41,55 @@ async def test_a_knowledge_base_is_asked_again(site: Running, visitor: Visitor) 
     await visitor.open(f"/documents/{base['id']}")
     await page.locator("main").get_by_role("link", name="Ask", exact=True).click()
     await expect(chosen).to_have_text("Island")
+
+
+# Counts how often each frame changes the text of an answer.
+WATCH = """() => {
+  let changes = 0;
+  let before = "";
+  window.drawn = [];
+  new MutationObserver(() => {
+    const text = document.querySelector(".markdown")?.textContent ?? "";
+    changes += text !== before;
+    before = text;
+  }).observe(document.body, { subtree: true, childList: true, characterData: true });
+  const frame = () => {
+    window.drawn.push(changes);
+    changes = 0;
+    requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+}"""
+
+
+def _events(*events: tuple[str, dict[str, object]]) -> str:
+    return "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events)
+
+
+async def test_a_fast_model(site: Running, visitor: Visitor) -> None:
+    """Words that arrive together are drawn together; a stream that ends without an answer's end has failed,
+    though nothing else says so, and can be tried again.
+    """
+    ana = await site.user()
+    await knowledge_base(ana)
+    words: list[tuple[str, dict[str, object]]] = [("token", {"text": f"word {n} "}) for n in range(400)]
+
+    async def answer(route: Route) -> None:
+        await route.fulfill(
+            content_type="text/event-stream", body=_events(("sources", {"sources": []}), *words)
+        )
+
+    await visitor.context.route(QUERY, answer)
+    page = await visitor.arrive(ana)
+    await page.evaluate(WATCH)
+    await visitor.ask(QUESTION)
+    turn = page.locator(".turn")
+    await expect(turn.get_by_role("alert")).to_contain_text("lost before the answer was complete")
+    await expect(turn).to_contain_text("word 399")
+    assert 0 < max(await page.evaluate("drawn")) <= 2
+    await visitor.context.unroute(QUERY)
+    await turn.get_by_role("button", name="Try again").click()
+    await expect(turn).to_contain_text("185 euro")
 
 
 async def test_a_number_is_typed_anew(site: Running, visitor: Visitor) -> None:

@@ -57,6 +57,24 @@ async def test_a_minute_without_the_server(site: Running, browser: Browser, door
     await context.close()
 
 
+async def test_a_view_that_was_not_there(site: Running, browser: Browser, door: Door) -> None:
+    """Whoever goes to a view for the first time while the server is away sees it once the server is back."""
+    context = await browser.new_context(locale="en-GB")
+    await context.clock.install()
+    page = await Visitor(replace(site, url=door.url), context).arrive(await site.user(), "/documents")
+    await page.get_by_role("heading", name="Documents", exact=True).wait_for()
+    await door.shut()
+    await page.get_by_role("link", name="Pipelines", exact=True).click()
+    await expect(page.get_by_text(AWAY)).to_be_visible()
+    await expect(page.get_by_text("updated on the server")).to_have_count(0)
+    await door.open()
+    async with page.expect_event("requestfinished", lambda request: request.url.endswith("/livez")):
+        await page.clock.run_for(LONGEST_PAUSE)
+    await expect(page.get_by_role("heading", name="Pipelines", exact=True)).to_be_visible()
+    await expect(page.get_by_text(AWAY)).to_have_count(0)
+    await context.close()
+
+
 async def test_a_session_ends_in_a_form(site: Running, visitor: Visitor) -> None:
     """One signs in over the form; what stands in it is sent then, unchanged."""
     ana = await site.user()

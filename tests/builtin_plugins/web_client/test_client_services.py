@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from playwright.async_api import Browser, FilePayload, expect
+from playwright.async_api import Browser, Error, FilePayload, Route, expect
 
 from kernel.sdk import Account, Unit
-from kernel.testing import Running
+from kernel.testing import Running, eventually
 from tests.builtin_plugins.web_client.visits import (
     HANDBOOK,
     PLAIN_HOST,
+    SETTLED,
     STATION,
     Visitor,
     evaluate,
@@ -192,6 +195,52 @@ async def test_reading_aloud(site: Running, visitor: Visitor) -> None:
     await expect(page.get_by_role("button", name="Stop reading aloud")).to_be_visible()
     await page.get_by_role("button", name="Stop reading aloud").click()
     await expect(page.get_by_role("button", name="Read aloud", exact=True)).to_be_visible()
+
+
+# Notes what is played, and what of it has been let go of.
+SOUNDS = """(() => {
+  window.played = 0;
+  window.kept = new Set();
+  const { play } = HTMLMediaElement.prototype;
+  HTMLMediaElement.prototype.play = function () { window.played += 1; return play.call(this); };
+  const [make, drop] = [URL.createObjectURL, URL.revokeObjectURL];
+  URL.createObjectURL = (blob) => { const made = make.call(URL, blob); window.kept.add(made); return made; };
+  URL.revokeObjectURL = (address) => { window.kept.delete(address); drop.call(URL, address); };
+})()"""
+
+
+async def test_a_voice_that_comes_too_late(site: Running, visitor: Visitor) -> None:
+    """Speech that arrives after its page was left is not played; one that was stopped takes up no memory."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    await visitor.context.add_init_script(SOUNDS)
+    go_on = asyncio.Event()
+
+    async def wait(route: Route) -> None:
+        await go_on.wait()
+        with suppress(Error):  # the page wants it no more
+            await route.continue_()
+
+    page = await visitor.arrive(ana)
+    await visitor.ask("How much may a hotel in Oslo cost per night?")
+    read = page.get_by_role("button", name="Read aloud", exact=True)
+    await read.click()
+    await page.get_by_role("button", name="Stop reading aloud").click()
+    await expect(read).to_be_visible()
+
+    async def let_go() -> bool:
+        return bool(await page.evaluate("played === 1 && kept.size === 0"))
+
+    await eventually(let_go)
+    await visitor.context.route("**/v1/tts", wait)
+    async with page.expect_request("**/v1/tts") as asked:
+        await read.click()
+    await visitor.go("/documents")
+    go_on.set()
+    if answer := await (await asked.value).response():
+        await answer.finished()
+    await page.evaluate(SETTLED)
+    assert await page.evaluate("played") == 1
 
 
 async def test_speaking(site: Running, visitor: Visitor) -> None:

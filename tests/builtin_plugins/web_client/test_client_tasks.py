@@ -46,7 +46,7 @@ async def test_changing_the_password(site: Running, visitor: Visitor) -> None:
     await expect(page.get_by_text("The two are not the same.")).to_be_visible()
     await page.get_by_label("New password, again").fill("another good one")
     await page.get_by_role("button", name="Change the password").click()
-    await expect(page.get_by_text("Your password is changed.")).to_be_visible()
+    await expect(page.get_by_text("Your password has been changed.")).to_be_visible()
     assert (await ana.get("/v1/rag/knowledge-bases")).status == 401
     await page.reload()
     await expect(page.get_by_role("heading", name="Your account")).to_be_visible()

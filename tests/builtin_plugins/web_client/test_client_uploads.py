@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+from pathlib import Path
+
 import pytest
-from playwright.async_api import FilePayload, expect
+from playwright.async_api import FilePayload, Route, expect
 
 from kernel.testing import Running
-from tests.builtin_plugins.web_client.visits import HANDBOOK, Visitor, knowledge_base
+from tests.builtin_plugins.web_client.visits import HANDBOOK, SETTLED, Visitor, knowledge_base
 from tests.fakes.browser import ARABIC, FROM_THE_RIGHT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -48,6 +52,50 @@ async def test_files_that_are_never_taken(site: Running, visitor: Visitor) -> No
     await expect(cards.get_by_role("button", name="Try again")).to_have_count(0)
 
 
+async def test_a_file_that_goes_away(site: Running, visitor: Visitor, tmp_path: Path) -> None:
+    """A file that is deleted while it waits to be sent is said to be gone, not tried for ever."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    files = [tmp_path / f"{n}.md" for n in range(5)]
+    for file in files:
+        file.write_text(f"# Note {file.stem}\n", encoding="utf-8")
+    go_on = asyncio.Event()
+
+    async def wait(route: Route) -> None:
+        await go_on.wait()
+        await route.continue_()
+
+    await visitor.context.route("**/upload", wait)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    async with page.expect_request("**/upload"):
+        await page.locator(BOX).set_input_files(files)
+    files[-1].unlink()
+    go_on.set()
+    card = page.get_by_role("region", name="Uploads").get_by_role("alert")
+    await expect(card).to_contain_text("changed, moved or deleted after it was chosen")
+    await expect(card.get_by_role("button", name="Try again")).to_have_count(0)
+    await expect(page.get_by_role("link", name="3.md")).to_be_visible()
+
+
+async def test_files_of_the_account_before(site: Running, visitor: Visitor) -> None:
+    """Whoever signs in next in this tab neither sees nor sends what another account chose."""
+    ana, bob = await site.user(), await site.user(role="admin")
+    base = await knowledge_base(ana)
+    await visitor.context.route("**/upload", lambda route: route.fulfill(status=500, json={"detail": "Full"}))
+    page = await visitor.sign_in(ana, f"/documents/{base['id']}")
+    uploads = page.get_by_role("region", name="Uploads")
+    await page.locator(BOX).set_input_files(_file("salaries.md", b"# Salaries\n"))
+    await expect(uploads.get_by_role("alert")).to_contain_text("salaries.md")
+    await page.get_by_role("button", name=ana.user["username"]).click()
+    await page.get_by_role("menuitem", name="Sign out").click()
+    await page.get_by_label("Username").fill(bob.user["username"])
+    await page.get_by_label("Password").fill(bob.password)
+    await page.get_by_role("button", name="Sign in", exact=True).click()
+    await visitor.go(f"/documents/{base['id']}")
+    await expect(page.get_by_role("link", name="handbook.md")).to_be_visible()
+    await expect(uploads).to_have_count(0)
+
+
 async def test_a_long_error_on_a_phone(site: Running, visitor: Visitor) -> None:
     """Its text is not squeezed beside its buttons."""
     ana = await site.user()
@@ -78,13 +126,30 @@ async def test_a_document_that_failed_on_a_phone(site: Running, visitor: Visitor
     assert await name.evaluate("(link) => link.scrollWidth <= link.clientWidth")
 
 
-async def test_texts_from_right_to_left(site: Running, visitor: Visitor) -> None:
-    """A paragraph runs as its first letter does, in a document as in a question."""
+async def test_deleting_on_a_phone(site: Running, visitor: Visitor) -> None:
+    """The buttons of the question whether to delete a document of the list say what they do."""
     ana = await site.user()
-    base = await knowledge_base(ana, text=ARABIC)
+    base = await knowledge_base(ana)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.set_viewport_size({"width": 360, "height": 740})
+    await page.get_by_role("button", name="More on handbook.md").click()
+    await page.get_by_role("menuitem", name="Delete").click()
+    for name in ("Cancel", "Delete"):
+        text = page.get_by_role("dialog").get_by_role("button", name=name).get_by_text(name)
+        box = await text.bounding_box()
+        assert box and box["width"] > 20
+
+
+async def test_texts_from_right_to_left(site: Running, visitor: Visitor) -> None:
+    """A paragraph runs as its first letter does, in a document as in a question; so does a name."""
+    ana = await site.user()
+    base = await knowledge_base(ana, ARABIC, ARABIC, description=ARABIC)
     [document] = (await ana.get(f"/v1/rag/knowledge-bases/{base['id']}/documents")).json()["items"]
     page = await visitor.arrive(ana, f"/documents/{base['id']}/{document['document_id']}")
     assert await page.locator(".document-text").evaluate(FROM_THE_RIGHT)
+    await visitor.go(f"/documents/{base['id']}")
+    for name in ("h1", ".head p"):
+        assert await page.locator(f"main {name}").evaluate(FROM_THE_RIGHT)
     await visitor.open(f"/?base={base['id']}")
     await visitor.ask(ARABIC)
     assert await page.locator(".question").evaluate(FROM_THE_RIGHT)
@@ -107,9 +172,14 @@ async def test_files_for_a_question(site: Running, visitor: Visitor) -> None:
     base = await knowledge_base(ana)
     page = await visitor.arrive(ana, f"/?base={base['id']}")
     box = page.get_by_label("Your question")
-    for kind, name in (("drop", "dropped.md"), ("paste", "pasted.md")):
+    for kind, name, text in (
+        ("drop", "dropped.md", ""),
+        ("paste", "pasted.md", ""),
+        ("paste", "from a Mac.md", "from a Mac.md"),
+        ("paste", "from a folder.md", "/home/ana/from a folder.md\n"),
+    ):
         await box.fill("What is in it?")
-        assert not await box.evaluate(HAND_OVER, [kind, name, ""])
+        assert not await box.evaluate(HAND_OVER, [kind, name, text])
         await expect(page.get_by_role("link", name=name)).to_be_visible()
         assert page.url.endswith(f"/documents/{base['id']}")
         await page.go_back()
@@ -128,3 +198,28 @@ async def test_files_for_what_is_not_one_s_own(site: Running, visitor: Visitor) 
     assert not await box.evaluate(HAND_OVER, ["drop", "dropped.md", ""])
     await expect(page.get_by_text("open a knowledge base of yours under Documents")).to_be_visible()
     assert "/documents" not in page.url
+
+
+async def test_first_files_in_two_drops(site: Running, visitor: Visitor) -> None:
+    """What is dropped while the first knowledge base is being made goes into it: no second one is made."""
+    go_on = asyncio.Event()
+    made = []
+
+    async def answer(route: Route) -> None:
+        if route.request.method == "GET":
+            await route.fulfill(json={"items": [], "total": 0, "limit": 500, "offset": 0})
+            return
+        made.append(route.request.url)
+        await go_on.wait()
+        await route.continue_()
+
+    await visitor.context.route(re.compile(r"/v1/rag/knowledge-bases(\?.*)?$"), answer)
+    page = await visitor.arrive(await site.user())
+    title = page.get_by_role("heading", name="Ask your own documents")
+    for name in ("first.md", "second.md"):
+        await title.evaluate(HAND_OVER, ["drop", name, ""])
+        await page.evaluate(SETTLED)
+    go_on.set()
+    for name in ("first.md", "second.md"):
+        await expect(page.get_by_role("link", name=name)).to_be_visible()
+    assert len(made) == 1

@@ -60,11 +60,18 @@ async function attempt(url, options, patient, anonymous) {
       return answer;
     } catch (error) {
       if (error.name === "AbortError") throw error;
+      if (!(await canBeRead(options.body))) throw new ApiError(0, "unreadable", t("The file was changed, moved or deleted after it was chosen. Choose it again."));
       const back = recover();
       if (!patient) throw new ApiError(0, "unreachable", t("The server can’t be reached. Nothing was lost; try again."));
       await back;
     }
   }
+}
+
+/** Whether the files of a form are still as they were when somebody chose them: others can never be sent. */
+async function canBeRead(body) {
+  const files = body instanceof FormData ? [...body.values()].filter((value) => value instanceof Blob) : [];
+  return Promise.all(files.map((file) => file.slice(0, 1).arrayBuffer())).then(() => true, () => false);
 }
 
 /** A refresh, or else the person's own sign-in over the page; throws when they leave instead. */
@@ -98,6 +105,16 @@ function recover() {
     recovering = null;
   })();
   return recovering;
+}
+
+/** A part of the client, loaded again once the server is back if it was away. */
+export async function whenThere(load) {
+  try {
+    return await load();
+  } catch {
+    if (!(await isAlive())) await recover();
+    return load();
+  }
 }
 
 async function isAlive() {

@@ -3,7 +3,7 @@
  * A new tab asks the others; signing out tells them.
  */
 
-import { computed, signal } from "./html.js";
+import { computed, effect, signal } from "./html.js";
 import { API, ROOT } from "./place.js";
 
 const KEPT = `platform.session${ROOT}`; // two platforms below paths of one site share its storage
@@ -34,6 +34,16 @@ export const isOwn = (row) => String(row.owner_id ?? row.owner_user_id) === Stri
 
 /** Whether it may be changed: by its owner, and by administrators. */
 export const owns = (row) => isAdministrator.value || isOwn(row);
+
+/** Call `fn` when another account than the one before signs in in this tab. */
+export function onNextAccount(fn) {
+  let last = null;
+  effect(() => {
+    const { sub = last } = account.value ?? {};
+    if (sub !== last && last !== null) fn();
+    last = sub;
+  });
+}
 
 export const isPlatformAdmin = computed(() => account.value?.platform_admin === true);
 

@@ -34,8 +34,15 @@ export function useFileDrop(onFiles) {
   return over;
 }
 
-/** Files that are pasted. Office programs paste a picture of their text beside it: then the text is meant. */
-export const pastedFiles = ({ types, files }) => (types.includes("text/plain") ? [] : [...files]);
+/**
+ * Files that are pasted. Office programs paste a picture of their text beside it: then the text is meant. What
+ * shows files puts their names or paths there.
+ */
+export function pastedFiles(data) {
+  const names = new Set([...data.files].map((file) => file.name));
+  const lines = data.getData("text/plain").split(/\r?\n/).filter(Boolean);
+  return lines.every((line) => names.has(line.split(/[/\\]/).at(-1))) ? [...data.files] : [];
+}
 
 /** Files of a drop, those in folders included. */
 async function filesOf(transfer) {

@@ -1,6 +1,6 @@
 /** The frame around every view of somebody who is signed in. */
 
-import { html, useEffect, useState } from "../lib/html.js";
+import { html, useEffect, useRef, useState } from "../lib/html.js";
 import { useShortcuts } from "../lib/keyboard.js";
 import { Link, go, path } from "../lib/router.js";
 import { account, interrupted } from "../lib/session.js";
@@ -29,14 +29,15 @@ export function Frame({ children }) {
       go("/");
     },
   });
+  const arrived = usePlace(path.value);
   useEffect(() => setOpen(false), [path.value]);
   return html`<div class="frame">
     <a class="skip" href="#main" onClick=${skip}>${t("Skip to the content")}</a>
-    <div class="topbar">
+    <header class="topbar">
       <${Button} kind="quiet" icon="menu" aria-label=${t("Navigation")} aria-expanded=${open} onClick=${() => setOpen(!open)} />
       <${Link} to="/" class="brand"><${Brand} /><//>
       <${Button} kind="quiet" icon="search" aria-label=${t("Find anything")} onClick=${() => setPalette(true)} />
-    </div>
+    </header>
     ${open && html`<div class="shade" onClick=${() => setOpen(false)}></div>`}
     <aside class=${open ? "sidebar open" : "sidebar"}>
       <${Link} to="/" class="brand"><${Brand} /><//>
@@ -47,11 +48,25 @@ export function Frame({ children }) {
       <${Recent} />
       <div class="sidebar-end"><${AccountMenu} /></div>
     </aside>
+    <p class="hidden" role="status">${arrived}</p>
     <main id="main" tabindex="-1">${children}</main>
     <${Outage} />
     ${palette && html`<${Palette} onClose=${() => setPalette(false)} />`}
     ${interrupted.value && html`<${SignInAgain} />`}
   </div>`;
+}
+
+/** What to say of a view that was just gone to. Where the link to it is gone, its content has the focus. */
+function usePlace(here) {
+  const [title, setTitle] = useState("");
+  const first = useRef(here);
+  useEffect(() => {
+    if (here === first.current) return;
+    first.current = null;
+    setTitle(document.title);
+    if (document.activeElement === document.body) document.getElementById("main").focus({ preventScroll: true });
+  }, [here]);
+  return title;
 }
 
 const modifier = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl ";

@@ -48,9 +48,16 @@ export function Palette({ onClose }) {
   const box = useRef(null);
   const found = useResource(things, []);
   useEffect(() => {
+    const before = document.activeElement;
     box.current.showModal();
-    return () => box.current?.close();
+    return () => {
+      box.current?.close();
+      before?.focus?.();
+    };
   }, []);
+  useEffect(() => {
+    box.current.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+  }, [chosen]);
   const shown = useMemo(() => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     const all = [...commands(), ...(found.data ?? [])];

@@ -29,7 +29,7 @@ export default function Keys() {
     ${made && html`<${Notice} tone="good" title=${t("Copy the key now: it is shown only this once.")}><${Copyable} text=${made.token} label=${t("The new key")} /><//>`}
     <${Loaded} of=${keys}>${(list) =>
       list.length === 0
-        ? html`<${Empty} icon="keys" title=${t("No keys yet")} action=${html`<${Button} kind="primary" icon="plus" onClick=${create}>${t("New key")}<//>`}>${t("Make one for each program, so that each can be taken back by itself.")}<//>`
+        ? html`<${Empty} icon="keys" title=${t("No keys yet")} action=${html`<${Button} kind="primary" icon="plus" onClick=${create}>${t("New key")}<//>`}>${t("Make one for each program, so that you can revoke each on its own.")}<//>`
         : html`<div class="table-box" tabindex="0" role="region" aria-label=${t("Keys for programs")}><table>
             <thead><tr><th>${t("Name")}</th><th>${t("Scopes")}</th><th>${t("Last used")}</th><th>${t("Works until")}</th><th><span class="hidden">${t("Actions")}</span></th></tr></thead>
             <tbody>${list.map(

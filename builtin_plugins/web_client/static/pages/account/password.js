@@ -17,7 +17,7 @@ export function ChangePassword({ current = "" }) {
     setOld("");
     setFresh("");
     setAgain("");
-    say(t("Your password is changed. Other devices are signed out."));
+    say(t("Your password has been changed. Other devices are signed out."));
   });
   const differs = again !== "" && fresh !== again;
   return html`<${Form} action=${action} submit=${t("Change the password")} disabled=${fresh.length < 8 || fresh !== again}>

@@ -1,10 +1,12 @@
 /** The conversation on screen. It outlives its page, so that an answer goes on while one looks elsewhere. */
 
-import { computed, effect, signal } from "../../lib/html.js";
+import { computed, signal } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
-import { account } from "../../lib/session.js";
+import { ApiError } from "../../lib/http.js";
+import { onNextAccount } from "../../lib/session.js";
 import { newId } from "../../lib/plain-http.js";
 import { eventsOf } from "../../lib/stream.js";
+import { t } from "../../lib/words.js";
 
 /** Turns, oldest first: {id, question, state, text, sources, steps, done, error, started, pipeline}. */
 export const turns = signal([]);
@@ -29,14 +31,9 @@ export const unanswered = computed(() => {
 
 let stop = null;
 let count = 0;
-let reader = null;
 
 // Whoever signs in next in this tab finds nothing of what another account asked.
-effect(() => {
-  const { sub = reader } = account.value ?? {};
-  if (sub !== reader && reader !== null) startOver();
-  reader = sub;
-});
+onNextAccount(startOver);
 
 /** Ask, and show the answer as it comes. `settings` are further fields of the query. */
 export async function ask(question, pipeline, settings) {
@@ -57,12 +54,24 @@ async function answer({ id, question, pipeline, settings }) {
   const mine = new AbortController();
   stop = mine;
   answering.value = true;
+  const text = textOf(id);
+  let complete = false;
   try {
     const body = { question, ...settings, ...(kept.value ? { conversation_id: current.value } : {}) };
     const reply = await api.ask({ pipeline_id: pipeline.id, body, signal: mine.signal, repeatable: true });
-    for await (const event of eventsOf(reply)) take(id, event);
+    for await (const event of eventsOf(reply)) {
+      if (event.name === "token") text.add(event.data.text);
+      else {
+        text.write();
+        take(id, event);
+        complete ||= event.name === "done";
+      }
+    }
+    // Some proxies end properly what was cut off behind them.
+    if (!complete) throw new ApiError(0, "cut_off", t("The connection was lost before the answer was complete."));
     changed.value += 1;
   } catch (error) {
+    text.write();
     if (error.name === "AbortError") change(id, { state: "stopped" });
     else change(id, { state: "failed", error });
   } finally {
@@ -73,12 +82,29 @@ async function answer({ id, question, pipeline, settings }) {
   }
 }
 
+/** The text of an answer as it comes: written once in a frame, as drawing it for every word takes longer than the words. */
+function textOf(id) {
+  let words = "";
+  let frame = 0;
+  const write = () => {
+    cancelAnimationFrame(frame);
+    frame = 0;
+    const turn = turns.value.find((other) => other.id === id);
+    if (turn && words) change(id, { text: turn.text + words, state: "writing" });
+    words = "";
+  };
+  const add = (more) => {
+    words += more;
+    frame ||= requestAnimationFrame(write);
+  };
+  return { add, write };
+}
+
 function take(id, { name, data }) {
   const turn = turns.value.find((other) => other.id === id);
   if (!turn) return;
   if (name === "step") change(id, { steps: [...turn.steps, data] });
   else if (name === "sources") change(id, { sources: data.sources, state: "writing" });
-  else if (name === "token") change(id, { text: turn.text + data.text, state: "writing" });
   else if (name === "done") change(id, { state: "done", text: data.answer, sources: data.sources, done: data, took: Date.now() - turn.started });
 }
 

@@ -34,7 +34,14 @@ export function Microphone({ onText }) {
   const recorder = useRef(null);
   const [state, setState] = useState("idle");
   const [seconds, setSeconds] = useState(0);
-  useEffect(() => () => recorder.current?.stop(), []);
+  const left = useRef(false);
+  useEffect(
+    () => () => {
+      left.current = true;
+      recorder.current?.stop();
+    },
+    [],
+  );
   useEffect(() => {
     if (state !== "recording") return undefined;
     setSeconds(0);
@@ -49,8 +56,10 @@ export function Microphone({ onText }) {
       say(t("The microphone can’t be used. Allow it in the browser’s settings."), "bad");
       return;
     }
+    if (left.current) recorder.current.stop(); // it was allowed after the page had been left
     setState("recording");
     const blob = await recorder.current.finished;
+    if (left.current) return;
     setState("hearing");
     if (blob.size) await transcribe(blob, codeOf(hears)).then(onText, (error) => say(error.message, "bad"));
     setState("idle");
@@ -87,13 +96,32 @@ async function transcribe(blob, code) {
 
 let playing = null;
 
-/** Reads a text aloud; pressed again, it is quiet. */
+/** Play a sound to its end, or until `signal` stops it. */
+async function play(blob, signal, onBegin) {
+  signal.throwIfAborted();
+  const address = URL.createObjectURL(blob);
+  const sound = new Audio(address);
+  const over = new Promise((resolve) => {
+    sound.addEventListener("ended", resolve);
+    signal.addEventListener("abort", resolve);
+  });
+  try {
+    await sound.play();
+    onBegin();
+    await over;
+  } finally {
+    sound.pause();
+    URL.revokeObjectURL(address);
+  }
+}
+
+/** Reads a text aloud; pressed again, or left, it is quiet. */
 export function Speaker({ text }) {
   const { speaks } = useVoices();
   const [state, setState] = useState("idle");
   const mine = useRef(null);
   const stop = () => {
-    mine.current?.pause();
+    mine.current?.abort();
     setState("idle");
   };
   useEffect(() => stop, []);
@@ -101,18 +129,15 @@ export function Speaker({ text }) {
   const speak = async () => {
     playing?.();
     playing = stop;
+    const { signal } = (mine.current = new AbortController());
     setState("busy");
     try {
       const body = { text: text.replace(REFERENCES, "").slice(0, LONGEST_TEXT), language: codeOf(speaks) ?? null, format: "mp3" };
-      const address = URL.createObjectURL(await (await api.speak({ body })).blob());
-      mine.current = new Audio(address);
-      mine.current.addEventListener("ended", () => setState("idle"));
-      await mine.current.play();
-      setState("speaking");
+      await play(await (await api.speak({ body, signal })).blob(), signal, () => setState("speaking"));
     } catch (error) {
-      setState("idle");
-      say(error.message, "bad");
+      if (!signal.aborted) say(error.message, "bad");
     }
+    if (!signal.aborted) setState("idle");
   };
   return html`<${Button} kind="quiet" small icon=${state === "speaking" ? "stop" : "speaker"} busy=${state === "busy"} aria-label=${state === "speaking" ? t("Stop reading aloud") : t("Read aloud")} onClick=${state === "speaking" ? stop : speak} />`;
 }

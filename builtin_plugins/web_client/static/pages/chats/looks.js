@@ -37,7 +37,7 @@ export function Looks({ chat, onSaved }) {
         <option value="auto">${t("As the visitor’s system")}</option><option value="light">${t("Light")}</option><option value="dark">${t("Dark")}</option><//>
       <${Field} label=${t("Colour of buttons")} type="color" value=${style.accent} onInput=${dress("accent")} />
       <${Field} as="select" label=${t("Place on the page")} value=${style.position} onInput=${dress("position")}>
-        <option value="right">${t("At the right")}</option><option value="left">${t("At the left")}</option><//>
+        <option value="right">${t("On the right")}</option><option value="left">${t("On the left")}</option><//>
     </div>
     <div class="stack">
       <h2>${t("Preview")}</h2>

@@ -2,6 +2,7 @@
 
 import { computed, signal } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
+import { onNextAccount } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 
 const AT_ONCE = 3;
@@ -15,6 +16,11 @@ const FINAL = new Set([404, 413, 415, 422]);
 export const uploads = signal([]);
 
 export const sending = computed(() => uploads.value.some((item) => ["waiting", "sending"].includes(item.state)));
+
+// Nor does whoever signs in next in this tab send what another account chose.
+onNextAccount(() => {
+  uploads.value = [];
+});
 
 const listeners = new Set();
 let count = 0;
@@ -71,7 +77,7 @@ async function send({ id, base, file }) {
     else removeUpload(id);
     for (const listener of listeners) listener(base, document);
   } catch (error) {
-    change(id, { state: "refused", error, final: FINAL.has(error.status) });
+    change(id, { state: "refused", error, final: FINAL.has(error.status) || error.code === "unreadable" });
   }
 }
 

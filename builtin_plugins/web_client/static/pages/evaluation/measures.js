@@ -15,7 +15,7 @@ const TITLES = {
   citations_supported: "Supported citations",
   latency_ms: "Time (ms)",
   tokens: "Tokens",
-  model_calls: "Calls of the model",
+  model_calls: "Calls to the model",
 };
 
 /** A measure as people call it. */

@@ -70,7 +70,7 @@ function Runs({ runs, sets }) {
   const names = Object.fromEntries(sets.map((set) => [set.id, set.name]));
   return html`<section class="stack" aria-labelledby="runs"><h2 id="runs">${t("Runs")}</h2>
     <div class="table-box" tabindex="0" role="region" aria-labelledby="runs"><table>
-      <thead><tr><th>${t("Begun")}</th><th>${t("Questions")}</th><th>${t("State")}</th><th class="wide-only">${t("Progress")}</th></tr></thead>
+      <thead><tr><th>${t("Started")}</th><th>${t("Questions")}</th><th>${t("State")}</th><th class="wide-only">${t("Progress")}</th></tr></thead>
       <tbody>${runs.map((run) => html`<tr key=${run.id}>
         <td class="nowrap"><${Link} class="name" to=${`/evaluation/runs/${run.id}`}>${ago(run.created_at)}<//></td>
         <td>${names[run.set_id] ?? ""}</td>

@@ -42,7 +42,7 @@ export default function Backups() {
         <tbody>${archives.map((one) => html`<tr key=${one.name}><td><span class="name">${one.name}</span></td><td>${dateTime(one.modified_at)}</td><td class="number">${bytes(one.size_bytes)}</td>
           <td class="right"><div class="row"><${Button} small disabled=${rehearse.busy || going} onClick=${() => rehearse.run(one)}>${t("Rehearse")}<//><${Button} small onClick=${() => setRestoring(one)}>${t("Restore")}<//></div></td></tr>`)}</tbody></table></div>
         <p class="muted">${t("A rehearsal restores a backup into a temporary copy and compares rows, files and answers. Nothing changes here.")}</p>`
-        : html`<${Empty} icon="download" title=${t("No backups yet")}>${t("Make one now, or set PLATFORM_BACKUP_SCHEDULE to have them made by themselves.")}<//>`}
+        : html`<${Empty} icon="download" title=${t("No backups yet")}>${t("Make one now, or set PLATFORM_BACKUP_SCHEDULE to have them made automatically.")}<//>`}
       ${jobs.length > 0 && html`<${Jobs} jobs=${jobs} />`}
       ${restoring && html`<${Restore} archive=${restoring} onBegun=${found.reload} onClose=${() => setRestoring(null)} />`}
     `}<//>
@@ -59,7 +59,7 @@ const requesterOf = ({ requested_by: by }) => (REQUESTERS[by] ? t(REQUESTERS[by]
 function Jobs({ jobs }) {
   return html`<section class="stack" aria-labelledby="backup-jobs"><h2 id="backup-jobs">${t("What was done")}</h2>
     <div class="table-box" tabindex="0" role="region" aria-labelledby="backup-jobs"><table>
-      <thead><tr><th>${t("Action")}</th><th>${t("Backup")}</th><th>${t("State")}</th><th>${t("By")}</th><th>${t("Begun")}</th></tr></thead>
+      <thead><tr><th>${t("Action")}</th><th>${t("Backup")}</th><th>${t("State")}</th><th>${t("By")}</th><th>${t("Started")}</th></tr></thead>
       <tbody>${jobs.map((job) => html`<tr key=${job.id}><td>${t(ACTIONS[job.action] ?? job.action)}</td><td>${job.archive ?? ""}</td>
         <td><${Badge} tone=${TONES[job.status] ?? "neutral"}>${t(WORDS[job.status] ?? job.status)}<//>${job.error && html`<small class="bad block">${job.error}</small>`}
           ${job.status === "done" && job.output.split("\n").map((line) => html`<small class="muted block">${line}</small>`)}</td>

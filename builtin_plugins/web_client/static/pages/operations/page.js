@@ -24,7 +24,7 @@ export default function Operations() {
     jobs.reload();
   }, PAUSE);
   return html`<div class="page">
-    <${OperationsHead} current="/operations" about=${t("How the server is, and what it works on.")} />
+    <${OperationsHead} current="/operations" about=${t("How the server is doing, and what it is working on.")} />
     <${Loaded} of=${health}>${({ services }) => html`<${Services} services=${services} />`}<//>
     <section class="stack" aria-labelledby="jobs"><h2 id="jobs">${t("Background jobs")}</h2>
       <${Loaded} of=${jobs}>${({ items }) => html`<${Jobs} items=${items} onChanged=${jobs.reload} />`}<//>
@@ -54,7 +54,7 @@ function summary(checks) {
 function Jobs({ items, onChanged }) {
   if (!items.length) return html`<${Empty} icon="operations" title=${t("Nothing to do")}>${t("Documents that are being read, and other long work, show up here.")}<//>`;
   return html`<div class="table-box" tabindex="0" role="region" aria-labelledby="jobs"><table>
-    <thead><tr><th>${t("Job")}</th><th>${t("State")}</th><th class="wide-only">${t("Progress")}</th><th>${t("Begun")}</th><th><span class="hidden">${t("Actions")}</span></th></tr></thead>
+    <thead><tr><th>${t("Job")}</th><th>${t("State")}</th><th class="wide-only">${t("Progress")}</th><th>${t("Started")}</th><th><span class="hidden">${t("Actions")}</span></th></tr></thead>
     <tbody>${items.map((job) => html`<${JobRow} key=${job.id} job=${job} onChanged=${onChanged} />`)}</tbody></table></div>`;
 }
 

@@ -22,7 +22,7 @@ export function InviteDialog({ title, roles, send, onSent, onClose }) {
   return html`<${Dialog} title=${title} onClose=${onClose}>
     ${
       issued
-        ? html`<${Notice} tone="good" title=${issued.email_sent ? t("The invitation is on its way by e-mail.") : t("The invitation is made. Pass it on yourself:")}>
+        ? html`<${Notice} tone="good" title=${issued.email_sent ? t("The invitation is on its way by e-mail.") : t("The invitation is ready. Pass it on yourself:")}>
             ${!issued.email_sent && html`<p>${issued.how_to_accept}</p>`}<//>
           ${!issued.email_sent && html`<${Copyable} text=${issued.link ?? issued.token} label=${t("Invitation")} />`}
           <div class="form-actions"><${Button} kind="primary" onClick=${onClose}>${t("Done")}<//></div>`

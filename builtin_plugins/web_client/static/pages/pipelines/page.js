@@ -105,7 +105,7 @@ const ABOUT = {
 
 /** What the server offers, and what it doesn't. */
 function Methods({ offered }) {
-  return html`<section class="stack" aria-labelledby="methods">
+  return html`<section class="stack">
     <div><h2 id="methods">${t("Methods")}</h2><p class="muted">${t("Ways to answer. Choose one beside the question; without a model, some do less.")}</p></div>
     <div class="table-box" tabindex="0" role="region" aria-labelledby="methods"><table>
       <thead><tr><th>${t("Method")}</th><th>${t("What it does")}</th><th>${t("State")}</th></tr></thead>

@@ -78,7 +78,7 @@ function FirstStart() {
 /** Single sign-on that this tab didn't ask for: the person confirms whose account it is. */
 const Continue = ({ token }) => html`<${Notice} tone="warn" title=${t("Continue as {name}?", { name: nameIn(token) })}
   action=${html`<${Button} small onClick=${() => beginWithToken(token)}>${t("Continue")}<//>`}>
-  ${t("You came by a link that signs you in. Go on only if this is your own account.")}
+  ${t("You followed a link that signs you in. Go on only if this is your own account.")}
 <//>`;
 
 function MustChange({ typed }) {

@@ -21,7 +21,7 @@ export default function Reset() {
   const [password, setPassword] = useState("");
   const action = useAction(async () => {
     await api.confirmPasswordReset({ body: { token, new_password: password } });
-    say(t("Your password is changed. Sign in with it."));
+    say(t("Your password has been changed. Sign in with the new one."));
     go("/login", { replace: true });
   });
   return html`<${Card} title=${t("Choose a new password")}>

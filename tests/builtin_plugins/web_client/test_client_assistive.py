@@ -1,0 +1,88 @@
+"""People who hear a page, go through it by keys, or see it in colours of their own."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from kernel.testing import Running
+from tests.builtin_plugins.web_client.visits import SETTLED, Visitor, knowledge_base
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+# Whether a background tells this element from that one.
+TELLS = """([one, other]) => getComputedStyle(document.querySelector(one)).backgroundColor !==
+  getComputedStyle(document.querySelector(other)).backgroundColor"""
+# Whether the chosen command can be seen.
+IN_LIST = """() => {
+  const list = document.querySelector("[role=listbox]");
+  const chosen = list.querySelector("[aria-selected=true]");
+  const [box, all] = [chosen, list].map((one) => one.getBoundingClientRect());
+  return box.top >= all.top - 1 && box.bottom <= all.bottom + 1;
+}"""
+
+
+async def test_an_answer_is_told(site: Running, visitor: Visitor) -> None:
+    """Whoever doesn't see the page hears that the answer has come; one that was opened again isn't news."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.arrive(ana)
+    told = page.get_by_role("status").filter(has_text="The answer is here.")
+    await visitor.ask("How much may a hotel in Oslo cost per night?")
+    await expect(told).to_have_count(1)
+    await page.reload()
+    await expect(page.locator(".turn")).to_contain_text("185 euro")
+    await expect(told).to_have_count(0)
+
+
+async def test_another_page_is_told(site: Running, visitor: Visitor) -> None:
+    """Where the link that was followed is gone, its page has the focus; the page's title is said."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.arrive(ana, "/documents")
+    await page.get_by_role("link", name="Handbook Only you").press("Enter")
+    await expect(page.locator("#main")).to_be_focused()
+    await page.get_by_role("link", name="handbook.md").press("Enter")
+    await expect(page.locator("#main")).to_be_focused()
+    await expect(page.get_by_role("status").filter(has_text="Document · Platform")).to_have_count(1)
+
+
+async def test_the_palette_by_keys(site: Running, visitor: Visitor) -> None:
+    """The chosen command is in sight however small the window, and Escape leads back to where one typed."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.arrive(ana)
+    await page.set_viewport_size({"width": 640, "height": 360})
+    await page.get_by_label("Your question").focus()
+    await page.keyboard.press("Control+k")
+    await page.locator("#palette-9").wait_for()
+    for _ in range(9):
+        await page.keyboard.press("ArrowDown")
+    await expect(page.locator("#palette-9")).to_have_attribute("aria-selected", "true")
+    await page.evaluate(SETTLED)
+    assert await page.evaluate(IN_LIST)
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_label("Your question")).to_be_focused()
+
+
+async def test_colours_of_one_s_own(site: Running, browser: Browser) -> None:
+    """Where the system's colours replace the page's, what is chosen and how far work is can still be seen."""
+    ana = await site.user(role="admin")
+    base = await knowledge_base(ana)
+    context = await browser.new_context(forced_colors="active", locale="en-GB", reduced_motion="reduce")
+    visitor = Visitor(site, context)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}?state=failed")
+    await page.get_by_text("No document matches.").wait_for()
+    assert await page.evaluate(TELLS, [".filters .pressed", ".filters button:not(.pressed)"])
+    assert await page.evaluate(TELLS, [".sidebar a[aria-current]", ".sidebar nav a:not([aria-current])"])
+    await page.keyboard.press("Control+k")
+    await page.locator("#palette-1").wait_for()
+    assert await page.evaluate(
+        TELLS, ["[role=option][aria-selected=true]", "[role=option][aria-selected=false]"]
+    )
+    await visitor.open("/operations")
+    await page.get_by_role("link", name="Status", exact=True).wait_for()
+    colours = "(one) => getComputedStyle(one).borderBottomColor"
+    tabs = page.locator("nav.tabs a")
+    assert await tabs.nth(0).evaluate(colours) != await tabs.nth(1).evaluate(colours)
+    await context.close()
