@@ -73,6 +73,7 @@ async def _upgrade() -> tuple[list[Pending], list[str]]:
     from kernel.db.startup import SCHEMA
     from kernel.plugin_states import PLUGIN_STATES
 
+    running.refuse_as_root(running.kernel_settings().home)
     async with running.stored_platform(apply_migrations=False) as platform:
         found = platform.resource(SCHEMA).pending
         await upgrade(platform)

@@ -39,7 +39,7 @@ def validate(
 ) -> None:
     """Check manifests without installing them. The exit code is 1 if one is not valid.
 
-    What is valid but hardly meant, such as a misspelt key, is shown as well.
+    A manifest that is valid but probably not what you mean, such as one with a misspelt key, is marked '!'.
     """
     from cli import console
     from cli.failures import CommandFailed

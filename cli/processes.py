@@ -12,7 +12,7 @@ from typing import Any
 
 import uvloop
 
-from cli.running import make_loader, private_files
+from cli.running import make_loader, private_files, refuse_as_root
 from cli.welcome import Facts, gather_facts, welcome
 from kernel import collector_timing, logs
 from kernel.boot import open_platform
@@ -58,8 +58,10 @@ def run_process(work: Coroutine[Any, Any, None]) -> None:
 
 
 def configure_logs(loader: SettingsLoader) -> KernelSettings:
-    """Send log lines to where the settings say."""
+    """Send log lines to where the settings say, unless they would be root's in the home of a service."""
     settings = loader.load("kernel", KernelSettings)
+    if (settings.home / "secrets").is_dir():  # an empty home may be a container's volume, whoever owns it
+        refuse_as_root(settings.home)
     logs.configure(settings.log_level, settings.log_format, settings.log_file)
     return settings
 

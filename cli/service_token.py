@@ -45,6 +45,7 @@ def create(
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,50}", name):
         raise typer.BadParameter("use 1 to 50 letters, digits, '_', '.' or '-'", param_hint="NAME")
     settings = running.kernel_settings()
+    running.refuse_as_root(settings.home)
     token = Tokens(settings, SecretStore(settings.home)).mint_service(name, days)
     expires = datetime.now(UTC) + timedelta(days=days)
     if as_json:

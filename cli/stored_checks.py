@@ -14,7 +14,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 
 from cli.machine_checks import Finding
-from kernel.db.base import utc_now
+from kernel.db.base import shared_now, utc_now
 from kernel.db.tables import JobRecord, WorkerRecord
 from kernel.owner_secrets.store import OWNER_SECRETS
 from kernel.platform import Platform
@@ -37,23 +37,21 @@ async def examine_stored(platform: Platform) -> AsyncIterator[Finding]:
 
 
 async def _check_clock(platform: Platform) -> Finding:
-    newest = await platform.database.read(_newest_moment)
-    ahead = newest - utc_now() if newest is not None else timedelta()
-    if ahead > _SKEW:
-        seconds = int(ahead.total_seconds())
-        text = f"this machine's clock is {seconds} s behind what the database says or holds"
-        return Finding("clock", "warning", text, "Synchronize the clocks (NTP) of all machines.")
-    return Finding("clock", "ok", "agrees with the database")
+    moment = await platform.database.read(_newest_moment if platform.database.is_sqlite else shared_now)
+    behind = moment - utc_now()
+    if abs(behind) <= _SKEW:
+        return Finding("clock", "ok", "agrees with the database")
+    seconds = abs(int(behind.total_seconds()))
+    what = "the newest entry in the database" if platform.database.is_sqlite else "the database server's"
+    text = f"this machine's clock is {seconds} s {'behind' if behind > _SKEW else 'ahead of'} {what}"
+    return Finding("clock", "warning", text, "Synchronize the clocks (NTP) of all machines.")
 
 
-def _newest_moment(session: Session) -> datetime | None:
-    """The latest time that is stored, or that a database server has now."""
+def _newest_moment(session: Session) -> datetime:
+    """The latest time that is stored, or now."""
     seen = session.scalar(select(func.max(WorkerRecord.seen_at)))
     made = session.scalar(select(JobRecord.created_at).order_by(JobRecord.created_at.desc()).limit(1))
-    known = [moment for moment in (seen, made) if moment is not None]
-    if session.connection().dialect.name == "postgresql":
-        known.append(session.scalar(text("SELECT clock_timestamp()")))
-    return max(known, default=None)
+    return max(moment for moment in (seen, made, utc_now()) if moment is not None)
 
 
 async def _check_log(platform: Platform) -> Finding:

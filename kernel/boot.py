@@ -204,7 +204,7 @@ def _load_plugins(
     states, offers, permissions = PluginStates(host), Offers(), dict[str, Permission]()
     events = EventCatalogue()
     states.insist_on_essential()
-    hooks = Hooks(manager, states.hook_failed, settings.plugin_start_timeout)
+    hooks = Hooks(manager, states.hook_failed, states.declaration_failed, settings.plugin_start_timeout)
     states.listen(lambda _failed: hooks.silence(states.switched_off))
     states.listen(offers.withdraw)
     declarations = Declarations(states, settings.plugin_start_timeout)

@@ -185,6 +185,13 @@ class PluginFailed(PlatformError):
         )
 
 
+class PluginTooSlow(Unavailable):
+    """A plugin did not answer in time, perhaps because a store has stalled."""
+
+    def __init__(self, plugin: str, hook: str) -> None:
+        super().__init__(f"The plugin '{plugin}' took too long to answer ({hook}); try again")
+
+
 class StartupError(Exception):
     """The platform can't start. The text gives the operator the cause and the remedy."""
 

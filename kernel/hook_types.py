@@ -122,9 +122,11 @@ class HookspecMarker:
     def first(
         self, /, *, failing: Failing = "raise", seconds: float | None = None
     ) -> Callable[[Callable[P, R | None]], FirstAnswer[P, R]]: ...
+    @overload
     def first(
-        self, function: Any = None, /, *, failing: Failing = "raise", seconds: float | None = None
-    ) -> Any:
+        self, /, *, failing: Callable[Concatenate[Failure, P], R | None], seconds: float | None = None
+    ) -> Callable[[Callable[P, R | None]], FirstAnswer[P, R]]: ...
+    def first(self, function: Any = None, /, *, failing: Any = "raise", seconds: float | None = None) -> Any:
         """A question; the first answer that is not None counts. Implementations may be async."""
         return _specify(FirstAnswer, function, failing, seconds)
 

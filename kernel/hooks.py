@@ -55,14 +55,21 @@ class Implementation:
 
 
 class Hooks:
-    """The hooks of one platform. `on_failure(plugin, hook, error)` is called when an implementation fails;
-    a declaration that takes longer than `seconds` fails.
+    """The hooks of one platform. `on_failure(plugin, hook, error)` is called when an implementation fails; in
+    its place, `on_declaration_failure` when a declaration does, or takes longer than `seconds`.
     """
 
-    def __init__(self, manager: pluggy.PluginManager, on_failure: OnFailure, seconds: float = 30) -> None:
+    def __init__(
+        self,
+        manager: pluggy.PluginManager,
+        on_failure: OnFailure,
+        on_declaration_failure: OnFailure,
+        seconds: float = 30,
+    ) -> None:
         self._seconds = seconds
         self._manager = manager
         self._on_failure = on_failure
+        self._on_declaration_failure = on_declaration_failure
         self._compiled: dict[AnySpec, tuple[Implementation, ...]] = {}
         self._silent: frozenset[str] = frozenset()
         self._checks = AnswerChecks()
@@ -137,7 +144,7 @@ class Hooks:
         return next(heard, None) if isinstance(spec, FirstAnswerNow) else list(heard)
 
     async def tell(self, spec: Notification[P], /, *args: P.args, **kwargs: P.kwargs) -> list[BaseException]:
-        """Notify every plugin; failures are reported and returned, and stop nobody."""
+        """Notify every plugin; failures are reported as those of `ask` are, and returned, and stop nobody."""
         arguments = _named(spec, args, kwargs)
         errors: list[BaseException] = []
         for implementation in self.implementations(spec):
@@ -146,7 +153,7 @@ class Hooks:
                 if hasattr(pending, "__await__"):
                     await (pending if spec.seconds is None else _within(spec.seconds, pending))
             except ANY_ERROR as error:  # boundary: another author's code
-                self._on_failure(implementation.plugin, spec.name, error)
+                self._failed(implementation, spec, error)
                 errors.append(error)
         return errors
 
@@ -182,7 +189,7 @@ class Hooks:
             try:
                 declared = run_bounded(ask, self._seconds)
             except ANY_ERROR as error:  # boundary: another author's code
-                self._on_failure(implementation.plugin, spec.name, error)
+                self._on_declaration_failure(implementation.plugin, spec.name, error)
                 continue
             if declared is not None:
                 found.append((implementation.plugin, declared))

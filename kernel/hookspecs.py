@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernel.auth.permissions import Decision
-from kernel.errors import PluginFailed
+from kernel.errors import PluginFailed, PluginTooSlow
 from kernel.hook_types import PROMPTLY, Failure, hookspec
 
 if TYPE_CHECKING:
@@ -167,7 +167,18 @@ def register_plugin_sources() -> Sequence[ResourceKey[PluginSource]]:
     """
 
 
-@hookspec.first(failing="skip", seconds=PROMPTLY)
+def _too_late(
+    failure: Failure, platform: Platform, request: web.Request, authorization: str | None
+) -> Principal | None:
+    """Others are asked, but should nobody know the credential, this plugin may be the one that does."""
+    from kernel.http.wire import TOO_LATE
+
+    if isinstance(failure.error, TimeoutError):
+        request[TOO_LATE] = failure.plugin
+    return None
+
+
+@hookspec.first(failing=_too_late, seconds=PROMPTLY)
 def identify_actor(platform: Platform, request: web.Request, authorization: str | None) -> Principal | None:
     """Who sends this request. None means "not my kind of credential"; raise Unauthorized for a bad one.
 
@@ -188,6 +199,8 @@ def _unheard(
         return Decision.DENY
     if failure.is_machines:
         raise failure.error
+    if isinstance(failure.error, TimeoutError):
+        raise PluginTooSlow(failure.plugin, failure.hook)
     raise PluginFailed(failure.plugin, failure.hook, "could not decide whether you may do this")
 
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from io import FileIO
 from json.encoder import encode_basestring_ascii
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TextIO
 
 request_id_var: ContextVar[str | None] = ContextVar("platform_request_id", default=None)
 
@@ -131,7 +131,7 @@ class LogStream:
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
-        self._error = sys.stderr
+        self._error: TextIO | None = sys.stderr  # None where a process was started without one
         self._opened: FileIO | None = None
         self._torn = False
         if file is not None:
@@ -144,13 +144,15 @@ class LogStream:
             with suppress(OSError):
                 if self._append(self._file, text):
                     return
-        with suppress(OSError, ValueError):  # a full disk, a reader who left, a stream that is closed
-            self._error.write(text)
+        if self._error is not None:
+            with suppress(OSError, ValueError):  # a full disk, a reader who left, a stream that is closed
+                self._error.write(text)
 
     def flush(self) -> None:
         """Pass on what standard error holds back."""
-        with suppress(OSError, ValueError):
-            self._error.flush()
+        if self._error is not None:
+            with suppress(OSError, ValueError):
+                self._error.flush()
 
     def close(self) -> None:
         """Close the file; one more line would open it again."""

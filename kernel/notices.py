@@ -18,7 +18,6 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from kernel.db.base import utc_now
 from kernel.db.changes import Changes
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import Notice
@@ -157,4 +156,4 @@ def _after(session: Session, last: int) -> Sequence[Any]:
 
 def forget_old_notices(unit: Unit) -> None:
     """Remove notices that every process has heard of long ago."""
-    unit.session.execute(delete(Notice).where(Notice.created_at < utc_now() - _KEEP))
+    unit.session.execute(delete(Notice).where(Notice.created_at < unit.now() - _KEEP))

@@ -80,35 +80,47 @@ class PluginStates:
             if record.essential and record.status in ("failed", "refused"):
                 raise StartupError(f"the essential plugin '{record.name}' {record.status}: {record.reason}")
 
-    def hook_failed(self, plugin: str, hook: str, error: BaseException) -> None:
-        """A hook raised: a declaration takes the plugin out of service, anything else is only reported."""
-        raised = f"{hook} raised {type(error).__name__}"
-        brief, reason = raised, mask(f"{raised}: {error}")[:500]
-        if isinstance(error, Misanswered):  # its text names nothing but types
-            brief = reason = f"{hook} {error}"
+    def declaration_failed(self, plugin: str, hook: str, error: BaseException) -> None:
+        """Nobody asks for a declaration again: the plugin is out of service."""
+        reason = _reason(hook, error)
         log.error("plugin %s: %s", plugin, reason, exc_info=error)
-        if hook.startswith("register_"):
-            self.fail(plugin, reason, error)
-        elif plugin in self.records:
-            self._hook_failures[plugin] = (time.monotonic(), f"{brief}; the server's log says why")
-            self.records[plugin].failures.append(reason)
-            del self.records[plugin].failures[:-_FAILURES_KEPT]
+        self.fail(plugin, reason, error)
+
+    def hook_failed(self, plugin: str, hook: str, error: BaseException) -> None:
+        """Any other hook failed, which is only reported: the next call may succeed."""
+        reason = _reason(hook, error)
+        log.error("plugin %s: %s", plugin, reason, exc_info=error)
+        if plugin not in self.records:
+            return
+        # The error's text may hold what others sent; Misanswered names nothing but types.
+        brief = reason if isinstance(error, Misanswered) else f"{hook} raised {type(error).__name__}"
+        self._hook_failures[plugin] = (time.monotonic(), f"{brief}; the server's log says why")
+        self.records[plugin].failures.append(reason)
+        del self.records[plugin].failures[:-_FAILURES_KEPT]
 
     def problem_of(self, record: PluginRecord) -> str | None:
-        """What is wrong with a plugin in service: a hook that failed lately, else what its start found."""
-        found = record.failures if record.name in self.failing() else record.problems
-        return found[-1] if found else None
+        """What is wrong with a plugin in service, for anybody to read: a hook that failed lately, else what
+        its start found.
+        """
+        return self.failing().get(record.name) or (record.problems[-1] if record.problems else None)
 
     def failing(self) -> dict[str, str]:
         """Loaded plugins with hooks that failed lately, each with the last failure, for anybody to read."""
         since = time.monotonic() - _LATELY
-        found = ((name, text) for name, (when, text) in self._hook_failures.items() if when >= since)
+        known = self._hook_failures.copy()  # a unit in another thread may be adding one
+        found = ((name, text) for name, (when, text) in known.items() if when >= since)
         return {name: text for name, text in found if self.is_loaded(name) and self.is_on(name)}
 
     def _changed(self, failed: frozenset[str]) -> None:
         self.revision += 1
         for listener in self._listeners:
             listener(failed)
+
+
+def _reason(hook: str, error: BaseException) -> str:
+    if isinstance(error, Misanswered):
+        return f"{hook} {error}"
+    return mask(f"{hook} raised {type(error).__name__}: {error}")[:500]
 
 
 PLUGIN_STATES: ResourceKey[PluginStates] = ResourceKey("plugin_states")

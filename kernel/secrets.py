@@ -22,14 +22,18 @@ class SecretStore:
 
     def get(self, name: str) -> str | None:
         """The secret `name`: ``PLATFORM_SECRET_<NAME>``, or else the stored one; None if there is none."""
-        _check(name)
-        from_environment = self._environ.get("PLATFORM_SECRET_" + re.sub(r"[.-]", "_", name).upper())
+        from_environment = self.given(name)
         if from_environment:
             return from_environment
         try:
             return (self._folder / name).read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
+
+    def given(self, name: str) -> str | None:
+        """The secret `name` as the environment has it, where nothing here can change it."""
+        _check(name)
+        return self._environ.get("PLATFORM_SECRET_" + re.sub(r"[.-]", "_", name).upper()) or None
 
     def set(self, name: str, value: str) -> None:
         """Store `value`. It is durable when this returns."""
@@ -42,13 +46,16 @@ class SecretStore:
             handle.flush()
             os.fsync(handle.fileno())
         temporary.replace(target)
+        self._sync_folder()
 
     def remove(self, name: str) -> bool:
         """Delete the secret. Returns whether there was one."""
         _check(name)
         path = self._folder / name
         existed = path.exists()
-        path.unlink(missing_ok=True)
+        if existed:
+            path.unlink(missing_ok=True)
+            self._sync_folder()
         return existed
 
     def names(self) -> list[str]:
@@ -86,6 +93,15 @@ class SecretStore:
             pass
         finally:
             temporary.unlink()
+        self._sync_folder()
+
+    def _sync_folder(self) -> None:
+        """Have its entries on the disk: a file that is renamed or removed is not, without this."""
+        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _check(name: str) -> None:

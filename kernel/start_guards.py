@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from kernel.db.locks import installation_lock
 from kernel.db.migrate import Owner, Pending
 from kernel.stores.offers import StoreNeeds
 from kernel.stores.protocols import BlobStore
+
+log = logging.getLogger("platform.start")
 
 _LOOK_AGAIN = 1.0  # seconds
 
@@ -44,9 +47,14 @@ class StartGuard:
 async def enter_service(opening: Opening, guards: Sequence[StartGuard], stack: AsyncExitStack) -> None:
     """Count among the processes in service until `stack` closes; first do what must be done alone."""
     database = opening.needs.database
+    is_told = False
     while True:
         while await _waiting(opening, guards):
-            await _act_alone(opening, guards)
+            if not (await _act_alone(opening, guards) or is_told):
+                is_told = True
+                log.warning(
+                    "waiting for other processes to stop: something, such as a restore, is to be done alone"
+                )
         entering = AsyncExitStack()
         await entering.enter_async_context(installation_lock(database, "serving", shared=True))
         # Somebody may have asked for it between the look and the lock.
@@ -56,18 +64,19 @@ async def enter_service(opening: Opening, guards: Sequence[StartGuard], stack: A
         await entering.aclose()
 
 
-async def _act_alone(opening: Opening, guards: Sequence[StartGuard]) -> None:
-    """Do it, unless somebody else is in service for a second: of several processes that start together, the
-    first to be alone does it, and then stays in service.
+async def _act_alone(opening: Opening, guards: Sequence[StartGuard]) -> bool:
+    """Do it, unless somebody else is in service for a second, and return whether it was done: of several
+    processes that start together, the first to be alone does it, and then stays in service.
     """
     async with AsyncExitStack() as alone:
         try:
             lock = installation_lock(opening.needs.database, "serving", seconds=_LOOK_AGAIN)
             await alone.enter_async_context(lock)
         except TimeoutError:
-            return
+            return False
         for guard in await _waiting(opening, guards):
             await guard.act(opening)
+    return True
 
 
 async def _waiting(opening: Opening, guards: Sequence[StartGuard]) -> list[StartGuard]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, MetaData
+from sqlalchemy import JSON, DateTime, MetaData, func, select
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Session
@@ -68,6 +68,17 @@ def json_type() -> JSON:
 def utc_now() -> datetime:
     """Now, timezone-aware, in UTC."""
     return datetime.now(UTC)
+
+
+def shared_now(session: Session) -> datetime:
+    """Now by a clock that all processes on this database share, whatever the clocks of their machines say.
+
+    PostgreSQL's own; processes on SQLite share a machine, and its clock.
+    """
+    if session.get_bind().dialect.name == "sqlite":
+        return utc_now()
+    moment: datetime = session.execute(select(func.clock_timestamp())).scalar_one()
+    return moment.astimezone(UTC)
 
 
 def plugin_base(owner: str) -> Any:

@@ -21,16 +21,18 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from kernel.db.engine import Database
 from kernel.db.wakeups import ended
 
-LockName = Literal["migrating", "serving", "archiving", "restoring"]
+LockName = Literal["migrating", "serving", "archiving", "restoring", "sealing"]
 """``migrating``: whose turn it is to change tables. ``serving``: shared by all processes in service, and
 taken alone by whoever replaces the data. ``archiving``: whose turn it is to write or remove archives.
-``restoring``: held by a command that prepares a restore."""
+``restoring``: held by a command that prepares a restore. ``sealing``: whose turn it is to change the key of
+stored secrets."""
 
 _KEYS: dict[LockName, int] = {
     "migrating": 0x706C6174,
     "serving": 0x706C6175,
     "archiving": 0x706C6176,
     "restoring": 0x706C6177,
+    "sealing": 0x706C6178,
 }
 _POLL = 0.2  # seconds
 

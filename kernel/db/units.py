@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
+from datetime import datetime
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -16,6 +17,7 @@ from sqlalchemy.engine.result import FilterResult
 from sqlalchemy.orm import Session
 from sqlalchemy.util.concurrency import await_, in_greenlet
 
+from kernel.db.base import shared_now
 from kernel.db.outbox import Outbox
 from kernel.db.tables import Notice
 from kernel.errors import ANY_ERROR
@@ -61,6 +63,10 @@ class Unit:
         self._events: list[Event] = []
         self._notices: dict[tuple[str, str], Notice] = {}
         self._after_commit: list[AfterCommit] = []
+
+    def now(self) -> datetime:
+        """Now by the database's clock, which all processes share: for deciding what is old enough to go."""
+        return shared_now(self.session)
 
     def emit(self, event: Event) -> None:
         """Deliver `event` to `on_event` after the commit. A durable event is stored in this transaction."""

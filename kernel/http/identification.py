@@ -7,8 +7,9 @@ from aiohttp import hdrs, web
 from kernel import hookspecs
 from kernel.auth.identity import Identity
 from kernel.auth.principals import ANONYMOUS, Principal
-from kernel.errors import BadRequest, Unauthorized
+from kernel.errors import BadRequest, PluginTooSlow, Unauthorized
 from kernel.hooks import Hooks
+from kernel.http.wire import TOO_LATE
 from kernel.platform import Platform
 from kernel.resource_keys import ResourceKey
 
@@ -21,7 +22,10 @@ class Identification:
         self._identity = identity
 
     async def identify(self, platform: Platform, request: web.Request, *, judge: bool = True) -> Principal:
-        """The verified sender. Raises BadRequest (two headers) or Unauthorized (a bad credential).
+        """The verified sender.
+
+        Raises BadRequest (two headers), Unauthorized (a bad credential), or PluginTooSlow (a plugin that
+        may know the credential).
 
         Without `judge` the sender stays anonymous: the handler looks at the credential itself.
         """
@@ -35,11 +39,16 @@ class Identification:
             known = self._identity.recall(authorization)
             if known is not None:
                 return known
-        principal = await self._hooks.ask(
-            hookspecs.identify_actor, platform=platform, request=request, authorization=authorization
-        )
-        if principal is None:
-            raise Unauthorized("The Authorization header must be 'Bearer <token>'")
+        try:
+            principal = await self._hooks.ask(
+                hookspecs.identify_actor, platform=platform, request=request, authorization=authorization
+            )
+            if principal is None:
+                raise Unauthorized("The Authorization header must be 'Bearer <token>'")
+        except Unauthorized:
+            if TOO_LATE not in request:
+                raise
+            raise PluginTooSlow(request[TOO_LATE], hookspecs.identify_actor.name) from None
         return principal
 
 

@@ -20,6 +20,7 @@ from kernel.errors import (
     PayloadTooLarge,
     PlatformError,
     PluginFailed,
+    PluginTooSlow,
     Unauthorized,
 )
 from kernel.gateway.services import mount_of
@@ -121,7 +122,8 @@ class Pipeline:
         known = store_error(error, self._platform.disk)
         blamed = failure_behind(error)
         if known is None and blamed is not None:  # logged when it happened
-            return PluginFailed(blamed.plugin, blamed.hook)
+            kind = PluginTooSlow if isinstance(error, TimeoutError) else PluginFailed
+            return kind(blamed.plugin, blamed.hook)
         if known is None:
             log.error("unexpected error in %s %s", ctx.request.method, ctx.endpoint, exc_info=error)
         return known or PlatformError()

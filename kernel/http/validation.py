@@ -95,7 +95,7 @@ def _refuse_many_values(raw: bytes) -> None:
     if plain.count(b'"') <= 2 * _MOST_VALUES:  # else the texts alone are too many
         plain = b"".join(plain.split(b'"')[::2])
     if _marks(plain) > _MOST_VALUES:
-        raise PayloadTooLarge(f"The body has more than {_MOST_VALUES} values")
+        raise PayloadTooLarge(f"The body has more than {_MOST_VALUES} values; send it in parts")
 
 
 def _marks(raw: bytes) -> int:

@@ -32,6 +32,9 @@ _SECURITY_HEADERS = {
 }
 _WITHOUT_BODY = frozenset({204, 304})
 
+TOO_LATE = web.RequestKey("too_late", str)
+"""The plugin that did not say in time who sends a request."""
+
 
 class HeadSent(ConnectionResetError):
     """The answer to HEAD is complete with its head; ends whoever streams a body, like a client that left."""

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import and_, delete, or_, select
 from sqlalchemy.orm import Session
 
-from kernel.db.base import utc_now
+from kernel.db.base import shared_now
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import JobRecord
 from kernel.jobs.queue import JobQueue
@@ -22,7 +22,7 @@ async def forget_finished(database: Database, queue: JobQueue, days: int) -> int
 
     Ordinary jobs that were done go after a day: nobody looks at them.
     """
-    now, kept, removed = utc_now(), timedelta(days=days), 0
+    now, kept, removed = await database.read(shared_now), timedelta(days=days), 0
     while found := await database.read(_ended, now - kept, now - min(_UNSEEN, kept)):
         # The queue first: a job that is left there alone would never be removed.
         await queue.forget(found)

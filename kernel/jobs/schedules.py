@@ -1,8 +1,8 @@
 """Jobs that run by the clock: one run at a time over all workers and machines, a missed run made up once.
 
-When a job is due is a row that all workers share, looked at and moved on under one lock. Whoever finds it due
-enqueues the run and sets the next time after now, so that however many times were missed, one run follows; a
-run that is still under way holds back the next one.
+When a job is due is a row that all workers share, looked at by one clock and moved on under one lock.
+Whoever finds it due enqueues the run and sets the next time after now, so that however many times were
+missed, one run follows; a run that is still under way holds back the next one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from kernel.db.base import utc_now
+from kernel.db.base import shared_now
 from kernel.db.engine import Unit
 from kernel.db.tables import JobRecord, ScheduleRecord
 from kernel.jobs.declarations import JobRef
@@ -83,7 +83,7 @@ class Scheduler:
         while True:
             pause = _LONGEST
             try:
-                pause = await self.turn(utc_now())
+                pause = await self.turn(await self._platform.database.read(shared_now))
             except (SQLAlchemyError, OSError) as error:
                 log.warning("schedules can't be read until the database is back: %s", type(error).__name__)
             await asyncio.sleep(pause)

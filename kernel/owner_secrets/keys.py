@@ -6,6 +6,7 @@ import hashlib
 import secrets
 from typing import Final, NamedTuple
 
+from kernel.errors import PlatformError
 from kernel.secrets import SecretStore
 
 NAME: Final = "owner-secrets"
@@ -16,6 +17,16 @@ _NONCE_BYTES: Final = 12
 
 class SealBroken(Exception):
     """A sealed value can't be opened: it, its place or its key changed."""
+
+
+class KeyFromEnvironment(PlatformError):
+    """The keys come from the environment, which only the operator can change."""
+
+    code = "key_from_environment"
+    default_detail = (
+        "The key is set by PLATFORM_SECRET_OWNER_SECRETS. Put a new one (openssl rand -hex 48) in front of "
+        "it, on a line of its own, restart all processes, and run this again; then leave out the old one"
+    )
 
 
 class Key(NamedTuple):
@@ -61,7 +72,14 @@ class KeyRing:
         return next((key for key in map(_key, self._lines()) if key.id == key_id), None)
 
     def add(self) -> Key:
-        """Make a new key, which seals from now on."""
+        """Make a new key, which seals from now on; with keys from the environment, take the first of several.
+
+        Raises KeyFromEnvironment if it has only one.
+        """
+        if self._store.given(NAME) is not None:
+            if len(self._lines()) < 2:
+                raise KeyFromEnvironment
+            return self.newest()
         line = secrets.token_urlsafe(48)
         self._store.set(NAME, "\n".join([line, *self._lines()]))
         return _key(line)
@@ -73,7 +91,7 @@ class KeyRing:
         """
         lines = self._lines()
         kept = [line for place, line in enumerate(lines) if place < 2 or _key(line).id in used]
-        if kept != lines:
+        if kept != lines and self._store.given(NAME) is None:
             self._store.set(NAME, "\n".join(kept))
 
     def _lines(self) -> list[str]:

@@ -14,8 +14,9 @@ from sqlalchemy.orm import Session
 from kernel.auth.audit import Origin, audit
 from kernel.db.base import utc_now
 from kernel.db.engine import Database, Unit
+from kernel.db.locks import installation_lock
 from kernel.errors import PlatformError
-from kernel.owner_secrets.keys import NAME, KeyRing, SealBroken
+from kernel.owner_secrets.keys import NAME, Key, KeyRing, SealBroken
 from kernel.owner_secrets.models import OwnerSecret
 from kernel.resource_keys import ResourceKey
 
@@ -79,7 +80,7 @@ class OwnerSecrets:
             row = OwnerSecret(owner_kind=owner.kind, owner_id=str(owner.id), name=name)
             row.account_id = int(owner.id) if owner.kind == "account" else None
             unit.session.add(row)
-        self._seal(row, text)
+        self._seal(row, text, self._ring.newest())
         row.changed_at = utc_now()
         unit.session.flush()
         _note(unit, "secret.stored", owner, name, (existed, True), origin)
@@ -130,24 +131,27 @@ class OwnerSecrets:
         return len(names)
 
     async def change_key(self, database: Database) -> int:
-        """Seal every secret with a new key; returns how many. After a kill, do it again: nothing is lost."""
-        key = self._ring.add()
-        count = 0
-        while done := await database.write(self._reseal, key.id):
-            count += done
-        self._ring.forget(set(await database.read(_keys_in_use)))
+        """Seal every secret with a new key; returns how many. After a kill, do it again: nothing is lost.
+
+        One change at a time. Raises KeyFromEnvironment.
+        """
+        async with installation_lock(database, "sealing"):
+            key = self._ring.add()
+            count = 0
+            while done := await database.write(self._reseal, key):
+                count += done
+            self._ring.forget(set(await database.read(_keys_in_use)))
         return count
 
-    def _reseal(self, unit: Unit, key_id: str) -> int:
-        old = select(OwnerSecret).where(OwnerSecret.key_id != key_id).limit(_BATCH).with_for_update()
+    def _reseal(self, unit: Unit, key: Key) -> int:
+        old = select(OwnerSecret).where(OwnerSecret.key_id != key.id).limit(_BATCH).with_for_update()
         rows = list(unit.session.scalars(old))
         for row in rows:
-            self._seal(row, self._open(row))
+            self._seal(row, self._open(row), key)
         unit.session.flush()
         return len(rows)
 
-    def _seal(self, row: OwnerSecret, text: str) -> None:
-        key = self._ring.newest()
+    def _seal(self, row: OwnerSecret, text: str, key: Key) -> None:
         row.key_id = key.id
         row.nonce, row.sealed = key.seal(text, _place(row))
 

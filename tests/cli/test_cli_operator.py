@@ -203,9 +203,16 @@ def test_a_full_disk(cli: Cli, platform_home: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-@pytest.mark.parametrize("words", ["users create ada --generate", "secret set deploy", "backup create"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("users create ada --generate", "secret set deploy", "backup create", "service-token create ci"),
+        *("db upgrade", "serve --port 0 --no-worker", "serve --port 0 --workers 2", "worker"),
+    ],
+)
 def test_root_in_the_home_of_a_service(cli: Cli, platform_home: Path, words: str) -> None:
     """What root wrote there, the service could not read, and so not start: nothing is written."""
+    (platform_home / "secrets").mkdir(exist_ok=True)
     for path in (platform_home, *platform_home.rglob("*")):
         os.chown(path, 65534, 65534, follow_symlinks=False)
     refused = cli(*words.split(), input="s3cret")

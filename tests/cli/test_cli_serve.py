@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import signal
 from collections.abc import AsyncIterator, Sequence
@@ -76,6 +77,14 @@ class TestOneProcess:
             await eventually(lambda: served.process.output().count("is ready") == 2)
             second = served.process.output()[len(first) :]
         assert "users create" not in second
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+    async def test_root_in_an_empty_home_of_another_account(self, platform_home: Path) -> None:
+        """A container may run as root over a folder of the host: there is no service to lock out."""
+        platform_home.mkdir(exist_ok=True)
+        os.chown(platform_home, 65534, 65534)
+        async with served_platform(platform_home, "--no-worker", env=BARE, migrated=False) as served:
+            assert "is ready" in served.process.output()
 
     async def test_start_imports_nothing_heavy(self, home: Path, tmp_path: Path) -> None:
         """Models, indexes and the job engine are not imported by an API process that nobody has asked yet."""

@@ -1,4 +1,4 @@
-"""A clock that is set back an hour while the platform runs: sessions, jobs, schedules and limits go on."""
+"""Clocks that are set back, or are wrong on one machine: sessions, jobs, schedules and limits go on."""
 
 from __future__ import annotations
 
@@ -10,13 +10,30 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from sqlalchemy import select
 
+from builtin_plugins.conversations.models import Thread, Turn
+from builtin_plugins.conversations.services.removal import TIDY as TIDY_CONVERSATIONS
+from builtin_plugins.manifest_webhooks.models import EventRow
+from builtin_plugins.manifest_webhooks.storing import FORGET_OLD
+from builtin_plugins.published_chat.models import Endpoint, VisitorSession
+from builtin_plugins.published_chat.services.retention import TIDY as TIDY_SESSIONS
 from kernel.auth.tokens import TOKENS
+from kernel.db.tables import JobRecord, WorkerRecord
+from kernel.housekeeping import HOUSEKEEP
+from kernel.jobs.schedules import known_schedules
 from kernel.jobs.silence import GONE, SILENT_SECONDS, Watched
 from kernel.rate_limits import RATE_LIMITS
+from kernel.sdk import Unit
 from kernel.testing import Start, eventually
 from tests.fakes.paced_embeddings import paced
-from tests.fakes.processes import Served, served_platform, without_plugins
+from tests.fakes.processes import (
+    Served,
+    process_environment,
+    running_process,
+    served_platform,
+    without_plugins,
+)
 
 BACK = -3600.0
 MOVED = Path(__file__).resolve().parents[1] / "fakes" / "moved_clock"
@@ -73,6 +90,111 @@ async def test_set_back_an_hour(
             async with served.session.post(f"{served.url}/v1/auth/refresh", headers=account) as answer:
                 assert answer.status == 200, await answer.text()
             assert served.process.returncode is None
+
+
+async def test_a_worker_whose_clock_is_a_year_ahead(
+    platform_home: Path, postgres_url: str, clock: Clock, start_platform: Start
+) -> None:
+    """It goes by the database's clock, as all do: no schedule moves into its future, nothing is forgotten."""
+    clock.set(365 * 24 * 3600.0)
+    plugins = ("plugin_registry", "manifest_webhooks")
+    env = {**without_plugins(*plugins), **clock.env, "DATABASE_URL": postgres_url}
+    observer = await start_platform(*plugins, env={"DATABASE_URL": postgres_url})
+    read, write = observer.platform.database.read, observer.platform.database.write
+
+    def keep(unit: Unit) -> None:
+        unit.enqueue(HOUSEKEEP, HOUSEKEEP.payload(), job_id="earlier")
+        where = {"plugin": "notes", "collection": "notes", "point_id": "p", "dimension": 4}
+        unit.session.add(EventRow(event_id="e", **where))
+
+    await write(keep)
+    await observer.run_jobs()
+
+    def forget(unit: Unit) -> None:
+        unit.enqueue(HOUSEKEEP, HOUSEKEEP.payload(), job_id="jobs")
+        unit.enqueue(FORGET_OLD, FORGET_OLD.payload(), job_id="events")
+
+    async def ended() -> set[str]:
+        done = select(JobRecord.id).where(JobRecord.status == "done")
+        return await read(lambda session: set(session.scalars(done)))
+
+    async def forgot() -> bool:
+        return {"jobs", "events"} <= await ended()
+
+    async def due() -> list[datetime]:
+        found = await read(known_schedules)
+        return [record.next_at for record in found.values()]
+
+    async def is_known() -> bool:
+        return bool(await due())
+
+    async with served_platform(platform_home, env=env):
+        await eventually(is_known, 30)
+        assert max(await due()) < datetime.now(UTC) + timedelta(days=2)
+        await write(forget)
+        await eventually(forgot, 30)
+        assert "earlier" in await ended()
+        assert await read(lambda session: session.scalar(select(EventRow.event_id))) == "e"
+
+
+async def test_conversations_of_today_and_a_worker_whose_clock_is_a_year_ahead(
+    platform_home: Path, postgres_url: str, clock: Clock, start_platform: Start
+) -> None:
+    """It deletes neither conversations nor sessions that only its own clock calls old, nor open questions."""
+    clock.set(365 * 24 * 3600.0)
+    plugins = ("models", "rag", "conversations", "published_chat")
+    env = {**without_plugins(*plugins), **clock.env, "DATABASE_URL": postgres_url}
+    env |= {"PLATFORM_CONVERSATIONS_RETENTION_DAYS": "30", "PLATFORM_PUBLISHED_CHAT_RETENTION_DAYS": "30"}
+    observer = await start_platform(*plugins, env={"DATABASE_URL": postgres_url})
+    ana = await observer.user()
+    read, write = observer.platform.database.read, observer.platform.database.write
+
+    def keep(unit: Unit) -> None:
+        chat = {"owner_id": ana.user["id"], "name": "chat", "slug": "chat", "slug_key": "chat"}
+        chat |= {"pipeline_id": "p", "rag_config": {}, "rate_limit_per_minute": 1}
+        unit.session.add(Endpoint(id="chat", daily_questions=1, daily_tokens=1, **chat))
+        answered = Thread(holder="user:1", conversation_id="answered", last_activity=unit.now())
+        asked = Thread(holder="user:1", conversation_id="asked")
+        unit.session.add_all([answered, asked])
+        unit.session.flush()
+        question = {"asked_by": "user:1", "pipeline_id": "p", "question": "Why?", "pieces": []}
+        unit.session.add(Turn(thread_id=asked.id, **question))
+        unit.session.add(VisitorSession(id="visitor", endpoint_id="chat", origin=""))
+        for job in (TIDY_CONVERSATIONS, TIDY_SESSIONS):
+            unit.enqueue(job, job.payload(), job_id=job.name)
+
+    async def tidied() -> bool:
+        done = select(JobRecord.id).where(JobRecord.status == "done")
+        found = await read(lambda session: set(session.scalars(done)))
+        return {TIDY_CONVERSATIONS.name, TIDY_SESSIONS.name} <= found
+
+    await write(keep)
+    async with served_platform(platform_home, env=env):
+        await eventually(tidied, 30)
+    threads = select(Thread.conversation_id).order_by(Thread.id)
+    assert await read(lambda session: list(session.scalars(threads))) == ["answered", "asked"]
+    assert await read(lambda session: session.scalar(select(Turn.question))) == "Why?"
+    assert await read(lambda session: session.scalar(select(VisitorSession.id))) == "visitor"
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(7200.0, "ahead of"), (-7200.0, "behind"), (0.0, "agrees")])
+async def test_doctor_names_the_machine_whose_clock_is_wrong(
+    platform_home: Path, postgres_url: str, clock: Clock, start_platform: Start, seconds: float, said: str
+) -> None:
+    """PostgreSQL's clock decides, whatever a machine with another one has stored."""
+    running = await start_platform(env={"DATABASE_URL": postgres_url})
+    future = datetime.now(UTC) + timedelta(days=365)
+    await running.platform.database.write(
+        lambda unit: unit.session.add(WorkerRecord(id="elsewhere:1", seen_at=future))
+    )
+    clock.set(seconds)
+    settings = {**without_plugins(), **clock.env}
+    settings |= {"DATABASE_URL": postgres_url, "PLATFORM_HOME": str(platform_home), "PLATFORM_PORT": "0"}
+    log = platform_home.parent / "doctor.log"
+    async with running_process("-m", "cli", "doctor", env=process_environment(settings), log=log) as doctor:
+        await doctor.wait(60)
+    line = next(line for line in doctor.output().splitlines() if " clock " in line)
+    assert said in line
 
 
 async def _is_read(served: Served, url: str, account: dict[str, str]) -> bool:

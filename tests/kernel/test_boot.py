@@ -472,9 +472,11 @@ class TestHealthChecks:
 
 
 @pytest.mark.each_database
-async def test_what_another_start_has_settled(start_platform: Start, database_url: str | None) -> None:
-    """A start that waits to be alone, as for a restore, ends once another process has done what it waits for,
-    though that one stays in service.
+async def test_what_another_start_has_settled(
+    start_platform: Start, database_url: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A start that waits to be alone, as for a restore, says so, and ends once another process has done what
+    it waits for, though that one stays in service.
     """
     ordered, seen = asyncio.Event(), asyncio.Event()
 
@@ -495,6 +497,7 @@ async def test_what_another_start_has_settled(start_platform: Start, database_ur
     ordered.clear()
     async with asyncio.timeout(30):
         await second
+    assert caplog.text.count("waiting for other processes to stop") == 1
 
 
 async def test_home_is_private(start_platform: Start, platform_home: Path) -> None:

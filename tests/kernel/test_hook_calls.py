@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from kernel.db.outages import DatabaseUnreachable
 from kernel.hook_manager import HookManager
 from kernel.hook_types import Failure, HookSpec
 from kernel.hooks import Hooks, failure_behind
-from kernel.plugins import Plugin, PluginHost, given
+from kernel.plugin_states import PluginStates
+from kernel.plugins import Plugin, PluginHost, PluginRecord, given
 from kernel.sdk import Forbidden, hookimpl, hookspec
 
 ROOT = Path(__file__).parents[2]
@@ -168,7 +169,7 @@ class Shop:
         self.host = PluginHost(HookManager(*SPECS), timeout=5)
         self.host.load(given(plugins))
         self.reported: list[tuple[str, str, str]] = []
-        self.hooks = Hooks(self.host.manager, self._report, seconds)
+        self.hooks = Hooks(self.host.manager, self._report, self._report, seconds)
 
     def _report(self, plugin: str, hook: str, error: BaseException) -> None:
         self.reported.append((plugin, hook, type(error).__name__))
@@ -349,6 +350,59 @@ class TestTell:
         assert [type(error) for error in errors] == [OSError]
         assert [plugin.heard for plugin in plugins] == [["nail"], ["nail"], ["nail"]]
         assert shop.reported == [("b", "on_sale", "OSError")]
+
+    async def test_a_database_that_is_away(self) -> None:
+        """It is an error for whoever delivers, but no plugin is to blame for it, and none is reported."""
+        shop = Shop(Answering("a", DatabaseUnreachable("no route")))
+        errors = await shop.hooks.tell(on_sale, article="nail")
+        assert [type(error) for error in errors] == [DatabaseUnreachable]
+        assert shop.reported == []
+
+    async def test_one_that_asks_another(self) -> None:
+        """Whose hook fails on the way is to blame, not who let its error through."""
+
+        class Curious(Plugin):
+            name = "curious"
+            hooks: Hooks
+
+            @hookimpl
+            async def on_sale(self, article: str) -> None:
+                await self.hooks.ask(find_price, article=article, currency="EUR")
+
+        class Pricing(Plugin):
+            name = "pricing"
+
+            @hookimpl
+            def find_price(self) -> int:
+                raise KeyError("till")
+
+        curious = Curious()
+        shop = Shop(curious, Pricing())
+        curious.hooks = shop.hooks
+        assert len(await shop.hooks.tell(on_sale, article="nail")) == 1
+        assert shop.reported == [("pricing", "find_price", "KeyError")]
+
+
+class Meanwhile(dict[str, PluginRecord]):
+    """Records; while one is looked up, something happens in another thread."""
+
+    def __init__(self, records: dict[str, PluginRecord], happens: Callable[[], None]) -> None:
+        super().__init__(records)
+        self.happens = happens
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.happens()
+        return super().get(name, default)
+
+
+def test_a_plugin_that_fails_while_failures_are_counted() -> None:
+    """A hook may fail in a unit's thread at any moment; whoever asks for failures gets those before it."""
+    host = Shop(Answering("a", None), Answering("b", None)).host
+    states = PluginStates(host)
+    states.hook_failed("a", "find_size", KeyError("ruler"))
+    host.records = Meanwhile(host.records, lambda: states.hook_failed("b", "find_size", KeyError("ruler")))
+    assert list(states.failing()) == ["a"]
+    assert sorted(states.failing()) == ["a", "b"]
 
 
 async def test_a_silenced_plugin_is_not_asked() -> None:

@@ -46,7 +46,11 @@ def hooks_of(plugin: Plugin) -> Hooks:
     """Its hooks; a failure of the plugin fails the test."""
     host = PluginHost(HookManager(find_stock), timeout=5)
     host.load(given([plugin]))
-    return Hooks(host.manager, lambda plugin, hook, error: pytest.fail(f"{plugin}: {hook}: {error!r}"))
+
+    def failed(plugin: str, hook: str, error: BaseException) -> None:
+        pytest.fail(f"{plugin}: {hook}: {error!r}")
+
+    return Hooks(host.manager, failed, failed)
 
 
 async def test_one_that_waits_several_times() -> None:

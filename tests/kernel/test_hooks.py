@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -102,6 +103,28 @@ class TestIdentifyActor:
         told = f"identify_actor returned a {type(answer).__name__}; return Principal or None"
         assert health["plugins"]["careless"]["reason"].startswith(told)
 
+    @pytest.mark.parametrize("sent", ["Key x", "Bearer x"])
+    async def test_one_that_never_answers(
+        self, start_platform: Start, monkeypatch: pytest.MonkeyPatch, sent: str
+    ) -> None:
+        """It may be the one that knows the credential: 503, since after a 401 a client would drop it."""
+
+        class Waiting(Plugin):
+            name = "waiting"
+
+            @hookimpl
+            async def identify_actor(self, authorization: str | None) -> Principal | None:
+                if authorization is not None:
+                    await asyncio.Event().wait()
+                return None
+
+        running = await start_platform(Waiting, EchoPlugin)
+        monkeypatch.setattr(hookspecs.identify_actor, "seconds", 0.01)
+        refused = await running.anonymous.get("/v1/echo/open", headers={"Authorization": sent})
+        assert refused.status == 503
+        assert "'waiting' took too long to answer (identify_actor)" in refused.detail
+        assert (await running.anonymous.get("/v1/echo/open")).status == 200
+
     async def test_one_whose_server_is_away(self, start_platform: Start) -> None:
         """A connection of its own that is lost is its own fault; a database that is away is a 503."""
         database = Database(f"postgresql+asyncpg://nobody@127.0.0.1:{free_port()}/none")
@@ -123,6 +146,22 @@ class TestIdentifyActor:
         headers = {"Authorization": "Stored key"}
         assert (await running.anonymous.get("/v1/echo/open", headers=headers)).status == 503
         await database.close()
+
+
+async def test_a_question_that_nobody_answers_in_time(start_platform: Start) -> None:
+    """Where the request depends on it, it is 503 with the plugin's name, and may be sent again."""
+
+    class Late(Plugin):
+        name = "late"
+
+        @hookimpl
+        async def find_memberships(self) -> Any:
+            raise TimeoutError("no answer within 30 s")
+
+    running = await start_platform(Late, EchoPlugin)
+    admin = await running.user("ada", role="admin")
+    refused = await admin.get("/v1/auth/users")
+    assert refused.status == 503 and "'late' took too long to answer (find_memberships)" in refused.detail
 
 
 class Judge(Plugin):
@@ -185,6 +224,18 @@ class TestDecideAccess:
         assert health["plugins"]["judge"] == {"status": "loaded", "reason": told}
         assert health["checks"]["plugins"] == f"unhealthy: judge: {told}"
         assert health["status"] == "degraded" and "hunter2" not in str(health)
+
+    async def test_one_that_is_too_late(self, start_platform: Start) -> None:
+        """503: its store may have stalled, and once it is back, the same request is decided."""
+        judge = Judge()
+        running = await start_platform(judge, EchoPlugin)
+        ana = await running.user("ana")
+        judge.verdict = TimeoutError("no answer within 30 s")
+        refused = await ana.get("/v1/echo/private")
+        assert refused.status == 503 and "'judge' took too long to answer (decide_access)" in refused.detail
+        assert (await running.anonymous.get("/v1/echo/private")).status == 401
+        judge.verdict = None
+        assert (await ana.get("/v1/echo/private")).status == 200
 
     async def test_one_whose_database_is_away(self, start_platform: Start) -> None:
         """Then the answer is that of every outage, and nobody is blamed."""

@@ -105,6 +105,15 @@ class TestStream:
         stream.write("a line\n")
         stream.flush()
 
+    def test_without_standard_error(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """A daemon may be started with its standard error closed; its log file has the lines all the same."""
+        monkeypatch.setattr(sys, "stderr", None)
+        for stream in (LogStream(tmp_path / "log"), LogStream()):
+            stream.write("a line\n")
+            stream.flush()
+            stream.close()
+        assert (tmp_path / "log").read_text() == "a line\n"
+
     def test_a_handler_that_is_closed(self, tmp_path: Path) -> None:
         """Its file is closed with it, and a line that comes after all opens it again."""
         root = logging.getLogger()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +12,10 @@ from pydantic import SecretStr
 from sqlalchemy import delete, select, update
 
 from kernel.auth.models import Account, AuditEntry
+from kernel.owner_secrets.keys import KeyFromEnvironment, KeyRing
 from kernel.owner_secrets.models import OwnerSecret
 from kernel.sdk import OWNER_SECRETS, Database, OwnerSecrets, SecretOwner, SecretUnreadable, Unit
+from kernel.secrets import SecretStore
 from kernel.testing import Running, Start
 
 VALUE = "ghp_a token of hers"
@@ -168,6 +172,38 @@ async def test_the_key_changes(running: Running, secrets: OwnerSecrets, database
     kept = running.platform.secrets.get("owner-secrets")
     assert kept is not None and len(kept.split("\n")) == 2
     assert (running.platform.settings.home / "secrets" / "owner-secrets").stat().st_mode & 0o777 == 0o600
+
+
+async def test_the_key_changes_twice_at_once(
+    running: Running, secrets: OwnerSecrets, database: Database
+) -> None:
+    """Two operators, or a timer and a person: both end, no key is lost, and every value stays."""
+    for number in range(7):
+        await database.write(secrets.put, SHOP, f"token-{number}", VALUE)
+    async with asyncio.timeout(60):
+        await asyncio.gather(*(secrets.change_key(database) for _ in range(3)))
+    assert await database.read(secrets.unreadable) == []
+    assert len({row["key_id"] for row in await database.read(_rows)}) == 1
+
+
+def _given(home: Path, *lines: str) -> OwnerSecrets:
+    """Secrets as a process has them whose environment holds these keys."""
+    environment = {"PLATFORM_SECRET_OWNER_SECRETS": "\n".join(lines)}
+    return OwnerSecrets(KeyRing(SecretStore(home, environment)))
+
+
+async def test_the_key_of_the_environment_changes(database: Database, tmp_path: Path) -> None:
+    """The platform can't change a variable: it says what to do, then seals with the first of its keys."""
+    old, new = "o" * 64, "n" * 64
+    before, during, after = _given(tmp_path, old), _given(tmp_path, new, old), _given(tmp_path, new)
+    await database.write(before.put, SHOP, "token", VALUE)
+    async with asyncio.timeout(60):
+        with pytest.raises(KeyFromEnvironment, match="PLATFORM_SECRET_OWNER_SECRETS"):
+            await before.change_key(database)
+        assert await during.change_key(database) == 1
+    found = await database.read(after.get, SHOP, "token")
+    assert found is not None and found.get_secret_value() == VALUE
+    assert not (tmp_path / "secrets").exists()
 
 
 @pytest.mark.parametrize(

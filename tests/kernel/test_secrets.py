@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import threading
 from pathlib import Path
@@ -39,6 +40,24 @@ def test_modes(store: SecretStore, tmp_path: Path) -> None:
     store.ensure("made")
     assert mode(tmp_path / "home" / "secrets" / "made") == 0o600
     assert mode(tmp_path / "home" / "secrets") == 0o700
+
+
+def test_durable(store: SecretStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was stored or removed is so after a loss of power: the folder's entries are on the disk, too."""
+    folder, synced, sync = tmp_path / "home" / "secrets", 0, os.fsync
+
+    def fsync(descriptor: int) -> None:
+        nonlocal synced
+        synced += os.path.samestat(os.fstat(descriptor), folder.stat())
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    store.set("github", "x")
+    assert synced == 1
+    store.ensure("made")
+    assert synced == 2
+    store.remove("github")
+    assert synced == 3
 
 
 def test_the_environment_wins(tmp_path: Path) -> None:

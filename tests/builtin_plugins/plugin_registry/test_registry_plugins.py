@@ -9,7 +9,7 @@ import pytest
 
 from kernel import hookspecs
 from kernel.plugins import Candidate
-from kernel.sdk import PLUGIN_STATES
+from kernel.sdk import PLUGIN_STATES, Plugin, Principal, hookimpl
 from kernel.testing import Running, Start
 from tests.builtin_plugins.manifest_webhooks.webhook_support import until
 from tests.builtin_plugins.plugin_registry.registry_support import Customer, Shop, needing
@@ -19,6 +19,18 @@ OWN = "plugin_registry"
 
 def broken() -> Any:
     raise ImportError("no module named 'nowhere'")
+
+
+class Talkative(Plugin):
+    """Puts what it was asked into its errors."""
+
+    name = "talkative"
+
+    @hookimpl
+    async def identify_actor(self, authorization: str | None) -> Principal | None:
+        if authorization is not None:
+            raise ValueError(f"who is {authorization}?")
+        return None
 
 
 async def record(running: Running, name: str) -> dict[str, Any]:
@@ -77,6 +89,15 @@ class TestShown:
         assert (await user.get("/v1/plugins/broken/config")).status == 404
         health = (await running.anonymous.get("/v1/plugins/broken/health")).json()
         assert health["healthy"] is False and "nowhere" in health["message"]
+
+    async def test_a_hook_that_fails(self, start_platform: Start) -> None:
+        """Anybody may read that it failed, but not its error's text, which may hold what others sent."""
+        running = await start_platform(OWN, Talkative)
+        await running.anonymous.get("/v1/plugins", headers={"Authorization": "Basic YW5uOmh1bnRlcjI="})
+        told = "identify_actor raised ValueError; the server's log says why"
+        assert (await record(running, "talkative"))["reason"] == told
+        health = (await running.anonymous.get("/v1/plugins/talkative/health")).json()
+        assert (health["healthy"], health["message"]) == (False, told)
 
     async def test_health(self, start_platform: Start) -> None:
         """A plugin's checks run when they are asked for."""
