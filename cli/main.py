@@ -5,6 +5,7 @@ Nothing heavy is imported here: each command imports what it needs; help and com
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -123,8 +124,22 @@ def intruder() -> str | None:
     )
 
 
+def fill_missing_streams() -> None:
+    """Let standard streams that the parent has closed lead nowhere.
+
+    Python has None in their place, and the next files that are opened would get their numbers.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
+
+
 def main() -> None:
     """The entry point of `platformctl`."""
+    fill_missing_streams()
     problem = intruder()
     if problem is not None:
         sys.stderr.write(f"error: {problem}\n")

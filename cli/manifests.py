@@ -39,20 +39,20 @@ def validate(
 ) -> None:
     """Check manifests without installing them. The exit code is 1 if one is not valid.
 
-    A manifest that is valid but probably not what you mean, such as one with a misspelt key, is marked '!'.
+    A manifest that is valid but probably not what you mean, such as one with a misspelt key, is marked '!',
+    and has a "warning" among its problems in JSON.
     """
     from cli import console
     from cli.failures import CommandFailed
 
     checked = {str(path): _checked(path) for path in _files(paths)}
-    found = {path: problems for path, (problems, _) in checked.items()}
-    if not found:
+    if not checked:
         raise CommandFailed("no manifest was found", "Manifest files end in .yaml, .yml or .json.")
     if as_json:
-        console.print_json({path: [p.as_dict() for p in problems] for path, problems in found.items()})
+        console.print_json({path: _for_programs(*found) for path, found in checked.items()})
     else:
         _print_checked(checked)
-    if any(found.values()):
+    if any(problems for problems, _ in checked.values()):
         raise typer.Exit(1)
 
 
@@ -69,19 +69,28 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 def _checked(path: Path) -> tuple[list[Problem], list[Problem]]:
     """What is wrong with one file, empty when it is valid; then what is odd about it."""
     from builtin_plugins.manifest_webhooks.folder import ManifestFolder
-    from builtin_plugins.manifest_webhooks.loading import load_manifest
+    from builtin_plugins.manifest_webhooks.loading import load_manifest, read_manifest
     from builtin_plugins.manifest_webhooks.problems import ManifestError
     from builtin_plugins.manifest_webhooks.tree import MAX_MANIFEST_BYTES
     from builtin_plugins.manifest_webhooks.validation import check_manifest, oddities
+    from builtin_plugins.manifest_webhooks.watching import is_manifest_name
 
     validator = ManifestFolder().validator
     try:
-        with path.open("rb") as file:
-            tree = load_manifest(file.read(MAX_MANIFEST_BYTES + 1), path.name)
+        if path.is_symlink() and is_manifest_name(path.name):
+            tree = read_manifest(path, within=path.parent)
+        else:
+            with path.open("rb") as file:
+                tree = load_manifest(file.read(MAX_MANIFEST_BYTES + 1), path.name)
         manifest = check_manifest(tree, validator, path.name)
     except ManifestError as error:
         return error.problems, []
     return [], oddities(tree, manifest, validator)
+
+
+def _for_programs(problems: list[Problem], odd: list[Problem]) -> list[dict[str, Any]]:
+    errors = [{"severity": "error", **problem.as_dict()} for problem in problems]
+    return errors + [{"severity": "warning", **problem.as_dict()} for problem in odd]
 
 
 def _print_checked(found: dict[str, tuple[list[Problem], list[Problem]]]) -> None:

@@ -119,11 +119,11 @@ def refuse_as_root(home: Path) -> None:
 
     secrets = home / "secrets"
     used = secrets if secrets.is_dir() else home
-    if os.geteuid() == 0 and used.is_dir() and used.stat().st_uid != 0:
+    if os.geteuid() == 0 and used.is_dir() and (uid := used.stat().st_uid) != 0:
         owner = owner_of(used)
         raise Refused(
             f"{home} belongs to {owner}, who could not read what root writes there",
-            f"Run the command as {owner}: sudo -E -u '{owner}' …",
+            f"Run the command as {owner}: sudo -E -u '{owner}' …; in a container, set its user to {uid}",
         )
 
 

@@ -59,6 +59,10 @@ class Unauthorized(PlatformError):
         super().__init__(detail, headers={"WWW-Authenticate": "Bearer", **(headers or {})})
 
 
+class UnknownCredential(Unauthorized):
+    """Nobody who was asked knows the credential: it is not one that was taken back or has expired."""
+
+
 class Forbidden(PlatformError):
     status = 403
     code = "forbidden"

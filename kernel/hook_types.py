@@ -111,7 +111,8 @@ class HookspecMarker:
     otherwise: with ``failing="skip"`` the others are asked (not where the first answer counts and the
     database is away); with a function instead of ``"skip"``, that function is called with the `Failure` and
     the same arguments, and its result counts. An answer that is not of the specification's type is an error,
-    too, and so is none within `seconds`, which interrupts only what awaits something. A PlatformError always
+    too, and so is none within `seconds`, which interrupts only what awaits something; the next questions wait
+    for a thirtieth of that, but for one at a time, until the implementation answers. A PlatformError always
     reaches the caller. A declaration that fails takes its plugin out of service; a notification that fails is
     reported.
     """

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import CoroutineType, coroutine
 from typing import Any, ParamSpec, TypeVar, overload
 
 import pluggy
@@ -26,6 +24,7 @@ from kernel.hook_types import (
     HookSpec,
     Notification,
 )
+from kernel.hook_waits import Waits
 from kernel.machine_faults import is_machine_fault
 
 log = logging.getLogger("platform.hooks")
@@ -73,6 +72,7 @@ class Hooks:
         self._compiled: dict[AnySpec, tuple[Implementation, ...]] = {}
         self._silent: frozenset[str] = frozenset()
         self._checks = AnswerChecks()
+        self._waits = Waits()
 
     def implemented_by(self, plugin: str) -> list[str]:
         """The names of the hooks that a loaded plugin implements."""
@@ -110,7 +110,9 @@ class Hooks:
             try:
                 answer = implementation.call(arguments)
                 if hasattr(answer, "__await__"):  # what `inspect` would say, at a fifth of its price
-                    answer = await (answer if spec.seconds is None else _within(spec.seconds, answer))
+                    if spec.seconds is not None:
+                        answer = self._waits.within(spec.seconds, answer, implementation)
+                    answer = await answer
                 if answer is not None:
                     self._checks.check(spec, answer)
             except PlatformError:
@@ -151,7 +153,7 @@ class Hooks:
             try:
                 pending = implementation.call(arguments)
                 if hasattr(pending, "__await__"):
-                    await (pending if spec.seconds is None else _within(spec.seconds, pending))
+                    await (pending if spec.seconds is None else self._waits.within(spec.seconds, pending))
             except ANY_ERROR as error:  # boundary: another author's code
                 self._failed(implementation, spec, error)
                 errors.append(error)
@@ -216,42 +218,6 @@ class Hooks:
 def failure_behind(error: BaseException) -> Failure | None:
     """Which plugin's hook raised an error that its caller let through; None where no plugin is to blame."""
     return error.__dict__.get(_FAILURE)
-
-
-async def _within(seconds: float, answer: Awaitable[Any]) -> Any:
-    """The answer, or TimeoutError with a text: one plugin that waits for ever would hold up everybody.
-
-    A timeout costs ten times as much as a coroutine that need not wait, which most need not: so it begins
-    only once one does.
-    """
-    if isinstance(answer, CoroutineType):
-        try:
-            awaited = answer.send(None)
-        except StopIteration as end:
-            return end.value
-        answer = _resumed(answer, awaited)
-    try:
-        async with asyncio.timeout(seconds) as limit:
-            return await answer
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        raise TimeoutError(f"no answer within {seconds:g} s") from None
-
-
-@coroutine
-def _resumed(begun: CoroutineType[Any, Any, Any], awaited: Any) -> Generator[Any, Any, Any]:
-    """What remains of a coroutine that awaits something, for whoever awaits it now."""
-    try:
-        while True:
-            try:
-                sent = yield awaited
-            except BaseException as error:  # noqa: BLE001 - boundary: passed on to the coroutine, cancellations too
-                awaited = begun.throw(error)
-            else:
-                awaited = begun.send(sent)
-    except StopIteration as end:
-        return end.value
 
 
 def _is_the_machines(error: BaseException) -> bool:

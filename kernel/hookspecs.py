@@ -185,7 +185,8 @@ def identify_actor(platform: Platform, request: web.Request, authorization: str 
     Asked for every request, including those for public routes. The kernel's own answer (bearer JWT, service
     token) comes last, so a plugin can add another scheme. A header that it has accepted is not asked about
     again while the account stays the same. An implementation that fails in any other way is reported and
-    skipped, unless the database or the machine is at fault: then the request fails with 503 or 507.
+    skipped, unless the database or the machine is at fault: then the request fails with 503 or 507. If it was
+    too late and nobody else knows the credential, the answer is 503: raise Unauthorized for what is yours.
     """
 
 

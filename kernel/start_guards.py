@@ -53,7 +53,7 @@ async def enter_service(opening: Opening, guards: Sequence[StartGuard], stack: A
             if not (await _act_alone(opening, guards) or is_told):
                 is_told = True
                 log.warning(
-                    "waiting for other processes to stop: something, such as a restore, is to be done alone"
+                    "waiting for other processes to stop: a restore or the like must have the data to itself"
                 )
         entering = AsyncExitStack()
         await entering.enter_async_context(installation_lock(database, "serving", shared=True))

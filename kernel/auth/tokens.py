@@ -12,7 +12,7 @@ from typing import Any
 import jwt
 
 from kernel.auth.models import Account
-from kernel.errors import Unauthorized
+from kernel.errors import Unauthorized, UnknownCredential
 from kernel.resource_keys import ResourceKey
 from kernel.secrets import SecretStore
 from kernel.settings import KernelSettings
@@ -91,7 +91,7 @@ class Tokens:
         return jwt.encode({**payload, "iat": now, "exp": now + days * 86400}, self._secrets[0], ALGORITHM)
 
     def verify(self, token: str) -> dict[str, Any]:
-        """The claims of a valid token. Raises Unauthorized; the text distinguishes expired from invalid."""
+        """The claims of a valid token. Raises Unauthorized if it has expired, UnknownCredential otherwise."""
         digest = hashlib.blake2b(token.encode(errors="replace"), digest_size=16).digest()
         known = self._verified.get(digest)
         if known is not None and known[1] > time.time():
@@ -114,7 +114,7 @@ class Tokens:
 
     def _decode(self, token: str, *, verify_exp: bool) -> dict[str, Any]:
         if len(token) > _MAX_TOKEN:
-            raise Unauthorized("Invalid token: too long")
+            raise UnknownCredential("Invalid token: too long")
         for secret in self._secrets:
             try:
                 return self._decode_with(secret, token, verify_exp)
@@ -123,8 +123,8 @@ class Tokens:
             except jwt.ExpiredSignatureError:
                 raise Unauthorized("The token has expired; refresh it or sign in again") from None
             except (jwt.InvalidTokenError, ValueError, RecursionError, OverflowError, TypeError):
-                raise Unauthorized("Invalid token") from None
-        raise Unauthorized("Invalid token")
+                raise UnknownCredential("Invalid token") from None
+        raise UnknownCredential("Invalid token")
 
     def _decode_with(self, secret: str, token: str, verify_exp: bool) -> dict[str, Any]:
         options: Any = {

@@ -11,6 +11,7 @@ from kernel.auth.principals import TokenScope
 from kernel.errors import Forbidden, Unauthorized
 from kernel.hooks import Hooks
 from kernel.http.context import Context
+from kernel.http.identification import unidentified
 from kernel.http.routes import Access, Route
 from kernel.resource_keys import ResourceKey
 
@@ -46,12 +47,12 @@ class AccessControl:
             await self.require(ctx, route.access, params)
 
     async def require(self, ctx: Context, access: Access, params: Mapping[str, int | str]) -> None:
-        """Raise Unauthorized or Forbidden unless the sender has `access`."""
+        """Raise Unauthorized, PluginTooSlow or Forbidden unless the sender has `access`."""
         decisions = await self._decisions(ctx, access, params)
         if Decision.DENY not in decisions and Decision.ALLOW in decisions:
             return
         if ctx.principal.kind == "anonymous":
-            raise Unauthorized()
+            raise unidentified(ctx.request, Unauthorized())
         raise Forbidden(f"This needs: {access.description or access}")
 
     async def _decisions(

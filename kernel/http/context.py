@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -13,7 +14,7 @@ from kernel.auth.audit import Origin
 from kernel.auth.callers import Caller
 from kernel.auth.principals import ANONYMOUS, Principal
 from kernel.http.addresses import network_of
-from kernel.http.downloads import send_file
+from kernel.http.downloads import Validators, send_file
 from kernel.http.names import content_disposition
 
 if TYPE_CHECKING:
@@ -73,14 +74,18 @@ class Context:
         """A plugin's settings."""
         return self.platform.settings_of(cls)
 
-    async def send_file(self, path: Path, filename: str) -> web.StreamResponse:
+    async def send_file(
+        self, path: Path, filename: str, *, sha256: str = "", modified: datetime | None = None
+    ) -> web.StreamResponse:
         """Answer with a stored file as a download under this name, or with the part that the client asks for.
 
-        It is never shown inline, whatever a browser thinks it is. Raises RangeNotSatisfiable,
-        PreconditionFailed, NotFound.
+        It is never shown inline, whatever a browser thinks it is. For a file of the blob store, say by its
+        hash and a time of your own what version it is: its own time tells when anybody first stored these
+        bytes. Raises RangeNotSatisfiable, PreconditionFailed, NotFound.
         """
         headers = _download(filename, "application/octet-stream")
-        return await send_file(self.request, path, headers)
+        validators = None if modified is None else Validators(sha256, modified)
+        return await send_file(self.request, path, headers, validators)
 
     async def start_download(self, filename: str, media_type: str) -> web.StreamResponse:
         """Begin a download that is written piece by piece; the caller ends it with `write_eof`."""
@@ -115,7 +120,12 @@ class Context:
 
 
 def _download(filename: str, media_type: str) -> dict[str, str]:
-    return {hdrs.CONTENT_TYPE: media_type, hdrs.CONTENT_DISPOSITION: content_disposition(filename)}
+    """Headers of a download. A cache asks each time: by then it may be unshared, or somebody else asks."""
+    return {
+        hdrs.CONTENT_TYPE: media_type,
+        hdrs.CONTENT_DISPOSITION: content_disposition(filename),
+        hdrs.CACHE_CONTROL: "private, no-cache",
+    }
 
 
 def _storable(header: str) -> str:

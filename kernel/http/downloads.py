@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import math
 import os
 from collections.abc import Mapping
-from datetime import UTC
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from aiohttp import hdrs, web
 from aiohttp.abc import AbstractStreamWriter
@@ -18,21 +20,67 @@ from kernel.errors import NotFound, PreconditionFailed, RangeNotSatisfiable
 from kernel.http.wire import Request
 
 
-async def send_file(request: Request, path: Path, headers: Mapping[str, str]) -> web.StreamResponse:
-    """Answer with a file, or with the part that `Range` asks for.
+class Validators(NamedTuple):
+    """What tells one version of a file from another (RFC 9110, 8.8): its hash, in hex, and since when it is.
+
+    A stored file may be shared by many who don't know of each other: its own time would tell one of them when
+    another stored it.
+    """
+
+    sha256: str
+    modified: datetime
+
+    def instead_of(self, state: os.stat_result) -> os.stat_result:
+        """A file's state with these for its time, from which aiohttp makes tag, date and conditions."""
+        seconds = int(self.modified.timestamp())
+        times = {"st_mtime": float(seconds), "st_mtime_ns": int(self.sha256[:32], 16)}
+        return os.stat_result((*state[:8], seconds, *state[9:10]), times)
+
+
+async def send_file(
+    request: Request, path: Path, headers: Mapping[str, str], validators: Validators | None = None
+) -> web.StreamResponse:
+    """Answer with a file, or with the part that `Range` asks for. Without validators its time is told.
 
     Raises RangeNotSatisfiable, PreconditionFailed (`If-Match` and the like), and NotFound for no file.
     """
     if_range = request.headers.get(hdrs.IF_RANGE)
+    response = _File(path, headers, validators)
     if if_range is not None and hdrs.RANGE in request.headers:
-        request.ignores_range = not await asyncio.to_thread(_is_unchanged, path, if_range)
-    response = _File(path, headers=headers)
+        request.ignores_range = not await asyncio.to_thread(response.is_unchanged, if_range)
     await response.prepare(request)  # here, not by aiohttp: a refusal is still an answer like all others
     return response
 
 
 class _File(web.FileResponse):
     """aiohttp's answer, which refuses as everything else does: by an error with a body."""
+
+    def __init__(self, path: Path, headers: Mapping[str, str], validators: Validators | None) -> None:
+        super().__init__(path, headers=headers)
+        self._validators = validators
+
+    def is_unchanged(self, if_range: str) -> bool:
+        """Whether the file is still the one of which the client has a part (RFC 9110, 13.1.5). Blocks."""
+        try:
+            state = self._told(self._path.stat())
+        except OSError:
+            return False
+        tag = f"{state.st_mtime_ns:x}-{state.st_size:x}"  # as aiohttp makes it
+        return if_range == f'"{tag}"' or _seconds(if_range) == math.ceil(state.st_mtime)
+
+    def _told(self, state: os.stat_result) -> os.stat_result:
+        return state if self._validators is None else self._validators.instead_of(state)
+
+    def _get_file_path_stat_encoding(
+        self, accept_encoding: str
+    ) -> tuple[Path | None, os.stat_result, str | None]:
+        path, state, encoding = super()._get_file_path_stat_encoding(accept_encoding)
+        return path, self._told(state), encoding
+
+    async def _prepare_open_file(
+        self, request: BaseRequest, fobj: io.BufferedReader, st: os.stat_result, file_encoding: str | None
+    ) -> AbstractStreamWriter | None:
+        return await super()._prepare_open_file(request, fobj, self._told(st), file_encoding)
 
     def set_status(self, status: int, reason: str | None = None) -> None:
         """Set it; of a refusal, before anything is sent."""
@@ -47,20 +95,6 @@ class _File(web.FileResponse):
     async def prepare(self, request: BaseRequest) -> AbstractStreamWriter | None:
         """Send it, once: aiohttp asks again for what a handler returns."""
         return None if self.prepared else await super().prepare(request)
-
-
-def _is_unchanged(path: Path, if_range: str) -> bool:
-    """Whether the file is still the one of which the client has a part (RFC 9110, 13.1.5)."""
-    try:
-        state = path.stat()
-    except OSError:
-        return False
-    return if_range == f'"{etag_of(state)}"' or _seconds(if_range) == math.ceil(state.st_mtime)
-
-
-def etag_of(state: os.stat_result) -> str:
-    """The entity tag that aiohttp gives a file."""
-    return f"{state.st_mtime_ns:x}-{state.st_size:x}"
 
 
 def _seconds(date: str) -> float | None:

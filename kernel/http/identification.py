@@ -7,7 +7,7 @@ from aiohttp import hdrs, web
 from kernel import hookspecs
 from kernel.auth.identity import Identity
 from kernel.auth.principals import ANONYMOUS, Principal
-from kernel.errors import BadRequest, PluginTooSlow, Unauthorized
+from kernel.errors import BadRequest, PlatformError, PluginTooSlow, Unauthorized, UnknownCredential
 from kernel.hooks import Hooks
 from kernel.http.wire import TOO_LATE
 from kernel.platform import Platform
@@ -43,13 +43,17 @@ class Identification:
             principal = await self._hooks.ask(
                 hookspecs.identify_actor, platform=platform, request=request, authorization=authorization
             )
-            if principal is None:
-                raise Unauthorized("The Authorization header must be 'Bearer <token>'")
-        except Unauthorized:
-            if TOO_LATE not in request:
-                raise
-            raise PluginTooSlow(request[TOO_LATE], hookspecs.identify_actor.name) from None
+        except UnknownCredential as error:
+            raise unidentified(request, error) from None
+        if principal is None:
+            raise unidentified(request, Unauthorized("The Authorization header must be 'Bearer <token>'"))
         return principal
+
+
+def unidentified(request: web.Request, error: Unauthorized) -> PlatformError:
+    """The error for a sender whom nobody knows: a plugin that was too late may be the one that does."""
+    late = request.get(TOO_LATE)
+    return error if late is None else PluginTooSlow(late, hookspecs.identify_actor.name)
 
 
 IDENTIFICATION: ResourceKey[Identification] = ResourceKey("identification")

@@ -60,7 +60,7 @@ class TestHooks:
         shown = cli("hooks", "identify_actor").stdout
         assert "identify_actor(platform: Platform, request: web.Request, authorization: str | None)" in shown
         assert "Stops at the first answer" in shown
-        assert "May be async. A failure is reported and skipped." in " ".join(shown.split())
+        assert "May be async. A failure is reported." in " ".join(shown.split())
 
     def test_texts_stand_alone(self, cli: Cli) -> None:
         """No text refers to a document that users do not have."""
@@ -138,6 +138,28 @@ class TestManifests:
         file = str(folder / "good.yaml")
         assert json.loads(cli("manifests", "validate", file, "--json").stdout) == {file: []}
         assert cli("manifests", "validate", file).exit_code == 0
+
+    def test_links_that_the_platform_does_not_follow(self, cli: Cli, folder: Path) -> None:
+        """What lies elsewhere is not live, however good it is: the check and the list say so."""
+        elsewhere = (folder / "good.yaml").rename(folder.parent / "good.yaml")
+        (folder / "bad.yaml").unlink()
+        (folder / "out.yaml").symlink_to(elsewhere)
+        (folder / "circle.yaml").symlink_to("circle.yaml")
+        (folder / "dangling.yaml").symlink_to("nowhere.yaml")
+        result = cli("manifests", "validate", str(folder), "--json")
+        said = {
+            Path(path).name: [one["message"] for one in why]
+            for path, why in json.loads(result.stdout).items()
+        }
+        assert result.exit_code == 1
+        assert said == {
+            "circle.yaml": ["The file is a link to itself"],
+            "dangling.yaml": ["The file cannot be read: No such file or directory"],
+            "out.yaml": ["The file is a link that points outside its folder"],
+        }
+        listed = cli("manifests", "list", "--json", env={"PLATFORM_MANIFESTS_DIR": str(folder)})
+        status = {item["name"]: item["status"] for item in json.loads(listed.stdout)}
+        assert status == dict.fromkeys(("circle.yaml", "dangling.yaml", "out.yaml"), "refused")
 
     def test_nothing_to_check(self, cli: Cli, tmp_path: Path) -> None:
         """A folder without manifests is an error, not a success."""

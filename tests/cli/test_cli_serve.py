@@ -7,10 +7,12 @@ import json
 import os
 import re
 import signal
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import aiohttp
 import psutil
 import pytest
 import pytest_asyncio
@@ -197,6 +199,21 @@ class TestOneProcess:
             file.rename(tmp_path / "platform.log.1")
             await served.get("/v1/auth/capabilities", headers={"X-Request-ID": "after"})
             await eventually(lambda: file.exists() and "after" in file.read_text())
+
+    async def test_without_standard_streams(self, tmp_path: Path) -> None:
+        """A parent that has closed all three gets a platform with a worker all the same."""
+        port = free_port()
+        command = [sys.executable, "-P", "-m", "cli", "serve", "--port", str(port)]
+        script = f"import os; os.closerange(0, 3); os.execv({sys.executable!r}, {command!r})"
+        env = {**BARE, "PLATFORM_HOME": str(tmp_path / "home")}
+        async with (
+            running_process("-P", "-c", script, env=env, log=tmp_path / "log", fresh=True) as process,
+            aiohttp.ClientSession() as session,
+        ):
+            await Served(process, f"http://127.0.0.1:{port}", session).until_healthy()
+            await eventually(lambda: any(lives(child) for child in children(process, "worker")))
+            process.signal(signal.SIGTERM)
+            assert await process.wait() == 0
 
     async def test_no_room_for_log_lines(self, tmp_path: Path) -> None:
         """Lines that the log file can't take are on standard error, and the requests are served."""

@@ -177,6 +177,38 @@ async def test_conversations_of_today_and_a_worker_whose_clock_is_a_year_ahead(
     assert await read(lambda session: session.scalar(select(VisitorSession.id))) == "visitor"
 
 
+async def test_a_conversation_with_a_server_whose_clock_is_a_year_behind(
+    platform_home: Path, postgres_url: str, tmp_path: Path, clock: Clock, start_platform: Start
+) -> None:
+    """It is as new as it is: the next tidying up deletes it nowhere."""
+    clock.set(-365 * 24 * 3600.0)
+    plugins = ("models", "rag", "conversations")
+    env = {**without_plugins(*plugins), **clock.env, "DATABASE_URL": postgres_url}
+    env["PYTHONPATH"] += os.pathsep + paced(tmp_path / "packages")["PYTHONPATH"]
+    days = {"PLATFORM_CONVERSATIONS_RETENTION_DAYS": "30"}
+    observer = await start_platform(*plugins, env={"DATABASE_URL": postgres_url, **days})
+    async with served_platform(platform_home, "--no-worker", env=env) as served:
+        account = await served.sign_up()
+
+        async def post(path: str, **body: object) -> dict[str, str]:
+            async with served.session.post(served.url + path, headers=account, json=body) as answer:
+                assert answer.status == 200, await answer.text()
+                return dict(await answer.json())
+
+        base = await post("/v1/rag/knowledge-bases", name="empty")
+        pipeline = await post("/v1/rag/pipeline", name="ask", knowledge_base_ids=[base["id"]])
+        path = f"/v1/rag/pipeline/{pipeline['pipeline_id']}/query"
+        await post(path, question="Why?", conversation_id="today")
+
+    def tidy(unit: Unit) -> None:
+        unit.enqueue(TIDY_CONVERSATIONS, TIDY_CONVERSATIONS.payload())
+
+    await observer.platform.database.write(tidy)
+    await observer.run_jobs()
+    kept = select(Thread.conversation_id)
+    assert await observer.platform.database.read(lambda session: session.scalar(kept)) == "today"
+
+
 @pytest.mark.parametrize(("seconds", "said"), [(7200.0, "ahead of"), (-7200.0, "behind"), (0.0, "agrees")])
 async def test_doctor_names_the_machine_whose_clock_is_wrong(
     platform_home: Path, postgres_url: str, clock: Clock, start_platform: Start, seconds: float, said: str

@@ -33,6 +33,11 @@ def find_shelf(article: str) -> int | None:
     """Where an article is."""
 
 
+@hookspec.first(seconds=0.3)
+def find_seller(article: str) -> int | None:
+    """Who sells an article."""
+
+
 @hookspec.all
 def list_tags(article: str) -> Sequence[str] | None:
     """Tags of an article."""
@@ -78,7 +83,7 @@ def on_sale(article: str) -> None:
 
 
 SPECS: tuple[HookSpec[..., Any], ...] = (
-    *(find_price, find_shelf, list_tags, list_notes, judge),
+    *(find_price, find_shelf, find_seller, list_tags, list_notes, judge),
     *(find_size, list_colours, register_articles, check_sale, on_sale),
 )
 
@@ -226,6 +231,40 @@ class TestAsk:
         errors = await shop.hooks.tell(on_sale, article="nail")
         assert [str(error) for error in errors] == ["no answer within 0.01 s"]
         assert shop.reported == [("b", "find_shelf", "TimeoutError"), ("b", "on_sale", "TimeoutError")]
+
+    async def test_one_that_is_stuck(self) -> None:
+        """Once it has let its time pass, only one question at a time waits as long again, until it answers:
+        whatever it waits for, not everybody has to.
+        """
+
+        class Stuck(Plugin):
+            name = "stuck"
+            freed = asyncio.Event()
+
+            @hookimpl
+            async def find_seller(self) -> int:
+                await asyncio.sleep(0)
+                await self.freed.wait()
+                return 7
+
+        def ask() -> asyncio.Future[int | None]:
+            return asyncio.ensure_future(shop.hooks.ask(find_seller, article="nail"))
+
+        async def outcomes(*asked: asyncio.Future[int | None]) -> list[str]:
+            return [str(found) for found in await asyncio.gather(*asked, return_exceptions=True)]
+
+        shop, whole, soon = Shop(Stuck()), "no answer within 0.3 s", "no answer within 0.01 s"
+        assert await outcomes(ask(), ask()) == [whole, whole]
+        assert await outcomes(ask(), ask(), ask()) == [whole, soon, soon]
+        left = ask()
+        assert await outcomes(ask()) == [soon]
+        left.cancel()
+        await outcomes(left)
+        assert await outcomes(ask(), ask()) == [whole, soon]
+        Stuck.freed.set()
+        assert await outcomes(ask()) == ["7"]
+        Stuck.freed.clear()
+        assert await outcomes(ask(), ask()) == [whole, whole]
 
     @pytest.mark.parametrize(
         ("spec", "answer", "complaint"),

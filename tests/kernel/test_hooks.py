@@ -7,8 +7,10 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+import jwt
 import pytest
 import typer
+from aiohttp import web
 from sqlalchemy import text
 
 from kernel import hookspecs
@@ -124,6 +126,46 @@ class TestIdentifyActor:
         assert refused.status == 503
         assert "'waiting' took too long to answer (identify_actor)" in refused.detail
         assert (await running.anonymous.get("/v1/echo/open")).status == 200
+
+    async def test_one_that_never_answers_and_who_knows_the_credential(
+        self, start_platform: Start, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A bad credential that another one knows is a 401 all the same: its client has to get a new one.
+        Whoever sends another header, which only the silent plugin reads, may be known to it.
+        """
+
+        class Waiting(Plugin):
+            name = "waiting"
+
+            @hookimpl
+            async def identify_actor(
+                self, request: web.Request, authorization: str | None
+            ) -> Principal | None:
+                if authorization is not None or "X-Key" in request.headers:
+                    await asyncio.Event().wait()
+                return None
+
+        class Keys(Plugin):
+            name = "keys"
+
+            @hookimpl
+            def identify_actor(self, authorization: str | None) -> Principal | None:
+                if authorization == "Key forged":
+                    raise Unauthorized("this key was revoked")
+                return None
+
+        secret = "a secret of at least thirty-two bytes, for tests"
+        running = await start_platform(Keys, Waiting, EchoPlugin, env={"JWT_SECRET": secret})
+        claims = jwt.decode(str((await running.user("ana")).token), secret, ["HS256"])
+        expired = jwt.encode({**claims, "exp": claims["iat"] - 1}, secret, "HS256")
+        monkeypatch.setattr(hookspecs.identify_actor, "seconds", 0.01)
+        for sent, told in ((f"Bearer {expired}", "expired"), ("Key forged", "revoked")):
+            refused = await running.anonymous.get("/v1/echo/open", headers={"Authorization": sent})
+            assert refused.status == 401 and told in refused.detail
+        assert (await running.anonymous.get("/v1/echo/private")).status == 401
+        assert (await running.anonymous.get("/v1/echo/open", headers={"X-Key": "x"})).status == 200
+        refused = await running.anonymous.get("/v1/echo/private", headers={"X-Key": "x"})
+        assert refused.status == 503 and "'waiting' took too long" in refused.detail
 
     async def test_one_whose_server_is_away(self, start_platform: Start) -> None:
         """A connection of its own that is lost is its own fault; a database that is away is a 503."""

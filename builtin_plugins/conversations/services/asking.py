@@ -19,7 +19,7 @@ from builtin_plugins.conversations.models import Citation, Thread, Turn
 from builtin_plugins.conversations.services.reading import known, load, shown
 from builtin_plugins.conversations.services.threads import Reach, find_id, reach_for
 from builtin_plugins.conversations.settings import ConversationsSettings
-from kernel.sdk import Caller, Unit, Unprocessable, contracts, utc_now
+from kernel.sdk import Caller, Unit, Unprocessable, contracts
 
 RESERVED = "mine"
 _EXTRACTIVE = "extractive"  # quotes its own passages, and nothing of the history
@@ -92,7 +92,7 @@ async def open_turn(
 
 def _open(unit: Unit, reach: Reach, conversation_id: str, asked: Asked) -> tuple[int, int, bool]:
     """The ids of thread and turn, and whether the thread begins with it."""
-    connection, now = unit.session.connection(), utc_now()
+    connection, now = unit.session.connection(), unit.now()
     known = find_id(unit.session, reach, conversation_id)
     if known is None:
         new = {"holder": reach.holder, "conversation_id": conversation_id, "created_at": now}
@@ -121,7 +121,7 @@ def _close(
     pieces: list[Piece],
     citations: list[Record],
 ) -> None:
-    connection, now = unit.session.connection(), utc_now()
+    connection, now = unit.session.connection(), unit.now()
     values = {
         "pieces": [list(piece) for piece in pieces],
         "withheld": any(text is None for text, _ in pieces),

@@ -14,7 +14,7 @@ from builtin_plugins.conversations.answers import without
 from builtin_plugins.conversations.models import Citation, Thread, Turn
 from builtin_plugins.conversations.services.reading import StoredTurn, known
 from builtin_plugins.conversations.settings import ConversationsSettings
-from kernel.sdk import Caller, Job, Platform, Principal, Unit, contracts, utc_now
+from kernel.sdk import Caller, Job, Platform, Principal, Unit, contracts
 
 log = logging.getLogger("platform.conversations")
 
@@ -95,14 +95,14 @@ async def tidy(platform: Platform, _payload: Tidy) -> None:
 
 
 def _delete_unanswered(unit: Unit) -> None:
-    before = utc_now() - _NEVER_ANSWERED
+    before = unit.now() - _NEVER_ANSWERED
     unit.session.execute(delete(Turn).where(Turn.answered_at.is_(None), Turn.asked_at < before))
     empty = ~exists().where(Turn.thread_id == Thread.id)
     unit.session.execute(delete(Thread).where(empty, Thread.created_at < before))
 
 
 def _delete_old(unit: Unit, days: int) -> int:
-    old = Thread.last_activity < utc_now() - timedelta(days=days)
+    old = Thread.last_activity < unit.now() - timedelta(days=days)
     return len(unit.session.scalars(delete(Thread).where(old).returning(Thread.id)).all())
 
 

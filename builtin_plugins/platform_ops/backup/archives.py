@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +17,8 @@ from builtin_plugins.platform_ops.backup.rows import check_rows
 from builtin_plugins.platform_ops.backup.sealing import Sealer, sealer_of
 from builtin_plugins.platform_ops.settings import OpsSettings
 from kernel.sdk import utc_now
+
+_NAMED = "platform-%Y%m%d-%H%M%S.tar.gz"
 
 Tell = Callable[[str, int], None]
 """Called with what is worked on, and how much further it got."""
@@ -68,11 +71,16 @@ class Archives:
         self.objects.load_known()
 
     def finish(self, manifest: Manifest) -> str:
-        """Write the manifest, which makes the archive exist; returns its name."""
-        taken = {entry.name for entry in self.entries()}
-        moment = utc_now()
-        while (name := f"platform-{moment:%Y%m%d-%H%M%S}.tar.gz") in taken:
-            moment += timedelta(seconds=1)
+        """Write the manifest, which makes the archive exist; returns its name.
+
+        It sorts behind all that are there, whatever a clock said: a name from the future must not make old
+        archives the newest, nor one from the past this one the oldest.
+        """
+        moment = utc_now().replace(tzinfo=None, microsecond=0)
+        for entry in self.entries():
+            with suppress(ValueError, OverflowError):  # a name that no clock gave
+                moment = max(moment, datetime.strptime(entry.name, _NAMED) + timedelta(seconds=1))
+        name = moment.strftime(_NAMED)
         self.place.write(name, packed(manifest))
         return name
 

@@ -26,7 +26,6 @@ from kernel.sdk import (
     Unit,
     Unprocessable,
     contracts,
-    utc_now,
 )
 
 log = logging.getLogger("platform.published_chat")
@@ -179,7 +178,7 @@ async def _count(platform: Platform, door: Door, visitor: Visitor) -> None:
 
 
 def _count_one(unit: Unit, door: Door, visitor: Visitor) -> None:
-    endpoint, now = door.endpoint, utc_now()
+    endpoint, now = door.endpoint, unit.now()
     values = {
         "endpoint": endpoint.id,
         "today": now.date(),
@@ -210,7 +209,7 @@ async def _record(asked: Question, answer: contracts.PipelineAnswer) -> None:
 
 
 def _record_one(unit: Unit, asked: Question, answer: contracts.PipelineAnswer) -> None:
-    connection, now, endpoint_id = unit.session.connection(), utc_now(), asked.door.endpoint.id
+    connection, now, endpoint_id = unit.session.connection(), unit.now(), asked.door.endpoint.id
     if connection.execute(_ENDPOINT_EXISTS, {"endpoint": endpoint_id}).first() is None:
         return
     answered, tokens = int(bool(answer.passages)), answer.tokens_used or 0

@@ -11,7 +11,7 @@ from sqlalchemy import delete, select
 from builtin_plugins.published_chat.models import VisitorSession
 from builtin_plugins.published_chat.services.messages import holder_of
 from builtin_plugins.published_chat.settings import PublishedChatSettings
-from kernel.sdk import Job, Platform, Unit, contracts, utc_now
+from kernel.sdk import Job, Platform, Unit, contracts
 
 log = logging.getLogger("platform.published_chat")
 
@@ -35,7 +35,7 @@ async def tidy(platform: Platform, _payload: Tidy) -> None:
 
 
 def _delete_some(unit: Unit, platform: Platform, days: int) -> int:
-    old = VisitorSession.last_activity < utc_now() - timedelta(days=days)
+    old = VisitorSession.last_activity < unit.now() - timedelta(days=days)
     rows = unit.session.scalars(select(VisitorSession).where(old).limit(_AT_ONCE).with_for_update()).all()
     for row in rows:
         holder = holder_of(row.endpoint_id, row.id)

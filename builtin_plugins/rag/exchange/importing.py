@@ -11,6 +11,7 @@ import asyncio
 import sys
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,10 @@ class ImportStarted(BaseModel):
 
 class _Gone(Exception):
     """The knowledge base was deleted meanwhile."""
+
+
+class _Deleted(Exception):
+    """The document was deleted while it was taken in."""
 
 
 class _Reembedded(Exception):
@@ -173,7 +178,8 @@ class _Import:
         self._progress.report(0, total=len(documents), unit="documents", message="Importing documents")
         try:
             for document in documents:
-                await self._take(document, keep)
+                with suppress(_Deleted):
+                    await self._take(document, keep)
                 self._progress.advance()
             await self._platform.database.write(self._finish)
         except _Reembedded:
@@ -225,6 +231,9 @@ class _Import:
         known: Document | None = unit.session.get(Document, new_id)
         if known is not None:
             return known.status == "processing"
+        parent = self._parents.get(document.parent_id or "")
+        if parent is not None and unit.session.get(Document, parent) is None:
+            raise _Deleted  # with what it came out of
         row = Document(
             id=new_id,
             knowledge_base_id=self._base.id,
@@ -235,7 +244,7 @@ class _Import:
             status="processing",
             page_count=document.page_count,
             notice=document.notice,
-            parent_id=self._parents.get(document.parent_id or ""),
+            parent_id=parent,
             tree_wanted=document.has_tree,
             language_told=False,
             uploaded_at=document.uploaded_at,
@@ -313,7 +322,7 @@ class _Import:
         if self._revision is not None and base.revision != self._revision:
             raise _Reembedded
         if document_id is not None and unit.session.get(Document, document_id, with_for_update=True) is None:
-            raise _Gone
+            raise _Deleted
         return base
 
     def _id_of(self, document: BundledDocument) -> str:

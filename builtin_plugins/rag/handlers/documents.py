@@ -116,7 +116,7 @@ async def get(ctx: Context, kb_id: str, document_id: str) -> DocumentOut:
 async def content(ctx: Context, kb_id: str, document_id: str) -> web.StreamResponse:
     """Download the original bytes of a document, or a range of them."""
     document, path = await service.content(ctx.caller, kb_id, document_id)
-    return await ctx.send_file(path, document.filename)
+    return await ctx.send_file(path, document.filename, sha256=document.sha256, modified=document.uploaded_at)
 
 
 @routes.get(

@@ -87,6 +87,18 @@ async def test_keeps_the_newest(open_shop: Open) -> None:
     assert len(stored) == len(needed)
 
 
+async def test_a_wrong_clock_pushes_out_no_good_backup(open_shop: Open) -> None:
+    """Archives that a clock in the future named are old once others follow; the newest name is the newest."""
+    shop: Shop = await open_shop(env={"PLATFORM_BACKUP_KEEP": "2"})
+    archives = shop.archives
+    earlier = archives.place.read(await shop.back_up(), 2**20)
+    for named in ("20990101-000000", "20991231-235959"):
+        archives.place.write(f"platform-{named}.tar.gz", earlier)
+    made = [await shop.back_up() for _ in range(3)]
+    assert [entry.name for entry in archives.entries()] == [made[2], made[1]]
+    assert archives.newest() == made[2] == "platform-21000101-000002.tar.gz"
+
+
 async def test_secrets_are_sealed_or_left_out(open_shop: Open, tmp_path: Path) -> None:
     """No secret stands in any stored byte; without a key the archive says what it lacks."""
     key = tmp_path / "key"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
+import os
 import secrets
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +245,28 @@ class TestContent:
         assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
         head = await ann.request("HEAD", path_of(base, document, "/content"))
         assert (head.status, head.headers["Content-Length"]) == (200, str(len(page)))
+        await running.run_jobs()
+
+    async def test_tells_of_nobody_else(self, running: Running) -> None:
+        """Equal bytes are one file; whoever has them, too, is not told so, nor since when."""
+        content, tags = b"Both of us keep this.", set[str]()
+        for _ in range(2):
+            actor = await somebody(running)
+            base = await make_base(actor)
+            path = path_of(base, (await upload(actor, base, "both.txt", content)).json()["document_id"])
+            kept = await running.platform.blobs.local(hashlib.sha256(content).hexdigest())
+            os.utime(kept, (1_000_000_000, 1_000_000_000))
+            answer, document = await actor.get(f"{path}/content"), (await actor.get(path)).json()
+            uploaded = datetime.fromisoformat(document["uploaded_at"]).replace(microsecond=0)
+            assert parsedate_to_datetime(answer.headers["Last-Modified"]) == uploaded
+            assert answer.headers["Cache-Control"] == "private, no-cache"
+            tags.add(answer.headers["ETag"])
+            for condition in (answer.headers["ETag"], answer.headers["Last-Modified"]):
+                wanted = {"Range": "bytes=0-3", "If-Range": condition}
+                assert (await actor.get(f"{path}/content", headers=wanted)).body == b"Both"
+            since = {"If-Modified-Since": answer.headers["Last-Modified"]}
+            assert (await actor.get(f"{path}/content", headers=since)).status == 304
+        assert len(tags) == 1
         await running.run_jobs()
 
     async def test_a_part_of_it(self, running: Running) -> None:

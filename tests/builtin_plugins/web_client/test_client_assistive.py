@@ -13,6 +13,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 # Whether a background tells this element from that one.
 TELLS = """([one, other]) => getComputedStyle(document.querySelector(one)).backgroundColor !==
   getComputedStyle(document.querySelector(other)).backgroundColor"""
+# Whether a text's colour differs much from what is right behind it.
+IS_LEGIBLE = """(one) => {
+  const { color, backgroundColor: behind } = getComputedStyle(one);
+  const [text, ground] = [color, behind].map((name) => name.match(/[\\d.]+/g).map(Number));
+  return ground[3] === 0 || Math.abs(text[0] - ground[0]) > 100;
+}"""
 # Whether the chosen command can be seen.
 IN_LIST = """() => {
   const list = document.querySelector("[role=listbox]");
@@ -27,7 +33,7 @@ async def test_an_answer_is_told(site: Running, visitor: Visitor) -> None:
     ana = await site.user()
     await knowledge_base(ana)
     page = await visitor.arrive(ana)
-    told = page.get_by_role("status").filter(has_text="The answer is here.")
+    told = page.get_by_role("status").filter(has_text="The answer is ready.")
     await visitor.ask("How much may a hotel in Oslo cost per night?")
     await expect(told).to_have_count(1)
     await page.reload()
@@ -80,6 +86,7 @@ async def test_colours_of_one_s_own(site: Running, browser: Browser) -> None:
     assert await page.evaluate(
         TELLS, ["[role=option][aria-selected=true]", "[role=option][aria-selected=false]"]
     )
+    assert await page.locator("[role=option][aria-selected=true] kbd").evaluate(IS_LEGIBLE)
     await visitor.open("/operations")
     await page.get_by_role("link", name="Status", exact=True).wait_for()
     colours = "(one) => getComputedStyle(one).borderBottomColor"

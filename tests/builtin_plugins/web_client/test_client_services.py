@@ -243,6 +243,41 @@ async def test_a_voice_that_comes_too_late(site: Running, visitor: Visitor) -> N
     assert await page.evaluate("played") == 1
 
 
+# Holds back the beginning of each sound until it is let go.
+SLOW_SOUNDS = """(() => {
+  window.begun = [];
+  const { play } = HTMLMediaElement.prototype;
+  HTMLMediaElement.prototype.play = function () {
+    return new Promise((go) => window.begun.push(go)).then(() => play.call(this));
+  };
+})()"""
+
+
+async def test_two_answers_are_read_aloud(site: Running, visitor: Visitor) -> None:
+    """Whoever has a second one read before the first sounds hears the second; its button alone says so."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    await visitor.context.add_init_script(SLOW_SOUNDS)
+    page = await visitor.arrive(ana)
+    read = page.get_by_role("button", name="Read aloud", exact=True)
+    for number in (1, 2):
+        await visitor.ask("How much may a hotel in Oslo cost per night?")
+        await expect(read).to_have_count(number)
+    buttons = await read.element_handles()
+    for number, button in enumerate(buttons, 1):
+        await button.click()
+
+        async def is_about_to_sound(wanted: int = number) -> bool:
+            return bool(await page.evaluate("begun.length") == wanted)
+
+        await eventually(is_about_to_sound)
+    await page.evaluate("begun[0]()")
+    await page.evaluate(SETTLED)
+    await page.evaluate("begun[1]()")
+    await expect(page.get_by_role("button", name="Stop reading aloud")).to_have_count(1)
+    assert await buttons[1].get_attribute("aria-label") == "Stop reading aloud"
+
+
 async def test_speaking(site: Running, visitor: Visitor) -> None:
     """What the microphone hears goes to the server, whose words are put into the question."""
     ana = await site.user()

@@ -96,6 +96,39 @@ async def test_files_of_the_account_before(site: Running, visitor: Visitor) -> N
     await expect(uploads).to_have_count(0)
 
 
+async def test_a_file_of_the_account_before_in_an_outage(site: Running, visitor: Visitor) -> None:
+    """What waits for the server when somebody else signs in is not sent in their name once it is back."""
+    ana, bob = await site.user(), await site.user(role="admin")
+    base = await knowledge_base(ana)
+    is_back = asyncio.Event()
+    sent = []
+
+    async def lose(route: Route) -> None:
+        sent.append(route.request.url)
+        await route.abort()
+
+    async def wait(route: Route) -> None:
+        await is_back.wait()
+        await route.continue_()
+
+    await visitor.context.route("**/upload", lose)
+    await visitor.context.route("**/livez", wait)
+    page = await visitor.sign_in(ana, f"/documents/{base['id']}")
+    async with page.expect_request("**/livez"):
+        await page.locator(BOX).set_input_files(_file("salaries.md", b"# Salaries\n"))
+    await page.get_by_role("button", name=ana.user["username"]).click()
+    await page.get_by_role("menuitem", name="Sign out").click()
+    await page.get_by_label("Username").fill(bob.user["username"])
+    await page.get_by_label("Password").fill(bob.password)
+    await page.get_by_role("button", name="Sign in", exact=True).click()
+    await page.locator(".frame").wait_for()
+    async with page.expect_event("requestfinished", lambda request: request.url.endswith("/livez")):
+        is_back.set()
+    await page.evaluate(SETTLED)
+    await visitor.go(f"/documents/{base['id']}")
+    assert len(sent) == 1
+
+
 async def test_a_long_error_on_a_phone(site: Running, visitor: Visitor) -> None:
     """Its text is not squeezed beside its buttons."""
     ana = await site.user()

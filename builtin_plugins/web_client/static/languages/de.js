@@ -172,7 +172,7 @@ export default {
   "To add files, open a knowledge base of yours under Documents.": "Um Dateien hinzuzufügen, öffnen Sie unter „Dokumente“ eine eigene Wissenssammlung.",
   "The file is empty.": "Die Datei ist leer.",
   "The file was changed, moved or deleted after it was chosen. Choose it again.": "Die Datei wurde geändert, verschoben oder gelöscht, nachdem sie ausgewählt wurde. Wählen Sie sie noch einmal aus.",
-  "The answer is here.": "Die Antwort ist da.",
+  "The answer is ready.": "Die Antwort ist da.",
   "One file is here already": "Eine Datei ist schon hier",
   "{n} files are here already": "{n} Dateien sind schon hier",
   "{name} (as {other})": "{name} (als {other})",

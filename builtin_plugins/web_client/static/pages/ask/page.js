@@ -75,7 +75,7 @@ function Transcript({ onShow }) {
           : html`<div class="hello"><h1>${t("What would you like to know?")}</h1><p class="muted">${t("Answers come from your documents alone, and each names its sources.")}</p></div>`
       }
       ${shown}
-      <p class="hidden" role="status">${last?.state === "done" && !last.stored && t("The answer is here.")}</p>
+      <p class="hidden" role="status">${last?.state === "done" && !last.stored && t("The answer is ready.")}</p>
       <div ref=${end}></div>
     </div>
   </div>`;

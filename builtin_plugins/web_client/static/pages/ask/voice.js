@@ -107,6 +107,7 @@ async function play(blob, signal, onBegin) {
   });
   try {
     await sound.play();
+    signal.throwIfAborted();
     onBegin();
     await over;
   } finally {

@@ -17,14 +17,17 @@ export const uploads = signal([]);
 
 export const sending = computed(() => uploads.value.some((item) => ["waiting", "sending"].includes(item.state)));
 
-// Nor does whoever signs in next in this tab send what another account chose.
-onNextAccount(() => {
-  uploads.value = [];
-});
-
 const listeners = new Set();
 let count = 0;
 let active = 0;
+let stop = new AbortController();
+
+// Nor does whoever signs in next in this tab send what another account chose.
+onNextAccount(() => {
+  stop.abort();
+  stop = new AbortController();
+  uploads.value = [];
+});
 
 /** Hear of each document that the server has taken. Answers how to stop. */
 export function onSent(listener) {
@@ -69,7 +72,7 @@ async function send({ id, base, file }) {
   try {
     const body = new FormData();
     body.append("file", file);
-    const answer = await api.upload({ kb_id: base, body });
+    const answer = await api.upload({ kb_id: base, body, signal: stop.signal });
     const document = await answer.json();
     // One that is there, by this name, and still being read may have come from a first try whose answer was lost.
     const isKnown = answer.status === 200 && (document.status === "completed" || document.filename !== file.name);

@@ -1,0 +1,68 @@
+"""How long an answer of a plugin is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Generator, Hashable
+from types import CoroutineType, coroutine
+from typing import Any
+
+_SOON = 1 / 30  # of the time that a specification allows
+
+
+class Waits:
+    """Waits for answers, and knows who is stuck.
+
+    Once one has let its time pass, one question to it at a time is waited for as long again, and the others
+    for a thirtieth of that, until it answers: a store of its own that has stalled must not hold up everybody.
+    """
+
+    def __init__(self) -> None:
+        self._stuck: dict[Hashable, bool] = {}  # whether somebody waits the whole time
+
+    async def within(self, seconds: float, answer: Awaitable[Any], asked: Hashable | None = None) -> Any:
+        """The answer, or TimeoutError with a text. Without `asked`, always after the whole time.
+
+        A timeout costs ten times as much as a coroutine that need not wait, which most need not: so it begins
+        only once one does.
+        """
+        if isinstance(answer, CoroutineType):
+            try:
+                awaited = answer.send(None)
+            except StopIteration as end:
+                return end.value
+            answer = _resumed(answer, awaited)
+        is_tried = self._stuck.get(asked)
+        if is_tried:
+            seconds *= _SOON
+        elif is_tried is not None:
+            self._stuck[asked] = True
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                found = await answer
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            if asked is not None:
+                self._stuck.setdefault(asked, False)
+            raise TimeoutError(f"no answer within {seconds:g} s") from None
+        finally:
+            if is_tried is False and asked in self._stuck:
+                self._stuck[asked] = False
+        self._stuck.pop(asked, None)
+        return found
+
+
+@coroutine
+def _resumed(begun: CoroutineType[Any, Any, Any], awaited: Any) -> Generator[Any, Any, Any]:
+    """What remains of a coroutine that awaits something, for whoever awaits it now."""
+    try:
+        while True:
+            try:
+                sent = yield awaited
+            except BaseException as error:  # noqa: BLE001 - boundary: passed on to the coroutine, cancellations too
+                awaited = begun.throw(error)
+            else:
+                awaited = begun.send(sent)
+    except StopIteration as end:
+        return end.value
