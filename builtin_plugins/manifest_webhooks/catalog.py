@@ -34,7 +34,8 @@ def resolve(
     sources: dict[str, str] = {}
     refused: dict[str, str] = {}
     paths: dict[str, str] = {}
-    for source, found in sorted(files.items(), key=lambda item: (-_kept(running, *item), item[0])):
+    running_from = {source: running.live[name] for name, source in running.sources.items()}
+    for source, found in sorted(files.items(), key=lambda item: (-_kept(running_from, *item), item[0])):
         reason = _reason(found, taken_names, sources, paths)
         if reason is not None:
             refused[source] = f"{source}: {reason}"
@@ -43,9 +44,9 @@ def resolve(
     return Catalog(live, sources, refused)
 
 
-def _kept(running: Catalog, source: str, found: Manifest | Sequence[Problem]) -> int:
+def _kept(running: Mapping[str, Manifest], source: str, found: Manifest | Sequence[Problem]) -> int:
     """How much of what a file claims it has already: its path, its name."""
-    own = next((running.live[name] for name, file in running.sources.items() if file == source), None)
+    own = running.get(source)
     if own is None or not isinstance(found, Manifest):
         return 0
     return (own.name == found.name) + (own.webhook.path == found.webhook.path)

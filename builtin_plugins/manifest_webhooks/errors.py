@@ -12,6 +12,10 @@ class UnknownWebhook(NotFound):
     default_detail = "No manifest uses this webhook path"
 
 
+class ManifestAway(UnknownWebhook):
+    """The manifest's file is not where it was: removed, renamed, or in the hands of an editor."""
+
+
 class WebhookDisabled(PluginDisabled):
     """The manifest's plugin is disabled."""
 

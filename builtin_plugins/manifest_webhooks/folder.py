@@ -20,7 +20,7 @@ from .loading import read_manifest
 from .manifest import Manifest
 from .problems import ManifestError, Problem
 from .validation import check_manifest, oddities
-from .watching import Changes, Fingerprint, Snapshot, scan, watch
+from .watching import SETTLED_SECONDS, Changes, Fingerprint, Snapshot, scan, watch
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -101,6 +101,11 @@ class ManifestFolder:
             self._read = await asyncio.to_thread(self._reread, files)
             self._decide()
             return files
+
+    async def settle(self) -> None:
+        """Give an editor the time to put a file back, then scan."""
+        await asyncio.sleep(SETTLED_SECONDS)
+        await self.refresh()
 
     def at(self, webhook_path: str) -> LiveManifest | None:
         """The live manifest with this webhook path, leading slash included."""

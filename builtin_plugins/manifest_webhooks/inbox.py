@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -13,7 +14,7 @@ from kernel.sdk import BadRequest, Context, Platform, PlatformError, ResourceKey
 from .admission import Admission
 from .deliveries import DeliveryLog, Fate, Sent, sent_of
 from .embedding import embed
-from .errors import ProofRefused, SecretNotSet, UnknownWebhook, WebhookDisabled
+from .errors import ManifestAway, ProofRefused, SecretNotSet, UnknownWebhook, WebhookDisabled
 from .events import why_unwanted
 from .folder import LiveManifest, ManifestFolder
 from .manifest import Manifest
@@ -157,8 +158,19 @@ class Inbox:
     async def _store(self, live: LiveManifest, sent: Sent, delivery: Delivery) -> Stored:
         target = live.manifest.store
         vector, engine = await embed(self._platform, target.embed_model, delivery.text, "passage")
-        store = self._keeper.store
-        return await self._platform.database.write(store, live, sent, delivery, vector, engine)
+        write, store = self._platform.database.write, self._keeper.store
+        try:
+            return await write(store, live, sent, delivery, vector, engine)
+        except ManifestAway:
+            return await write(store, await self._found_again(live), sent, delivery, vector, engine)
+
+    async def _found_again(self, live: LiveManifest) -> LiveManifest:
+        """The manifest that took a delivery, where its file is now. Raises UnknownWebhook."""
+        await self._folder.settle()
+        found = self._folder.get(live.name)
+        if found is None or found.manifest.webhook != live.manifest.webhook:
+            raise UnknownWebhook()
+        return replace(live, path=found.path)
 
 
 INBOX: ResourceKey[Inbox] = ResourceKey("webhook inbox")

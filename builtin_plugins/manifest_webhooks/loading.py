@@ -79,7 +79,10 @@ def _check_size(size: int) -> None:
 def _target(path: Path, within: Path | None) -> Path:
     if within is None:
         return path
-    resolved = path.resolve(strict=True)
+    try:
+        resolved = path.resolve(strict=True)
+    except RuntimeError:
+        raise TreeError("The file is a link to itself", "Put a plain file in its place.") from None
     if not resolved.is_relative_to(within.resolve()):
         raise TreeError(
             "The file is a link that points outside its folder", "Copy the file into the folder instead."

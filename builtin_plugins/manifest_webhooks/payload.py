@@ -29,20 +29,22 @@ def parse_payload(content_type: str | None, body: bytes) -> dict[str, Any]:
     JSON where the content type begins with application/json or ends in +json; otherwise form fields as a
     flat map of texts, urlencoded (also when no type is given) or multipart. Of repeated fields the last one
     counts; a file becomes its file name, its content is dropped. A form whose only field is `payload`, with
-    a JSON object in it, is that object, with the text as `payload` unless it has one of its own: so GitHub
-    sends by default. The caller bounds the body's size.
+    a JSON object in it, is that object, with the text as `payload` unless it has one of its own: that is
+    what GitHub sends by default. The caller bounds the body's size.
     """
     media, boundary = _media(content_type)
     if media.startswith("application/json") or media.endswith("+json"):
         return _json(body)
     if media == "multipart/form-data":
-        return _multipart(body, boundary)
-    if media in ("", "application/x-www-form-urlencoded"):
-        return _urlencoded(body)
-    raise PayloadError(
-        "The content type is not supported; send application/json, application/x-www-form-urlencoded or "
-        "multipart/form-data."
-    )
+        form = _multipart(body, boundary)
+    elif media in ("", "application/x-www-form-urlencoded"):
+        form = _urlencoded(body)
+    else:
+        raise PayloadError(
+            "The content type is not supported; send application/json, application/x-www-form-urlencoded or "
+            "multipart/form-data."
+        )
+    return form | _inside(form["payload"]) if form.keys() == {"payload"} else form
 
 
 def _media(content_type: str | None) -> tuple[str, str]:
@@ -96,7 +98,7 @@ def _children(node: Any) -> list[Any]:
     return [item for item in items if isinstance(item, (dict, list))]
 
 
-def _urlencoded(body: bytes) -> dict[str, Any]:
+def _urlencoded(body: bytes) -> dict[str, str]:
     if not body:
         return {}
     try:
@@ -110,18 +112,17 @@ def _urlencoded(body: bytes) -> dict[str, Any]:
                 "The body looks like JSON, but is sent as a form; send it as Content-Type: application/json."
             ) from None
         raise PayloadError(f"The form must consist of at most {MAX_FIELDS} name=value pairs.") from None
-    form = dict(pairs)
-    return form | _inside(form["payload"]) if form.keys() == {"payload"} else form
+    return dict(pairs)
 
 
 def _inside(text: str) -> dict[str, Any]:
     try:
-        return _json(text.encode())
+        return _json(text.encode(errors="surrogatepass"))
     except PayloadError:
         return {}
 
 
-def _multipart(body: bytes, boundary: str) -> dict[str, Any]:
+def _multipart(body: bytes, boundary: str) -> dict[str, str]:
     """Split a multipart form (RFC 7578) that is already in memory; nested multiparts stay texts."""
     if not boundary or len(boundary) > _MAX_BOUNDARY:
         raise PayloadError("The content type multipart/form-data has no boundary of 1 to 70 characters.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from kernel.sdk import EngineMismatch, Job, Platform, Point, Unit, VectorStore, off_the_loop, utc_now
 
 from .deliveries import Fate, Sent, forget_before, forget_of, keep
-from .errors import EngineChanged, UnknownWebhook
+from .errors import EngineChanged, ManifestAway, UnknownWebhook
 from .folder import LiveManifest
 from .models import LONGEST_NAME, EventRow, PluginRow
 from .reading import Delivery
@@ -74,15 +74,17 @@ class PointKeeper:
         """Store the delivery's point, or answer the one that the same event has already.
 
         Raises EngineChanged for vectors of another engine than the collection's, UnknownWebhook when the
-        manifest went away meanwhile.
+        plugin was removed meanwhile, ManifestAway when its file went away.
         """
         plugin, collection = live.name, live.manifest.store.collection
         row = _hold(unit, plugin)
         known = find_event(unit.session, plugin, delivery.event_id)
         if known is not None:
             return known
-        if row is None or not off_the_loop(live.path.is_file):
+        if row is None:
             raise UnknownWebhook()
+        if not off_the_loop(live.path.is_file):
+            raise ManifestAway()
         if collection not in row.collections:
             row.collections = [*row.collections, collection]
         stored = Stored(str(uuid.uuid4()), collection, int(vector.shape[0]), is_new=True)
@@ -136,10 +138,11 @@ class Nothing(BaseModel):
 
 async def _forget_old(platform: Platform, _: Nothing) -> None:
     """Forget events and deliveries older than the retention. Their points stay."""
-    await platform.database.write(_forget_before, utc_now() - EVENT_RETENTION)
+    await platform.database.write(_forget)
 
 
-def _forget_before(unit: Unit, moment: datetime) -> None:
+def _forget(unit: Unit) -> None:
+    moment = unit.now() - EVENT_RETENTION
     unit.session.execute(delete(EventRow).where(EventRow.created_at < moment))
     forget_before(unit.session, moment)
 

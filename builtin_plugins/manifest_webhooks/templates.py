@@ -71,7 +71,7 @@ def compile_template(text: str) -> Template:
 def malformed_expressions(text: str) -> list[tuple[str, str]]:
     """Expressions in braces that are not replaced, each with what to write instead."""
     found = [match for literal in compile_template(text).literals for match in _BRACES.finditer(literal)]
-    return [(shorten(match[0]), _instead(match[1].strip(" -$"), match[0].endswith("}}"))) for match in found]
+    return [(shorten(match[0]), _instead(match[1].strip(" -$."), match[0].endswith("}}"))) for match in found]
 
 
 def _instead(name: str, is_closed: bool) -> str:

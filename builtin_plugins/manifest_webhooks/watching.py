@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import stat
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -21,6 +22,9 @@ DEBOUNCE_MS = 200
 STEP_MS = 100
 LOOK_MS = 1000
 """The safety net where the file system gives no notices."""
+SETTLED_SECONDS = 0.15
+"""How long a folder has to stay the same: editors rename a file away, or empty it, before they write it."""
+_MOST_LOOKS = 4  # at a folder that does not settle
 
 Fingerprint = tuple[int, int, int, int]
 Snapshot = Mapping[Path, Fingerprint]
@@ -45,8 +49,9 @@ def is_manifest_name(name: str) -> bool:
 def scan(directory: Path) -> dict[Path, Fingerprint]:
     """Fingerprint the manifests directly inside a folder; empty when the folder does not exist. Blocks.
 
-    The fingerprint (inode, bytes, time of modification and of change in ns) differs after any rewrite. Links
-    count when their target is a regular file inside the folder, as in a mounted Kubernetes ConfigMap.
+    The fingerprint (inode, bytes, time of modification and of change in ns) differs after any rewrite. A link
+    has its target's when that is a regular file inside the folder, as in a mounted Kubernetes ConfigMap; any
+    other has its own, so that its reader can say what is wrong with it.
     """
     try:
         root = directory.resolve(strict=True)
@@ -83,13 +88,24 @@ async def watch(
 
 def _fingerprint(path: Path, root: Path) -> Fingerprint | None:
     try:
-        facts = path.stat()
-        inside = not path.is_symlink() or path.resolve(strict=True).is_relative_to(root)
-    except (OSError, RuntimeError):
+        facts = path.lstat()
+        if stat.S_ISLNK(facts.st_mode):
+            facts = _followed(path, root) or facts
+    except OSError:
         return None
-    if not inside or not stat.S_ISREG(facts.st_mode):
+    if not stat.S_ISREG(facts.st_mode) and not stat.S_ISLNK(facts.st_mode):
         return None
     return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+
+
+def _followed(link: Path, root: Path) -> os.stat_result | None:
+    """A regular file inside the folder to which a link leads."""
+    try:
+        target = link.resolve(strict=True)
+        facts = target.lstat()
+    except (OSError, RuntimeError):  # the latter for links in a circle
+        return None
+    return facts if target.is_relative_to(root) and stat.S_ISREG(facts.st_mode) else None
 
 
 def _difference(before: Snapshot, now: Snapshot) -> Changes:
@@ -153,10 +169,22 @@ class _Looks:
         """Look at once, on notices, and at least every LOOK_MS. Blocks."""
         last: Snapshot | None = None
         for files in self._looks():
+            if files == last:
+                continue
+            files = self._settled(files)
             if files != last:
                 last = files
                 with contextlib.suppress(RuntimeError):  # the loop is closed: its program ends
                     self._loop.call_soon_threadsafe(self._tell, files)
+
+    def _settled(self, files: Snapshot) -> Snapshot:
+        """What the folder holds once it stays the same for a moment. Blocks."""
+        for _ in range(_MOST_LOOKS):
+            self._ended.wait(SETTLED_SECONDS)
+            before, files = files, scan(self._directory)
+            if files == before:
+                break
+        return files
 
     def _tell(self, files: Snapshot) -> None:
         self._files = files

@@ -20,6 +20,7 @@ from tests.builtin_plugins.manifest_webhooks.webhook_support import (
     send,
     until,
 )
+from tests.fakes.gated_embeddings import GatedEmbeddings
 from tests.fakes.hash_embeddings import HashEmbeddings
 
 PLUGINS = ("plugin_registry", "manifest_webhooks")
@@ -165,6 +166,18 @@ class TestLife:
         path.unlink()
         await until(lambda: gone(running, "notes"))
         assert await answers(running, "/moved", 404)
+
+    async def test_renamed_while_a_delivery_is_under_way(self, start_platform: Start, folder: Path) -> None:
+        """The file has another name when the delivery is to be stored: its sender would not send it again."""
+        path, embeddings = drop(folder, "a.yaml", manifest()), GatedEmbeddings()
+        running = await start_platform(*PLUGINS, embeddings)
+        delivery = asyncio.create_task(send(running.anonymous, "/notes", {"text": "collected"}))
+        await embeddings.arrived.wait()
+        path.rename(folder / "b.yaml")
+        embeddings.go.set()
+        answer = await delivery
+        assert answer.status == 200, answer.body
+        assert [hit["text"] for hit in await hits(running.anonymous, "notes", "collected")] == ["collected"]
 
     async def test_every_process_watches(self, start_platform: Start, folder: Path) -> None:
         """Each of several API processes follows the folder by itself."""

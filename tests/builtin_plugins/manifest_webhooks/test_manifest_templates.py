@@ -80,6 +80,8 @@ def test_everything_else_is_literal(literal: str) -> None:
     [
         ("{{ t }}", "{{ t }}", "Did you mean {{ .t }}?"),
         ("{{a.b}} {{ .t }}", "{{a.b}}", "Did you mean {{ .a.b }}?"),
+        ("{{- .t -}}", "{{- .t -}}", "Did you mean {{ .t }}?"),
+        ("{{ $.a.b }}", "{{ $.a.b }}", "Did you mean {{ .a.b }}?"),
         ("{{ .t | upper }}", "{{ .t | upper }}", "no filters"),
         ("{{ .a[0] }}", "{{ .a[0] }}", "no items of lists"),
         ("{{ .user-agent }}", "{{ .user-agent }}", "letters, digits and _"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
+from pathlib import Path, PosixPath
 
 import pytest
 import watchfiles
@@ -69,6 +69,27 @@ async def test_saving_by_rename(tmp_path: Path) -> None:
         os.utime(tmp_path / ".a.yaml.swp", ns=(before.st_atime_ns, before.st_mtime_ns))
         (tmp_path / ".a.yaml.swp").rename(path)
         await heard.until(lambda changes: changes.changed == {path})
+
+
+async def test_saving_by_renaming_away(tmp_path: Path) -> None:
+    """An editor that renames the file away and writes it anew (vim, Emacs) takes nothing out of service."""
+    path, away, heard = tmp_path / "a.yaml", tmp_path / "a.yaml~", Heard()
+
+    class Saving(PosixPath):
+        """The folder, in which the editor comes to its second step just after somebody looked."""
+
+        def iterdir(self) -> Iterator[Path]:  # type: ignore[override]
+            found = [Path(one) for one in super().iterdir()]
+            if away.exists():
+                away.rename(path)
+            return iter(found)
+
+    path.write_text("a", encoding="utf-8")
+    async with watched(Saving(tmp_path), heard):
+        await heard.until(lambda changes: path in changes.added)
+        path.rename(away)
+        changes = await heard.until(lambda changes: path in changes.changed | changes.removed)
+        assert changes.changed == {path}
 
 
 async def test_folder_that_comes_and_goes(tmp_path: Path) -> None:
@@ -158,7 +179,7 @@ async def test_cancellation_ends_the_watch(tmp_path: Path) -> None:
 
 
 def test_scan_takes_manifests_only(tmp_path: Path) -> None:
-    """Temporary and dotfiles, other types, folders, dangling and leaving links are no manifests."""
+    """Temporary and dotfiles, other types and folders are no manifests. Any link is one, good or bad."""
     folder = tmp_path / "manifests"
     (folder / "..data").mkdir(parents=True)
     (folder / "folder.yaml").mkdir()
@@ -179,7 +200,10 @@ def test_scan_takes_manifests_only(tmp_path: Path) -> None:
     (folder / "j.yaml").symlink_to(tmp_path / "outside.yaml")
     (folder / "k.yaml").symlink_to("missing.yaml")
     (folder / "l.yaml").symlink_to("l.yaml")
-    assert sorted(path.name for path in scan(folder)) == ["a.yaml", "b.yml", "c.json", "i.yaml"]
+    assert sorted(path.name for path in scan(folder)) == [
+        *("a.yaml", "b.yml", "c.json", "i.yaml"),
+        *("j.yaml", "k.yaml", "l.yaml"),
+    ]
 
 
 def test_scan_without_a_folder(tmp_path: Path) -> None:

@@ -31,6 +31,11 @@ FORM = "application/x-www-form-urlencoded"
         (FORM, b"payload=%7B%22payload%22%3A+1%7D", {"payload": 1}),
         (FORM, b"payload=%7B%22a%22%3A+1%7D&b=2", {"payload": '{"a": 1}', "b": "2"}),
         (FORM, b"payload=%7B1", {"payload": "{1"}),
+        (
+            "multipart/form-data; boundary=x",
+            b'--x\r\nContent-Disposition: form-data; name="payload"\r\n\r\n{"a": 1}\r\n--x--',
+            {"a": 1, "payload": '{"a": 1}'},
+        ),
         (None, b"a=1", {"a": "1"}),
         ("", b"a=1", {"a": "1"}),
     ],
