@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import hdrs, web
 from pydantic import BaseModel, Field
 
-from builtin_plugins.mcp_server import methods
+from builtin_plugins.mcp_server import cancelling, methods
 from builtin_plugins.mcp_server.origins import ForeignOrigin, check_origin
 from builtin_plugins.mcp_server.protocol import (
     Call,
@@ -49,8 +50,10 @@ class ResourceMetadata(BaseModel):
 
     resource: str
     resource_name: str = "Platform"
-    authorization_servers: list[str] | None = Field(
-        None, description="Where named by the operator; personal access tokens come from the platform itself."
+    authorization_servers: list[str] = Field(
+        [],
+        exclude_if=lambda servers: not servers,  # clients refuse an empty one
+        description="Where named by the operator; personal access tokens come from the platform itself.",
     )
     bearer_methods_supported: list[str] = ["header"]
     scopes_supported: list[str] = ["ask", "tools", "manage"]
@@ -75,7 +78,8 @@ async def mcp(ctx: Context) -> web.StreamResponse:
     """One message of the Model Context Protocol, versions 2026-07-28 and 2025-11-25.
 
     Needs a session's token or a personal access token. Answers JSON; a call that takes longer becomes a
-    stream of server-sent events. Who closes the connection cancels the call.
+    stream of server-sent events. Who closes the connection cancels the call; an older client may also send
+    `notifications/cancelled`.
     """
     check_origin(ctx)
     if ctx.principal.kind == "anonymous":
@@ -90,6 +94,7 @@ async def mcp(ctx: Context) -> web.StreamResponse:
         error = unreadable.error
         return _json(error_message(error, unreadable.id), status_of(error, None))
     if call.id is None:
+        await cancelling.note(ctx, call)
         return web.Response(status=202)
     return await _answer(ctx, call)
 
@@ -99,7 +104,7 @@ async def protected_resource(ctx: Context) -> ResourceMetadata:
     """Metadata for OAuth clients of /mcp."""
     servers = ctx.settings_of(McpServerSettings).authorization_servers
     named = [part.strip() for part in servers.split(",") if part.strip()]
-    return ResourceMetadata(resource=f"{_base(ctx)}/mcp", authorization_servers=named or None)
+    return ResourceMetadata(resource=f"{_base(ctx)}/mcp", authorization_servers=named)
 
 
 @routes.get(f"{_METADATA}/mcp", access=PUBLIC, returns=ResourceMetadata)
@@ -119,11 +124,14 @@ async def _answer(ctx: Context, call: Call) -> web.StreamResponse:
     task = asyncio.create_task(_outcome(ctx, call), name=f"mcp {call.method}")
     try:
         patient = "text/event-stream" in ctx.request.headers.get(hdrs.ACCEPT, "")
-        await asyncio.wait({task}, timeout=_SOON if patient else None)
-        if task.done():
-            message, status = task.result()
-            return _json(message, status)
-        return await _stream(ctx, task)
+        with cancelling.heeding(ctx, call, task):
+            await asyncio.wait({task}, timeout=_SOON if patient else None)
+            if not task.done():
+                return await _stream(ctx, task)
+        if task.cancelled():
+            return _json(error_message(cancelling.CANCELLED, call.id), 200)
+        message, status = task.result()
+        return _json(message, status, cancelling.session_headers(call))
     finally:
         if not task.done():  # the client left, or its session ended
             task.cancel()
@@ -149,14 +157,15 @@ async def _stream(ctx: Context, task: asyncio.Task[tuple[dict[str, Any], int]]) 
     while not task.done():
         await response.write(b": still at work\r\n\r\n")
         await asyncio.wait({task}, timeout=_ALIVE_EVERY)
-    message, _ = task.result()
-    data = json.dumps(message, ensure_ascii=False, default=str)
-    await response.write(f"event: message\r\ndata: {data}\r\n\r\n".encode())
+    if not task.cancelled():
+        message, _ = task.result()
+        data = json.dumps(message, ensure_ascii=False, default=str)
+        await response.write(f"event: message\r\ndata: {data}\r\n\r\n".encode())
     await response.write_eof()
     return response
 
 
-def _json(message: dict[str, Any], status: int) -> web.Response:
+def _json(message: dict[str, Any], status: int, more: Mapping[str, str] | None = None) -> web.Response:
     body = json.dumps(message, ensure_ascii=False, default=str).encode()
-    headers = {hdrs.CACHE_CONTROL: "no-store"}
+    headers = {hdrs.CACHE_CONTROL: "no-store", **(more or {})}
     return web.Response(body=body, status=status, content_type="application/json", headers=headers)

@@ -12,6 +12,12 @@ def canonical(model: str) -> str:
     return model.removesuffix(_LATEST)
 
 
+def alias(model: str) -> str:
+    """One name for all under which Ollama serves a model; it ignores case, and its registry may be named."""
+    _, _, address = model.lower().rpartition("://")
+    return canonical(address.removeprefix("registry.ollama.ai/").removeprefix("library/"))
+
+
 def names_host(model: str) -> bool:
     """Whether the first of several parts names a registry: nobody pulls from hosts of a client's choice."""
     first, slash, _ = model.partition("/")

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from builtin_plugins.orchestrator.shapes import CallIn, ChoiceIn, PartIn, ToolIn
 from kernel.sdk import example
 
 ModelName = Annotated[str, Field(min_length=1, max_length=255)]
@@ -24,7 +25,9 @@ class ChatMessageIn(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[dict[str, Any]] | None = None
+    content: str | list[PartIn] | None = None
+    tool_calls: list[CallIn] | None = None
+    tool_call_id: str | None = None
 
 
 class StreamOptions(BaseModel):
@@ -53,8 +56,11 @@ class ChatBody(BaseModel):
     messages: list[ChatMessageIn] = Field(min_length=1, max_length=MOST_MESSAGES)
     stream: bool | None = False
     stream_options: StreamOptions | None = None
-    tools: list[dict[str, Any]] | None = Field(
+    tools: list[ToolIn] | None = Field(
         None, max_length=MOST_TOOLS, description="Functions of the client, which it runs itself."
+    )
+    tool_choice: ChoiceIn | None = Field(
+        None, description="`none`, `auto`, `required`, or the function that the model has to call."
     )
     n: Literal[1] | None = Field(None, description="Only one choice is made.")
     platform_tools: bool | Literal["read_only"] = Field(
@@ -67,7 +73,8 @@ class ChatBody(BaseModel):
     @property
     def options(self) -> dict[str, Any]:
         """Parameters of the model."""
-        return {name: value for name, value in (self.model_extra or {}).items() if value is not None}
+        given = {**(self.model_extra or {}), "tool_choice": self.tool_choice}
+        return {name: value for name, value in given.items() if value is not None}
 
     @property
     def given_messages(self) -> list[dict[str, Any]]:

@@ -179,6 +179,89 @@ async def test_a_demanded_tool_is_called(ann: Actor, choice: Any) -> None:
     assert isinstance(json.loads(call["function"]["arguments"])["city"], str)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("tokens", [1, 9])
+async def test_a_demanded_call_that_is_cut_off(ann: Actor, tokens: int, stream: bool) -> None:
+    """The end of the tokens is told as such: no error that is tried again, and no call that looks whole."""
+    city = {
+        "type": "object",
+        "properties": {"city": {"type": "string", "minLength": 400}},
+        "required": ["city"],
+    }
+    weather = {"type": "function", "function": {"name": "weather", "parameters": city}}
+    answer = await ask(ann, "Weather?", tokens * 4, tools=[weather], tool_choice="required", stream=stream)
+    assert answer.status == 200, answer.body
+    assert '"finish_reason":"length"' in answer.body.decode().replace(" ", "")
+    if not stream:
+        for call in answer.json()["choices"][0]["message"].get("tool_calls") or ():
+            with pytest.raises(ValueError):
+                json.loads(call["function"]["arguments"])
+
+
+def chained(length: int) -> dict[str, Any]:
+    """A schema of references, each to the next."""
+    links = {f"d{place}": {"$ref": f"#/$defs/d{place + 1}"} for place in range(length)}
+    return said({"$ref": "#/$defs/d0", "$defs": {**links, f"d{length}": {"type": "string"}}})
+
+
+def said(schema: dict[str, Any]) -> dict[str, Any]:
+    """The wish for an answer that keeps to a schema."""
+    return {"type": "json_schema", "json_schema": {"name": "said", "schema": schema}}
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"grammar": "root ::= " + "(" * 200_000 + '"a"' + ")" * 200_000}, 200),
+        ({"response_format": chained(9_000)}, 400),
+        ({"tools": [{**WEATHER, "more": chained(9_000)}], "tool_choice": "required"}, 400),
+        ({"response_format": said({"enum": [f"v{number}" for number in range(4_000)]})}, 400),
+        ({"response_format": said({"pattern": "^(a{0,300}){0,300}$", "type": "string"})}, 400),
+        ({"response_format": said({"pattern": "^[a-z]{1,64}@[a-z]{1,255}$", "type": "string"})}, 200),
+        ({"logprobs": True, "top_logprobs": 2_000_000_000}, 400),
+        ({"options": {"repeat_last_n": 2_000_000_000}}, 400),
+    ],
+    ids=["grammar", "schema", "tool", "choices", "repeats", "address", "logprobs", "penalty"],
+)
+async def test_no_request_ends_or_stalls_the_model(
+    ann: Actor, children: Children, body: dict[str, Any], status: int
+) -> None:
+    """One process answers everybody: what overflows its stack or its memory does not reach it."""
+    assert (await ask(ann, "Hello", 3)).status == 200
+    before = children()
+    answer = await ask(ann, "Hello", 3, **body)
+    assert answer.status == status, answer.body
+    assert (await ask(ann, "Hello", 3)).status == 200
+    assert children() == before
+
+
+async def test_a_choice_that_names_no_function_demands_none(ann: Actor) -> None:
+    """A list of allowed tools leaves the model free to answer in words, however few it may write."""
+    choice = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}
+    answer = await ask(ann, "Hello", 3, tools=[WEATHER], tool_choice=choice)
+    assert answer.status == 200, answer.body
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,x"}}]}]},
+        {"tools": [{"type": "web_search"}]},
+    ],
+)
+async def test_what_it_can_not_do_is_the_requests_fault(ann: Actor, change: dict[str, Any]) -> None:
+    """400 in words: a 503 would be sent again, and would say nothing."""
+    refused = await ask(ann, "Hello", 3, **change)
+    assert (refused.status, refused.json()["code"]) == (400, "model_runtime_objects"), refused.body
+    assert "local model" in refused.detail
+
+
+async def test_a_name_that_no_model_has(ann: Actor) -> None:
+    """404 where there are others; with no model at all it would be 503."""
+    refused = await ask(ann, "Hello", 3, model="tinny")
+    assert (refused.status, refused.json()["code"]) == (404, "model_not_found"), refused.body
+
+
 async def test_a_damaged_file_hurts_nobody(running: Running, ann: Actor) -> None:
     """The child dies of it, the client reads why, the platform and the other model go on."""
     refused = await ask(ann, "Hello", model="liar")

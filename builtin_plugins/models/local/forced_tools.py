@@ -48,30 +48,47 @@ def forced(request: contracts.ChatRequest) -> contracts.ChatRequest | None:
 async def forced_call(
     runtime: OpenAIRuntime, request: contracts.ChatRequest, model: str
 ) -> contracts.ChatEvents:
-    """The call as a whole, and the end of the turn. Raises AnswerMalformed when it was cut off."""
+    """The call as a whole, or as much as `max_tokens` allowed, and the end of the turn."""
     text = ""
     async with aclosing(runtime.chat(request, model)) as events:
         async for event in events:
             if isinstance(event, str):
                 text += event
             elif isinstance(event, contracts.ChatEnd):
-                yield _call(text)
-                yield replace(event, finish_reason="tool_calls")
+                is_cut_off = event.finish_reason == "length"
+                if call := _cut_off(text) if is_cut_off else _call(text):
+                    yield call
+                yield event if is_cut_off else replace(event, finish_reason="tool_calls")
+
+
+def _cut_off(text: str) -> contracts.ToolCallPart | None:
+    """The arguments as far as they came, which no client takes for a whole call; None before any came."""
+    begun, _, arguments = text.partition('"arguments"')
+    try:
+        name = json.loads(begun.rstrip().rstrip(",") + "}")["name"]
+    except (ValueError, KeyError):
+        return None
+    return contracts.ToolCallPart(0, _new_id(), str(name), arguments.lstrip(": \n"))
+
+
+def _new_id() -> str:
+    return f"call_{secrets.token_hex(8)}"
 
 
 def _call(text: str) -> contracts.ToolCallPart:
     try:
         found = json.loads(text)
-        return contracts.ToolCallPart(
-            0, f"call_{secrets.token_hex(8)}", str(found["name"]), json.dumps(found["arguments"])
-        )
+        return contracts.ToolCallPart(0, _new_id(), str(found["name"]), json.dumps(found["arguments"]))
     except (ValueError, KeyError, TypeError):
-        raise AnswerMalformed("its call of a tool was cut off; allow it more tokens") from None
+        raise AnswerMalformed("its call of a tool was cut off") from None
 
 
 def _functions(request: contracts.ChatRequest, choice: Any) -> list[Mapping[str, Any]]:
     given = [tool["function"] for tool in request.tools if isinstance(tool.get("function"), Mapping)]
-    named = choice.get("function", {}).get("name") if isinstance(choice, Mapping) else None
+    named = None
+    if isinstance(choice, Mapping):
+        function = choice.get("function")
+        named = function.get("name") if isinstance(function, Mapping) else ""
     return [function for function in given if named is None or function.get("name") == named]
 
 

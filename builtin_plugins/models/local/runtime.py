@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -22,6 +22,7 @@ from builtin_plugins.models.local.files import ModelFile, model_files
 from builtin_plugins.models.local.forced_tools import forced, forced_call
 from builtin_plugins.models.local.memory import available_mb
 from builtin_plugins.models.local.process import ModelProcess, Serving
+from builtin_plugins.models.local.requests import checked_chat, checked_options
 from builtin_plugins.models.names import canonical
 from builtin_plugins.models.runtimes.errors import ModelNotFound, RuntimeUnreachable
 from builtin_plugins.models.runtimes.openai import OpenAIRuntime
@@ -115,6 +116,7 @@ class LocalRuntime:
 
     async def generate(self, request: GenerationRequest) -> contracts.Generated:
         """See `ModelRuntime`."""
+        request = replace(request, options=checked_options(request.options))
         async with self._use(request.model) as runtime:
             return await runtime.generate(request)
 
@@ -122,12 +124,14 @@ class LocalRuntime:
         self, request: GenerationRequest
     ) -> AsyncGenerator[TextDelta | contracts.Generated, None]:
         """See `ModelRuntime`."""
+        request = replace(request, options=checked_options(request.options))
         async with self._use(request.model) as runtime, aclosing(runtime.stream(request)) as items:
             async for item in items:
                 yield item
 
     async def chat(self, request: contracts.ChatRequest, model: str) -> contracts.ChatEvents:
         """See `ModelRuntime`. A call of a tool that the client demands is made by grammar."""
+        request = checked_chat(request)
         async with self._use(model) as runtime:
             wanted = forced(request)
             events = runtime.chat(request, model) if wanted is None else forced_call(runtime, wanted, model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from builtin_plugins.models.runtimes.vectors import is_count
@@ -17,10 +17,10 @@ _OLLAMAS = frozenset({"options", "format", "keep_alive", "think", "raw"})
 def chat_body(request: contracts.ChatRequest, model: str) -> Json:
     """The body of /v1/chat/completions; what Ollama has in `options` moves up to the rest."""
     options = request.options.get("options")
-    inner = dict(options) if isinstance(options, Mapping) else {}
+    inner = _without(options, _OURS) if isinstance(options, Mapping) else {}
     if "num_predict" in inner:
         inner.setdefault("max_tokens", inner.pop("num_predict"))
-    outer = {name: value for name, value in request.options.items() if name not in _OURS | _OLLAMAS}
+    outer = _without(request.options, _OURS | _OLLAMAS)
     body: Json = {**inner, **outer, "model": model, "messages": list(request.messages)}
     if request.tools:
         body["tools"] = list(request.tools)
@@ -30,6 +30,10 @@ def chat_body(request: contracts.ChatRequest, model: str) -> Json:
     if request.stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     return body
+
+
+def _without(options: Mapping[str, Any], names: Set[str]) -> Json:
+    return {name: value for name, value in options.items() if name not in names}
 
 
 class ChatReader:

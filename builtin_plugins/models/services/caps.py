@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from builtin_plugins.models.services.rules import Rule
 
-_TOKENS: Final = ("max_completion_tokens", "max_tokens", "num_predict")
+# OpenAI's names for it, Ollama's, and llama.cpp's, which takes precedence there.
+_TOKENS: Final = ("max_completion_tokens", "max_tokens", "num_predict", "n_predict")
 
 
 def capped(tokens: int, rule: Rule) -> int:
@@ -19,10 +20,14 @@ def capped_options(options: Mapping[str, Any], rule: Rule, *, add: bool = False)
     """The same with every wish for tokens cut to the cap; with `add`, the cap where there is no wish."""
     if rule.max_tokens is None:
         return options
-    wishes = {name: options[name] for name in _TOKENS if isinstance(options.get(name), int)}
-    bounded: dict[str, Any] = {
-        name: capped(wish, rule) if wish > 0 else rule.max_tokens for name, wish in wishes.items()
-    }
+    wishes = {name: options[name] for name in _TOKENS if options.get(name) is not None}
+    bounded: dict[str, Any] = {name: _wish(wish, rule.max_tokens) for name, wish in wishes.items()}
     if isinstance(inner := options.get("options"), Mapping):  # Ollama's place for them
         bounded["options"] = capped_options(inner, rule)
     return {**({"max_tokens": rule.max_tokens} if add and not wishes else {}), **options, **bounded}
+
+
+def _wish(wish: Any, most: int) -> int:
+    """The wish within the cap; the cap for none, and for what a runtime may read as a number of its own."""
+    is_number = isinstance(wish, int | float) and not isinstance(wish, bool)
+    return int(wish) if is_number and 1 <= wish <= most else most

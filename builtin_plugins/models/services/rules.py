@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.models.errors import ModelNotAllowed, ModelRateLimited
 from builtin_plugins.models.models import ModelRule
-from builtin_plugins.models.names import canonical
+from builtin_plugins.models.names import alias
 from kernel.sdk import RATE_LIMITS, Account, Acting, LiveCache, Platform, acting
 
 CHANGED: Final = "models.rules"
@@ -40,14 +41,14 @@ class Rules:
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         self._known: LiveCache[str, Rule] = LiveCache(self._read, _MOST_AGE, 1_000)
-        platform.notices.listen(CHANGED, self._known.invalidate)
+        platform.notices.listen(CHANGED, lambda model: self._known.invalidate(alias(model)))
 
     async def admit(self, model: str) -> Rule:
         """The model's rule, once the call may be made. Raises ModelNotAllowed, ModelRateLimited.
 
         A job waits for the next minute where a person is told to come back.
         """
-        rule = await self._known.get(canonical(model))
+        rule = await self._known.get(alias(model))
         whose = acting()
         if rule.names_callers and whose is not None:
             await self._check_caller(model, rule, whose)
@@ -90,7 +91,7 @@ class Rules:
                 if principal
                 else ""
             )
-        key = f"models:{canonical(model)}:{caller}"
+        key = f"models:{alias(model)}:{caller}"
         for waits in range(_LONGEST_WAITS + 1):
             try:
                 await self._platform.resource(RATE_LIMITS).count(key, limit, error=ModelRateLimited)
@@ -102,7 +103,7 @@ class Rules:
 
 
 def _find(session: Session, model: str) -> ModelRule | None:
-    return session.get(ModelRule, model)
+    return session.scalars(select(ModelRule).where(func.lower(ModelRule.model) == model).limit(1)).first()
 
 
 def _account(session: Session, account_id: int) -> Account | None:

@@ -51,4 +51,6 @@ def _as_chat(body: ResponsesBody) -> ChatBody:
     try:
         return body.as_chat()
     except ValidationError as error:
-        raise Unprocessable.field(("body", "input"), error.errors()[0]["msg"]) from None
+        first = error.errors()[0]
+        field = next((name for name in ("tools", "tool_choice") if name in first["loc"]), "input")
+        raise Unprocessable.field(("body", field), first["msg"]) from None

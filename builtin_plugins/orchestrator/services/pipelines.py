@@ -15,6 +15,7 @@ from kernel.sdk import Context, PlatformError, Unprocessable, contracts
 PREFIX = "pipeline/"
 
 _MOST_ASKED = 8
+_LIMITS = ("max_tokens", "max_completion_tokens")
 _ROLES: dict[str, contracts.ChatRole] = {"user": "user", "assistant": "assistant", "system": "system"}
 
 
@@ -54,12 +55,12 @@ async def pipeline_chat(ctx: Context, body: ChatBody) -> Events:
             if isinstance(event, contracts.PipelineAnswer):
                 tokens = Tokens()
                 tokens.add_answer(event)
-                yield _finished(model.id, event, tokens, degraded=_left_out(body))
+                yield _finished(model.id, event, tokens, degraded=_left_out(body, event))
             else:
                 yield event
 
 
-def _left_out(body: ChatBody) -> list[str]:
+def _left_out(body: ChatBody, answer: contracts.PipelineAnswer) -> list[str]:
     """What the client asked for and a pipeline does not do."""
     found = []
     if body.tools:
@@ -67,6 +68,10 @@ def _left_out(body: ChatBody) -> list[str]:
     wanted = body.options.get("response_format")
     if isinstance(wanted, dict) and wanted.get("type") != "text":
         found.append("response_format: a pipeline answers in plain text")
+    for name in _LIMITS:
+        most = body.options.get(name)
+        if isinstance(most, int) and (answer.output_tokens or 0) > most:
+            found.append(f"{name}: a pipeline's own settings bound its answers")
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from builtin_plugins.orchestrator.errors import NoModel
+from builtin_plugins.orchestrator.errors import ModelNotFound, NoModel
 from builtin_plugins.orchestrator.events import Events, Finished, Tokens
 from builtin_plugins.orchestrator.schemas import ChatBody
 from builtin_plugins.orchestrator.services.turns import Turn
@@ -32,9 +32,16 @@ def ask_model(
 async def plain_chat(
     ctx: Context, body: ChatBody, *, offered: bool | None = None, degraded: Sequence[str] = ()
 ) -> Events:
-    """The model's turn and its end. Raises NoModel, and what the runtime raises."""
+    """The model's turn and its end. Raises NoModel, ModelNotFound, and what the runtime raises."""
     turn, tokens = Turn(pass_calls=True), Tokens()
-    events = ask_model(ctx, body, body.given_messages, body.tools or ())
+    try:
+        events = ask_model(ctx, body, body.given_messages, body.tools or ())
+    except NoModel:
+        if body.model and any(
+            await ctx.platform.hooks.ask(contracts.list_chat_models, platform=ctx.platform)
+        ):
+            raise ModelNotFound(f"There is no model '{body.model}'") from None
+        raise
     async with aclosing(turn.follow(events)) as followed:
         async for event in followed:
             yield event

@@ -41,12 +41,13 @@ async def test_discover(mcp: Running) -> None:
 
 
 async def test_initialize(mcp: Running) -> None:
-    """An older client begins with a handshake, and needs no session to go on, in whichever process."""
+    """An older client begins with a handshake; it gets an id of its own, which it need not send to go on."""
     client = await peer(mcp, LEGACY)
     hello: dict[str, Any] = {"capabilities": {}, "clientInfo": {"name": "hand", "version": "1"}}
     reply = await client.send("initialize", protocolVersion=LEGACY, **hello)
     assert reply.json()["result"]["protocolVersion"] == LEGACY
-    assert "Mcp-Session-Id" not in reply.headers
+    other = await client.send("initialize", protocolVersion=LEGACY, **hello)
+    assert reply.headers["Mcp-Session-Id"] != other.headers["Mcp-Session-Id"]
     told = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     accepted = await client.post(told, {"MCP-Protocol-Version": LEGACY})
     assert (accepted.status, accepted.body) == (202, b"")
@@ -183,6 +184,9 @@ async def test_without_a_token(mcp: Running) -> None:
     told = (await mcp.anonymous.get(where)).json()
     assert told["resource"] == f"{mcp.url}/mcp"
     assert told["bearer_methods_supported"] == ["header"]
+    assert (
+        "authorization_servers" not in told
+    )  # RFC 9728: what has no value is left out, and clients check it
     assert (await mcp.anonymous.get("/.well-known/oauth-protected-resource")).json() == told
     headers = {"Authorization": "Bearer nonsense"}
     assert (await mcp.anonymous.post("/mcp", headers=headers)).status == 401
@@ -222,6 +226,49 @@ async def test_who_leaves_cancels(mcp: Running, version: str) -> None:
             await workshop.ended.wait()
 
 
+@pytest.mark.parametrize("in_stream", [False, True])
+async def test_an_older_client_cancels_by_message(mcp: Running, in_stream: bool) -> None:
+    """A call ends, and gets no result, when its client says so: no other client's message does that."""
+    client, workshop = await peer(mcp, LEGACY), workshop_of(mcp)
+    stranger = await peer(mcp, LEGACY)
+    workshop.go_on.clear(), workshop.entered.clear(), workshop.ended.clear()
+    body = client.message("tools/call", {"name": "workshop_wait", "arguments": {}})
+    session = {"Mcp-Session-Id": "mine"}
+    async with asyncio.timeout(20):
+        begun = asyncio.Event()
+        asked = asyncio.create_task(whole(client, body, session, begun if in_stream else None))
+        await (begun if in_stream else workshop.entered).wait()
+        others = [(stranger, "mine", body["id"]), (client, "other", body["id"]), (client, None, body["id"])]
+        for who, named, number in [*others, (client, "mine", str(body["id"])), (client, "mine", None)]:
+            await cancel(who, named, number)
+        assert not workshop.ended.is_set()
+        await cancel(client, "mine", body["id"])
+        said = await asked
+        await workshop.ended.wait()
+    assert "result" not in said
+    await cancel(client, "mine", body["id"])  # what has ended is no fault
+
+
+async def cancel(client: Peer, session: str | None, number: Any) -> None:
+    """Say that a request is cancelled."""
+    told = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
+    accepted = await client.post(told, {"MCP-Protocol-Version": LEGACY, "Mcp-Session-Id": session})
+    assert (accepted.status, accepted.body) == (202, b"")
+
+
+async def whole(
+    client: Peer, body: dict[str, Any], headers: dict[str, str], begun: asyncio.Event | None
+) -> str:
+    """All that is answered: at once, or as a stream, of which `begun` tells."""
+    accept = {"Accept": "application/json, text/event-stream" if begun else "application/json"}
+    async with opened(client, body, {**headers, **accept}) as answer:
+        assert answer.status == 200
+        if begun:
+            assert (await answer.content.readline()).startswith(b":")
+            begun.set()
+        return (await answer.read()).decode()
+
+
 async def listen(client: Peer, body: dict[str, Any], first_sign: bool) -> None:
     async with opened(client, body) as answer:
         if first_sign:
@@ -231,9 +278,9 @@ async def listen(client: Peer, body: dict[str, Any], first_sign: bool) -> None:
             await answer.read()
 
 
-def opened(client: Peer, body: dict[str, Any]) -> Any:
+def opened(client: Peer, body: dict[str, Any], more: dict[str, str] | None = None) -> Any:
     """A request whose answer is read bit by bit."""
-    headers = {"Accept": "application/json, text/event-stream", **client.headers(body)}
+    headers = {"Accept": "application/json, text/event-stream", **client.headers(body), **(more or {})}
     headers["Authorization"] = f"Bearer {client.actor.token}"
     session: aiohttp.ClientSession = client.actor.running.session
     return session.post(client.actor.running.url + "/mcp", json=body, headers=headers)

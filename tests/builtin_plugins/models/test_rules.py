@@ -56,6 +56,20 @@ async def test_only_some_may(start_anywhere: Start) -> None:
         assert (await chat(ann)).status == 200
 
 
+@pytest.mark.parametrize(
+    "name", ["Small", "SMALL:latest", "library/small", "https://registry.ollama.ai/library/small:latest"]
+)
+async def test_no_other_name_of_the_model_passes(start_platform: Start, name: str) -> None:
+    """Ollama serves one model under several names; a limit on it holds for all, as soon as it is set."""
+    async with model_server(Script(answer="Hello there.", models=("small:latest", "small", name))) as server:
+        running = await start_platform("models", "orchestrator", env={"OLLAMA_BASE_URL": server.url})
+        admin, bob = await somebody(running, role="admin"), await somebody(running)
+        assert (await chat(bob, model=name)).status == 200
+        await limit(admin, allowed_roles=["admin"])
+        refused = await chat(bob, model=name)
+        assert (refused.status, refused.json()["code"]) == (403, "model_not_allowed"), refused.body
+
+
 async def test_calls_in_a_minute(start_anywhere: Start) -> None:
     """Each account has its own count, over every way in which it calls the model."""
     async with stage(start_anywhere) as (running, admin, _):
@@ -70,15 +84,40 @@ async def test_calls_in_a_minute(start_anywhere: Start) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [{}, {"max_tokens": 500}, {"max_completion_tokens": 500}, {"max_tokens": 5}]
+    "asked",
+    [
+        {},
+        {"max_tokens": 500},
+        {"max_completion_tokens": 500},
+        {"max_tokens": 5},
+        {"max_tokens": 500.0},
+        {"options": {"num_predict": 1e9}},
+    ],
 )
-async def test_tokens_are_capped(start_platform: Start, asked: dict[str, int]) -> None:
+async def test_tokens_are_capped(start_platform: Start, asked: dict[str, Any]) -> None:
     """More than the cap becomes the cap, less stays, nothing said is the cap."""
     async with stage(start_platform) as (running, admin, server):
         await limit(admin, max_tokens=50)
         assert (await chat(await somebody(running), **asked)).status == 200
         sent = next(one for one in reversed(server.requests) if one.path == "/api/chat")
-        assert sent.body["options"]["num_predict"] == min(50, *(asked.values() or (50,)))
+        assert sent.body["options"]["num_predict"] == (5 if asked == {"max_tokens": 5} else 50)
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "num_predict", "n_predict"])
+async def test_no_name_of_the_wish_passes_the_cap(start_platform: Start, name: str) -> None:
+    """Servers read some of them before others, and fractions and texts as numbers."""
+    async with model_server(Script(answer="Hello there.", models=("small",))) as server:
+        env = {"OPENAI_BASE_URL": server.url, "RATE_LIMIT_ENABLED": "false"}
+        running = await start_platform("models", "orchestrator", env=env)
+        await limit(await somebody(running, role="admin"), max_tokens=50)
+        ann = await somebody(running)
+        wishes = (500, 500.0, "500", -1, True)
+        for body in [{name: wish} for wish in wishes] + [{"options": {name: wish}} for wish in wishes]:
+            assert (await chat(ann, **body)).status == 200
+            sent = next(one for one in reversed(server.requests) if one.path.endswith("/chat/completions"))
+            got = sent.body or {}
+            asked = [got[key] for key in ("max_tokens", name) if key in got]
+            assert asked and all(value == 50 for value in asked), (body, got)
 
 
 async def test_what_can_not_be_kept_is_refused(start_platform: Start) -> None:

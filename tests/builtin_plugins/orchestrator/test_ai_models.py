@@ -83,13 +83,18 @@ async def test_chat_with_a_pipeline(stage: Stage, bare: Stage) -> None:
 
 
 async def test_what_a_pipeline_leaves_out(stage: Stage) -> None:
-    """Functions and formats that only a model could heed: the answer says that they were not."""
+    """Functions, formats and limits that only a model could heed: the answer says that they were not."""
     beep = {"type": "function", "function": {"name": "beep", "parameters": {"type": "object"}}}
     stage.play(answer="Up to 130 EUR [1].")
     answer = await stage.answer(model=MODEL, tools=[beep], response_format={"type": "json_object"})
     assert [said.partition(":")[0] for said in answer["platform_degraded"]] == ["tools", "response_format"]
     answer = await stage.answer(model=MODEL, tools=[], response_format={"type": "text"})
     assert "platform_degraded" not in answer
+    for name in ("max_tokens", "max_completion_tokens"):
+        used = answer["usage"]["completion_tokens"]
+        assert "platform_degraded" not in await stage.answer(model=MODEL, **{name: used})
+        longer = await stage.answer(model=MODEL, **{name: used - 1})
+        assert [said.partition(":")[0] for said in longer["platform_degraded"]] == [name]
 
 
 async def test_stream_of_a_pipeline(bare: Stage) -> None:

@@ -216,6 +216,15 @@ async def test_leaving_stops_the_model(stage: Stage) -> None:
             await stage.server.disconnected.wait()
 
 
+async def test_options_keep_to_one_choice(stage: Stage) -> None:
+    """What stands in Ollama's `options` can't turn a chat into several, or into another kind of answer."""
+    stage.play()
+    reply = await stage.chat(options={"n": 50, "stream": True, "stream_options": {}, "top_k": 5})
+    assert reply.status == 200, reply.body
+    sent = stage.server.requests[-1]
+    assert "n" not in sent.body and not sent.body.get("stream") and "stream_options" not in sent.body
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -225,11 +234,21 @@ async def test_leaving_stops_the_model(stage: Stage) -> None:
         {"n": 2},
         {"platform_tools": "some"},
         {"tools": [{}] * 129},
+        {"tools": [{}]},
+        {"tools": [{"type": "function", "function": "beep"}]},
+        {"tools": [{"type": "function", "function": {"name": 5}}]},
+        {"tools": [{"type": "function", "function": {"name": "beep", "parameters": []}}]},
+        {"tool_choice": "nonsense"},
+        {"tool_choice": {"type": "function", "function": None}},
+        {"messages": [{"role": "user", "content": [{"text": "x"}]}]},
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": 5}]}]},
+        {"messages": [{"role": "assistant", "tool_calls": [{"id": "1"}]}]},
+        {"messages": [{"role": "tool", "content": "x", "tool_call_id": 5}]},
         {"model": ""},
     ],
 )
 async def test_bad_bodies(stage: Stage, change: dict[str, object]) -> None:
-    """422, and nothing reaches the model."""
+    """422, and nothing reaches the model: a runtime that fails at them would be asked again and again."""
     stage.play()
     reply = await stage.chat(**change)
     assert reply.status == 422, reply.body

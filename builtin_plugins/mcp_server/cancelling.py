@@ -1,0 +1,61 @@
+"""Calls that an older client cancels by a notification, as it may leave its connection open.
+
+Clients number their calls from one, so a number alone could be anybody's. The session's id tells the clients
+of one account apart; nothing is kept under it, and the notice reaches whichever process makes the call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from builtin_plugins.mcp_server.protocol import Call, RpcError
+from kernel.sdk import Context, Unit
+
+CANCELLED: Final = RpcError(499, "The client cancelled the request")
+_TOPIC: Final = "mcp_server.cancelled"
+_SESSION: Final = "Mcp-Session-Id"
+
+
+def session_headers(call: Call) -> Mapping[str, str]:
+    """What the answer to `initialize` gives the client to send with all that follows."""
+    return {_SESSION: secrets.token_urlsafe(24)} if call.method == "initialize" else {}
+
+
+async def note(ctx: Context, notification: Call) -> None:
+    """Cancel the call that the notification names, if it names one of its own session."""
+    if notification.method == "notifications/cancelled" and notification.era == "legacy":
+        key = _key(ctx, notification.params.get("requestId"))
+        if key is not None:
+            await ctx.write(_tell, key)
+
+
+def _tell(unit: Unit, key: str) -> None:
+    unit.notify(_TOPIC, key)
+
+
+@contextmanager
+def heeding(ctx: Context, call: Call, task: asyncio.Task[Any]) -> Iterator[None]:
+    """Within the block the task ends when its client cancels the call."""
+    key = _key(ctx, call.id) if call.era == "legacy" else None
+
+    def heed(told: str) -> None:
+        if told == key:
+            task.cancel()
+
+    with ctx.platform.notices.listening(_TOPIC, heed):
+        yield
+
+
+def _key(ctx: Context, number: Any) -> str | None:
+    """What names one call among those of all clients; None for a client that has not begun a session."""
+    session = ctx.request.headers.get(_SESSION)
+    if not session or not isinstance(number, str | int):
+        return None
+    whole = json.dumps([ctx.principal.subject, session, number])
+    return hashlib.sha256(whole.encode()).hexdigest()

@@ -1,0 +1,111 @@
+"""What of a request reaches llama.cpp: one process answers all users, and some requests end or stall it.
+
+A grammar nested deeply enough overflows its stack, as does a schema whose references form a long chain; a
+penalty over two thousand million tokens takes 8 GB and half a minute in which nobody else is answered. Some
+schemas are slow to keep to: 4,000 choices hold up everybody for 20 seconds, and so does the pattern
+`(a{0,100}){0,100}` for 10.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from builtin_plugins.models.runtimes.errors import RuntimeObjects
+from kernel.sdk import contracts
+
+Json = dict[str, Any]
+
+# OpenAI's parameters and Ollama's; llama.cpp's own are left out, as its `grammar`.
+_KNOWN: Final = frozenset(
+    {
+        *("temperature", "top_p", "top_k", "min_p", "typical_p", "seed", "stop"),
+        *("max_tokens", "max_completion_tokens", "num_predict"),
+        *("presence_penalty", "frequency_penalty", "repeat_penalty", "repeat_last_n"),
+        *("mirostat", "mirostat_tau", "mirostat_eta", "logit_bias", "logprobs", "top_logprobs"),
+        *(
+            "response_format",
+            "tool_choice",
+            "parallel_tool_calls",
+            "reasoning_effort",
+            "chat_template_kwargs",
+        ),
+    }
+)
+_CHOICES: Final = ("enum", "anyOf", "oneOf")
+_MOST: Final = {"top_logprobs": 20, "repeat_last_n": 65_536}
+# A third of what overflows the stack, and several times what 128 tools of ordinary size take.
+_LARGEST_FORMS: Final = 65_536
+# A second or two for those who wait; all time zones are 600 choices.
+_MOST_CHOICES: Final = 1_000
+_MOST_REPEATS: Final = 1_000
+_COUNTS: Final = re.compile(r"\{(?:[0-9]+,)?([0-9]+),?\}")
+
+
+def checked_options(options: Mapping[str, Any]) -> Json:
+    """Those that may be sent on. Raises RuntimeObjects for one that would stall or end the process."""
+    kept = {name: value for name, value in options.items() if name in _KNOWN}
+    for name, most in _MOST.items():
+        value = kept.get(name)
+        if isinstance(value, int | float) and value > most:
+            raise RuntimeObjects(400, f"'{name}' may be at most {most}")
+    if isinstance(inner := options.get("options"), Mapping):  # Ollama's place for them
+        kept["options"] = checked_options(inner)
+    _check_forms(kept.get("response_format"))
+    return kept
+
+
+def checked_chat(request: contracts.ChatRequest) -> contracts.ChatRequest:
+    """The chat with the options that may be sent on. Raises RuntimeObjects for what can't be read there."""
+    options = checked_options(request.options)
+    _check_forms([options.get("response_format"), *request.tools])
+    for tool in request.tools:
+        if tool.get("type", "function") != "function":
+            raise RuntimeObjects(400, "a local model can call functions, and no other kind of tool")
+    for part in _parts(request.messages):
+        if part.get("type") != "text":
+            raise RuntimeObjects(400, "a local model reads text, and no pictures, sound or files")
+    return replace(request, options=options)
+
+
+def _check_forms(forms: Any) -> None:
+    if len(json.dumps(forms, ensure_ascii=False)) > _LARGEST_FORMS:
+        raise RuntimeObjects(
+            400, f"tools and response_format may have {_LARGEST_FORMS} characters in all for a local model"
+        )
+    choices, rest = 0, [forms]
+    while rest:
+        part = rest.pop()
+        if isinstance(part, Mapping):
+            choices += sum(len(found) for name in _CHOICES if isinstance(found := part.get(name), list))
+            _check_pattern(part.get("pattern"))
+            rest += part.values()
+        elif isinstance(part, list):
+            rest += part
+    if choices > _MOST_CHOICES:
+        raise RuntimeObjects(
+            400, f"schemas may have {_MOST_CHOICES} choices (enum, anyOf, oneOf) in all for a local model"
+        )
+
+
+def _check_pattern(pattern: Any) -> None:
+    """A group repeated that many times is written out, with all that is repeated in it."""
+    if isinstance(pattern, str) and "){" in pattern:
+        repeats = math.prod(max(1, int(count[:9])) for count in _COUNTS.findall(pattern))
+        if repeats > _MOST_REPEATS:
+            raise RuntimeObjects(
+                400,
+                f"a 'pattern' may repeat groups {_MOST_REPEATS} times in all for a local model",
+            )
+
+
+def _parts(messages: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for message in messages:
+        content = message.get("content")
+        yield from (
+            (part for part in content if isinstance(part, Mapping)) if isinstance(content, list) else ()
+        )
