@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import Select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Caller, Platform, Scope, contracts, hookspec
+from kernel.sdk import Caller, Platform, Scope, Unit, contracts, hookspec
 
 
 @hookspec.first
@@ -30,6 +30,13 @@ def owns_knowledge_base(
     platform: Platform, session: Session, scope: Scope, knowledge_base_id: str
 ) -> bool | None:
     """Whether a scope may change a knowledge base; None where there is none of this id."""
+
+
+@hookspec.first_now
+def hold_documents(
+    platform: Platform, unit: Unit, knowledge_base_id: str, document_ids: Sequence[str]
+) -> Sequence[str] | None:
+    """Those of these documents that a knowledge base has, kept from deletion until the unit ends."""
 
 
 @hookspec.first_now

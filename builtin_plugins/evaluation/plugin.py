@@ -14,7 +14,7 @@ from builtin_plugins.evaluation.models import Base
 from builtin_plugins.evaluation.services import deleting, exchange
 from builtin_plugins.evaluation.services.choosing import choose_measured
 from builtin_plugins.evaluation.services.running import RUN
-from kernel.sdk import JobRef, Plugin, RouteTable, Tables, Unit, contracts, hookimpl
+from kernel.sdk import JobRef, Platform, Plugin, RouteTable, Tables, Unit, contracts, hookimpl
 
 
 class EvaluationPlugin(Plugin):
@@ -66,6 +66,11 @@ class EvaluationPlugin(Plugin):
 
     @hookimpl(optionalhook=True)
     def import_derived(
-        self, unit: Unit, knowledge_base_id: str, parts: Mapping[str, Any], renamed: Mapping[str, str]
+        self,
+        platform: Platform,
+        unit: Unit,
+        knowledge_base_id: str,
+        parts: Mapping[str, Any],
+        renamed: Mapping[str, str],
     ) -> None:
-        exchange.read_in(unit, knowledge_base_id, parts, renamed)
+        exchange.read_in(platform, unit, knowledge_base_id, parts, renamed)

@@ -254,6 +254,12 @@ class RagPlugin(Plugin):
         return None if found is None else scope.owns(found)
 
     @hookimpl(optionalhook=True)
+    def hold_documents(
+        self, unit: Unit, knowledge_base_id: str, document_ids: Sequence[str]
+    ) -> Sequence[str]:
+        return lookup.hold_documents(unit, knowledge_base_id, document_ids)
+
+    @hookimpl(optionalhook=True)
     def list_query_methods(self, platform: Platform) -> Sequence[str]:
         return platform.resource(METHODS).names
 

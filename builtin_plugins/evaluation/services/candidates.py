@@ -12,6 +12,7 @@ from builtin_plugins.evaluation.errors import CandidateNotFound
 from builtin_plugins.evaluation.models import Question, QuestionSet
 from builtin_plugins.evaluation.schemas import Accepted, Added, CandidateOut
 from builtin_plugins.evaluation.services.access import Sight, sight_of
+from builtin_plugins.evaluation.services.holding import of_kept_documents
 from builtin_plugins.evaluation.services.sets import add_rows
 from kernel.sdk import Caller, Page, PageQuery, Unit, Unprocessable, contracts
 
@@ -53,8 +54,8 @@ async def accept(caller: Caller, set_id: str, wanted: Accepted) -> Added:
         )
 
     def write(unit: Unit) -> Added:
-        sight.own_set(unit.session, set_id)
-        return add_rows(unit, set_id, rows)
+        base = sight.own_set(unit.session, set_id).knowledge_base_id
+        return add_rows(unit, set_id, of_kept_documents(caller.platform, unit, base, rows))
 
     return await caller.platform.database.write(write)
 

@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.evaluation.models import Question, QuestionSet
 from builtin_plugins.evaluation.schemas import MOST_QUESTIONS, QuestionIn, SetName
-from kernel.sdk import Unit, Unprocessable, utc_now
+from builtin_plugins.evaluation.services.holding import of_kept_documents
+from kernel.sdk import Platform, Unit, Unprocessable, utc_now
 
 PART = "evaluation"
 _MOST_SETS = 1000
@@ -49,8 +50,13 @@ def _questions(session: Session, set_id: str) -> list[dict[str, Any]]:
     return [{name: getattr(row, name) for name in _QuestionRow.model_fields} for row in rows]
 
 
-def read_in(unit: Unit, base: str, parts: Mapping[str, Any], renamed: Mapping[str, str]) -> None:
-    """Write the sets of a file. Raises Unprocessable for what is not valid."""
+def read_in(
+    platform: Platform, unit: Unit, base: str, parts: Mapping[str, Any], renamed: Mapping[str, str]
+) -> None:
+    """Write the sets of a file, without what was made from documents that were deleted during the import.
+
+    Raises Unprocessable for what is not valid.
+    """
     if PART not in parts:
         return
     try:
@@ -63,8 +69,9 @@ def read_in(unit: Unit, base: str, parts: Mapping[str, Any], renamed: Mapping[st
         made = QuestionSet(id=str(uuid.uuid4()), knowledge_base_id=base, name=row.name, created_at=utc_now())
         unit.session.add(made)
         unit.session.flush()
-        for question in row.questions:
-            unit.session.add(_renamed(question, made.id, renamed))
+        questions = [_renamed(question, made.id, renamed) for question in row.questions]
+        for question in of_kept_documents(platform, unit, base, questions):
+            unit.session.add(question)
             unit.session.flush()  # ids in the order of the file
 
 

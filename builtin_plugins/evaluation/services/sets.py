@@ -27,6 +27,7 @@ from builtin_plugins.evaluation.schemas import (
 )
 from builtin_plugins.evaluation.services.access import sight_of
 from builtin_plugins.evaluation.services.generating import Made, make_questions
+from builtin_plugins.evaluation.services.holding import of_kept_documents
 from builtin_plugins.evaluation.services.modelled import ask_model
 from kernel.sdk import Caller, Conflict, Page, PageQuery, Platform, Unit, contracts, utc_now
 
@@ -147,14 +148,18 @@ async def add(caller: Caller, set_id: str, wanted: Sequence[QuestionIn]) -> Adde
 
 
 async def generate(caller: Caller, set_id: str, wanted: Generate) -> Generated:
-    """Add questions made from the documents, spread over them. Raises SetNotFound, NotOwner, Conflict."""
+    """Add questions made from the documents, spread over them. Raises SetNotFound, NotOwner, Conflict.
+
+    A document that is deleted meanwhile leaves none.
+    """
     sight = await sight_of(caller)
     found = await caller.platform.database.read(lambda session: sight.own_set(session, set_id))
     made, degraded = await _made(caller, found.knowledge_base_id, wanted)
 
     def write(unit: Unit) -> Added:
-        sight.own_set(unit.session, set_id)
-        return add_rows(unit, set_id, map(_generated, made))
+        base = sight.own_set(unit.session, set_id).knowledge_base_id
+        rows = of_kept_documents(caller.platform, unit, base, map(_generated, made))
+        return add_rows(unit, set_id, rows)
 
     added = await caller.platform.database.write(write)
     return Generated(**added.model_dump(), degraded=degraded or None)

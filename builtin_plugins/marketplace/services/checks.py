@@ -10,13 +10,14 @@ from typing import Any
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from kernel.sdk import API_VERSION, DIRECTORY, Platform, contracts
 
 from ..models import Listing
 from ..schemas import Check
+from ..states import PUBLIC
 
 _SHORTEST = 20
 _NO_WHEEL = "No wheel was uploaded: POST it to /v1/marketplace/submissions/{plugin_id}/package"
@@ -124,13 +125,21 @@ def _name_problems(session: Session, listing: Listing, taken: frozenset[str]) ->
         yield f"A plugin of this platform is called '{name}'"
     if listing.package is None:
         return
-    others = select(Listing.name, Listing.package).where(
-        Listing.package.is_not(None), Listing.id != listing.id, Listing.status != "archived"
+    # The author reads this: of what others keep to themselves, no name, and of their drafts nothing.
+    named = or_(Listing.status == PUBLIC, Listing.submitted_by == listing.submitted_by)
+    others = select(Listing.name, Listing.package, named.label("named")).where(
+        Listing.package.is_not(None),
+        Listing.id != listing.id,
+        Listing.status != "archived",
+        or_(named, Listing.status.in_(("submitted", "in_review"))),
     )
     own = canonicalize_name(listing.package)
-    for name, package in session.execute(others):
-        if canonicalize_name(str(package)) == own:
-            yield f"The package '{package}' is listed as '{name}' already"
+    rows = [row for row in session.execute(others) if canonicalize_name(str(row.package)) == own]
+    for row in rows:
+        if row.named:
+            yield f"The package '{row.package}' is listed as '{row.name}' already"
+    if not all(row.named for row in rows):
+        yield "Another listing with this package is under review"
 
 
 def _conflicts(session: Session, platform: Platform, listing: Listing, taken: frozenset[str]) -> Check:

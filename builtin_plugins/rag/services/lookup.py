@@ -9,7 +9,7 @@ from sqlalchemy import Select, String, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document, KnowledgeBase, Pipeline, PipelineSource
-from kernel.sdk import Among, Caller, Ids, Prepared, Scope, contracts, scope_of, visible
+from kernel.sdk import Among, Caller, Ids, Prepared, Scope, Unit, contracts, scope_of, visible
 
 MOST = 500
 _BASE: Any = KnowledgeBase.__table__
@@ -73,6 +73,16 @@ def pipelines_over(session: Session, scope: Scope, kb_id: str) -> list[str]:
     mine = select(PipelineSource.pipeline_id).where(PipelineSource.knowledge_base_id == kb_id)
     seen = select(Pipeline.id).where(Pipeline.id.in_(mine), scope.sees(Pipeline))
     return list(session.scalars(seen.order_by(Pipeline.created_at.desc(), Pipeline.id).limit(MOST)))
+
+
+def hold_documents(unit: Unit, kb_id: str, document_ids: Sequence[str]) -> list[str]:
+    """Those of these documents that a knowledge base has, kept from deletion until the unit ends."""
+    found: list[str] = []
+    mine = select(Document.id).where(Document.knowledge_base_id == kb_id).order_by(Document.id)
+    for start in range(0, len(document_ids), MOST):
+        some = mine.where(Document.id.in_(document_ids[start : start + MOST]))
+        found += unit.session.scalars(some.with_for_update(read=True, key_share=True))
+    return found
 
 
 async def find_documents(caller: Caller, document_ids: Sequence[str]) -> dict[str, contracts.DocumentEntry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
@@ -11,7 +11,7 @@ from builtin_plugins.evaluation.plugin import EvaluationPlugin
 from kernel.sdk import Unavailable, contracts
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.evaluation.evaluation_support import API, boot, call, make_set, measure, nordlys
-from tests.builtin_plugins.rag.rag_support import make_pipeline, somebody
+from tests.builtin_plugins.rag.rag_support import make_pipeline, path_of, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.saying_model import SayingModel
 
@@ -153,3 +153,42 @@ async def test_without_a_model_rules_make_them(start_platform: Start, model: Scr
     set_id = await make_set(ann, base, [{"question": "Why?", "unanswerable": True}])
     made = await call(ann, "post", f"/sets/{set_id}/generate", json={"limit": 5, "with_model": True})
     assert made["added"] == 5 and made["degraded"] and "rules" in made["degraded"][0]
+
+
+class Meanwhile(SayingModel):
+    """A model during whose answer something else happens."""
+
+    name = "meanwhile"
+    meanwhile: Callable[[], Awaitable[None]]
+
+    async def _text(self, messages: Sequence[contracts.ChatMessage]) -> contracts.Generation:
+        await self.meanwhile()
+        yield contracts.Generated("no JSON", 1, self.name, "stop")
+
+    def say(self, messages: Sequence[contracts.ChatMessage]) -> str:
+        """See `SayingModel`; nothing asks it."""
+        raise NotImplementedError
+
+
+@pytest.mark.each_database
+async def test_what_is_deleted_meanwhile_leaves_no_questions(
+    start_platform: Start, database_url: str | None
+) -> None:
+    """No question is kept of a document that was deleted while a model was making questions of it."""
+    model = Meanwhile()
+    running = await boot(start_platform, database_url, EvaluationPlugin, model)
+    ann, base = await nordlys(running)
+    set_id = await make_set(ann, base, [{"question": "Why?", "unanswerable": True}])
+    listed = (await ann.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["items"]
+    kept, *gone = (one["document_id"] for one in listed)
+
+    async def delete() -> None:
+        while gone:
+            assert (await ann.delete(path_of(base, gone.pop()))).status == 200
+
+    model.meanwhile = delete
+    made = await call(ann, "post", f"/sets/{set_id}/generate", json={"limit": 200, "with_model": True})
+    found = (await call(ann, "get", f"/sets/{set_id}/questions"))["items"][1:]
+    chunks = (await ann.get(path_of(base, kept, "/chunks"))).json()["items"]
+    assert {passage for one in found for passage in one["passages"]} <= {one["chunk_id"] for one in chunks}
+    assert made["added"] == len(found) > 0

@@ -139,10 +139,26 @@ async def test_what_is_wrong(
 async def test_a_package_that_is_listed_already(market: Market) -> None:
     """Two listings that name the same package, however it is written."""
     package = fresh("acme-port")
-    first = await bring(await market.user(), market.admin, "submitted", package=package)
-    second = await bring(await market.user(), market.admin, "submitted", package=package.replace("-", "_"))
-    said = next(one["message"] for one in second["checks"] if one["check"] == "names")
-    assert said == f"The package '{package}' is listed as '{first['name']}' already"
+    author = await market.user()
+    for owner, status in ((author, "submitted"), (await market.user(), "approved")):
+        first = await bring(owner, market.admin, status, package=package)
+        second = await bring(author, market.admin, "submitted", package=package.replace("-", "_"))
+        said = next(one["message"] for one in second["checks"] if one["check"] == "names")
+        assert f"The package '{package}' is listed as '{first['name']}' already" in said
+
+
+@pytest.mark.parametrize(
+    ("status", "ok"), [("draft", True), ("rejected", True), ("submitted", False), ("in_review", False)]
+)
+async def test_a_package_of_a_hidden_listing(market: Market, status: str, ok: bool) -> None:
+    """What is not public is not named to another author, and what nobody reviews is not told at all."""
+    package = fresh("acme-quay")
+    hidden = await bring(await market.user(), market.admin, status, package=package)
+    mine = await bring(await market.user(), market.admin, "submitted", package=package)
+    names = next(one for one in mine["checks"] if one["check"] == "names")
+    assert names["ok"] is ok
+    assert hidden["name"] not in names["message"]
+    assert ("under review" in names["message"]) is not ok
 
 
 async def test_who_sees_it(market: Market) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import json
 import struct
+import tracemalloc
 import zipfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -16,7 +17,7 @@ import pytest_asyncio
 
 from builtin_plugins.evaluation.plugin import EvaluationPlugin
 from builtin_plugins.rag.exchange.bundle import MOST_DOCUMENTS
-from kernel.sdk import held_blobs_of
+from kernel.sdk import Embedded, held_blobs_of, hookimpl
 from kernel.testing import Actor, Reply, Running, audited, platforms
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
@@ -255,6 +256,25 @@ async def test_files_without_end(source: tuple[Running, Actor, str]) -> None:
     assert (reply.status, "too many files" in reply.body.decode()) == (422, True), reply.body
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
+async def test_a_bomb_that_calls_itself_small(method: int, source: tuple[Running, Actor, str]) -> None:
+    """A manifest that unpacks to more than its entry says is not unpacked to its end."""
+    running, _, _ = source
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr("manifest.json", bytes(100 << 20))
+    bomb = bytearray(file.getvalue())
+    struct.pack_into("<I", bomb, bomb.rindex(b"PK\x01\x02") + 24, 1000)
+    bob = await somebody(running)
+    tracemalloc.start()
+    try:
+        reply = await bob.upload(f"{BASES}/import", "x.zip", bytes(bomb))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (reply.status, most < 50 << 20) == (422, True), (most, reply.body)
+
+
 def overwritten(kind: str, content: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
     """A member with other content."""
 
@@ -319,3 +339,80 @@ async def test_it_goes_on_after_a_kill(
         shown = (await bob.get(f"{BASES}/{new}")).json()
         assert (shown["document_count"], shown["vector_count"]) == (2, 2)
         assert (await bob.get("/v1/rag/evaluation/sets")).json()["total"] == 1
+
+
+class Meanwhile(HashEmbeddings):
+    """Embeddings during which something else happens."""
+
+    happens: Callable[[str], Awaitable[None]] | None = None
+
+    @hookimpl
+    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
+        if self.happens is not None:
+            await self.happens(texts[0])
+        return await super().embed_texts(model, texts)
+
+
+async def test_what_is_deleted_meanwhile_leaves_no_questions(tmp_path: Path) -> None:
+    """A document deleted during the import takes along the questions that were made from it elsewhere."""
+    async with platforms(tmp_path / "here") as start:
+        running = await start("rag", HashEmbeddings(), EvaluationPlugin)
+        ann = await somebody(running)
+        base = await make_base(ann, embedding_model="all-minilm")
+        for name in ("first", "second"):
+            await ingest(
+                running, ann, base, f"{name}.md", f"# The {name} harbour\n\nIt was built for herring."
+            )
+        body = {"knowledge_base_id": base, "name": "Harbours"}
+        made = (await ann.post("/v1/rag/evaluation/sets", json=body)).json()
+        path = f"/v1/rag/evaluation/sets/{made['id']}/generate"
+        assert (await ann.post(path, json={"limit": 20})).json()["added"] == 2
+        file = await exported(ann, base)
+    async with platforms(tmp_path / "there") as start:
+        embeddings = Meanwhile("hash-2")  # not the one that made the file's vectors: passages are embedded
+        running = await start("rag", embeddings, EvaluationPlugin)
+        bob = await somebody(running)
+
+        async def happens(text: str) -> None:
+            if "second" in text:
+                (new,) = (await bob.get(BASES)).json()["items"]
+                listed = (await bob.get(f"{BASES}/{new['id']}/documents")).json()["items"]
+                first = next(one["document_id"] for one in listed if one["filename"] == "first.md")
+                assert (await bob.delete(f"{BASES}/{new['id']}/documents/{first}")).status == 200
+
+        embeddings.happens = happens
+        _, job = await imported(running, bob, file)
+        assert job.json()["status"] == "done", job.body
+        (found,) = (await bob.get("/v1/rag/evaluation/sets")).json()["items"]
+        questions = (await bob.get(f"/v1/rag/evaluation/sets/{found['id']}/questions")).json()["items"]
+        assert ["second" in one["question"] for one in questions] == [True]
+
+
+async def test_what_is_deleted_meanwhile_stops_nothing(tmp_path: Path) -> None:
+    """A document that is deleted while it is taken in is left out; those behind it come all the same."""
+    async with platforms(tmp_path / "here") as start:
+        running = await start("rag", HashEmbeddings())
+        ann = await somebody(running)
+        base = await make_base(ann, embedding_model="all-minilm")
+        for name in ("first", "second", "third"):
+            await ingest(running, ann, base, f"{name}.md", f"The {name} harbour was built for herring.")
+        file = await exported(ann, base)
+    async with platforms(tmp_path / "there") as start:
+        embeddings = Meanwhile("hash-2")
+        running = await start("rag", embeddings)
+        bob = await somebody(running)
+
+        async def happens(text: str) -> None:
+            if "second" in text:
+                (new,) = (await bob.get(BASES)).json()["items"]
+                listed = (await bob.get(f"{BASES}/{new['id']}/documents")).json()["items"]
+                second = next(one["document_id"] for one in listed if one["filename"] == "second.md")
+                assert (await bob.delete(f"{BASES}/{new['id']}/documents/{second}")).status == 200
+
+        embeddings.happens = happens
+        _, job = await imported(running, bob, file)
+        assert job.json()["status"] == "done", job.body
+        (new,) = (await bob.get(BASES)).json()["items"]
+        listed = (await bob.get(f"{BASES}/{new['id']}/documents")).json()["items"]
+        found = [(one["filename"], one["status"], one["chunk_count"]) for one in listed]
+        assert found == [("first.md", "completed", 1), ("third.md", "completed", 1)]
