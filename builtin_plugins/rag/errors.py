@@ -57,7 +57,8 @@ class UnsupportedDocument(UnsupportedMediaType):
     default_detail = (
         "The file is damaged, or its type is not supported; send PDF, DOCX, PPTX, XLSX, ODT, ODS, ODP, RTF, "
         "EPUB, HTML, e-mail (.eml, .msg, .mbox), Markdown, text, CSV, JSON, Jupyter notebooks, subtitles "
-        "(.srt, .vtt), pictures (PNG, JPEG, GIF, WebP, TIFF, BMP), or an archive of these (ZIP, tar, gzip)"
+        "(.srt, .vtt), calendars (.ics), contacts (.vcf), pictures (PNG, JPEG, GIF, WebP, TIFF, BMP), or an "
+        "archive of these (ZIP, tar, gzip)"
     )
 
 

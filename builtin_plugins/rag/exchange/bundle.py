@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from builtin_plugins.rag.chunking import MAX_SIZE
+from builtin_plugins.rag.parsing.archive import BOUNDED
 from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings
 from kernel.sdk import Unprocessable
 
@@ -235,6 +236,8 @@ class BundleReader:
             total += member.file_size
             if member.file_size > _MOST_GROWTH * max(member.compress_size, 1) + 1_000_000:
                 raise broken("it grows too large")
+            if member.compress_type not in BOUNDED:
+                raise broken("it is compressed in another way than deflate")
         if total > most_bytes:
             raise broken(f"it unpacks to more than {most_bytes >> 20} MB")
 
@@ -246,7 +249,7 @@ class BundleReader:
         if info.file_size > _LARGEST_MANIFEST:
             raise broken(f"its {MANIFEST} is too large")
         with self._open(MANIFEST) as file:
-            content = _guarded(file.read)
+            content = _guarded(lambda: file.read(info.file_size))  # without a size, all is unpacked at once
         values = content.count(b",") + content.count(b"[") + content.count(b"{")
         if values > _MOST_VALUES + _VALUES_OF_MEMBER * len(self._zip.filelist):
             raise broken(f"its {MANIFEST} has too many values")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zipfile
 import zlib
@@ -31,12 +32,20 @@ COMPRESSED: Final = {
 """How compressed files begin."""
 _TAR_SIGN: Final = b"ustar"
 _TAR_SIGN_AT: Final = 257
+_TAR_HEADER_BYTES: Final = 512
+_TAR_SUM: Final = slice(148, 156)  # of the header's bytes, these being spaces
+_OCTAL: Final = re.compile(rb"[0-7]{1,7}")
 _END: Final = b"PK\x05\x06"
 _END_SIZE: Final = 22
 _END64: Final = b"PK\x06\x06"
 _LOCATOR: Final = b"PK\x06\x07"
 _END64_SIZE: Final = 56
 _LOCATOR_SIZE: Final = 20
+
+BOUNDED: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""The compressions of which `zipfile` unpacks no more than it is asked for. A few bytes of the others may
+become gigabytes: only a process with a limit opens these.
+"""
 
 # zipfile raises NotImplementedError for a compression that it does not know, RuntimeError for a password.
 ZIP_FAULTS: Final = (
@@ -68,8 +77,13 @@ def starts_archive(head: bytes) -> bool:
 
 
 def starts_tar(head: bytes) -> bool:
-    """Whether a file begins as a tar does (POSIX.1-2017, pax: ustar)."""
-    return head.startswith(_TAR_SIGN, _TAR_SIGN_AT)
+    """Whether a file begins as a tar does (POSIX.1-2017, pax: ustar); one of old has no more than a sum."""
+    if head.startswith(_TAR_SIGN, _TAR_SIGN_AT):
+        return True
+    header, told = head[:_TAR_HEADER_BYTES], head[_TAR_SUM].strip(b" \0")
+    if len(header) < _TAR_HEADER_BYTES or _OCTAL.fullmatch(told) is None:
+        return False
+    return int(told, 8) == sum(header) - sum(header[_TAR_SUM]) + sum(b" " * 8)
 
 
 def portions(file: IO[bytes]) -> Iterator[bytes]:

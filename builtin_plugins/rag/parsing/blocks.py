@@ -62,7 +62,8 @@ DETAILS: Final[dict[Code, str]] = {
     "no_ocr": "Reading text from pictures needs the program tesseract with the languages in "
     "PLATFORM_RAG_OCR_LANGUAGES on the server (Debian: apt install tesseract-ocr tesseract-ocr-deu for "
     "English and German). Then upload the document again.",
-    "too_large": "The document is too large when unpacked. Split it and upload the parts.",
+    "too_large": "The document is too large: its file, what it unpacks to, or its text is more than can be "
+    "read. Split it and upload the parts.",
     "too_many": f"The archive holds too many files: it may have at most {MOST_ENTRIES:,} files and folders. "
     "Split it and upload the parts.",
     "too_many_pixels": "The picture has too many pixels: more than 32,767 in width or height, or more than "

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from builtin_plugins.rag.parsing.archive import (
+    BOUNDED,
     COMPRESSED,
     MAX_DIRECTORY_BYTES,
     ZIP_FAULTS,
@@ -102,6 +103,8 @@ _ATTRIBUTE: Final = re.compile(rb"(PartName|ContentType)\s*=\s*[\"']([^\"']*)[\"
 _POSTSCRIPT: Final = b"%!PS"
 _UNPACKED_BYTES: Final = 512
 _BZIP2: Final = b"BZh"
+# The sign of bzip2 alone is also how a text may begin; that of its first block follows.
+_COMPRESSED_FILE: Final = re.compile(rb"\x1f\x8b|BZh[1-9]1AY&SY|\xfd7zXZ\0")
 _BZIP2_BYTES: Final = 1024 * 1024  # its first block, before whose end nothing is unpacked
 _XZ_MEMORY_BYTES: Final = 128 * 1024 * 1024
 # zlib for gzip's wrapper.
@@ -124,7 +127,7 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
     if head.startswith(_COMPOUND_FILE):
         is_message = _MESSAGE_PROPERTY in head or (filename or "").lower().endswith(".msg")
         return MSG if is_message else None
-    if is_tar(path) or head.startswith(b"\x1f\x8b"):
+    if _COMPRESSED_FILE.match(head) or is_tar(path):
         return next((kind for sign, kind in COMPRESSED.items() if head.startswith(sign)), TAR_TYPES[0])
     for media_type, signature in IMAGES.items():
         if signature.match(head):
@@ -161,8 +164,8 @@ def _unpacked(head: bytes) -> bytes:
 
 def _package_type(path: Path) -> str | None:
     """The kind of a zip: a document, or an archive; None for an unsupported document, and a broken zip."""
-    try:
-        with path.open("rb") as file:
+    with path.open("rb") as file:
+        try:
             size = directory_bytes(file)
             if size is None or size > MAX_DIRECTORY_BYTES:
                 return None
@@ -170,8 +173,8 @@ def _package_type(path: Path) -> str | None:
                 known = _named_type(archive) or _office_type(archive)
                 is_document = _KIND in archive.NameToInfo or _CONTENT_TYPES in archive.NameToInfo
                 return known or (None if is_document else ZIP)
-    except ZIP_FAULTS:
-        return None
+        except (OSError, *ZIP_FAULTS):  # a damaged directory may name places before the beginning
+            return None
 
 
 def _named_type(archive: zipfile.ZipFile) -> str | None:
@@ -187,9 +190,10 @@ def _office_type(archive: zipfile.ZipFile) -> str | None:
 
 
 def _start_of(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
-    if name not in archive.NameToInfo:
+    info = archive.NameToInfo.get(name)
+    if info is None or info.compress_type not in BOUNDED:
         return b""
-    with archive.open(name) as member:
+    with archive.open(info) as member:
         return member.read(size)
 
 

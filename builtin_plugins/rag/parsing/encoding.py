@@ -138,6 +138,14 @@ def _recognized(head: bytes) -> str | None:
     return code_page_of(head[start : start + _SAMPLE_BYTES])
 
 
+def decoded_as(name: str, data: bytes) -> str:
+    """Bytes that declare a character set; one that is unknown or wrong gives way to what they show."""
+    try:
+        return data.decode(codec_meant(name, data))
+    except (LookupError, ValueError):
+        return data.decode(detect_encoding(data) or "cp1252", "replace")
+
+
 def decode_head(head: bytes, codec: str) -> str | None:
     """Decode the beginning of a file, whose last character may be cut in two; None when it is not `codec`."""
     try:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-LeftOut = Literal["damaged", "too_large", "used_up", "too_many", "link", "archive", "empty"]
+LeftOut = Literal["damaged", "too_large", "used_up", "too_many", "link", "archive", "empty", "encrypted"]
 
 LEFT_OUT: Final[dict[LeftOut, str]] = {
     "damaged": "damaged",
@@ -22,6 +22,7 @@ LEFT_OUT: Final[dict[LeftOut, str]] = {
     "link": "a link",
     "archive": "an archive in an archive",
     "empty": "empty",
+    "encrypted": "encrypted",
 }
 
 

@@ -17,16 +17,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from builtin_plugins.rag.parsing.blocks import Block
-from builtin_plugins.rag.parsing.encoding import HEAD_BYTES, codec_meant, detect_encoding, is_utf_8
+from builtin_plugins.rag.parsing.encoding import HEAD_BYTES, decoded_as, detect_encoding, is_utf_8
 from builtin_plugins.rag.parsing.extracting import Extracted
 from builtin_plugins.rag.parsing.from_html import blocks_of
-from builtin_plugins.rag.parsing.smime import signed_content
+from builtin_plugins.rag.parsing.smime import is_encrypted, signed_content
 from builtin_plugins.rag.parsing.tnef import files_in_tnef
 
 _HEADERS: Final = ("Subject", "From", "To", "Cc", "Date")
 _MAX_HEADER_CHARS: Final = 4_096
 _FORWARDED: Final = "message/rfc822"
 _SIGNED: Final = ("application/pkcs7-mime", "application/x-pkcs7-mime")
+_SIGNED_MESSAGE: Final = ("", "smime.p7m")  # its name; a file that is signed keeps its own before ".p7m"
+_SIGNED_SUFFIX: Final = ".p7m"
+_PGP: Final = "multipart/encrypted"
+_MOST_SIGNED: Final = 3  # times, one signature around the other
+_SIGNATURES: Final = frozenset(
+    {"application/pkcs7-signature", "application/x-pkcs7-signature", "application/pgp-signature"}
+)
 _WRAPPERS: Final = ("application/ms-tnef", "application/vnd.ms-tnef")
 _WRAPPED: Final = "winmail.dat"
 _HEADER_FAULTS: Final = (
@@ -97,7 +104,9 @@ def extract(path: Path) -> Iterator[Extracted]:
 def files_in(message: Message) -> Iterator[Extracted]:
     """Yield what `extract` yields of a message."""
     for name, part in _attachments(message):
-        if part.get_content_type() == _FORWARDED:
+        if _is_encrypted(part):
+            yield Extracted(name, b"", "encrypted")
+        elif part.get_content_type() == _FORWARDED:
             inner = _inner(part)
             content = inner.as_bytes() if inner else b""
             yield Extracted(name if name.lower().endswith(".eml") else f"{name}.eml", content)
@@ -107,11 +116,16 @@ def files_in(message: Message) -> Iterator[Extracted]:
 
 
 def _names(name: str, part: Message) -> list[str]:
+    if _is_encrypted(part):
+        return [f"{name} (encrypted)"]
     return [inside for inside, _ in _unpacked(part)] or [name]
 
 
 def _unpacked(part: Message, content: bytes | None = None) -> list[tuple[str, bytes]]:
-    """The files in what Outlook wraps attachments in; none of another part."""
+    """The files in what Outlook wraps attachments in, or the one in its signature; none of another part."""
+    if _is_sealed(part):
+        signed = signed_content(_payload(part) if content is None else content)
+        return [(_attachment_name(part)[: -len(_SIGNED_SUFFIX)], signed)] if signed else []
     if part.get_content_type() not in _WRAPPERS and _attachment_name(part).lower() != _WRAPPED:
         return []
     return files_in_tnef(_payload(part) if content is None else content)
@@ -126,16 +140,32 @@ def message_of(data: bytes) -> Message:
     return _opened(email.message_from_bytes(data.removeprefix(codecs.BOM_UTF8), policy=_POLICY))
 
 
+def _is_sealed(part: Message) -> bool:
+    """Whether a part is a file inside its signature (or encrypted), as its name says."""
+    name = _attachment_name(part).lower()
+    return name.endswith(_SIGNED_SUFFIX) and name not in _SIGNED_MESSAGE
+
+
+def _is_encrypted(part: Message) -> bool:
+    """Whether a part is encrypted, by S/MIME, or by PGP with all that is inside it."""
+    kind = part.get_content_type()
+    return kind == _PGP or ((kind in _SIGNED or _is_sealed(part)) and is_encrypted(_payload(part)))
+
+
 def _opened(message: Message) -> Message:
-    """The message inside a signature, with the headers of the one around it."""
-    content = signed_content(_payload(message)) if message.get_content_type() in _SIGNED else None
-    if not content:
-        return message
-    inner: Message = email.message_from_bytes(content, policy=_POLICY)
-    for name, value in message.raw_items():
-        if name.title() in _HEADERS and name not in inner:
-            inner.set_raw(name, value)
-    return inner
+    """The message inside signatures, with the headers of those around it; so are its parts."""
+    for _ in range(_MOST_SIGNED):
+        content = signed_content(_payload(message)) if message.get_content_type() in _SIGNED else None
+        if not content:
+            break
+        inner: Message = email.message_from_bytes(content, policy=_POLICY)
+        for name, value in message.raw_items():
+            if name.title() in _HEADERS and name not in inner:
+                inner.set_raw(name, value)
+        message = inner
+    if message.get_content_maintype() == "multipart" and message.is_multipart():
+        message.set_payload([part if _is_sealed(part) else _opened(part) for part in _children(message)])
+    return message
 
 
 def _headers(message: Message) -> Iterator[str]:
@@ -147,7 +177,7 @@ def _headers(message: Message) -> Iterator[str]:
 
 def _texts(part: Message, *, root: bool = False) -> Iterator[Message]:
     """The parts that are the message's text, in order; the root is text even where it has a file name."""
-    if _is_attachment(part) and not (root and _is_text(part)):
+    if _is_encrypted(part) or (_is_attachment(part) and not (root and _is_text(part))):
         return
     if part.get_content_type() == "multipart/alternative":
         yield from _best([list(_texts(child)) for child in _children(part)])
@@ -228,12 +258,7 @@ def _is_noisy(data: bytes) -> bool:
 
 
 def _text(part: Message) -> str:
-    """Return the part's text; a character set that is unknown or wrong gives way to what the bytes show."""
-    data = _payload(part)
-    try:
-        return data.decode(codec_meant(part.get_content_charset("utf-8"), data))
-    except (LookupError, ValueError):
-        return data.decode(detect_encoding(data) or "cp1252", "replace")
+    return decoded_as(str(part.get_content_charset("utf-8")), _payload(part))
 
 
 def _attachments(message: Message) -> Iterator[tuple[str, Message]]:
@@ -245,7 +270,7 @@ def _attachments(message: Message) -> Iterator[tuple[str, Message]]:
 
 
 def _attached(part: Message) -> Iterator[Message]:
-    if _is_attachment(part):
+    if _is_attachment(part) or _is_encrypted(part):
         yield part
     elif part.is_multipart():
         for child in _children(part):
@@ -253,7 +278,7 @@ def _attached(part: Message) -> Iterator[Message]:
 
 
 def _is_attachment(part: Message) -> bool:
-    if part.get_content_maintype() == "multipart":
+    if part.get_content_maintype() == "multipart" or part.get_content_type() in _SIGNATURES:
         return False
     named = part.get_content_type() == _FORWARDED or bool(part.get_filename())
     return named or part.get_content_disposition() == "attachment"
@@ -264,6 +289,8 @@ def _attachment_name(part: Message) -> str:
     name = part.get_filename() or ""
     if not name and (inner := _inner(part)):
         name = str(inner.get("Subject", "")) or "message"
+    if part.get_content_type() == _PGP:
+        name = next(filter(None, map(_attachment_name, _children(part))), "message.asc")
     return " ".join(name.split())[:255]
 
 

@@ -286,7 +286,7 @@ class Collector:
 
 def _navigates(tag: str, attributes: Mapping[str, str]) -> bool:
     """Whether a part of a page leads to others: by its role, or by DocBook's class."""
-    if tag in _NO_PART:
+    if not attributes or tag in _NO_PART:
         return False
     return attributes.get("role") == "navigation" or attributes.get("class") in _NAVIGATION
 
@@ -301,6 +301,8 @@ def _only_arranges(row: str) -> bool:
 
 def _defined(text: str) -> list[str]:
     """The terms of one definition in a line, and what it says; terms without any, or other text, by line."""
+    if _NEXT_TERM not in text and _DEFINED not in text:
+        return [_tidy(text)]
     terms, mark, definition = text.partition(_DEFINED)
     tidy = list(filter(None, map(_tidy, terms.split(_NEXT_TERM))))
     return [", ".join(tidy), _tidy(definition)] if mark else tidy
@@ -312,6 +314,8 @@ def _tidy_lines(text: str) -> str:
 
 def _tidy(text: str) -> str:
     """Collapse white space as a browser does; the tabs in the text are ours, between cells."""
+    if "\t" not in text:
+        return " ".join(text.split())
     cells = [" ".join(cell.split()) for cell in text.split("\t")]
     row = "\t".join(cells)
     return row.rstrip() if sum(map(bool, cells)) > 1 else row.strip()

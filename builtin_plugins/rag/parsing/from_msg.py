@@ -14,6 +14,7 @@ from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 from builtin_plugins.rag.parsing.encoding import detect_encoding
 from builtin_plugins.rag.parsing.extracting import Extracted
 from builtin_plugins.rag.parsing.from_html import blocks_of, decoded
+from builtin_plugins.rag.parsing.smime import is_encrypted
 
 _HEADERS: Final = (("Subject", 0x0037), ("From", 0x0C1A), ("To", 0x0E04), ("Cc", 0x0E03))
 _SENDER_ADDRESS: Final = 0x5D01
@@ -52,7 +53,8 @@ def extract(path: Path) -> Iterator[Extracted]:
         for folder in _attachments(file):
             data = _stream(file, (*folder, _place(_DATA, _BINARY)))
             if data is not None:
-                yield Extracted(_name(file, folder), data)
+                locked = is_encrypted(data)
+                yield Extracted(_name(file, folder), *((b"", "encrypted") if locked else (data,)))
 
 
 def _open(path: Path) -> olefile.OleFileIO[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,6 +20,8 @@ _MANIFEST_BYTES: Final = 1024 * 1024
 _PORTION_BYTES: Final = 65_536
 _MAX_SPACES: Final = 100
 _IGNORED: Final = "script"
+_RAISED: Final = re.compile("super|[1-9]")  # by a share of the letters' height
+_STYLING: Final = frozenset({"style", "text-properties", "span"})
 # Elements by what they are in HTML, whose collector makes the blocks.
 _AS_HTML: Final = {
     "p": "p",
@@ -84,12 +87,16 @@ class _Walk:
         self.collector = Collector()
         self._inline = 0
         self._note_begins = False
+        self._style = ""
+        self._raised = set[str]()  # styles
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         name = tag.rpartition("}")[2]
         html = _AS_HTML.get(name)
         if name == "s":
             self.collector.data(" " * _spaces(attributes))
+        elif name in _STYLING:
+            self._take_style(name, attributes)
         elif name == "note-body":
             self.collector.data(" (")
         elif name == "tab" or (self._inline and html not in (None, _IGNORED)):
@@ -98,6 +105,15 @@ class _Walk:
             self.collector.start(html, {})
         self._inline += _is_inline(name)
         self._note_begins = name == "note-body"
+
+    def _take_style(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Styles come before the text, each with its properties inside."""
+        if name == "style":
+            self._style = _attribute(attributes, "name")
+        elif name == "text-properties" and _RAISED.match(_attribute(attributes, "text-position")):
+            self._raised.add(self._style)
+        elif name == "span" and _attribute(attributes, "style-name") in self._raised:
+            self.collector.start("sup", {})
 
     def end(self, tag: str) -> None:
         name = tag.rpartition("}")[2]
@@ -147,5 +163,9 @@ def _is_inline(name: str) -> bool:
 
 
 def _spaces(attributes: Mapping[str, str]) -> int:
-    count = next((value for name, value in attributes.items() if name.endswith("}c")), "1")
+    count = _attribute(attributes, "c") or "1"
     return min(int(count[:9]), _MAX_SPACES) if count.isdecimal() else 1
+
+
+def _attribute(attributes: Mapping[str, str], own: str) -> str:
+    return next((value for name, value in attributes.items() if name.endswith("}" + own)), "")

@@ -18,6 +18,7 @@ from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 from builtin_plugins.rag.parsing.ocr import Recognizer
 from builtin_plugins.rag.parsing.pages import begin_page
 from builtin_plugins.rag.parsing.pdf_forms import briefly, filled_in
+from builtin_plugins.rag.parsing.pdf_powers import Written, with_powers, written
 from builtin_plugins.rag.parsing.pdf_rtl import read_lines
 from builtin_plugins.rag.parsing.pdf_tables import Arranged, TableReader
 from builtin_plugins.rag.parsing.pdf_unspaced import joined
@@ -94,20 +95,23 @@ def _page_text(document: pypdfium2.PdfDocument, index: int, tables: TableReader)
     except pypdfium2.PdfiumError as error:
         raise UnparsableDocument("corrupt", f"page {index + 1}: {error}") from error
     found = tables.read(text_page, page.get_rotation())
-    text = read_lines(text_page, _arranged(_lines(text_page), found))
+    text, powers = _lines(text_page)
+    text = with_powers(read_lines(text_page, _arranged(text, found)), powers)
     filled = list(filled_in(document, page, text_page))
     text_page.close()
     page.close()
     return text, filled
 
 
-def _lines(text_page: pypdfium2.PdfTextPage) -> str:
-    """The text within the page. Within bounds, PDFium loses the line breaks of text that is turned; then all
-    text is taken, provided that none is beyond the page.
+def _lines(text_page: pypdfium2.PdfTextPage) -> Written:
+    """The text within the page, and its powers. Within bounds, PDFium loses the line breaks of text that is
+    turned; then all text is taken, provided that none is beyond the page.
     """
     text, whole = str(text_page.get_text_bounded()), str(text_page.get_text_range())
-    loses = text.count("\n") < whole.count("\n") and "".join(text.split()) == "".join(whole.split())
-    return whole if loses else text
+    found = written(text_page, whole)
+    is_better = len(found.text) < len(whole) or text.count("\n") < found.text.count("\n")
+    is_same = is_better and "".join(text.split()) == "".join(whole.split())
+    return found if is_same else found._replace(text=text)
 
 
 def _arranged(text: str, found: Arranged) -> str:

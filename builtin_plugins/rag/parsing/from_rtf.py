@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from striprtf.striprtf import rtf_to_text
 
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
-from builtin_plugins.rag.parsing.cleaning import pieces
+from builtin_plugins.rag.parsing.cleaning import is_power, pieces
 from builtin_plugins.rag.parsing.portions import portions_of_sheet
-from builtin_plugins.rag.parsing.rtf_groups import CELL_END, ROW_END, ROW_START, arranged
+from builtin_plugins.rag.parsing.rtf_groups import CELL_END, RAISED, ROW_END, ROW_START, arranged
 
 _MAX_BYTES: Final = 32 * 1024 * 1024
 _PIECE_CHARS: Final = 32_768
@@ -33,7 +34,7 @@ def parse(path: Path) -> Iterator[Block]:
     if not data.rstrip(b"\x00\x1a\r\n\t ").endswith(b"}"):
         raise UnparsableDocument("corrupt", "rtf: the file ends inside a group")
     text = str(rtf_to_text(arranged(data).decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
-    *parts, last = text.split(ROW_END)
+    *parts, last = _with_powers(text).split(ROW_END)
     rows: list[str] = []
     for part in parts:
         prose, _, row = part.partition(ROW_START)
@@ -42,6 +43,12 @@ def parse(path: Path) -> Iterator[Block]:
             rows = []
         rows.append(_line(row))
     yield from [*_table(rows), *_prose(last)]
+
+
+def _with_powers(text: str) -> str:
+    first, *raised = text.split(RAISED)
+    pairs = pairwise([first, *raised])
+    return first + "".join(f"^{text}" if is_power(before, text) else text for before, text in pairs)
 
 
 def _prose(text: str) -> Iterator[Block]:

@@ -77,7 +77,7 @@ def _said(path: Path) -> Iterator[tuple[str, str, str]]:
         if times := _TIMES.match(line):
             time, speaker, in_cue = times[1], "", True
             continue
-        if not line.strip():
+        if not (line if is_webvtt else line.strip()):  # YouTube has a space as the first line of a cue
             in_cue = False
             continue
         if not in_cue and (is_webvtt or line.strip().isdecimal()):

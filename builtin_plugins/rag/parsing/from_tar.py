@@ -1,4 +1,5 @@
-"""Archives of other systems (.tar, .tar.gz, .tar.bz2, .tar.xz) and single compressed files (.gz).
+"""Archives of other systems (.tar, .tar.gz, .tar.bz2, .tar.xz) and single compressed files (.gz,
+.bz2, .xz).
 
 Read as a stream: what is skipped is unpacked too, but never kept.
 """
@@ -13,7 +14,8 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from tarfile import HeaderError, ReadError
+from typing import IO, Any, Final, Self, cast
 
 from builtin_plugins.rag.parsing.archive import (
     MAX_UNPACKED_BYTES,
@@ -26,16 +28,38 @@ from builtin_plugins.rag.parsing.archive import (
 )
 from builtin_plugins.rag.parsing.blocks import MOST_ENTRIES, Block, UnparsableDocument
 from builtin_plugins.rag.parsing.detect import is_tar
-from builtin_plugins.rag.parsing.encoding import read_head
+from builtin_plugins.rag.parsing.encoding import is_utf_8, read_head
 from builtin_plugins.rag.parsing.extracting import Extracted
 
-_FAULTS: Final = (tarfile.TarError, OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
-_READERS: Final[dict[bytes, Any]] = {b"\x1f\x8b": gzip, b"BZh": bz2, b"\xfd7zXZ\0": lzma}
+# A RecursionError comes of headers that only announce the next one.
+_FAULTS: Final = (
+    *(tarfile.TarError, OSError, EOFError, ValueError, zlib.error, lzma.LZMAError),
+    RecursionError,
+)
+# The mark of the end, or nothing at all, as some programs end.
+_ENDS: Final = (tarfile.EOFHeaderError, tarfile.EmptyHeaderError)  # type: ignore[attr-defined]
+_GZIP: Final = b"\x1f\x8b"
+_READERS: Final[dict[bytes, Any]] = {_GZIP: gzip, b"BZh": bz2, b"\xfd7zXZ\0": lzma}
 _HEAD_BYTES: Final = 512
+_UNNAMED: Final = "file"
 # A gzip header (RFC 1952, 2.3): ten bytes, then extra fields and a name, each if its flag is set.
 _EXTRA: Final = 4
 _NAMED: Final = 8
 _FIXED_BYTES: Final = 10
+
+
+class _Header(tarfile.TarInfo):
+    """A damaged header is an error; `tarfile` takes all but the first for the end of the archive."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile: tarfile.TarFile) -> Self:
+        """The next header of a tar. Raises `ReadError`."""
+        try:
+            return super().fromtarfile(tarfile)
+        except _ENDS:
+            raise
+        except HeaderError as error:
+            raise ReadError(str(error)) from error
 
 
 def parse(path: Path) -> Iterator[Block]:
@@ -45,7 +69,7 @@ def parse(path: Path) -> Iterator[Block]:
     unpacked, `corrupt`, `no_text` for an archive without files.
     """
     if not is_tar(path):
-        yield from listed([_name_in_gzip(path)])
+        yield from listed([_name_before(path) or _UNNAMED])
         return
     with _opened(path) as archive:
         names = [_name(info) for info in _files(archive)]
@@ -53,9 +77,9 @@ def parse(path: Path) -> Iterator[Block]:
 
 
 def extract(path: Path) -> Iterator[Extracted]:
-    """Yield the files. Links are left out, and archives in the archive."""
+    """Yield the files. Links are left out, and archives in the archive. A single file may have no name."""
     if not is_tar(path):
-        yield Extracted(_name_in_gzip(path), _unzipped(path))
+        yield Extracted(_name_before(path), _unzipped(path))
         return
     with _opened(path) as archive:
         for info in _files(archive):
@@ -65,7 +89,7 @@ def extract(path: Path) -> Iterator[Extracted]:
 @contextmanager
 def _opened(path: Path) -> Iterator[tarfile.TarFile]:
     try:
-        with _unpacked(path) as file, tarfile.open(fileobj=file, mode="r|") as archive:
+        with _unpacked(path) as file, tarfile.open(fileobj=file, mode="r|", tarinfo=_Header) as archive:
             yield archive
     except _FAULTS as error:
         raise UnparsableDocument("corrupt", f"tar: {error}") from error
@@ -116,11 +140,15 @@ def _unzipped(path: Path) -> Iterator[bytes]:
         yield from portions(file)
 
 
-def _name_in_gzip(path: Path) -> str:
-    """The name that the file had before; where none is told, one that says nothing."""
+def _name_before(path: Path) -> str:
+    """The name that the file had before, if that is told: by gzip alone. Raises `corrupt`."""
     head = read_head(path)
+    if not head.startswith(_GZIP):
+        return ""
+    if len(head) <= _FIXED_BYTES:
+        raise UnparsableDocument("corrupt", "gzip: nothing but a header")
     start = _FIXED_BYTES
     if head[3] & _EXTRA:
         start += 2 + int.from_bytes(head[start : start + 2], "little")
     name = head[start:].partition(b"\0")[0] if head[3] & _NAMED else b""
-    return name.decode("utf-8", "replace")[-MOST_NAME_CHARS:] or "file"
+    return name.decode("utf-8" if is_utf_8(name) else "latin-1")[-MOST_NAME_CHARS:]

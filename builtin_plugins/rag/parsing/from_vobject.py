@@ -10,31 +10,33 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
-from builtin_plugins.rag.parsing.encoding import read_lines
+from builtin_plugins.rag.parsing.encoding import decoded_as, read_lines
 
 _MAX_CHARS: Final = 32_768  # of a property: a longer one is a picture
 _WHOLE: Final = frozenset({"VEVENT", "VTODO", "VJOURNAL", "VCARD"})
 _LEFT_OUT: Final = frozenset({"VTIMEZONE", "VALARM", "VFREEBUSY"})
-# For programs alone; N is what FN says again.
+# For programs alone.
 _NOISE: Final = frozenset(
     {
-        *(
-            "UID",
-            "DTSTAMP",
-            "PRODID",
-            "VERSION",
-            "CALSCALE",
-            "METHOD",
-            "SEQUENCE",
-            "CREATED",
-            "TRANSP",
-            "CLASS",
-        ),
-        *("LAST-MODIFIED", "REV", "N", "PHOTO", "LOGO", "SOUND", "KEY", "PRIORITY"),
+        *("UID", "DTSTAMP", "PRODID", "VERSION", "CALSCALE", "METHOD", "SEQUENCE", "CREATED", "TRANSP"),
+        *("CLASS", "LAST-MODIFIED", "REV", "PHOTO", "LOGO", "SOUND", "KEY", "PRIORITY"),
     }
 )
-_LABELS: Final = {"DTSTART": "Start", "DTEND": "End", "FN": "Name", "TEL": "Phone", "ADR": "Address"}
+_NAME_LABEL: Final = "Name: "
+_MAILTO: Final = re.compile("^mailto:", re.IGNORECASE)
+_LABELS: Final = {
+    "DTSTART": "Start",
+    "DTEND": "End",
+    "FN": "Name",
+    "N": "Name",
+    "TEL": "Phone",
+    "ADR": "Address",
+}
 _STRUCTURED: Final = frozenset({"ADR", "ORG"})
+_PARTS: Final = "N"  # of a name; for people, FN says it again, which old programs leave out
+_IN_WORDS: Final = (3, 1, 2, 0, 4)
+"""The order of the parts: title, given and other names, family name, suffix."""
+_PART: Final = re.compile(r"(?<!\\);")
 _MOMENT: Final = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
 _ESCAPED: Final = re.compile(r"\\([\\,;nN:])")
 _PARAMETER: Final = re.compile(r';([\w-]{1,40})(?:=("[^"]{0,1000}"|[^;:"]{0,1000}))?')
@@ -53,6 +55,7 @@ def parse(path: Path) -> Iterator[Block]:
     Raises `UnparsableDocument`, `corrupt`, for a file in which nothing begins.
     """
     lines: list[str] = []
+    name = ""
     left_out, begins = 0, False
     for one in filter(None, map(_read, _unfolded(path))):
         kind = one.value.strip().upper()
@@ -61,13 +64,20 @@ def parse(path: Path) -> Iterator[Block]:
             left_out += 1 if one.name == "BEGIN" else -1
         elif one.name in ("BEGIN", "END"):
             if kind in _WHOLE:
-                yield Block("\n".join(lines))
-                lines = []
+                yield _block(name, lines)
+                name, lines = "", []
+        elif one.name == _PARTS:
+            name = _line(one)
         elif left_out <= 0 and one.name not in _NOISE and not one.name.startswith("X-"):
             lines += filter(None, [_line(one)])
     if not begins:
         raise UnparsableDocument("corrupt", "neither a calendar nor contacts")
-    yield Block("\n".join(lines))
+    yield _block(name, lines)
+
+
+def _block(name: str, lines: list[str]) -> Block:
+    has_name = not name or any(line.startswith(_NAME_LABEL) for line in lines)
+    return Block("\n".join(lines if has_name else [name, *lines]))
 
 
 def _unfolded(path: Path) -> Iterator[str]:
@@ -101,14 +111,17 @@ def _line(one: _Property) -> str:
         return ""
     text = one.value
     if encoding == "QUOTED-PRINTABLE" or "QUOTED-PRINTABLE" in one.parameters:
-        text = quopri.decodestring(text.encode()).decode("utf-8", "replace")
+        text = decoded_as(one.parameters.get("CHARSET", "utf-8"), quopri.decodestring(text.encode()))
     if one.name in _STRUCTURED:
-        text = ", ".join(part for part in text.split(";") if part.strip())
+        text = ", ".join(part for part in _PART.split(text) if part.strip())
+    elif one.name == _PARTS:
+        parts = [*map(str.strip, _PART.split(text)), *[""] * len(_IN_WORDS)]
+        text = " ".join(parts[at] for at in _IN_WORDS if parts[at])
     text = _ESCAPED.sub(lambda found: "\n" if found[1] in "nN" else found[1], text).strip()
     if moment := _MOMENT.fullmatch(text):
         text = _moment(moment, one.parameters.get("TZID", ""))
     if one.name in ("ATTENDEE", "ORGANIZER"):
-        text = " ".join(filter(None, [one.parameters.get("CN", ""), text.removeprefix("mailto:")]))
+        text = " ".join(filter(None, [one.parameters.get("CN", ""), _MAILTO.sub("", text)]))
     return f"{_LABELS.get(one.name, one.name.capitalize())}: {text}" if text else ""
 
 

@@ -7,6 +7,7 @@ the whole tree, and refuse templates, slide shows and files with macros.
 from __future__ import annotations
 
 import posixpath
+import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ from builtin_plugins.rag.parsing.spans import LONGEST_REPEATED, MOST_COLUMNS, co
 _MAX_RELATIONSHIPS_BYTES: Final = 16 * 1024 * 1024
 # The same drawing again for old readers, and what tracked changes removed: text, and properties of cells.
 _SKIPPED: Final = frozenset({"Fallback", "del", "moveFrom", "tcPrChange"})
+# Superscript: in Word's words, or a place above the line.
+_RAISED: Final = re.compile("superscript|[1-9]")
 _TAGS: Final = tuple(
     "{*}" + name
     for name in (
@@ -36,7 +39,6 @@ _TAGS: Final = tuple(
         "tc",
         "gridSpan",
         "vMerge",
-        "vertAlign",
         "fld",
         "tabs",
         "tabLst",
@@ -127,7 +129,6 @@ class _Walk:
         self._tables: list[list[list[str]]] = []
         self._size = self._room = 0  # of the outermost table's portion
         self._cells: list[_Cell] = []
-        self._is_raised = False
 
     def run(self, stream: Iterator[tuple[str, etree._Element]]) -> Iterator[str]:
         for event, element in stream:
@@ -154,14 +155,12 @@ class _Walk:
             self._cells[-1].columns = count_of(_value(element), MOST_COLUMNS)
         elif name == "vMerge" and self._cells:
             self._cells[-1].goes_on = _value(element) != "restart"
-        elif name == "vertAlign":
-            self._is_raised = _value(element) == "superscript"
         elif name in ("tabs", "tabLst"):
             self._tab_stops += 1
 
     def _end(self, name: str, element: etree._Element) -> Iterator[str]:
         if name == "t":
-            self._write_run(element.text or "")
+            self._write_run(element)
         elif name == "tab":
             self._write("" if self._tab_stops else "\t")
         elif name in ("br", "cr"):
@@ -196,10 +195,9 @@ class _Walk:
             del table[1 if names_columns(table[0]) else 0 : -1]
             self._size, self._room = sum(map(size_of, table)), room_below(table[0])
 
-    def _write_run(self, text: str) -> None:
-        is_apart = self._is_raised and self._paragraphs and is_power("".join(self._paragraphs[-1][-1:]), text)
-        self._write(f"^{text}" if is_apart else text)
-        self._is_raised = False
+    def _write_run(self, element: etree._Element) -> None:
+        text, before = element.text or "", "".join(self._paragraphs[-1][-1:]) if self._paragraphs else ""
+        self._write(f"^{text}" if is_power(before, text) and _is_raised(element) else text)
 
     def _write(self, text: str) -> None:
         if self._paragraphs:
@@ -219,6 +217,19 @@ class _Walk:
             if cell.goes_on and not text and above and len(row) < len(above[0]):
                 text = above[0][len(row)] if len(above[0][len(row)]) <= LONGEST_REPEATED else ""
             row += [text, *[""] * min(cell.columns - 1, MOST_COLUMNS - len(row) - 1)]
+
+
+def _is_raised(text: etree._Element) -> bool:
+    """Whether a run's text is superscript: by Word's mark, by its place, or as an exponent in a formula."""
+    run = text.getparent()
+    above = None if run is None else run.getparent()
+    if run is None or above is None:
+        return False
+    marks = [
+        _value(mark) for kind in ("vertAlign", "position") for mark in run.iterfind(f"{{*}}rPr/{{*}}{kind}")
+    ]
+    marks += [properties.get("baseline", "") for properties in run.iterfind("{*}rPr")]
+    return above.tag.endswith("}sup") or any(map(_RAISED.match, marks))
 
 
 def _value(element: etree._Element) -> str:

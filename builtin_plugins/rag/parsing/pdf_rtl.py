@@ -8,7 +8,6 @@ UAX #9.
 
 from __future__ import annotations
 
-import ctypes
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -16,6 +15,8 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from pypdfium2 import raw
+
+from builtin_plugins.rag.parsing.pdf_boxes import box_of
 
 _RTL: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LATIN: Final = re.compile(r"[^\W\d_\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
@@ -39,7 +40,7 @@ _STOP_BEFORE: Final = re.compile("(?<=\\S) ([.,:;!?،؛؟]+)(?=[֐-ࣿ])")
 _ENDS: Final = re.compile(r"[.!?:؟۔]\W*$")
 _TAIL: Final = 8  # closing quotes and brackets, and the mark before them
 _FULL: Final = 0.7  # of the longest line: a shorter one ends a paragraph, or is a heading
-_SPACE: Final = 0.15  # of the height: a gap as wide parts words
+_SPACE: Final = 0.2  # of the height: a gap as wide parts words
 _CELL: Final = 1.5  # between two cells of a row
 _MOST_LETTERS: Final = 20_000  # of a page
 
@@ -107,15 +108,8 @@ def _lines(text_page: Any) -> Iterator[list[_Letter]]:
         elif line and unicodedata.combining(char):
             line[-1] = line[-1]._replace(text=line[-1].text + char)
         else:
-            line.append(_Letter(char, *_box(text_page, at)))
+            line.append(_Letter(char, *box_of(text_page, at)))
     yield line
-
-
-def _box(text_page: Any, at: int) -> tuple[float, float, float, float]:
-    """Where a letter is, the room to its neighbours included."""
-    box = raw.FS_RECTF()
-    raw.FPDFText_GetLooseCharBox(text_page, at, ctypes.byref(box))
-    return box.left, box.right, box.bottom, box.top
 
 
 def _is_level(letters: list[_Letter]) -> bool:

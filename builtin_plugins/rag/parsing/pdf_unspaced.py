@@ -14,7 +14,11 @@ _IDEOGRAPHS: Final = "\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900
 _HANGUL: Final = "\uac00-\ud7a3"
 _LETTER: Final = re.compile(f"[{_IDEOGRAPHS}{_HANGUL}]")
 _ENDS: Final = re.compile(r"[。．！？!?.:：]\W*$")
-_BEGINS: Final = re.compile(r"\s*(?:[・•●■□◆○※*-]|[(（]?\d{1,3}[.)）．、])")
+# Items of a list, and parts of a law; one that a sentence names has no space behind it.
+_NUMBER: Final = "[0-9０-９一二三四五六七八九十百]{1,4}"
+_BEGINS: Final = re.compile(
+    rf"\s*(?:[・•●■□◆○※*–‣▪▫▶►➢➤◇★①-⑳㈠-㈩\uf000-\uf0ff-]|[(（]?{_NUMBER}[.)）．、]|第{_NUMBER}[章节節条條款項项]\s)"
+)
 _SPACED: Final = re.compile(f"[{_HANGUL}]")
 _TAIL: Final = 8  # closing quotes and brackets, and the mark before them
 _FULL: Final = 0.7  # of the longest line: a shorter one ends a paragraph, or is a heading

@@ -1,7 +1,7 @@
 """What the converter of RTF leaves out or mixes up, arranged before it reads the file.
 
 It drops footnotes, comments and text boxes with the groups that hold them, keeps what tracked changes
-deleted, and does not say where a row of a table begins.
+deleted, and says neither where a row of a table begins nor what is superscript.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-ROW_START, CELL_END, ROW_END = "\ue001", "\ue002", "\ue003"
+ROW_START, CELL_END, ROW_END, RAISED = "\ue001", "\ue002", "\ue003", "\ue004"
 
 # Groups open and close; a brace after a backslash is text.
 _BRACE: Final = re.compile(rb"\\[\\{}]|[{}]")
@@ -18,9 +18,10 @@ _WORD: Final = rb"\s{0,4}+\\(?:\*|[a-z]{1,32}+-?+\d{0,10}+ ?+)"
 # The words at the beginning of a group, of which the first decides; `\deleted` may come after others.
 _APART: Final = re.compile(rb"\s{0,4}(?:\\\*\s{0,4})?\\(?:footnote|annotation|shptxt)(?![a-z])")
 _DELETED: Final = re.compile(rb"(?:" + _WORD + rb"){0,40}?\s{0,4}\\deleted(?![a-z0])")
-_TABLE: Final = re.compile(rb"(?<!\\)\\(trowd|cell|row)(?![a-z]) ?")
+# Superscript, or letters that are moved up by some half points, as LibreOffice has them.
+_TOLD: Final = re.compile(rb"(?<!\\)\\(?:(trowd|cell|row|super)(?![a-z0-9])|(up)[1-9]\d{0,4}+) ?")
 _BINARY: Final = re.compile(rb"\\bin\d")
-_MARKS: Final = {b"trowd": ROW_START, b"cell": CELL_END, b"row": ROW_END}
+_MARKS: Final = {b"trowd": ROW_START, b"cell": CELL_END, b"row": ROW_END, b"super": RAISED, b"up": RAISED}
 
 
 class _Group(NamedTuple):
@@ -30,7 +31,8 @@ class _Group(NamedTuple):
 
 
 def arranged(data: bytes) -> bytes:
-    """The file with its deleted texts gone, those beside the text at its end, and marks around rows.
+    """The file with its deleted texts gone, those beside the text at its end, and marks around rows
+    and before superscript.
 
     One with pictures in binary, which may hold any byte, stays as it is.
     """
@@ -47,7 +49,7 @@ def arranged(data: bytes) -> bytes:
     kept.append(data[place:])
     whole = b"".join(kept)
     last = whole.rfind(b"}")
-    return _TABLE.sub(_marked, b"".join([whole[:last], *beside, whole[last:]]))
+    return _TOLD.sub(_marked, b"".join([whole[:last], *beside, whole[last:]]))
 
 
 def _groups(data: bytes) -> list[tuple[int, int, bool]]:
@@ -73,4 +75,4 @@ def _groups(data: bytes) -> list[tuple[int, int, bool]]:
 
 
 def _marked(found: re.Match[bytes]) -> bytes:
-    return b"{\\uc0\\u%d }" % (ord(_MARKS[found[1]]) - 65_536)
+    return b"{\\uc0\\u%d }" % (ord(_MARKS[found[1] or found[2]]) - 65_536)

@@ -9,6 +9,11 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 _SIGNED: Final = bytes.fromhex("2a864886f70d010702")  # the name of signed data, 1.2.840.113549.1.7.2
+# Enveloped, encrypted and authenticated-enveloped data.
+_ENCRYPTED: Final = tuple(
+    map(bytes.fromhex, ("2a864886f70d010703", "2a864886f70d010706", "2a864886f70d0109100117"))
+)
+_KIND_BYTES: Final = 32
 _NAME, _SEQUENCE, _CONTENT, _OCTETS, _OCTETS_IN_PARTS = 0x06, 0x30, 0xA0, 0x04, 0x24
 _UNTIL_END: Final = 0x80  # a length that says: until two zeros (X.690, 8.1.3.6)
 _END: Final = b"\0\0"
@@ -31,6 +36,11 @@ def signed_content(data: bytes) -> bytes | None:
         return b"".join(_octets(data, encapsulated))
     except (IndexError, StopIteration):
         return None
+
+
+def is_encrypted(data: bytes) -> bool:
+    """Whether only those to whom it was sent can read it: the beginning says what kind of data it is."""
+    return any(bytes([_NAME, len(kind)]) + kind in data[:_KIND_BYTES] for kind in _ENCRYPTED)
 
 
 def _only(data: bytes, parent: _Element, tag: int) -> _Element:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 from sqlalchemy import select
@@ -61,6 +61,8 @@ async def take_out(
         limits = limits_of(settings)
         children = platform.resource(PARSER_PROCESSES)
         members = await extract(children, path, parser.extractor, limits, folder, bounds)
+        whole = PurePath(document.filename).stem  # of a compressed file that does not tell its name
+        members = [member._replace(name=member.name or whole) for member in members]
         taken = [await _take(platform, document, base, member, largest, queue) for member in members]
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import io
 import re
 import struct
@@ -83,6 +84,14 @@ async def test_an_archive(desk: Desk, tmp_path: Path) -> None:
     assert "empty.txt (empty)" in told
     left = "program.exe (no supported type), empty.txt (empty)"
     assert own["notice"] == f"2 of 4 files inside were left out: {left}."
+
+
+async def test_a_compressed_file_that_has_no_name(desk: Desk) -> None:
+    """What `pg_dump | gzip` writes is named after the upload, which also says that it is a table."""
+    _, inside, _ = await desk.upload("stations.csv.gz", gzip.compress(b"name,power\nHarbour,12\n"))
+    assert [(name, one["content_type"]) for name, one in inside.items()] == [("stations.csv", "text/csv")]
+    _, inside, told = await desk.upload("noise.gz", gzip.compress(b"MZ" + bytes(range(256))))
+    assert not inside and "noise (no supported type)" in told
 
 
 async def test_names_are_no_paths(desk: Desk) -> None:

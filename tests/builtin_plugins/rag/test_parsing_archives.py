@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import random
 import shutil
 import struct
@@ -281,6 +283,38 @@ class TestTar:
         assert one.name == "server.log" and b"".join(one.content) == b"Disk full."  # type: ignore[arg-type]
         assert [block.text for block in from_tar.parse(path)] == ["Archive of one file:", "server.log"]
 
+    @pytest.mark.parametrize(("module", "kind"), [(bz2, "x-bzip2"), (lzma, "x-xz")])
+    def test_single_file_without_a_name(self, tmp_path: Path, module: Any, kind: str) -> None:
+        """These keep no name; the document's own stands for it. What is cut off does not come out."""
+        path, data = tmp_path / "a", module.compress(b"Disk full." * 1000)
+        path.write_bytes(data)
+        assert detect_media_type(path) == f"application/{kind}"
+        (one,) = from_tar.extract(path)
+        assert one.name == "" and b"".join(one.content) == b"Disk full." * 1000  # type: ignore[arg-type]
+        assert [block.text for block in from_tar.parse(path)] == ["Archive of one file:", "file"]
+        path.write_bytes(data[:-9])
+        target = "builtin_plugins.rag.parsing.from_tar:extract"
+        taken = extract_into(str(path), target, str(tmp_path), [10, 100_000, 100_000])
+        assert taken == [["", None, "damaged"]]
+
+    def test_a_text_that_begins_as_bzip2(self, tmp_path: Path) -> None:
+        """Its sign is three letters."""
+        (tmp_path / "a").write_text("BZh9 is how bzip2 begins.")
+        assert detect_media_type(tmp_path / "a", "a.txt") == "text/plain"
+
+    def test_tar_of_old(self, tmp_path: Path) -> None:
+        """Before 1988 a tar had no sign, only a sum; embedded systems still write such."""
+        whole = bytearray(tar(tmp_path / "a", "w", {"a.txt": b"Seven apples."}).read_bytes())
+        whole[257:512] = bytes(255)
+        whole[148:156] = b" " * 8
+        whole[148:156] = b"%06o\0 " % sum(whole[:512])
+        (tmp_path / "a").write_bytes(whole)
+        assert detect_media_type(tmp_path / "a") == "application/x-tar"
+        assert next(from_tar.extract(tmp_path / "a")).name == "a.txt"
+        whole[0] ^= 1
+        (tmp_path / "a").write_bytes(whole)
+        assert detect_media_type(tmp_path / "a") is None
+
     @pytest.mark.parametrize("mode", ["w", "w:gz"])
     def test_cut(self, tmp_path: Path, mode: str) -> None:
         """An archive that was cut off is damaged; it is not read in part."""
@@ -290,6 +324,33 @@ class TestTar:
         with pytest.raises(UnparsableDocument) as caught:
             list(from_tar.parse(path))
         assert caught.value.code == "corrupt"
+
+    @pytest.mark.parametrize("kind", ["cut in a header", "damaged header", "headers alone", "gzip header"])
+    def test_damaged_between_files(self, tmp_path: Path, kind: str) -> None:
+        """What is lost behind a broken header is not left out in silence."""
+        path = tar(tmp_path / "a", "w", {f"{number}.txt": bytes(3000) for number in range(3)})
+        whole, second = path.read_bytes(), 512 + 512 + 3072
+        extended = tarfile.TarInfo("x")
+        extended.type = tarfile.XHDTYPE
+        data = {
+            "cut in a header": whole[: second + 200],
+            "damaged header": whole[:second] + b"x" * 512 + whole[second + 512 :],
+            "headers alone": extended.tobuf() * 2000 + whole,
+            "gzip header": gzip.compress(whole)[:3],
+        }
+        path.write_bytes(data[kind])
+        assert detect_media_type(path) is not None
+        for read in (from_tar.parse, from_tar.extract):
+            with pytest.raises(UnparsableDocument) as caught:
+                list(read(path))
+            assert caught.value.code == "corrupt"
+
+    def test_tar_without_its_end(self, tmp_path: Path) -> None:
+        """Some programs leave out the two empty blocks at the end; no file is missing."""
+        path = tar(tmp_path / "a", "w", TAR_FILES)
+        used = len(path.read_bytes().rstrip(b"\0"))
+        path.write_bytes(path.read_bytes()[: -(-used // 512) * 512])
+        assert [one.name for one in from_tar.extract(path)] == ["docs/Größe.txt", "docs/link"]
 
     def test_bounds(self, tmp_path: Path) -> None:
         """Neither many entries nor a bomb of zeros is followed to its end."""

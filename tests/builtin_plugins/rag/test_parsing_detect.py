@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -84,11 +85,33 @@ def test_huge_zip_directory_is_not_loaded(tmp_path: Path) -> None:
     assert detect_media_type(path) is None
 
 
+@pytest.mark.parametrize("name", ["mimetype", "[Content_Types].xml"])
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_bomb_in_place_of_a_type(tmp_path: Path, name: str, method: int) -> None:
+    """The beginning of a member is not read where that would unpack all of it: the server itself reads it."""
+    with zipfile.ZipFile(tmp_path / "z", "w", method) as archive:
+        archive.writestr(name, bytes(40 << 20))
+    tracemalloc.start()
+    try:
+        assert detect_media_type(tmp_path / "z") is None
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 20 << 20
+
+
 @pytest.mark.parametrize("cut", [4, 30, 200, -10])
 def test_broken_zip_is_unsupported(tmp_path: Path, cut: int) -> None:
     """A truncated zip ends in None and never in an exception."""
     data = word(tmp_path / "w", lambda d: d.add_paragraph("x")).read_bytes()
     assert detect(tmp_path, data[:cut]) is None
+
+
+@pytest.mark.parametrize("cut", [7, 900])
+def test_zip_with_a_piece_missing(tmp_path: Path, cut: int) -> None:
+    """Its directory then names places before the beginning of the file."""
+    data = word(tmp_path / "w", lambda d: d.add_paragraph("x")).read_bytes()
+    assert detect(tmp_path, data[:100] + data[100 + cut :]) is None
 
 
 @pytest.mark.parametrize("sign", [b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"])

@@ -285,9 +285,79 @@ def test_message_inside_a_signature(tmp_path: Path, open_end: bool) -> None:
     assert [file.name for file in from_eml.extract(path)] == ["map.png"]
 
 
-def test_what_is_encrypted_stays_closed(tmp_path: Path) -> None:
-    """So does a signature that was cut off: the message is there, with its attachment."""
+def test_message_inside_two_signatures(tmp_path: Path) -> None:
+    """A gateway signs what the sender signed; what is inside one another for ever is not followed."""
+    data = sealed(PLAIN.format("Fifty euro.").encode())
+    path = written(tmp_path, message(in_signature(sealed(in_signature(data).encode()))))
+    assert [block.text.strip() for block in from_eml.parse(path)][-1] == "Fifty euro."
+    for _ in range(9):
+        data = sealed(in_signature(data).encode())
+    path = written(tmp_path, message(in_signature(data)))
+    assert [block.text for block in from_eml.parse(path)][-1] == "Attachments: smime.p7m"
+
+
+@pytest.mark.parametrize("kind", ["application/pkcs7-signature", "application/pgp-signature"])
+def test_signature_beside_the_message(tmp_path: Path, kind: str) -> None:
+    """It is no attachment: nothing is in it to read, and nobody misses it."""
+    signature = f"Content-Type: {kind}; name=smime.p7s\nContent-Disposition: attachment\n\nMIIF\n"
+    path = written(tmp_path, message(parts("signed", PLAIN.format("Fifty euro."), signature)))
+    assert [block.text.strip() for block in from_eml.parse(path)][1:] == ["Fifty euro."]
+    assert list(from_eml.extract(path)) == []
+
+
+def test_what_is_damaged_stays_closed(tmp_path: Path) -> None:
+    """A signature that was cut off: the message is there, with its attachment."""
     whole = sealed(PLAIN.format("Fifty euro.").encode(), open_end=True)
-    for data in (sealed(b"x" * 200, kind=3), whole[:40], whole[:-3][:60], b"0" * 50, b""):
+    for data in (whole[:40], whole[:-3][:60], b"0" * 50, b""):
         path = written(tmp_path, message(in_signature(data)))
         assert read_all(tmp_path, path.read_bytes())[-1] == "Attachments: smime.p7m"
+
+
+def enciphered(kind: str) -> str:
+    """A message for the eyes of its receiver alone."""
+    if kind == "S/MIME":
+        return in_signature(sealed(b"x" * 200, kind=3))
+    if kind == "S/MIME, cut off":
+        return in_signature(sealed(b"x" * 200, kind=3, open_end=True)[:90])
+    return (
+        'Content-Type: multipart/encrypted; protocol="application/pgp-encrypted"; boundary=b\n\n'
+        "--b\nContent-Type: application/pgp-encrypted\n\nVersion: 1\n"
+        "--b\nContent-Type: application/octet-stream; name=smime.p7m\n\n-----BEGIN PGP MESSAGE-----\n--b--\n"
+    )
+
+
+@pytest.mark.parametrize("kind", ["S/MIME", "S/MIME, cut off", "PGP"])
+@pytest.mark.parametrize("is_part", [False, True])
+def test_what_is_encrypted_says_so(tmp_path: Path, kind: str, is_part: bool) -> None:
+    """Nobody wonders why nothing of it is found, in a message of a mailing list too."""
+    body = enciphered(kind)
+    path = written(tmp_path, message(parts("mixed", body, PLAIN.format("Footer.")) if is_part else body))
+    texts = [block.text.strip() for block in from_eml.parse(path)][1:]
+    assert texts == [*(["Footer."] if is_part else []), "Attachments: smime.p7m (encrypted)"]
+    assert [(file.name, file.left_out) for file in from_eml.extract(path)] == [("smime.p7m", "encrypted")]
+
+
+def test_signed_part_of_a_message(tmp_path: Path) -> None:
+    """A mailing list puts its footer beside what was signed, which is read as the message it is."""
+    inner = in_signature(sealed(parts("mixed", PLAIN.format("Fifty euro."), PICTURE).encode()))
+    path = written(tmp_path, message(parts("mixed", inner, PLAIN.format("Footer."))))
+    assert [block.text.strip() for block in from_eml.parse(path)][1:] == [
+        "Fifty euro.",
+        "Footer.",
+        "Attachments: map.png",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["pkcs7-mime", "octet-stream"])
+def test_signed_file(tmp_path: Path, kind: str) -> None:
+    """A contract inside its signature, as Italian mail has them, comes out without it."""
+    content = base64.encodebytes(sealed(b"%PDF-1.7 A contract.")).decode()
+    attached = (
+        f"Content-Type: application/{kind}; name=contract.pdf.p7m\n"
+        f"Content-Disposition: attachment\nContent-Transfer-Encoding: base64\n\n{content}"
+    )
+    path = written(tmp_path, message(parts("mixed", PLAIN.format("See below."), attached)))
+    assert [block.text.strip() for block in from_eml.parse(path)][-1] == "Attachments: contract.pdf"
+    assert [(file.name, file.content) for file in from_eml.extract(path)] == [
+        ("contract.pdf", b"%PDF-1.7 A contract.")
+    ]

@@ -21,8 +21,10 @@ def drawn(line: str) -> list[str]:
     return list(" ".join(turned))
 
 
-def pdf(path: Path, lines: list[list[str]], size: int = 14) -> Path:
-    """A page with these glyphs: each is a letter of Helvetica, and the file says what it stands for."""
+def pdf(path: Path, lines: list[list[str]], size: int = 14, between: float = 0) -> Path:
+    """A page with these glyphs: each is a letter of Helvetica, and the file says what it stands for.
+    `between` are points of room between two letters.
+    """
     glyphs = sorted({glyph for line in lines for glyph in line})
     codes = {glyph: code for code, glyph in enumerate(glyphs, 0x41)} | {" ": 0x20}
     meant = "\n".join(
@@ -34,8 +36,9 @@ def pdf(path: Path, lines: list[list[str]], size: int = 14) -> Path:
         f"1 begincodespacerange <00> <ff> endcodespacerange {len(codes)} beginbfchar\n{meant}\n"
         "endbfchar endcmap CMapName currentdict /CMap defineresource pop end end"
     )
+    font = f"{between} Tc /F {size} Tf"
     shown = "\n".join(
-        f"BT /F {size} Tf 50 {700 - 20 * at} Td <{bytes(codes[glyph] for glyph in line).hex()}> Tj ET"
+        f"BT {font} 50 {700 - 20 * at} Td <{bytes(codes[glyph] for glyph in line).hex()}> Tj ET"
         for at, line in enumerate(lines)
     )
     objects = [
@@ -89,6 +92,12 @@ def test_lines_of_a_paragraph(tmp_path: Path) -> None:
     assert text == f"{lines[0]}\n{lines[1]} {lines[2]}\n{lines[3]}"
 
 
+def test_letters_with_room_between_them(tmp_path: Path) -> None:
+    """Some fonts have gaps within a word, which no space is for."""
+    line = "سعر الغرفة في الفندق الجديد"
+    assert read(pdf(tmp_path / "a.pdf", [drawn(line)], between=2.5)) == line
+
+
 def test_latin_lines_are_left_alone(tmp_path: Path) -> None:
     """A line in Latin script that quotes a word of another one keeps its order."""
     latin = list("The word ") + drawn("سلام") + list(" means peace (mostly).")
@@ -125,8 +134,26 @@ def test_latin_lines_are_left_alone(tmp_path: Path) -> None:
             ["次の書類を出発の十日前までに上司に提出すること", "・旅費の申請書", "・領収書"],
             "次の書類を出発の十日前までに上司に提出すること\n・旅費の申請書\n・領収書",
         ),
+        *(
+            (
+                ["公司差旅政策规定的适用范围以及费用标准说明", f"{sign}奥斯陆的酒店费用"],
+                f"公司差旅政策规定的适用范围以及费用标准说明\n{sign}奥斯陆的酒店费用",
+            )
+            for sign in ("➢ ", "►", "① ", "（一）", "十二、", "第三条　", "第二章 ", "(3) ", "– ")
+        ),
+        (
+            ["公司差旅政策规定的费用标准应当符合本规定", "第三条的要求。"],
+            "公司差旅政策规定的费用标准应当符合本规定第三条的要求。",
+        ),
     ],
 )
 def test_words_are_whole(tmp_path: Path, lines: list[str], expected: str) -> None:
     """A word or a sentence that two lines share is one again; titles and items of a list stay lines."""
     assert read(pdf(tmp_path / "a.pdf", list(map(list, lines)))) == expected
+
+
+def test_pieces_of_a_line_that_are_not_level(tmp_path: Path) -> None:
+    """What is beside a letter of these scripts may come before it: it is not put behind it."""
+    path = pdf(tmp_path / "a.pdf", [["."], drawn("و"), drawn("ميناء")])
+    path.write_text(path.read_text().replace("50 680 Td", "58 709 Td"))
+    assert read(path) == ".\nو\nميناء"

@@ -42,6 +42,7 @@ def texts(path: Path, name: str) -> list[str]:
         (SRT, ["00:00:01\nThe reactor has to be shut down before midnight, Captain."]),
         ("\ufeff" + SRT, ["00:00:01\nThe reactor has to be shut down before midnight, Captain."]),
         (VTT, ["00:01 Ada Berg:\nR&D gets 4.2 million euro.", "01:00:07 Bob:\nToo much!"]),
+        (ROLLING.replace("\nhello<", "\n \nhello<"), ["00:00:01\nhello there how are you"]),
         (ROLLING, ["00:00:01\nhello there how are you"]),
     ],
 )

@@ -10,7 +10,7 @@ CALENDAR = (
     "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nBEGIN:VTIMEZONE\r\nTZID:Europe/Oslo\r\nEND:VTIMEZONE\r\n"
     "BEGIN:VEVENT\r\nUID:1@x\r\nDTSTART;TZID=Europe/Oslo:20250601T090000\r\nDTEND:20250601T100000Z\r\n"
     "SUMMARY:Merger with Nordly\r\n s Corp\r\nDESCRIPTION:Bring the figures\\, please.\\nRoom 5.\r\n"
-    'ATTENDEE;CN="Ada Berg";ROLE=CHAIR:mailto:ada@example.org\r\n'
+    'ATTENDEE;CN="Ada Berg";ROLE=CHAIR:MAILTO:ada@example.org\r\n'
     "BEGIN:VALARM\r\nDESCRIPTION:Reminder\r\nEND:VALARM\r\nEND:VEVENT\r\n"
     "BEGIN:VEVENT\r\nDTSTART;VALUE=DATE:20250701\r\nSUMMARY:Holiday\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
 )
@@ -24,9 +24,9 @@ CONTACTS = (
 )
 
 
-def texts(folder: Path, source: str, media_type: str) -> list[str]:
+def texts(folder: Path, source: str, media_type: str, encoding: str = "utf-8") -> list[str]:
     path = folder / "a"
-    path.write_bytes(source.encode())
+    path.write_bytes(source.encode(encoding))
     assert detect_media_type(path, "a.txt") == media_type
     return [block.text for block in from_vobject.parse(path) if block.text]
 
@@ -45,6 +45,20 @@ def test_contacts(tmp_path: Path) -> None:
     assert texts(tmp_path, CONTACTS, "text/vcard") == [
         "Name: Ada Berg\nPhone: +47 123\nAddress: Main Street 5, Oslo, 0150, Norway\nNote: Grüße aus Köln",
         "Name: Bob",
+    ]
+
+
+def test_contacts_of_old_programs(tmp_path: Path) -> None:
+    """Their names are in parts alone, and their letters in the code page that they name."""
+    source = (
+        "BEGIN:VCARD\r\nVERSION:2.1\r\n"
+        "N;CHARSET=ISO-8859-1;ENCODING=QUOTED-PRINTABLE:M=FCller;J=F6rg;;Dr.\r\nTEL;CELL:+49 123\r\n"
+        "LABEL;WORK;ENCODING=QUOTED-PRINTABLE;CHARSET=no-such:K=F6nigsstra=DFe 1\r\nEND:VCARD\r\n"
+        "BEGIN:VCARD\r\nN:Krüger;Ann\\;e\r\nEND:VCARD\r\n"
+    )
+    assert texts(tmp_path, source, "text/vcard", "cp1252") == [
+        "Name: Dr. Jörg Müller\nPhone: +49 123\nLabel: Königsstraße 1",
+        "Name: Ann;e Krüger",
     ]
 
 
