@@ -83,7 +83,7 @@ class TestOneProcess:
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
     async def test_root_in_an_empty_home_of_another_account(self, platform_home: Path) -> None:
         """A container may run as root over a folder of the host: there is no service to lock out."""
-        platform_home.mkdir(exist_ok=True)
+        os.mkdir(platform_home)
         os.chown(platform_home, 65534, 65534)
         async with served_platform(platform_home, "--no-worker", env=BARE, migrated=False) as served:
             assert "is ready" in served.process.output()
