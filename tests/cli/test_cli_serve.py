@@ -61,6 +61,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("serve") / "home"
 
 
+@pytest.fixture
+def strange_home(tmp_path: Path) -> Path:
+    """An empty home that belongs to another account."""
+    home = tmp_path / "strange"
+    home.mkdir()
+    os.chown(home, 65534, 65534)
+    return home
+
+
 class TestOneProcess:
     async def test_says_where_to_go_next(self, bare_cli: Cli, platform_home: Path) -> None:
         """The first start names address, home and how to make the first account; a later one is briefer.
@@ -81,11 +90,9 @@ class TestOneProcess:
         assert "users create" not in second
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-    async def test_root_in_an_empty_home_of_another_account(self, platform_home: Path) -> None:
+    async def test_root_in_an_empty_home_of_another_account(self, strange_home: Path) -> None:
         """A container may run as root over a folder of the host: there is no service to lock out."""
-        os.mkdir(platform_home)
-        os.chown(platform_home, 65534, 65534)
-        async with served_platform(platform_home, "--no-worker", env=BARE, migrated=False) as served:
+        async with served_platform(strange_home, "--no-worker", env=BARE, migrated=False) as served:
             assert "is ready" in served.process.output()
 
     async def test_start_imports_nothing_heavy(self, home: Path, tmp_path: Path) -> None:
