@@ -75,16 +75,18 @@ class Context:
         return self.platform.settings_of(cls)
 
     async def send_file(
-        self, path: Path, filename: str, *, sha256: str = "", modified: datetime | None = None
+        self, path: Path, filename: str, *, sha256: str | None = None, modified: datetime | None = None
     ) -> web.StreamResponse:
         """Answer with a stored file as a download under this name, or with the part that the client asks for.
 
-        It is never shown inline, whatever a browser thinks it is. For a file of the blob store, say by its
-        hash and a time of your own what version it is: its own time tells when anybody first stored these
-        bytes. Raises RangeNotSatisfiable, PreconditionFailed, NotFound.
+        It is never shown inline, whatever a browser thinks it is. For a file of the blob store, give its hash
+        and since when the caller has it: the file's own time tells when anybody first stored these bytes.
+        Raises RangeNotSatisfiable, PreconditionFailed, NotFound, and ValueError for one without the other.
         """
+        if (sha256 is None) != (modified is None):
+            raise ValueError("send_file takes 'sha256' and 'modified' together")
         headers = _download(filename, "application/octet-stream")
-        validators = None if modified is None else Validators(sha256, modified)
+        validators = Validators(sha256, modified) if sha256 is not None and modified is not None else None
         return await send_file(self.request, path, headers, validators)
 
     async def start_download(self, filename: str, media_type: str) -> web.StreamResponse:

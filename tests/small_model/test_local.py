@@ -198,6 +198,16 @@ async def test_a_demanded_call_that_is_cut_off(ann: Actor, tokens: int, stream: 
                 json.loads(call["function"]["arguments"])
 
 
+async def test_a_demanded_call_that_ends_with_the_tokens(ann: Actor) -> None:
+    """The limit falls just behind the call: it is whole, and told as a whole one."""
+    demanded: dict[str, Any] = {"tools": [WEATHER], "tool_choice": "required"}
+    used = (await ask(ann, "Weather in Paris?", 60, **demanded)).json()["usage"]["completion_tokens"]
+    for tokens in (used - 1, used):  # the last one is the end itself
+        [said] = (await ask(ann, "Weather in Paris?", tokens, **demanded)).json()["choices"]
+        assert said["finish_reason"] == "tool_calls", said
+        assert isinstance(json.loads(said["message"]["tool_calls"][0]["function"]["arguments"])["city"], str)
+
+
 def chained(length: int) -> dict[str, Any]:
     """A schema of references, each to the next."""
     links = {f"d{place}": {"$ref": f"#/$defs/d{place + 1}"} for place in range(length)}

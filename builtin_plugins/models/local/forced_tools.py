@@ -55,10 +55,19 @@ async def forced_call(
             if isinstance(event, str):
                 text += event
             elif isinstance(event, contracts.ChatEnd):
-                is_cut_off = event.finish_reason == "length"
+                is_cut_off = event.finish_reason == "length" and not _is_whole(text)
                 if call := _cut_off(text) if is_cut_off else _call(text):
                     yield call
                 yield event if is_cut_off else replace(event, finish_reason="tool_calls")
+
+
+def _is_whole(text: str) -> bool:
+    """Whether all of the call came: the limit may fall just behind its last token."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _cut_off(text: str) -> contracts.ToolCallPart | None:

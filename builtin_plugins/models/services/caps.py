@@ -20,11 +20,17 @@ def capped_options(options: Mapping[str, Any], rule: Rule, *, add: bool = False)
     """The same with every wish for tokens cut to the cap; with `add`, the cap where there is no wish."""
     if rule.max_tokens is None:
         return options
-    wishes = {name: options[name] for name in _TOKENS if options.get(name) is not None}
-    bounded: dict[str, Any] = {name: _wish(wish, rule.max_tokens) for name, wish in wishes.items()}
+    bounded: dict[str, Any] = _bounded_wishes(options, rule.max_tokens)
+    added = {} if bounded or not add else {"max_tokens": rule.max_tokens}
     if isinstance(inner := options.get("options"), Mapping):  # Ollama's place for them
         bounded["options"] = capped_options(inner, rule)
-    return {**({"max_tokens": rule.max_tokens} if add and not wishes else {}), **options, **bounded}
+        if added:  # which stands above them
+            added["max_tokens"] = min([rule.max_tokens, *_bounded_wishes(inner, rule.max_tokens).values()])
+    return {**added, **options, **bounded}
+
+
+def _bounded_wishes(options: Mapping[str, Any], most: int) -> dict[str, int]:
+    return {name: _wish(options[name], most) for name in _TOKENS if options.get(name) is not None}
 
 
 def _wish(wish: Any, most: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.models.errors import ModelNotAllowed, ModelRateLimited
@@ -103,7 +103,9 @@ class Rules:
 
 
 def _find(session: Session, model: str) -> ModelRule | None:
-    return session.scalars(select(ModelRule).where(func.lower(ModelRule.model) == model).limit(1)).first()
+    """The rule on a model; its row has the name that the runtime lists, which may be any of the model's."""
+    rows = session.scalars(select(ModelRule).order_by(ModelRule.model))
+    return next((row for row in rows if alias(row.model) == model), None)
 
 
 def _account(session: Session, account_id: int) -> Account | None:

@@ -231,9 +231,6 @@ class _Import:
         known: Document | None = unit.session.get(Document, new_id)
         if known is not None:
             return known.status == "processing"
-        parent = self._parents.get(document.parent_id or "")
-        if parent is not None and unit.session.get(Document, parent) is None:
-            raise _Deleted  # with what it came out of
         row = Document(
             id=new_id,
             knowledge_base_id=self._base.id,
@@ -244,7 +241,7 @@ class _Import:
             status="processing",
             page_count=document.page_count,
             notice=document.notice,
-            parent_id=parent,
+            parent_id=self._parents.get(document.parent_id or ""),
             tree_wanted=document.has_tree,
             language_told=False,
             uploaded_at=document.uploaded_at,

@@ -70,6 +70,17 @@ async def test_no_other_name_of_the_model_passes(start_platform: Start, name: st
         assert (refused.status, refused.json()["code"]) == (403, "model_not_allowed"), refused.body
 
 
+@pytest.mark.parametrize("name", ["library/small", "Größe/Übersetzer"])
+async def test_a_limit_holds_for_the_name_on_which_it_was_set(start_platform: Start, name: str) -> None:
+    """Also where a runtime lists the model under a name that Ollama would shorten, or SQLite can't lower."""
+    async with model_server(Script(answer="Hello there.", models=(name,))) as server:
+        running = await start_platform("models", "orchestrator", env={"OPENAI_BASE_URL": server.url})
+        admin, bob = await somebody(running, role="admin"), await somebody(running)
+        await limit(admin, name, allowed_roles=["admin"])
+        refused = await chat(bob, model=name)
+        assert (refused.status, refused.json()["code"]) == (403, "model_not_allowed"), refused.body
+
+
 async def test_calls_in_a_minute(start_anywhere: Start) -> None:
     """Each account has its own count, over every way in which it calls the model."""
     async with stage(start_anywhere) as (running, admin, _):
@@ -92,6 +103,7 @@ async def test_calls_in_a_minute(start_anywhere: Start) -> None:
         {"max_tokens": 5},
         {"max_tokens": 500.0},
         {"options": {"num_predict": 1e9}},
+        {"options": {"top_k": 5}},
     ],
 )
 async def test_tokens_are_capped(start_platform: Start, asked: dict[str, Any]) -> None:
@@ -118,6 +130,17 @@ async def test_no_name_of_the_wish_passes_the_cap(start_platform: Start, name: s
             got = sent.body or {}
             asked = [got[key] for key in ("max_tokens", name) if key in got]
             assert asked and all(value == 50 for value in asked), (body, got)
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "num_predict"])
+async def test_a_smaller_wish_among_ollamas_options_stays(start_platform: Start, name: str) -> None:
+    """What is added for the cap does not stand above it."""
+    async with model_server(Script(answer="Hello there.", models=("small",))) as server:
+        running = await start_platform("models", "orchestrator", env={"OPENAI_BASE_URL": server.url})
+        await limit(await somebody(running, role="admin"), max_tokens=50)
+        assert (await chat(await somebody(running), options={name: 5})).status == 200
+        sent = next(one for one in reversed(server.requests) if one.path.endswith("/chat/completions"))
+        assert {value for key, value in (sent.body or {}).items() if key.startswith("max_")} == {5}
 
 
 async def test_what_can_not_be_kept_is_refused(start_platform: Start) -> None:
