@@ -93,7 +93,7 @@ class TestOneProcess:
     async def test_root_in_an_empty_home_of_another_account(self, strange_home: Path) -> None:
         """A container may run as root over a folder of the host: there is no service to lock out."""
         async with served_platform(strange_home, "--no-worker", env=BARE, migrated=False) as served:
-            assert "is ready" in served.process.output()
+            await eventually(lambda: "is ready" in served.process.output())
 
     async def test_start_imports_nothing_heavy(self, home: Path, tmp_path: Path) -> None:
         """Models, indexes and the job engine are not imported by an API process that nobody has asked yet."""
