@@ -1,13 +1,14 @@
 """A worker process that writes down each deleted document that it hears of.
 
 Run as ``python -m tests.builtin_plugins.rag.removal_worker``; the environment says where the platform lives,
-`DELETIONS` where to write.
+`DELETIONS` where to write. With `DELETIONS_DIE`, the process kills itself at the first one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from pathlib import Path
 
 from kernel.boot import open_platform
@@ -22,12 +23,13 @@ DELETED = "rag.document_deleted"
 
 
 class DeletionsPlugin(Plugin):
-    """A file for each deleted document."""
+    """A file for each deleted document; with `dies`, none after the first."""
 
     name = "deletions"
 
-    def __init__(self, folder: str = "") -> None:
+    def __init__(self, folder: str = "", *, dies: bool = False) -> None:
         self.folder = folder
+        self.dies = dies
         self.heard: list[str] = []
 
     @hookimpl
@@ -36,12 +38,15 @@ class DeletionsPlugin(Plugin):
             self.heard.append(event.model_dump()["document_id"])
             if self.folder:
                 Path(self.folder, self.heard[-1]).touch()
+            if self.dies:
+                os.kill(os.getpid(), signal.SIGKILL)
 
 
 async def main() -> None:
     """Work until SIGTERM."""
     stop = stop_on_signals()
-    candidates = candidates_of("rag", DeletionsPlugin(os.environ["DELETIONS"]))
+    plugin = DeletionsPlugin(os.environ["DELETIONS"], dies="DELETIONS_DIE" in os.environ)
+    candidates = candidates_of("rag", plugin)
     async with (
         open_platform(SettingsLoader.from_home(), role="worker", candidates=candidates) as platform,
         executor_slot(platform) as executor,

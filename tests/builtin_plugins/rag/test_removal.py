@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -188,10 +189,10 @@ async def test_killed_in_the_middle(
 
     env = environment(platform_home, {"DATABASE_URL": database_url, "DELETIONS": str(folder)})
     command: Sequence[str] = ("-m", "tests.builtin_plugins.rag.removal_worker")
-    async with running_process(*command, env=env, log=tmp_path / "first.log") as worker:
-        await eventually(lambda: any(folder.iterdir()), 60)
-        await worker.kill()
-    assert len(list(folder.iterdir())) < MANY
+    dies = {**env, "DELETIONS_DIE": "1"}
+    async with running_process(*command, env=dies, log=tmp_path / "first.log") as worker:
+        assert await worker.wait(60) == -signal.SIGKILL
+    assert len(list(folder.iterdir())) == 1
     async with running_process(*command, env=env, log=tmp_path / "second.log"):
         await eventually(lambda: {path.name for path in folder.iterdir()} == set(ids), 120)
         await eventually(removed, 30)
