@@ -60,7 +60,7 @@ def _resumed(begun: CoroutineType[Any, Any, Any], awaited: Any) -> Generator[Any
         while True:
             try:
                 sent = yield awaited
-            except BaseException as error:  # noqa: BLE001 - boundary: passed on to the coroutine, cancellations too
+            except BaseException as error:  # noqa: BLE001 - boundary: thrown into the coroutine
                 awaited = begun.throw(error)
             else:
                 awaited = begun.send(sent)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kernel.errors import StartupError
+from kernel.syncing import sync
 
 _NAME = re.compile(r"[a-z][a-z0-9._-]{0,99}")
 
@@ -46,7 +47,7 @@ class SecretStore:
             handle.flush()
             os.fsync(handle.fileno())
         temporary.replace(target)
-        self._sync_folder()
+        sync(self._folder)
 
     def remove(self, name: str) -> bool:
         """Delete the secret. Returns whether there was one."""
@@ -55,7 +56,7 @@ class SecretStore:
         existed = path.exists()
         if existed:
             path.unlink(missing_ok=True)
-            self._sync_folder()
+            sync(self._folder)
         return existed
 
     def names(self) -> list[str]:
@@ -93,15 +94,7 @@ class SecretStore:
             pass
         finally:
             temporary.unlink()
-        self._sync_folder()
-
-    def _sync_folder(self) -> None:
-        """Have its entries on the disk: a file that is renamed or removed is not, without this."""
-        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync(self._folder)
 
 
 def _check(name: str) -> None:

@@ -50,7 +50,7 @@ def _part(part: Json) -> Json:
     if not isinstance(part.get("type"), str):
         raise _wrong("a part of a message needs a 'type', such as 'text'")
     if part["type"] == "text" and not isinstance(part.get("text"), str):
-        raise _wrong("a part of the type 'text' needs a 'text'")
+        raise _wrong("a part of type 'text' needs a 'text'")
     return part
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 
 from kernel.db.engine import Database
 from kernel.stores.disk import DiskSpace
 from kernel.stores.held import HeldBlobs, StoredBlob
 from kernel.stores.protocols import Staged
+from kernel.syncing import sync
 
 
 class FileBlobs(HeldBlobs):
@@ -23,7 +23,7 @@ class FileBlobs(HeldBlobs):
 
     async def secure(self, staged: Staged) -> None:
         """Have its bytes on the disk."""
-        await asyncio.to_thread(_sync, staged.path)
+        await asyncio.to_thread(sync, staged.path)
 
     async def local(self, sha256: str) -> Path:
         """Where the content is."""
@@ -40,9 +40,9 @@ class FileBlobs(HeldBlobs):
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         staged.path.replace(target)
-        _sync(target.parent)
+        sync(target.parent)
         if target.parent.name not in self._lasting:
-            _sync(target.parent.parent)
+            sync(target.parent.parent)
             self._lasting.add(target.parent.name)
 
     def take_away(self, sha256: str) -> None:
@@ -57,12 +57,3 @@ class FileBlobs(HeldBlobs):
                 continue
             found[path.parent.name + path.name] = StoredBlob(about.st_size, about.st_mtime)
         return found
-
-
-def _sync(path: Path) -> None:
-    """Have a file's content, or a folder's entries, on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -27,13 +27,8 @@ _KNOWN: Final = frozenset(
         *("max_tokens", "max_completion_tokens", "num_predict"),
         *("presence_penalty", "frequency_penalty", "repeat_penalty", "repeat_last_n"),
         *("mirostat", "mirostat_tau", "mirostat_eta", "logit_bias", "logprobs", "top_logprobs"),
-        *(
-            "response_format",
-            "tool_choice",
-            "parallel_tool_calls",
-            "reasoning_effort",
-            "chat_template_kwargs",
-        ),
+        *("response_format", "tool_choice", "parallel_tool_calls"),
+        *("reasoning_effort", "chat_template_kwargs"),
     }
 )
 _CHOICES: Final = ("enum", "anyOf", "oneOf")
@@ -46,8 +41,11 @@ _MOST_REPEATS: Final = 1_000
 _COUNTS: Final = re.compile(r"\{(?:[0-9]+,)?([0-9]+),?\}")
 
 
-def checked_options(options: Mapping[str, Any]) -> Json:
-    """Those that may be sent on. Raises RuntimeObjects for one that would stall or end the process."""
+def checked_options(options: Mapping[str, Any], tools: Sequence[Mapping[str, Any]] = ()) -> Json:
+    """Those that may be sent on, beside these tools.
+
+    Raises RuntimeObjects for one that would stall or end the process.
+    """
     kept = {name: value for name, value in options.items() if name in _KNOWN}
     for name, most in _MOST.items():
         value = kept.get(name)
@@ -55,29 +53,28 @@ def checked_options(options: Mapping[str, Any]) -> Json:
             raise RuntimeObjects(400, f"'{name}' may be at most {most}")
     if isinstance(inner := options.get("options"), Mapping):  # Ollama's place for them
         kept["options"] = checked_options(inner)
-    _check_forms(kept.get("response_format"))
+    _check_forms([kept.get("response_format"), *tools])
     return kept
 
 
 def checked_chat(request: contracts.ChatRequest) -> contracts.ChatRequest:
     """The chat with the options that may be sent on. Raises RuntimeObjects for what can't be read there."""
-    options = checked_options(request.options)
-    _check_forms([options.get("response_format"), *request.tools])
+    options = checked_options(request.options, request.tools)
     for tool in request.tools:
         if tool.get("type", "function") != "function":
-            raise RuntimeObjects(400, "a local model can call functions, and no other kind of tool")
+            raise RuntimeObjects(400, "a local model can call only functions, not other kinds of tools")
     for part in _parts(request.messages):
         if part.get("type") != "text":
-            raise RuntimeObjects(400, "a local model reads text, and no pictures, sound or files")
+            raise RuntimeObjects(400, "a local model reads only text, not pictures, sound or files")
     return replace(request, options=options)
 
 
-def _check_forms(forms: Any) -> None:
+def _check_forms(forms: Sequence[Any]) -> None:
     if len(json.dumps(forms, ensure_ascii=False)) > _LARGEST_FORMS:
         raise RuntimeObjects(
             400, f"tools and response_format may have {_LARGEST_FORMS} characters in all for a local model"
         )
-    choices, rest = 0, [forms]
+    choices, rest = 0, list(forms)
     while rest:
         part = rest.pop()
         if isinstance(part, Mapping):
@@ -98,8 +95,7 @@ def _check_pattern(pattern: Any) -> None:
         repeats = math.prod(max(1, int(count[:9])) for count in _COUNTS.findall(pattern))
         if repeats > _MOST_REPEATS:
             raise RuntimeObjects(
-                400,
-                f"a 'pattern' may repeat groups {_MOST_REPEATS} times in all for a local model",
+                400, f"a 'pattern' may repeat groups {_MOST_REPEATS} times in all for a local model"
             )
 
 

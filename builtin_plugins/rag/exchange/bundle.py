@@ -237,7 +237,7 @@ class BundleReader:
             if member.file_size > _MOST_GROWTH * max(member.compress_size, 1) + 1_000_000:
                 raise broken("it grows too large")
             if member.compress_type not in BOUNDED:
-                raise broken("it is compressed in another way than deflate")
+                raise broken("it uses a compression method other than deflate")
         if total > most_bytes:
             raise broken(f"it unpacks to more than {most_bytes >> 20} MB")
 

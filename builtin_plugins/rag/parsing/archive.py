@@ -43,8 +43,8 @@ _END64_SIZE: Final = 56
 _LOCATOR_SIZE: Final = 20
 
 BOUNDED: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""The compressions of which `zipfile` unpacks no more than it is asked for. A few bytes of the others may
-become gigabytes: only a process with a limit opens these.
+"""Compression methods with which `zipfile` unpacks no more than it is asked for. With any other, a few bytes
+can become gigabytes, so it is used only in processes whose memory is limited.
 """
 
 # zipfile raises NotImplementedError for a compression that it does not know, RuntimeError for a password.
@@ -77,7 +77,7 @@ def starts_archive(head: bytes) -> bool:
 
 
 def starts_tar(head: bytes) -> bool:
-    """Whether a file begins as a tar does (POSIX.1-2017, pax: ustar); one of old has no more than a sum."""
+    """Whether a file begins like a tar (POSIX.1-2017, pax: ustar). Older tars have only a checksum."""
     if head.startswith(_TAR_SIGN, _TAR_SIGN_AT):
         return True
     header, told = head[:_TAR_HEADER_BYTES], head[_TAR_SUM].strip(b" \0")

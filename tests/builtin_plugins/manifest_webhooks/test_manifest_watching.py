@@ -72,7 +72,7 @@ async def test_saving_by_rename(tmp_path: Path) -> None:
 
 
 async def test_saving_by_renaming_away(tmp_path: Path) -> None:
-    """An editor that renames the file away and writes it anew (vim, Emacs) takes nothing out of service."""
+    """Editors that save by renaming the file and writing a new one (vim, Emacs) interrupt nothing."""
     path, away, heard = tmp_path / "a.yaml", tmp_path / "a.yaml~", Heard()
 
     class Saving(PosixPath):

@@ -8,6 +8,7 @@ import struct
 import tracemalloc
 import zipfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -360,6 +361,16 @@ class Meanwhile(HashEmbeddings):
         return await super().embed_texts(model, texts)
 
 
+async def delete_at_second(actor: Actor, filename: str, text: str) -> None:
+    """Delete a document of the only knowledge base once the second one is embedded."""
+    if "second" in text:
+        (base,) = (await actor.get(BASES)).json()["items"]
+        path = f"{BASES}/{base['id']}/documents"
+        listed = (await actor.get(path)).json()["items"]
+        document = next(one["document_id"] for one in listed if one["filename"] == filename)
+        assert (await actor.delete(f"{path}/{document}")).status == 200
+
+
 async def test_what_is_deleted_meanwhile_leaves_no_questions(tmp_path: Path) -> None:
     """A document deleted during the import takes along the questions that were made from it elsewhere."""
     async with platforms(tmp_path / "here") as start:
@@ -380,14 +391,7 @@ async def test_what_is_deleted_meanwhile_leaves_no_questions(tmp_path: Path) -> 
         running = await start("rag", embeddings, EvaluationPlugin)
         bob = await somebody(running)
 
-        async def happens(text: str) -> None:
-            if "second" in text:
-                (new,) = (await bob.get(BASES)).json()["items"]
-                listed = (await bob.get(f"{BASES}/{new['id']}/documents")).json()["items"]
-                first = next(one["document_id"] for one in listed if one["filename"] == "first.md")
-                assert (await bob.delete(f"{BASES}/{new['id']}/documents/{first}")).status == 200
-
-        embeddings.happens = happens
+        embeddings.happens = partial(delete_at_second, bob, "first.md")
         _, job = await imported(running, bob, file)
         assert job.json()["status"] == "done", job.body
         (found,) = (await bob.get("/v1/rag/evaluation/sets")).json()["items"]
@@ -409,14 +413,7 @@ async def test_what_is_deleted_meanwhile_stops_nothing(tmp_path: Path) -> None:
         running = await start("rag", embeddings)
         bob = await somebody(running)
 
-        async def happens(text: str) -> None:
-            if "second" in text:
-                (new,) = (await bob.get(BASES)).json()["items"]
-                listed = (await bob.get(f"{BASES}/{new['id']}/documents")).json()["items"]
-                second = next(one["document_id"] for one in listed if one["filename"] == "second.md")
-                assert (await bob.delete(f"{BASES}/{new['id']}/documents/{second}")).status == 200
-
-        embeddings.happens = happens
+        embeddings.happens = partial(delete_at_second, bob, "second.md")
         _, job = await imported(running, bob, file)
         assert job.json()["status"] == "done", job.body
         (new,) = (await bob.get(BASES)).json()["items"]

@@ -218,7 +218,7 @@ async def test_a_voice_that_comes_too_late(site: Running, visitor: Visitor) -> N
 
     async def wait(route: Route) -> None:
         await go_on.wait()
-        with suppress(Error):  # the page wants it no more
+        with suppress(Error):  # the page has given up on it
             await route.continue_()
 
     page = await visitor.arrive(ana)
