@@ -1,7 +1,7 @@
 """Words as answering compares them: folded, without function words, roughly stemmed; names and numbers apart.
 
-Stop words are those of a text's language where it is known, from `stopwordsiso`; else those of a few common
-ones. Text in scripts without spaces is split into pairs of letters.
+Stop words are those of a text's language where it is known, from `stopwordsiso` and for English from `lunr`;
+else those of a few common ones. Text in scripts without spaces is split into pairs of letters.
 """
 
 from __future__ import annotations
@@ -40,19 +40,13 @@ def word_list(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# The library's English list holds nouns and verbs that questions are about: computer, fire, first.
-_ENGLISH = word_list(
+_ASKING = word_list(
     """
-    a about after again all also am an and any are as at be because been before being but by can could
-    did do does doing down during each explain for from get gets give given got had has have having he
-    her here him his how i if in into is it its just let long many may me might more most much must my
-    no not of off on once only or other our out over own please s say same shall she should show so some
-    such summarise summarize t tell than that the their them then there these they this those through to
-    too under until up us very was we were what when where which while who whom whose need want like
-    look make makes made become called why will with would you your take takes happen happens use used
-    using d
+    called d explain give happen happens long made make makes many more much need please s show such summarise
+    summarize t take takes tell those up use used very
     """
 )
+"""English words with which one asks, and bits of contractions, that `lunr` does not count."""
 _COMMON = ("de", "es", "fr", "tr")
 """Languages of Latin script whose function words count as such in a text of unknown language."""
 
@@ -81,9 +75,6 @@ _UNSEEN = re.compile(f"[{''.join(sorted(INVISIBLE))}]+")
 def visible(text: str) -> str:
     """The text without invisible characters, which would split words that look whole."""
     return text if text.isascii() else _UNSEEN.sub("", text)
-
-
-_STOP_STEMS = _ENGLISH | {"let", "l", "qu"}
 
 
 def words(text: str) -> list[str]:
@@ -129,19 +120,27 @@ def _pieces(scripts: _Scripts, word: str) -> Iterable[str]:
 
 
 @cache
+def _english() -> frozenset[str]:
+    """Not from `stopwordsiso`, whose English list holds what questions are about: computer, fire, first."""
+    from lunr.stop_word_filter import WORDS
+
+    return _ASKING.union(WORDS)
+
+
+@cache
 def _stop_words(language: str | None) -> frozenset[str]:
     """Function words of a language, folded; without one, those of a few common ones and of other scripts."""
     from stopwordsiso import has_lang, stopwords
 
     if language == "en":
-        return _ENGLISH
+        return _english()
     if language is None:
         others = {fold(word) for word in stopwords(_OTHER_SCRIPTS)}
         common = {fold(word) for word in stopwords(_COMMON)}
-        found = _ENGLISH | common | {word for word in others if not word.isascii()}
+        found = _english() | common | {word for word in others if not word.isascii()}
     else:
         known = has_lang(language)
-        found = frozenset(fold(word) for word in stopwords(language)) if known else _ENGLISH
+        found = frozenset(fold(word) for word in stopwords(language)) if known else _english()
     return frozenset(word for word in found if not has_number(word))
 
 
@@ -325,7 +324,8 @@ def has_number(text: str) -> bool:
 
 def _possessive(first: list[str]) -> list[str]:
     """A question's first word is a name if it bears a case ending: Northwind's, Japonya'nın; not What's."""
-    return [word for word in first if re.search(r"\w['’]\w", word) and stem(word) not in _STOP_STEMS]
+    no_names = _english() | {"l", "qu"}
+    return [word for word in first if re.search(r"\w['’]\w", word) and stem(word) not in no_names]
 
 
 def _is_code(token: str) -> bool:
