@@ -41,6 +41,8 @@ class KnowledgeBase(Owned, Base):
     """Counts the changes of the embedding model: vectors of two revisions don't mix."""
     reembedding: Mapped[str | None] = mapped_column(String(36))
     """The change of the embedding model that is under way."""
+    importing: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
+    """Whether documents of the file that it was made from are still to come."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now, index=True)
 
     @property
@@ -87,6 +89,13 @@ class Document(Base):
             sqlite_where=text("parent_id IS NOT NULL"),
             postgresql_where=text("parent_id IS NOT NULL"),
         ),
+        Index(
+            "ix_rag_document_processing",
+            "knowledge_base_id",
+            "uploaded_at",
+            sqlite_where=text("status = 'processing'"),
+            postgresql_where=text("status = 'processing'"),
+        ),
     )
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
@@ -116,6 +125,17 @@ class Document(Base):
     def holder(self) -> str:
         """The document's name as holder of its blob."""
         return f"rag:document:{self.id}"
+
+
+class Deletion(Base):
+    """That a document was deleted, kept while something under way could bring the same bytes again."""
+
+    __tablename__ = "rag_deletion"
+
+    knowledge_base_id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
+    asked_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """When the newest document was asked for that could hold it; what was asked for later may bring it."""
 
 
 class Pipeline(Owned, Base):

@@ -23,11 +23,13 @@ from builtin_plugins.rag.errors import EngineChanged
 from builtin_plugins.rag.events import DocumentIngested
 from builtin_plugins.rag.exchange.bundle import BundledDocument, BundledPassage, BundleReader, broken
 from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.services.deletions import forget_ended, is_deleted
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.graphs import builds_graphs, tell_of_graph
 from builtin_plugins.rag.services.models import check_embedding_model
 from builtin_plugins.rag.services.outcomes import note_outcome
 from builtin_plugins.rag.services.places import place_of
+from builtin_plugins.rag.services.records import find_same, write_kept
 from builtin_plugins.rag.services.removal import delete_base
 from builtin_plugins.rag.services.telling import TELL_LANGUAGES, TellPayload
 from builtin_plugins.rag.settings import RagSettings
@@ -44,6 +46,7 @@ from kernel.sdk import (
     Unit,
     Unprocessable,
     audit,
+    held_blobs_of,
     utc_now,
 )
 
@@ -82,7 +85,7 @@ class _Gone(Exception):
 
 
 class _Deleted(Exception):
-    """The document was deleted while it was taken in."""
+    """The document was deleted, or uploaded by somebody, while the knowledge base was taken in."""
 
 
 class _Reembedded(Exception):
@@ -108,6 +111,7 @@ async def start(caller: Caller, staged: Staged) -> ImportStarted:
         graph=wanted.graph and builds_graphs(platform),
         owner_id=caller.id,
         visibility="private",
+        importing=True,
         created_at=utc_now(),
     )
     payload = ImportPayload(knowledge_base_id=base.id, sha256=staged.sha256)
@@ -128,14 +132,8 @@ async def start(caller: Caller, staged: Staged) -> ImportStarted:
 async def run(platform: Platform, payload: ImportPayload, progress: Progress) -> str | None:
     """Take in document after document; returns the knowledge base's path."""
     try:
-        path = await platform.blobs.local(payload.sha256)
-    except FileNotFoundError:
-        return None  # all of it was read by an earlier run
-    most = platform.settings_of(RagSettings).max_import_size_mb * _MEGABYTE * _UNPACKED
-    try:
-        with await asyncio.to_thread(BundleReader, path, most) as bundle:
-            while not await _Import(platform, payload, bundle, progress).run():
-                pass  # its embedding model was changed meanwhile
+        if await platform.database.write(_begin, payload):
+            await _read(platform, payload, progress)
     except _Gone:
         await platform.database.write(_let_go, platform, payload)
         return None
@@ -143,6 +141,26 @@ async def run(platform: Platform, payload: ImportPayload, progress: Progress) ->
         await abandon(platform, payload)
         raise JobFailed(_text(error)) from None
     return f"/v1/rag/knowledge-bases/{payload.knowledge_base_id}"
+
+
+def _begin(unit: Unit, payload: ImportPayload) -> bool:
+    """Whether there is something to take in: who holds no file any more was complete in an earlier run."""
+    mine = select(KnowledgeBase).where(KnowledgeBase.id == payload.knowledge_base_id)
+    base: KnowledgeBase | None = unit.session.scalar(mine.with_for_update(key_share=True))
+    if base is None:
+        raise _Gone
+    if not held_blobs_of(unit.session, payload.holder):
+        return False
+    base.importing = True  # an earlier release may have begun it
+    return True
+
+
+async def _read(platform: Platform, payload: ImportPayload, progress: Progress) -> None:
+    path = await platform.blobs.local(payload.sha256)
+    most = platform.settings_of(RagSettings).max_import_size_mb * _MEGABYTE * _UNPACKED
+    with await asyncio.to_thread(BundleReader, path, most) as bundle:
+        while not await _Import(platform, payload, bundle, progress).run():
+            pass  # its embedding model was changed meanwhile
 
 
 @dataclass(frozen=True)
@@ -217,7 +235,7 @@ class _Import:
         try:
             if (staged.sha256, staged.size) != (document.sha256, document.size_bytes):
                 raise broken(f"the original of {document.filename} is not the one that was exported")
-            return await self._platform.database.write(self._add, document, new_id, staged)
+            return await write_kept(self._platform, self._add, document, new_id, staged)
         finally:
             staged.discard()
 
@@ -231,6 +249,8 @@ class _Import:
         known: Document | None = unit.session.get(Document, new_id)
         if known is not None:
             return known.status == "processing"
+        if find_same(unit, self._base.id, document.sha256) is not None:
+            raise _Deleted
         row = Document(
             id=new_id,
             knowledge_base_id=self._base.id,
@@ -248,6 +268,8 @@ class _Import:
         )
         unit.session.add(row)
         unit.session.flush()
+        if is_deleted(unit.session, self._base.id, document.sha256, None):
+            raise _Deleted
         self._platform.blobs.keep(unit, staged, row.holder)
         return True
 
@@ -298,7 +320,9 @@ class _Import:
 
     def _finish(self, unit: Unit) -> None:
         """What plugins had of the knowledge base; then the file is released."""
-        self._held(unit)
+        self._held(unit, to_change=True).importing = False
+        unit.session.flush()
+        forget_ended(unit, self._platform, self._base.id)
         self._platform.hooks.ask_now(
             hookspecs.import_derived,
             platform=self._platform,
@@ -310,10 +334,12 @@ class _Import:
         unit.enqueue(TELL_LANGUAGES, TellPayload())
         _let_go(unit, self._platform, self._payload)
 
-    def _held(self, unit: Unit, document_id: str | None = None) -> KnowledgeBase:
+    def _held(self, unit: Unit, document_id: str | None = None, *, to_change: bool = False) -> KnowledgeBase:
         """The knowledge base, and the document, which can't be deleted before the unit ends."""
         mine = select(KnowledgeBase).where(KnowledgeBase.id == self._payload.knowledge_base_id)
-        base: KnowledgeBase | None = unit.session.scalar(mine.with_for_update(read=True, key_share=True))
+        base: KnowledgeBase | None = unit.session.scalar(
+            mine.with_for_update(read=not to_change, key_share=True)
+        )
         if base is None:
             raise _Gone
         if self._revision is not None and base.revision != self._revision:

@@ -9,6 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.services.deletions import forget
 from builtin_plugins.rag.services.outcomes import note_outcome
 from kernel.sdk import JobFailed, Platform, Unit, utc_now
 
@@ -18,13 +19,15 @@ CANCELLED = "Processing was cancelled. Retry it, or upload the file again, to st
 class IngestPayload(BaseModel):
     """Which document to ingest. `large` says that it waits in the lane of those already, `depth` how
     many documents it came out of, `attempt` when it was uploaded or started over: a later attempt has its
-    own job. Jobs of earlier releases don't name theirs.
+    own job. Jobs of earlier releases don't name theirs. `asked` is when the document that it came out of was
+    uploaded or retried, if it came out of one.
     """
 
     document_id: str
     large: bool = False
     depth: int = 0
     attempt: datetime | None = None
+    asked: datetime | None = None
 
 
 class Gone(Exception):
@@ -105,3 +108,4 @@ def fail_in(unit: Unit, platform: Platform, document: Document, detail: str) -> 
     document.completed_at = utc_now()
     platform.vectors.remove_group(unit, f"rag:{document.knowledge_base_id}", document.id)
     note_outcome(unit, "failed")
+    forget(unit, platform, document)

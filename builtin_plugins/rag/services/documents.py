@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlalchemy import func, select
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import DocumentNotFound
@@ -13,10 +12,10 @@ from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery
 from builtin_plugins.rag.schemas_receipts import Receipt
-from builtin_plugins.rag.services import knowledge_bases, loading, receipts
+from builtin_plugins.rag.services import deletions, knowledge_bases, loading, receipts
 from builtin_plugins.rag.services.ingestion_jobs import queue_document
 from builtin_plugins.rag.services.receipts import SIGNER, Signer
-from builtin_plugins.rag.services.records import Arrived, keep_document
+from builtin_plugins.rag.services.records import Arrived, keep_document, write_kept
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Caller, Platform, Scope, StoredPoint, Unit, contracts, scope_of
 
@@ -34,11 +33,7 @@ async def add(caller: Caller, kb_id: str, file: Arrived) -> tuple[DocumentOut, b
     The same bytes in one knowledge base are one document; one that had failed is tried again.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    try:
-        return await caller.platform.database.write(_add, caller.platform, scope, kb_id, file)
-    except IntegrityError:
-        # The same file came twice at the same time: the other one is the document.
-        return await caller.platform.database.write(_add, caller.platform, scope, kb_id, file)
+    return await write_kept(caller.platform, _add, caller.platform, scope, kb_id, file)
 
 
 def _add(unit: Unit, platform: Platform, scope: Scope, kb_id: str, file: Arrived) -> tuple[DocumentOut, bool]:
@@ -135,6 +130,7 @@ def _remove(
         platform.vectors.remove_group(unit, base.coming_collection, document.id)
     summaries = platform.vectors.remove_group(unit, base.tree_collection, document.id)
     platform.blobs.release(unit, document.sha256, document.holder)
+    deletions.remember(unit, platform, base, document.sha256)
     unit.emit(DocumentDeleted(document_id=document.id, knowledge_base_id=base.id, owner_id=base.owner_id))
     own = [
         contracts.RemovedPart("rows", 1),

@@ -28,6 +28,7 @@ from builtin_plugins.rag.parsing.blocks import SlowDocument
 from builtin_plugins.rag.parsing.protocol import last_place
 from builtin_plugins.rag.parsing.runner import ParsedDocument, limits_of, parse, unread_part
 from builtin_plugins.rag.services.attempts import Gone, IngestPayload, fail, is_wanted, load, path_of
+from builtin_plugins.rag.services.deletions import forget
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.languages import languages_of
 from builtin_plugins.rag.services.outcomes import note_outcome
@@ -270,6 +271,7 @@ class Ingestion:
             raise UnparsableDocument("no_text")
         document.notice = " ".join(filter(None, (unread_part(parsed), self._left_out))) or None
         complete(unit, document, self._base, count, parsed.page_count)
+        forget(unit, self._platform, document)
         note_outcome(unit, "success")
 
     def _hold(self, unit: Unit) -> Document:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -54,18 +55,20 @@ async def _take_out(platform: Platform, payload: IngestPayload) -> Inside | None
         raise Gone
     if payload.depth >= DEEPEST:
         return None
-    queue = partial(_queue_member, platform, payload.depth + 1)
+    asked = payload.asked or found[0].uploaded_at
+    queue = partial(_queue_member, platform, payload.depth + 1, asked)
     with suppress(UnparsableDocument):  # reading it will say what is wrong
-        return await take_out(platform, *found, queue)
+        return await take_out(platform, *found, asked, queue)
     return None
 
 
-def _queue_member(platform: Platform, depth: int, unit: Unit, document: Document) -> None:
+def _queue_member(platform: Platform, depth: int, asked: datetime, unit: Unit, document: Document) -> None:
     largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
     owner = unit.session.scalar(
         select(KnowledgeBase.owner_id).where(KnowledgeBase.id == document.knowledge_base_id)
     )
-    queue_document(unit, document, owner, int(largest), depth)
+    # The earlier one, as another machine's clock may be behind.
+    queue_document(unit, document, owner, int(largest), depth, min(asked, document.uploaded_at))
 
 
 INGEST = LongJob(
@@ -87,12 +90,21 @@ class _Place(NamedTuple):
 
 
 def queue_document(
-    unit: Unit, document: Document, owner_id: int | None, largest: int, depth: int = 0
+    unit: Unit,
+    document: Document,
+    owner_id: int | None,
+    largest: int,
+    depth: int = 0,
+    asked: datetime | None = None,
 ) -> None:
     """Let the document wait for its turn. Files of more than `largest` bytes count as large."""
     place = _place(document, largest)
     payload = IngestPayload(
-        document_id=document.id, large=place.lane == "large", depth=depth, attempt=document.uploaded_at
+        document_id=document.id,
+        large=place.lane == "large",
+        depth=depth,
+        attempt=document.uploaded_at,
+        asked=asked,
     )
     gather = Gather(document.knowledge_base_id, place.weight)
     unit.enqueue(INGEST, payload, lane=place.lane, owner_id=owner_id, subject=document.id, gather=gather)

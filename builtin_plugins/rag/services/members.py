@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path, PurePath
 from typing import Final
 
@@ -14,8 +15,9 @@ from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.parsing.extracting import Bounds
 from builtin_plugins.rag.parsing.runner import Member, extract, limits_of
 from builtin_plugins.rag.services.attempts import Gone, is_wanted
+from builtin_plugins.rag.services.deletions import DeletedMeanwhile
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
-from builtin_plugins.rag.services.records import Arrived, keep_document
+from builtin_plugins.rag.services.records import Arrived, keep_document, write_kept
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Platform, PlatformError, Unit, clean_name
 
@@ -41,11 +43,12 @@ class Inside:
 
 
 async def take_out(
-    platform: Platform, document: Document, base: KnowledgeBase, queue: Queue
+    platform: Platform, document: Document, base: KnowledgeBase, asked: datetime, queue: Queue
 ) -> Inside | None:
     """Make documents of the files inside; returns what happened to them, None for a document without any.
 
-    Runs again after a kill: the same bytes are one document. Raises `UnparsableDocument`, and `Gone` once the
+    Runs again after a kill: the same bytes are one document, and what was deleted since the document, or the
+    one that it came out of, was `asked` for stays so. Raises `UnparsableDocument`, and `Gone` once the
     document was deleted, cancelled or started over: what is still inside then stays there.
     """
     parser = platform.resource(PARSERS).for_media_type(document.content_type)
@@ -63,14 +66,20 @@ async def take_out(
         members = await extract(children, path, parser.extractor, limits, folder, bounds)
         whole = PurePath(document.filename).stem  # of a compressed file that does not tell its name
         members = [member._replace(name=member.name or whole) for member in members]
-        taken = [await _take(platform, document, base, member, largest, queue) for member in members]
+        taken = [await _take(platform, document, base, member, asked, largest, queue) for member in members]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return _told(members, taken)
 
 
 async def _take(
-    platform: Platform, parent: Document, base: KnowledgeBase, member: Member, largest: int, queue: Queue
+    platform: Platform,
+    parent: Document,
+    base: KnowledgeBase,
+    member: Member,
+    asked: datetime,
+    largest: int,
+    queue: Queue,
 ) -> str | None:
     """Keep one file as a document; returns why it was left out."""
     if member.path is None:
@@ -84,8 +93,10 @@ async def _take(
     except PlatformError as error:
         return str(error.detail)
     try:
-        arrived = Arrived(staged, name, content_type, parent_id=parent.id)
-        await platform.database.write(_keep, platform, parent, base, arrived, queue)
+        arrived = Arrived(staged, name, content_type, parent_id=parent.id, asked=asked)
+        await write_kept(platform, _keep, platform, parent, base, arrived, queue)
+    except DeletedMeanwhile:
+        return "deleted meanwhile"
     finally:
         staged.discard()
     return None

@@ -29,6 +29,8 @@ class Parsers:
             parser = Parser(offered.name, tuple(offered.media_types), offered.target)
             self._by_type.update(dict.fromkeys(offered.media_types, parser))
             self._detectors.append((plugin, offered.detect))
+        self.unpacked = [media_type for media_type, parser in self._by_type.items() if parser.extractor]
+        """The media types of documents with others inside."""
 
     def for_media_type(self, media_type: str) -> Parser | None:
         """The parser of a media type; None where there is none."""

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import bindparam, insert, select
+from sqlalchemy.exc import IntegrityError
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.services.deletions import DeletedMeanwhile, is_deleted
 from kernel.sdk import Platform, Prepared, PreparedInsert, Staged, Unit, utc_now
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _ROWS: Any = Document.__table__
 _SAME = Prepared(
@@ -23,13 +30,27 @@ _INSERT = PreparedInsert(insert(_ROWS))
 
 @dataclass(frozen=True)
 class Arrived:
-    """A file that has been received completely."""
+    """A file that has been received completely. `asked` says when what brings it was asked for, unless a
+    person does.
+    """
 
     staged: Staged
     filename: str
     content_type: str
     build_tree: bool = False
     parent_id: str | None = None
+    asked: datetime | None = None
+
+
+async def write_kept(
+    platform: Platform, work: Callable[Concatenate[Unit, P], T], *args: P.args, **named: P.kwargs
+) -> T:
+    """What `work` returns, which keeps a file, in a unit of its own."""
+    try:
+        return await platform.database.write(work, *args, **named)
+    except IntegrityError:
+        # The same file came twice at the same time: the other one is the document.
+        return await platform.database.write(work, *args, **named)
 
 
 def keep_document(
@@ -37,14 +58,17 @@ def keep_document(
 ) -> tuple[Document, bool]:
     """Keep the file; its record, and whether it is to be ingested. The knowledge base must be locked.
 
-    The same bytes in one knowledge base are one document; one that had failed is tried again.
+    The same bytes in one knowledge base are one document; one that had failed is tried again. Raises
+    `DeletedMeanwhile`, after which nothing of the unit may stay.
     """
-    same = _SAME.first(unit.session, {"base": base.id, "sha256": file.staged.sha256})
-    known: Document | None = None if same is None else unit.session.get(Document, same["id"])
+    same = find_same(unit, base.id, file.staged.sha256)
+    known: Document | None = None if same is None else unit.session.get(Document, same)
     if known is not None and known.status != "failed":
         return known, False
     if known is None:
         document = _new(unit, base, file)
+        if file.asked is not None and is_deleted(unit.session, base.id, file.staged.sha256, file.asked):
+            raise DeletedMeanwhile
     else:
         document = known
         _rename(document, file)
@@ -52,6 +76,12 @@ def keep_document(
         unit.session.flush()
     platform.blobs.keep(unit, file.staged, document.holder)
     return document, True
+
+
+def find_same(unit: Unit, base_id: str, sha256: str) -> str | None:
+    """The id of the document with these bytes in a knowledge base."""
+    row = _SAME.first(unit.session, {"base": base_id, "sha256": sha256})
+    return None if row is None else row["id"]
 
 
 def _new(unit: Unit, base: KnowledgeBase, file: Arrived) -> Document:

@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.services.deletions import forget_all
 from builtin_plugins.rag.services.graphs import tell_of_graph
 from kernel.sdk import Job, Platform, Unit
 
@@ -35,6 +36,7 @@ def delete_base(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
     """
     unit.session.delete(base)
     unit.session.flush()
+    forget_all(unit, base.id)
     platform.vectors.drop(unit, base.collection)
     platform.vectors.drop(unit, base.tree_collection)
     if base.coming_collection is not None:

@@ -155,6 +155,33 @@ async def test_documents_of_the_eighth_release(platform_home: Path, database_url
         assert [one["filename"] for one in (await again.get(children)).json()["items"]] == ["a.txt"]
 
 
+async def test_documents_of_the_ninth_release(platform_home: Path, database_url: str | None) -> None:
+    """What was waiting is taken in, without what is deleted meanwhile."""
+    env = {"DATABASE_URL": database_url}
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("a.txt", CONTENT)
+        file.writestr("b.txt", CONTENT[:-1])
+    async with platforms(platform_home) as start:
+        ada, path = await _document(start, env)
+        await ada.running.run_jobs()
+        base = path.partition("/documents/")[0]
+        assert (await ada.upload(f"{base}/upload", "box.zip", archive.getvalue())).status == 202
+        async with ada.running.platform.database.schema_change() as connection:
+            await connection.run_sync(_to, _rag(ada.running), "0009")
+            assert "rag_deletion" not in await connection.run_sync(_tables)
+    async with platforms(platform_home) as start:
+        running = await start("rag", HashEmbeddings(), env=env)
+        again = await running.sign_in("ada", ada.password)
+        assert (await again.delete(path)).status == 200
+        await running.run_jobs()
+        found = (await again.get(f"{base}/documents")).json()["items"]
+        assert [(one["filename"], one["status"]) for one in found] == [
+            ("box.zip", "completed"),
+            ("b.txt", "completed"),
+        ]
+
+
 async def test_back_to_the_second_release(platform_home: Path, database_url: str | None) -> None:
     """Rows that had outlived their knowledge base go, as nothing may refer to one that is not there."""
     env = {"DATABASE_URL": database_url}
@@ -207,6 +234,10 @@ def _to(connection: Connection, owner: Owner, revision: str) -> None:
 
 def _references(connection: Connection) -> set[str]:
     return {key["referred_table"] for key in inspect(connection).get_foreign_keys("rag_document")}
+
+
+def _tables(connection: Connection) -> list[str]:
+    return inspect(connection).get_table_names()
 
 
 def _columns(connection: Connection) -> set[str]:
