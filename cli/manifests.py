@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,7 +13,9 @@ from cli.options import AsJson
 from cli.texts import App, examples
 
 if TYPE_CHECKING:
+    from builtin_plugins.manifest_webhooks.catalog import Holders
     from builtin_plugins.manifest_webhooks.problems import Problem
+    from kernel.sdk import Platform
 
 Outcome = Literal["stored", "repeated", "skipped", "refused"]
 
@@ -75,7 +78,7 @@ def _checked(path: Path) -> tuple[list[Problem], list[Problem]]:
     from builtin_plugins.manifest_webhooks.validation import check_manifest, oddities
     from builtin_plugins.manifest_webhooks.watching import is_manifest_name
 
-    validator = ManifestFolder().validator
+    validator = ManifestFolder(path.parent, frozenset).validator
     try:
         if path.is_symlink() and is_manifest_name(path.name):
             tree = read_manifest(path, within=path.parent)
@@ -146,17 +149,32 @@ async def listed(
     async with running.explained_platform(overrides) as platform:
         directory = platform.settings_of(WebhookSettings).manifests_dir
         disabled = await disabled_plugins(platform, quiet=quiet)
-        folder = ManifestFolder()
-        async with folder.watched(directory, platform.resource(DIRECTORY).taken_names):
-            for live in folder.live():
-                missing = missing_secret(platform, live.manifest)
-                remarks = [how_to_set(missing)] if missing else []
-                remarks += [str(oddity) for oddity in live.oddities]
-                off = disabled.get(live.manifest.name)
-                found.append(_live(live.manifest, "; ".join(remarks), off))
-            for file, reason, _ in folder.refused():
-                found.append(_row(file, "refused", reason=reason))
+        folder = ManifestFolder(directory, platform.resource(DIRECTORY).taken_names)
+        folder.look(await _claims(platform))
+        for live in folder.live():
+            missing = missing_secret(platform, live.manifest)
+            remarks = [how_to_set(missing)] if missing else []
+            remarks += [str(oddity) for oddity in live.oddities]
+            off = disabled.get(live.manifest.name)
+            found.append(_live(live.manifest, "; ".join(remarks), off))
+        for file, reason, _ in folder.refused():
+            found.append(_row(file, "refused", reason=reason))
     return directory, found
+
+
+async def _claims(platform: Platform) -> Holders:
+    """Who holds which name and path, as the processes in service know it; nothing if nobody can say."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from builtin_plugins.manifest_webhooks.claims import read_claims
+    from cli import running
+    from cli.plugin_facts import has_database
+
+    if not has_database(platform):
+        return {}
+    with running.private_files(), suppress(SQLAlchemyError, OSError):
+        return await platform.database.read(read_claims)
+    return {}
 
 
 def _live(manifest: Any, remarks: str, off: str | None) -> dict[str, Any]:

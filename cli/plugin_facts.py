@@ -46,7 +46,7 @@ async def disabled_plugins(platform: Platform, *, quiet: bool = False) -> Mappin
         return found or {}
 
     try:
-        if not _has_database(platform):
+        if not has_database(platform):
             return ask(None)
         with running.private_files():
             return await platform.database.read(ask)
@@ -56,7 +56,7 @@ async def disabled_plugins(platform: Platform, *, quiet: bool = False) -> Mappin
         return {}
 
 
-def _has_database(platform: Platform) -> bool:
+def has_database(platform: Platform) -> bool:
     """Looking must not make one."""
     from sqlalchemy.engine import make_url
 

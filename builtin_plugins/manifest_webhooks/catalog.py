@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from .manifest import Manifest
 from .problems import Problem
+
+Claim: TypeAlias = tuple[Literal["name", "path"], str]
+Holders: TypeAlias = Mapping[Claim, str]
+"""The file that holds a name or a webhook path, which no other file gets meanwhile."""
+Files: TypeAlias = Mapping[str, Manifest | Sequence[Problem]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,58 +22,74 @@ class Catalog:
     live: Mapping[str, Manifest]
     sources: Mapping[str, str]
     refused: Mapping[str, str]
+    holders: Holders = field(default_factory=dict)
 
 
 EMPTY = Catalog({}, {}, {})
 
 
-def resolve(
-    files: Mapping[str, Manifest | Sequence[Problem]], taken_names: Set[str], running: Catalog = EMPTY
-) -> Catalog:
-    """Decide which files are live; pure. Of those that claim one name or path, the one of `running` stays:
-    what is dropped beside it must not take its webhook over. Else their own names decide.
+def resolve(files: Files, taken_names: Set[str], held: Holders | None = None) -> Catalog:
+    """Decide which files are live; pure.
 
     `files`: what each file holds, a manifest or the problems that prevent one. `taken_names`: names of
-    plugins made of code, which always keep theirs. A file that is refused reserves nothing.
+    plugins made of code, which always keep theirs. `held`: who holds what so far. A file keeps what it holds
+    as long as it declares it, and while it can't be understood: neither what is dropped beside a live file
+    nor a slip in an edit may give its webhook to another. A file that was never live holds nothing, and one
+    that is gone gives what it held to the first that asks. A renamed file comes before others that ask.
     """
+    held = held or {}
+    gone = {claim: source for claim, source in held.items() if source not in files}
+    holders = {claim: source for claim, source in held.items() if _declares(files.get(source), claim)}
     live: dict[str, Manifest] = {}
     sources: dict[str, str] = {}
-    refused: dict[str, str] = {}
-    paths: dict[str, str] = {}
-    running_from = {source: running.live[name] for name, source in running.sources.items()}
-    for source, found in sorted(files.items(), key=lambda item: (-_kept(running_from, *item), item[0])):
-        reason = _reason(found, taken_names, sources, paths)
-        if reason is not None:
-            refused[source] = f"{source}: {reason}"
-        elif isinstance(found, Manifest):
-            live[found.name], sources[found.name], paths[found.webhook.path] = found, source, source
-    return Catalog(live, sources, refused)
+    manifests = [(source, found) for source, found in files.items() if isinstance(found, Manifest)]
+    for source, found in sorted(manifests, key=lambda item: _rank(item[0], item[1], held, gone)):
+        claims = claims_of(found)
+        if found.name not in taken_names and all(holders.get(claim, source) == source for claim in claims):
+            live[found.name], sources[found.name] = found, source
+            holders.update(dict.fromkeys(claims, source))
+    serving = set(sources.values())
+    refused = {
+        source: f"{source}: {_reason(source, found, taken_names, holders, serving)}"
+        for source, found in files.items()
+        if source not in serving
+    }
+    return Catalog(live, sources, refused, gone | holders)
 
 
-def _kept(running: Mapping[str, Manifest], source: str, found: Manifest | Sequence[Problem]) -> int:
-    """How much of what a file claims it has already: its path, its name."""
-    own = running.get(source)
-    if own is None or not isinstance(found, Manifest):
-        return 0
-    return (own.name == found.name) + (own.webhook.path == found.webhook.path)
+def claims_of(manifest: Manifest) -> tuple[Claim, Claim]:
+    """What a manifest wants for itself alone."""
+    return ("name", manifest.name), ("path", manifest.webhook.path)
+
+
+def _declares(found: Manifest | Sequence[Problem] | None, claim: Claim) -> bool:
+    if isinstance(found, Manifest):
+        return claim in claims_of(found)
+    return found is not None
+
+
+def _rank(source: str, manifest: Manifest, held: Holders, gone: Holders) -> tuple[int, int, str]:
+    """What is free goes to the file that holds something else, to a file's new name, else by file names."""
+    claims = claims_of(manifest)
+    return -sum(held.get(claim) == source for claim in claims), -sum(c in gone for c in claims), source
 
 
 def _reason(
+    source: str,
     found: Manifest | Sequence[Problem],
     taken: Set[str],
-    sources: Mapping[str, str],
-    paths: Mapping[str, str],
-) -> str | None:
+    holders: Holders,
+    serving: Set[str],
+) -> str:
     if not isinstance(found, Manifest):
         return "; ".join(map(str, found)) or "the file has no manifest."
-    name, path = found.name, found.webhook.path
-    if name in taken:
-        return f"the name {name} belongs to an installed plugin. Choose another metadata.name."
-    if name in sources:
-        return f"the name {name} is also declared in {sources[name]}, which is live. Rename one of the two."
-    if path in paths:
-        return (
-            f"the webhook path {path} is also declared in {paths[path]}, which is live. "
-            "Change one of the two."
-        )
-    return None
+    if found.name in taken:
+        return f"the name {found.name} belongs to an installed plugin. Choose another metadata.name."
+    kind, value = next(claim for claim in claims_of(found) if holders.get(claim, source) != source)
+    what, holder = "webhook path" if kind == "path" else kind, holders[kind, value]
+    if holder in serving:
+        return f"the {what} {value} is also declared in {holder}, which is live. Change one of the two."
+    return (
+        f"the {what} {value} belongs to {holder}, which is refused too. Repair or remove that file, or "
+        f"choose another {what} here."
+    )

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from kernel.sdk import Platform, Unhealthy
 
-from .folder import FOLDER
 from .secrets import how_to_set, missing_secret
+from .watched import FOLDER
 
 _NAMED = 3
 

@@ -16,15 +16,16 @@ from .deliveries import DeliveryLog, Fate, Sent, sent_of
 from .embedding import embed
 from .errors import ManifestAway, ProofRefused, SecretNotSet, UnknownWebhook, WebhookDisabled
 from .events import why_unwanted
-from .folder import LiveManifest, ManifestFolder
+from .folder import LiveManifest
 from .manifest import Manifest
 from .payload import PayloadError
 from .proofs import Proof, ProofError, SecretUnusable, check_headers, unsigned, verify
 from .reading import Delivery, render
-from .secrets import how_to_set, secret_of
+from .secrets import how_to_set, secrets_of
 from .settings import WebhookSettings
 from .storing import PointKeeper, Stored, find_event
 from .templates import MissingValue, TemplateError
+from .watched import WatchedFolder
 
 _MB = 1024 * 1024
 _UNKNOWN = "unknown"  # one allowance for all paths without a manifest: their number is unbounded
@@ -59,7 +60,7 @@ class WebhookSkipped(BaseModel):
 class Inbox:
     """Takes deliveries of every live manifest of this process."""
 
-    def __init__(self, platform: Platform, folder: ManifestFolder) -> None:
+    def __init__(self, platform: Platform, folder: WatchedFolder) -> None:
         self._platform = platform
         self._folder = folder
         self._keeper = PointKeeper(platform.vectors)
@@ -101,13 +102,13 @@ class Inbox:
 
     async def _prove(self, ctx: Context, manifest: Manifest, reference: str) -> tuple[Proof, bytes]:
         headers = ctx.request.headers
-        secret = await asyncio.to_thread(secret_of, self._platform, manifest)
-        if secret is None:
+        secrets = await asyncio.to_thread(secrets_of, self._platform, manifest)
+        if not secrets:
             raise SecretUnusable(reference)
         check_headers(headers, time.time())
         async with self._admission.reading(ctx, manifest.webhook.path):
             body = await self._body(ctx)
-            return await asyncio.to_thread(verify, headers, body, [secret], time.time()), body
+            return await asyncio.to_thread(verify, headers, body, secrets, time.time()), body
 
     async def _body(self, ctx: Context) -> bytes:
         limit = ctx.settings_of(WebhookSettings).max_webhook_body_size_mb * _MB
@@ -166,7 +167,7 @@ class Inbox:
 
     async def _found_again(self, live: LiveManifest) -> LiveManifest:
         """The manifest that took a delivery, where its file is now. Raises UnknownWebhook."""
-        await self._folder.settle()
+        await self._folder.refresh()
         found = self._folder.get(live.name)
         if found is None or found.manifest.webhook != live.manifest.webhook:
             raise UnknownWebhook()

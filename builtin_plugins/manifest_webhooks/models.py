@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import BigInteger, Boolean, Index, Integer, String
 from sqlalchemy.orm import Mapped, mapped_column
@@ -26,6 +26,19 @@ class PluginRow(Base):
 
     name: Mapped[str] = mapped_column(String(LONGEST_NAME), primary_key=True)
     collections: Mapped[Any] = mapped_column(json_type(), default=list)
+
+
+class ClaimRow(Base):
+    """A name or a webhook path and the file that holds it (see `catalog.resolve`).
+
+    The row of a file that is gone stays until another file asks: a folder may be away for a moment.
+    """
+
+    __tablename__ = "manifest_webhooks_claim"
+
+    kind: Mapped[Literal["name", "path"]] = mapped_column(String(8), primary_key=True)
+    value: Mapped[str] = mapped_column(String(100), primary_key=True)
+    file: Mapped[str] = mapped_column(String(255))
 
 
 class EventRow(Base):

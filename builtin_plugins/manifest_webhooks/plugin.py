@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from kernel.sdk import (
-    DIRECTORY,
     HealthCheck,
     JobRef,
     Platform,
@@ -22,11 +21,11 @@ from kernel.sdk import (
 )
 
 from . import handlers, health, models
-from .folder import FOLDER, ManifestFolder
 from .inbox import INBOX, Inbox
 from .settings import WebhookSettings
 from .source import SOURCE, ManifestSource
 from .storing import FORGET_OLD
+from .watched import FOLDER, WatchedFolder
 
 
 class ManifestWebhooksPlugin(Plugin):
@@ -78,9 +77,9 @@ class ManifestWebhooksPlugin(Plugin):
 
 
 @asynccontextmanager
-async def _open_folder(platform: Platform) -> AsyncIterator[ManifestFolder]:
-    folder, directory = ManifestFolder(), platform.settings_of(WebhookSettings).manifests_dir
-    async with folder.watched(directory, platform.resource(DIRECTORY).taken_names):
+async def _open_folder(platform: Platform) -> AsyncIterator[WatchedFolder]:
+    folder = WatchedFolder(platform)
+    async with folder.watched():
         yield folder
 
 

@@ -9,6 +9,7 @@ import hmac
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 
 TOLERANCE_SECONDS = 300
@@ -122,9 +123,17 @@ def _standard_head(headers: Mapping[str, str], now: float) -> tuple[str, str]:
 
 def _check_age(timestamp: str, now: float) -> None:
     if not _SECONDS.match(timestamp):
-        raise ProofInvalid("webhook-timestamp is missing or not a whole number of seconds.")
-    if abs(now - int(timestamp)) > TOLERANCE_SECONDS:
-        raise ProofInvalid("webhook-timestamp is more than 5 minutes away from the platform's clock.")
+        raise ProofInvalid(
+            "webhook-timestamp is missing or not a whole number of seconds. Send the Unix time in seconds, "
+            "not in milliseconds."
+        )
+    late = now - int(timestamp)
+    if abs(late) > TOLERANCE_SECONDS:
+        raise ProofInvalid(
+            f"webhook-timestamp is more than 5 minutes {'behind' if late > 0 else 'ahead of'} the platform's "
+            f"clock, which says {datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S} UTC. Synchronize the "
+            "clocks of both machines (NTP), and sign each attempt anew."
+        )
 
 
 def _standard_signatures(header: str) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""The secret that a manifest names."""
+"""The secrets that a manifest's senders may sign with."""
 
 from __future__ import annotations
 
@@ -6,14 +6,26 @@ from kernel.sdk import Platform
 
 from .manifest import Manifest
 
+_NEXT = ".next"
+"""Ends the name of the secret that is to replace another; senders may use either meanwhile."""
 
-def secret_of(platform: Platform, manifest: Manifest) -> bytes | None:
-    """The secret's bytes; None where none is named or set. Reads a file: call it in a thread."""
+
+def secrets_of(platform: Platform, manifest: Manifest) -> list[bytes]:
+    """The secret that the manifest names, then the one that is to replace it, if there is one.
+
+    Empty where none is named, or the named one is not set. Reads files: call it in a thread.
+    """
     reference = manifest.webhook.secret_ref
-    if reference is None:
-        return None
+    current = None if reference is None else _value(platform, reference)
+    if reference is None or current is None:
+        return []
+    following = _value(platform, reference + _NEXT)
+    return [current] if following is None else [current, following]
+
+
+def _value(platform: Platform, name: str) -> bytes | None:
     try:
-        value = platform.secrets.get(reference)
+        value = platform.secrets.get(name)
     except ValueError:
         return None
     # An editor or `echo` leaves a line feed behind, which no sender has in its copy.
@@ -23,7 +35,7 @@ def secret_of(platform: Platform, manifest: Manifest) -> bytes | None:
 def missing_secret(platform: Platform, manifest: Manifest) -> str | None:
     """The name of a secret that is declared but not set. Reads a file: call it in a thread."""
     reference = manifest.webhook.secret_ref
-    return reference if reference is not None and secret_of(platform, manifest) is None else None
+    return reference if reference is not None and not secrets_of(platform, manifest) else None
 
 
 def how_to_set(reference: str) -> str:

@@ -25,8 +25,9 @@ from kernel.sdk import (
     off_the_loop,
 )
 
+from .claims import forget_claims
 from .files import add_file, remove_file, replace_file
-from .folder import LiveManifest, ManifestFolder
+from .folder import LiveManifest
 from .loading import load_manifest
 from .manifest import Manifest
 from .problems import ManifestError, Problem
@@ -34,6 +35,7 @@ from .searching import search_action
 from .secrets import how_to_set, missing_secret
 from .storing import PointKeeper
 from .validation import check_manifest
+from .watched import WatchedFolder
 
 NAME = "manifest"
 _REASON_LIMIT = 1000
@@ -47,7 +49,7 @@ class ManifestSource:
 
     name = NAME
 
-    def __init__(self, platform: Platform, folder: ManifestFolder) -> None:
+    def __init__(self, platform: Platform, folder: WatchedFolder) -> None:
         self._platform = platform
         self._folder = folder
         self._installing = asyncio.Lock()
@@ -79,6 +81,7 @@ class ManifestSource:
         # The file goes first: a delivery that is under way looks for it before it stores (see storing).
         if path is not None:
             off_the_loop(partial(_guarded, remove_file, path))
+            forget_claims(unit, path.name)
         stored = PointKeeper(self._platform.vectors).forget(unit, plugin)
         unit.after_commit(self.refresh)
         unit.after_commit(self._platform.database.scrub)

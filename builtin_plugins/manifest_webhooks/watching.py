@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import watchfiles
+from sqlalchemy.exc import SQLAlchemyError
 from watchfiles import Change
 
 logger = logging.getLogger(__name__)
@@ -75,15 +76,17 @@ async def watch(
     changes are reported again at the next look.
     """
     files: Snapshot = known or {}
+    failing = False
     async with _Looks(directory, stop) as looks:
         while not stop.is_set():
             now = await looks.next()
             if now == files:
                 continue
-            if await _report(on_change, _difference(files, now)):
-                files = now
-            else:
+            failing = not await _report(on_change, _difference(files, now), told=failing)
+            if failing:
                 looks.repeat()
+            else:
+                files = now
 
 
 def _fingerprint(path: Path, root: Path) -> Fingerprint | None:
@@ -117,9 +120,15 @@ def _difference(before: Snapshot, now: Snapshot) -> Changes:
     )
 
 
-async def _report(on_change: Callable[[Changes], Awaitable[None]], changes: Changes) -> bool:
+async def _report(on_change: Callable[[Changes], Awaitable[None]], changes: Changes, *, told: bool) -> bool:
+    """Whether it succeeded. Of an outage that was `told` of already nothing is logged."""
     try:
         await on_change(changes)
+    except (SQLAlchemyError, OSError) as error:
+        if not told:
+            why = error if isinstance(error, OSError) else type(error).__name__
+            logger.warning("a change of the manifests waits until it can be taken in: %s", why)
+        return False
     except Exception:  # boundary: a failing reload must not end the watch; it is tried again
         logger.exception("Could not reload the manifests; trying again at the next check")
         return False

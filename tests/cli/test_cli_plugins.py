@@ -175,6 +175,20 @@ class TestExplaining:
         first, second = [int(found[1]) for found in counts if found]
         assert first - second == 1
 
+    async def test_list_agrees_with_the_server(self, cli: Cli, start_platform: Start, tmp_path: Path) -> None:
+        """Of two manifests with one webhook path, the one listed as live is the one that takes deliveries."""
+        folder = tmp_path / "manifests"
+        folder.mkdir()
+        sample = (ROOT / "manifests" / "samples" / "crm-form.yaml").read_text()
+        (folder / "b.yaml").write_text(sample)
+        env = {"PLATFORM_MANIFESTS_DIR": str(folder)}
+        await start_platform("plugin_registry", "manifest_webhooks", env=env)
+        (folder / "a.yaml").write_text(sample)
+        listed = await asyncio.to_thread(cli, "manifests", "list", "--json", env=env)
+        found = {item["name"]: item for item in json.loads(listed.stdout)}
+        assert set(found) == {"crm-form", "a.yaml"}
+        assert "b.yaml, which is live" in found["a.yaml"]["reason"]
+
     def test_database_that_is_away(self, cli: Cli, strangers: Path) -> None:
         """The list comes all the same, and says what it doesn't know."""
         env = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:9/nothing"}

@@ -49,18 +49,18 @@ def test_later_file_is_refused(make: Any, order: tuple[str, str], name: str, pat
 @pytest.mark.parametrize(("name", "path"), [("bb", "/a"), ("aa", "/b"), ("bb", "/b")])
 def test_what_is_live_stays(make: Any, name: str, path: str) -> None:
     """A file that sorts before the live one takes neither its name nor its path."""
-    running = resolve({"m.yaml": make("bb", "/b")}, set())
-    catalog = resolve({"a.yaml": make(name, path), "m.yaml": make("bb", "/b")}, set(), running)
+    held = resolve({"m.yaml": make("bb", "/b")}, set()).holders
+    catalog = resolve({"a.yaml": make(name, path), "m.yaml": make("bb", "/b")}, set(), held)
     assert catalog.sources == {"bb": "m.yaml"}
     assert "m.yaml, which is live" in catalog.refused["a.yaml"]
-    assert resolve({"a.yaml": make(name, path)}, set(), catalog).sources == {name: "a.yaml"}
+    assert resolve({"a.yaml": make(name, path)}, set(), catalog.holders).sources == {name: "a.yaml"}
 
 
 @pytest.mark.parametrize(("name", "path"), [("aa", "/m"), ("mm", "/a"), ("mm", "/m")])
 def test_a_live_file_claims_what_another_has(make: Any, name: str, path: str) -> None:
     """A live file that is edited loses its place rather than taking that of another."""
-    running = resolve({"a.yaml": make("aa", "/a"), "m.yaml": make("mm", "/m")}, set())
-    catalog = resolve({"a.yaml": make(name, path), "m.yaml": make("mm", "/m")}, set(), running)
+    held = resolve({"a.yaml": make("aa", "/a"), "m.yaml": make("mm", "/m")}, set()).holders
+    catalog = resolve({"a.yaml": make(name, path), "m.yaml": make("mm", "/m")}, set(), held)
     assert catalog.sources == {"mm": "m.yaml"}
     assert list(catalog.refused) == ["a.yaml"]
 
@@ -78,3 +78,23 @@ def test_broken_file_harms_no_other(make: Any) -> None:
     assert list(catalog.live) == ["bb"]
     assert "Write Plugin." in catalog.refused["a.yaml"]
     assert catalog.refused["c.yaml"]
+
+
+def test_what_is_decided_stays_decided(make: Any) -> None:
+    """Deciding again by what was decided changes nothing, or processes would never agree."""
+    files = {
+        "a.yaml": make("aa", "/a"),
+        "b.yaml": make("aa", "/b"),
+        "c.yaml": BROKEN,
+        "d.yaml": make("rag", "/d"),
+    }
+    held = {("name", "cc"): "c.yaml", ("path", "/b"): "gone.yaml", ("path", "/d"): "b.yaml"}
+    once = resolve(files, {"rag"}, held)
+    assert resolve(files, {"rag"}, once.holders) == once
+
+
+def test_two_files_that_change_places(make: Any) -> None:
+    """Names and paths that two files exchange at once are free for both."""
+    held = resolve({"a.yaml": make("aa", "/a"), "m.yaml": make("mm", "/m")}, set()).holders
+    catalog = resolve({"a.yaml": make("mm", "/a"), "m.yaml": make("aa", "/m")}, set(), held)
+    assert catalog.sources == {"mm": "a.yaml", "aa": "m.yaml"}

@@ -138,6 +138,22 @@ def test_forged_or_malformed_standard_headers(change: dict[str, str]) -> None:
         verify(HEADERS | change, BODY, [SECRET], SENT)
 
 
+@pytest.mark.parametrize(
+    ("timestamp", "said"),
+    [
+        (str(SENT - 301), "webhook-timestamp is more than 5 minutes behind the platform's clock"),
+        (str(SENT + 301), "webhook-timestamp is more than 5 minutes ahead of the platform's clock"),
+        (str(SENT * 1000), "Send the Unix time in seconds, not in milliseconds"),
+        ("2021-02-25T15:02:10Z", "webhook-timestamp is missing or not a whole number"),
+    ],
+)
+def test_clocks_that_differ(timestamp: str, said: str) -> None:
+    """The refusal names the header, in which direction it is wrong, and what to do."""
+    with pytest.raises(ProofInvalid, match=said) as refused:
+        verify(HEADERS | {"webhook-timestamp": timestamp}, BODY, [SECRET], SENT)
+    assert ("2021-02-25 15:02:10 UTC" in str(refused.value)) == (len(timestamp) == 10)
+
+
 @pytest.mark.parametrize("name", ["webhook-id", "webhook-timestamp"])
 def test_incomplete_standard_headers(name: str) -> None:
     """A signature without its id or time is invalid."""

@@ -185,6 +185,24 @@ class TestProofs:
         assert await count(running) == 0
         assert (await send(running.anonymous, "/notes", body, headers)).status == 200
 
+    @pytest.mark.parametrize("sign", [standard_headers, github_headers])
+    async def test_change_of_a_secret(self, start_platform: Start, platform_home: Path, sign: Any) -> None:
+        """While the next secret is set both are accepted; without a first one it opens nothing."""
+        running = await notes(start_platform, platform_home, manifest(secret="notes.key"))
+        secrets, new, body = running.platform.secrets, b"the secret that follows", b'{"text": "proved"}'
+
+        async def statuses(*keys: bytes) -> list[int]:
+            headers = [sign(key, body, f"d{number}") for number, key in enumerate(keys)]
+            return [(await send(running.anonymous, "/notes", body, one)).status for one in headers]
+
+        secrets.set("notes.key.next", new.decode() + "\n")
+        assert await statuses(new) == [503]
+        secrets.set("notes.key", KEY.decode())
+        assert await statuses(KEY, new, b"another key") == [200, 200, 401]
+        secrets.set("notes.key", new.decode())
+        secrets.remove("notes.key.next")
+        assert await statuses(KEY, new) == [401, 200]
+
     async def test_replay(self, start_platform: Start, platform_home: Path) -> None:
         """A recorded delivery sent again within its five minutes adds nothing."""
         running = await notes(start_platform, platform_home, manifest(secret="notes.key"))

@@ -1,0 +1,50 @@
+"""Which file holds a name or a webhook path, known to all processes and kept across restarts.
+
+Each process reads the folder by itself. Who came first can't be read from the files, and would otherwise be
+remembered by each process differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from kernel.sdk import Unit
+
+from .catalog import Catalog, Holders
+from .models import ClaimRow
+
+TOPIC = "manifest_webhooks.claims"
+"""Tells every process that a name or a path is another file's now."""
+
+
+def read_claims(session: Session) -> Holders:
+    """Who holds what."""
+    return {(row.kind, row.value): row.file for row in session.scalars(select(ClaimRow))}
+
+
+def settle_claims(unit: Unit, decide: Callable[[Holders], Catalog]) -> Catalog:
+    """Let `decide`, in turn with all other processes, and keep what it decides."""
+    unit.lock(TOPIC)
+    held = read_claims(unit.session)
+    catalog = decide(held)
+    if catalog.holders != held:
+        _write(unit, held, catalog.holders)
+        unit.notify(TOPIC, "")
+    return catalog
+
+
+def forget_claims(unit: Unit, file: str) -> None:
+    """Forget what a removed file held."""
+    unit.lock(TOPIC)
+    unit.session.execute(delete(ClaimRow).where(ClaimRow.file == file))
+
+
+def _write(unit: Unit, before: Holders, now: Holders) -> None:
+    for kind, value in before.keys() - now.keys():
+        unit.session.delete(unit.session.get_one(ClaimRow, (kind, value)))
+    for (kind, value), file in now.items():
+        if before.get((kind, value)) != file:
+            unit.session.merge(ClaimRow(kind=kind, value=value, file=file))

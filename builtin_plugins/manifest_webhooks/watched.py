@@ -1,0 +1,94 @@
+"""The manifests that are live in this process: in step with the folder, and in agreement with others."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from kernel.sdk import DIRECTORY, Platform, ResourceKey
+
+from .claims import TOPIC, read_claims, settle_claims
+from .folder import ManifestFolder
+from .settings import WebhookSettings
+from .watching import SETTLED_SECONDS, Changes, Snapshot, watch
+
+log = logging.getLogger("platform.manifests")
+
+_RETRY_SECONDS = 1.0
+
+
+class WatchedFolder(ManifestFolder):
+    """Reads the folder again whenever it changes, and what other processes decide when they tell."""
+
+    def __init__(self, platform: Platform) -> None:
+        directory = platform.settings_of(WebhookSettings).manifests_dir
+        super().__init__(directory, platform.resource(DIRECTORY).taken_names)
+        self._platform = platform
+        self._turn = asyncio.Lock()
+        self._told = asyncio.Event()
+
+    @asynccontextmanager
+    async def watched(self) -> AsyncIterator[None]:
+        """Everything in it is live when the block begins, and changes follow within 2 s."""
+        stop = asyncio.Event()
+        with self._platform.notices.listening(TOPIC, lambda _key: self._told.set()):
+            known = await self.refresh()
+            tasks = [
+                asyncio.create_task(watch(self.directory, self._changed, stop, known), name="manifests"),
+                asyncio.create_task(self._follow_claims(stop), name="manifest claims"),
+            ]
+            try:
+                yield
+            finally:
+                # Not cancelled: a statement may be under way.
+                stop.set()
+                self._told.set()
+                await asyncio.gather(*tasks)
+
+    async def refresh(self) -> Snapshot:
+        """Scan the folder now and return what is in it.
+
+        Raises SQLAlchemyError and OSError when the database is away; what was live stays live then.
+        """
+        async with self._turn:
+            read = await asyncio.to_thread(self._reread)
+            if not read.keys() >= set(self.catalog.sources.values()):
+                await asyncio.sleep(SETTLED_SECONDS)  # an editor may be about to put it back
+                read = await asyncio.to_thread(self._reread)
+            decide = partial(self._resolved, read)
+            self._put(read, await self._platform.database.write(settle_claims, decide))
+            return {one.path: one.fingerprint for one in read.values()}
+
+    async def _changed(self, changes: Changes) -> None:
+        await self.refresh()
+        names = sorted(path.name for path in changes.added | changes.changed | changes.removed)
+        log.info("manifests changed: %s", ", ".join(names))
+
+    async def _follow_claims(self, stop: asyncio.Event) -> None:
+        """Adopt what other processes decided.
+
+        Nothing is claimed here: machines whose folders differ would take a path from each other for ever.
+        """
+        while True:
+            await self._told.wait()
+            self._told.clear()
+            if stop.is_set():
+                return
+            try:
+                await self._adopt()
+            except (SQLAlchemyError, OSError) as error:
+                log.warning("the claims of manifests can't be read: %s", type(error).__name__)
+                asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._told.set)
+
+    async def _adopt(self) -> None:
+        async with self._turn:
+            held = await self._platform.database.read(read_claims)
+            self._put(self._read, self._resolved(self._read, held))
+
+
+FOLDER: ResourceKey[WatchedFolder] = ResourceKey("manifests folder")
