@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from cli import running
 from cli.machine_checks import (
@@ -191,6 +192,10 @@ async def _check_database(overrides: dict[str, str], *, heartbeats: bool) -> Asy
                 )
             else:
                 yield Finding("database", "ok", f"{kind}, up to date")
+            for name, why in platform.resource(SCHEMA).unusable.items():
+                yield Finding(
+                    "tables", "failed", f"{name}: {why}", "Until then the plugin is out of service."
+                )
             if not late:
                 async for finding in examine_stored(platform):
                     yield finding
@@ -200,8 +205,11 @@ async def _check_database(overrides: dict[str, str], *, heartbeats: bool) -> Asy
         if isinstance(error.__cause__, BlobsAway):
             yield Finding("files", "failed", str(error), "The platform does not start until that is done.")
             return
-        newer = isinstance(error.__cause__, NewerDatabase)
-        remedy = "platformctl backup list" if newer else "Start the database or correct DATABASE_URL."
+        remedy = ""
+        if isinstance(error.__cause__, NewerDatabase):
+            remedy = "platformctl backup list"
+        elif isinstance(error.__cause__, SQLAlchemyError | OSError):
+            remedy = "Start the database or correct DATABASE_URL."
         yield Finding("database", "failed", str(error), remedy)
 
 

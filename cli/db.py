@@ -88,7 +88,7 @@ def check(as_json: AsJson = False) -> None:
     from cli import console, running
     from cli.failures import CommandFailed
 
-    found, late = running.run(_drift())
+    found, unusable, late = running.run(_drift())
     if as_json:
         console.print_json(found)
     else:
@@ -98,6 +98,8 @@ def check(as_json: AsJson = False) -> None:
     differing = [owner for owner, lines in found.items() if lines]
     if late:
         raise CommandFailed("the database does not match the models", "Try: platformctl db upgrade")
+    if unusable:
+        raise CommandFailed("the tables of a plugin can't be used, which is out of service until then")
     if differing:
         raise CommandFailed(
             "the database does not match the models",
@@ -106,20 +108,20 @@ def check(as_json: AsJson = False) -> None:
     console.done(f"the tables match the models ({', '.join(found)})")
 
 
-async def _drift() -> tuple[dict[str, list[str]], bool]:
-    """What differs, by owner, and whether migrations are pending."""
+async def _drift() -> tuple[dict[str, list[str]], bool, bool]:
+    """What differs, by owner, and whether the tables of any can't be used, or migrations are pending."""
     from cli import running
     from kernel.db import migrate
     from kernel.db.startup import SCHEMA
 
     async with running.stored_platform(apply_migrations=False) as platform:
-        found: dict[str, list[str]] = {}
         schema = platform.resource(SCHEMA)
+        found = {name: [why] for name, why in schema.unusable.items()}
         late = {item.owner: item.revisions for item in schema.pending}
         for owner in schema.owners():
             waiting = [f"revision {revision} is pending" for revision in late.get(owner.name, ())]
             found[owner.name] = waiting or list(await migrate.drift(platform.database, owner))
-        return found, bool(late)
+        return found, bool(schema.unusable), bool(late)
 
 
 @app.command(

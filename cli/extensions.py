@@ -3,10 +3,29 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
+if TYPE_CHECKING:
+    from kernel.platform import Platform
+
+T = TypeVar("T")
+
 log = logging.getLogger("platform.cli")
+
+
+def on_platform(work: Callable[[Platform], Awaitable[T]]) -> T:
+    """Run what a plugin's command does with the platform: its `ctx.obj`."""
+    from cli import running
+
+    async def call() -> T:
+        async with running.stored_platform() as platform:
+            running.refuse_behind(platform)
+            return await work(platform)
+
+    return running.run(call())
 
 
 def commands_of_plugins() -> dict[str, typer.Typer]:

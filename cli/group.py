@@ -44,7 +44,7 @@ class LazyGroup(Group):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A built-in command's stand-in, or the group that a plugin brings under this name."""
-        return super().get_command(ctx, cmd_name) or self._from_plugins(cmd_name)
+        return super().get_command(ctx, cmd_name) or self._from_plugins(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """As in typer, with the stand-in replaced by the command itself."""
@@ -70,9 +70,10 @@ class LazyGroup(Group):
                 raise
             raise typer.Exit(tell(error)) from None
 
-    def _from_plugins(self, name: str) -> Any:
-        from cli.extensions import commands_of_plugins
+    def _from_plugins(self, ctx: Any, name: str) -> Any:
+        from cli.extensions import commands_of_plugins, on_platform
 
+        ctx.obj = on_platform
         found = {} if name.startswith("-") else commands_of_plugins()
         # Always a group: 'platformctl dog bark' must not change when a second command joins the first.
         return _named(typer.main.get_group(found[name]), name) if name in found else None

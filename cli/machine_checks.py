@@ -21,6 +21,7 @@ from urllib.request import ProxyHandler, build_opener
 from packaging.requirements import Requirement
 
 from cli import running
+from kernel.plugins import GROUP
 from kernel.server import bind
 from kernel.stores.disk import DiskSpace
 
@@ -69,6 +70,22 @@ def check_packages() -> Iterator[Finding]:
         )
     else:
         yield Finding("packages", "ok", f"all {len(wanted)} requirements are installed")
+    for name, unmet in _unmet_of_plugins():
+        yield Finding(
+            "packages",
+            "warning",
+            f"{name}: {', '.join(unmet)}",
+            f"Install a release that fits: platformctl plugins install {name}",
+        )
+
+
+def _unmet_of_plugins() -> Iterator[tuple[str, list[str]]]:
+    """What added plugins ask for and do not get: pip warns of that, but installs them all the same."""
+    packages = {point.dist.name: point.dist for point in metadata.entry_points(group=GROUP) if point.dist}
+    packages.pop(DISTRIBUTION, None)
+    for name, package in sorted(packages.items()):
+        if unmet := [text for line in package.requires or () if (text := _unmet(Requirement(line)))]:
+            yield name, unmet
 
 
 def _unmet(wanted: Requirement) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from kernel.errors import PlatformError, StartupError
 from kernel.platform import Platform
 from kernel.plugins import write_report
 from kernel.serve import Ports, Supervisor, published_ports, serve_api, stop_on_signals, this_command
-from kernel.server import bind
+from kernel.server import bind, cannot_listen
 from kernel.settings import KernelSettings, SettingsLoader
 
 log = logging.getLogger("platform.serve")
@@ -115,9 +114,8 @@ def _reserved(host: str, port: int) -> Iterator[int]:
             port = alone.getsockname()[1]
         with bind(host, port, shared=True):
             yield port
-    except (OSError, socket.gaierror) as error:
-        reason = error.strerror or error
-        raise StartupError(f"can't listen on {host}:{port}: {reason}; choose another --port") from None
+    except OSError as error:
+        raise cannot_listen(host, port, error) from None
 
 
 async def _answering(facts: Facts, port: int, stop: asyncio.Event) -> bool:

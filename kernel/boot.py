@@ -37,7 +37,7 @@ from kernel.errors import StartupError
 from kernel.events import EVENTS, Event, EventCatalogue
 from kernel.gateway.proxy import PROXY, Proxy
 from kernel.gateway.services import SLOTS
-from kernel.home_lock import home_held
+from kernel.home_lock import home_held, make_home
 from kernel.hook_manager import HookManager
 from kernel.hooks import Hooks
 from kernel.housekeeping import HOUSEKEEP
@@ -102,7 +102,7 @@ async def open_platform(
     """
     candidates = installed() if candidates is None else candidates
     settings = _read_settings(loader)
-    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_home(settings.home)
     quarantine = Quarantine(settings.home)
     apply = settings.migrate_on_start if apply_migrations is None else apply_migrations
     told = told_at_start(settings.home) if supervised else frozenset()

@@ -31,6 +31,14 @@ _POLL = 0.1
 _PATIENCE = 3.0  # seconds in which a process that stops may let go
 
 
+def make_home(home: Path) -> None:
+    """The folder that holds everything, its owner's alone. Raises StartupError."""
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise StartupError(f"PLATFORM_HOME can't be made: {home}: {error.strerror}") from error
+
+
 @asynccontextmanager
 async def home_held(home: Path, database: Database) -> AsyncIterator[None]:
     """Hold the home for the time of the block, together with other processes that have this database.

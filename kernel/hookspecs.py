@@ -129,7 +129,12 @@ def register_health_checks() -> Sequence[HealthCheck]:
 
 @hookspec.declaration
 def register_commands() -> Sequence[tuple[str, typer.Typer]]:
-    """Command groups for ``platformctl <name> …``."""
+    """Command groups for ``platformctl <name> …``.
+
+    A command that takes a `typer.Context` reaches the platform by ``ctx.obj(work)``: it runs the
+    coroutine function ``work(platform)`` and returns its result. The database is open, the resources of
+    plugins are not.
+    """
 
 
 @hookspec.declaration

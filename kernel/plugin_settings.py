@@ -9,12 +9,24 @@ from typing import Any, TypeVar
 from kernel.errors import StartupError
 from kernel.plugin_states import PluginStates
 from kernel.resource_keys import ResourceKey
-from kernel.settings import Settings, SettingsLoader, Source
+from kernel.settings import KernelSettings, Settings, SettingsLoader, Source
 from kernel.settings_checks import split_list
 
 log = logging.getLogger("platform")
 
 S = TypeVar("S", bound=Settings)
+
+
+def _refuse_variables_of_the_kernel(cls: type[Settings]) -> None:
+    """Names of others, such as REDIS_URL, may be shared on purpose; the platform's own are so by mistake."""
+    taken = {name for names in KernelSettings.env_names().values() for name in names}
+    for field, names in cls.env_names().items():
+        for name in names:
+            if name in taken and name.startswith(Settings.env_prefix):
+                raise StartupError(
+                    f"its setting '{field}' is read from {name}, which is the kernel's; give {cls.__name__}"
+                    " an env_prefix of its own"
+                )
 
 
 class PluginSettings:
@@ -48,6 +60,7 @@ class PluginSettings:
         """Read each plugin's settings; a wrong one refuses its plugin."""
         for plugin, cls in declared:
             try:
+                _refuse_variables_of_the_kernel(cls)
                 self._values[cls] = self.loader.load(plugin, cls)
                 self._classes[plugin] = cls
             except StartupError as error:

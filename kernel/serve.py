@@ -7,7 +7,6 @@ import ctypes
 import logging
 import os
 import signal
-import socket
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,7 +26,7 @@ from kernel.offers import OFFERS
 from kernel.platform import PUBLISHED_PORTS, Platform
 from kernel.plugins import write_report
 from kernel.restarting import restart_requested, start_again
-from kernel.server import Listener, bind, stop_all
+from kernel.server import Listener, bind, cannot_listen, stop_all
 from kernel.settings import SettingsLoader
 
 log = logging.getLogger("platform.serve")
@@ -155,10 +154,8 @@ async def _start(platform: Platform, app: Application, host: str, port: int, sha
     listener = Listener(app, patience=settings.header_timeout, grace=settings.shutdown_timeout)
     try:
         await listener.start(bind(host, port, shared=shared, send_timeout=settings.send_timeout))
-    except (OSError, socket.gaierror) as error:
-        raise StartupError(
-            f"can't listen on {host}:{port}: {error.strerror or error}; choose another --port"
-        ) from None
+    except OSError as error:
+        raise cannot_listen(host, port, error) from None
     return listener
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import errno
 import logging
 import socket
 import struct
@@ -17,7 +18,7 @@ from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
 
-from kernel.errors import BadRequest, HeadersTooLarge
+from kernel.errors import BadRequest, HeadersTooLarge, StartupError
 from kernel.http.application import Application
 from kernel.http.responses import error_response
 
@@ -230,6 +231,13 @@ def bind(host: str, port: int, *, shared: bool = False, send_timeout: float = 60
         made.close()
         raise
     return made
+
+
+def cannot_listen(host: str, port: int, error: OSError) -> StartupError:
+    """Why `bind` failed, and which option to change."""
+    is_address = isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL
+    option = "--host" if is_address else "--port"
+    return StartupError(f"can't listen on {host}:{port}: {error.strerror or error}; choose another {option}")
 
 
 def _limit_silence(listening: socket.socket, seconds: float) -> None:

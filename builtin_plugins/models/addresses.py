@@ -40,10 +40,10 @@ class NamedRuntime:
 
 def named_runtimes(given: str, keys: SecretStr | None) -> list[NamedRuntime]:
     """The servers of ``name=kind+address, …``. Raises ValueError for what can't be read."""
-    held = dict(_pairs(keys.get_secret_value(), "name=key")) if keys else {}
+    held = dict(_pairs(keys.get_secret_value(), "name=key in PLATFORM_MODELS_RUNTIME_KEYS")) if keys else {}
     found = [_named(name, address, held.pop(name, None)) for name, address in _pairs(given, _FORM)]
     if held and given:
-        raise ValueError("a key names a server that is not configured")
+        raise ValueError("a key of PLATFORM_MODELS_RUNTIME_KEYS names a server that is not configured")
     return found
 
 

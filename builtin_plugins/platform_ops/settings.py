@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 
 from kernel.sdk import Settings, env
+
+
+def _schedule(value: str) -> str:
+    if value:
+        from croniter import croniter  # a start without a schedule needs none of it
+
+        if not croniter.is_valid(value):
+            raise ValueError("is not a schedule; write one such as '@daily' or '0 3 * * *'")
+    return value
 
 
 class OpsSettings(Settings):
@@ -17,7 +27,7 @@ class OpsSettings(Settings):
         description="Where backups are stored: a folder, or an address such as s3://bucket/folder; when "
         "unset, `backups` in PLATFORM_HOME.",
     )
-    backup_schedule: str = Field(
+    backup_schedule: Annotated[str, AfterValidator(_schedule)] = Field(
         "", description="When to back up: `@daily`, or five cron fields such as `0 3 * * *`; empty: never."
     )
     backup_keep: int = Field(7, ge=1, le=1000, description="Number of newest backups to keep.")

@@ -30,9 +30,10 @@ EMPTY = "the database has no tables yet: start the platform, which makes them, o
 class Schema:
     """Brings the tables of one platform up to date, owner by owner.
 
-    `pending` is what the last look found and did not apply. With `strict` tables without migrations refuse
-    their plugin; a tool that writes migrations lets them pass. `before_migrations` is told what is pending
-    before it is applied to a database that holds something; what it raises stops that.
+    `pending` is what the last look found and did not apply, `unusable` why a plugin's tables can't be used.
+    With `strict` tables without migrations refuse their plugin; a tool that writes migrations lets them pass.
+    `before_migrations` is told what is pending before it is applied to a database that holds something; what
+    it raises stops that.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Schema:
         self._states = states
         self._strict = strict
         self.pending: list[Pending] = []
+        self.unusable: dict[str, str] = {}
         self.before_migrations: BeforeMigrations | None = None
 
     def owners(self) -> list[Owner]:
@@ -106,7 +108,9 @@ class Schema:
         except ANY_ERROR as error:
             if owner.name == "kernel":
                 raise unusable(error) from error
-            self._states.fail(owner.name, f"its migrations can't be used: {reason_of(error)}")
+            why = f"its migrations can't be used: {reason_of(error)}"
+            self.unusable[owner.name] = str(unusable(error)) if isinstance(error, NewerDatabase) else why
+            self._states.fail(owner.name, self.unusable[owner.name])
             return None
 
     async def _upgrade(self, owners: Sequence[Owner]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,27 @@ def test_upgrade_with_a_migration_that_fails(
     assert result.exit_code == 1
     assert "acme_bad: its migration failed: ZeroDivisionError: division by zero" in result.stderr
     assert "up to date" not in result.stderr
+
+
+def test_tables_of_a_newer_version(
+    cli: Cli, platform_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An earlier version of a plugin can't use them: the checks say so before a start does."""
+    packages = Package("acme-old", body=WITH_TABLE).unpack(tmp_path / "packages")
+    (packages / "migrations").mkdir()
+    monkeypatch.syspath_prepend(packages)
+    assert cli("db", "revision", "-p", "acme_old", "-m", "First tables").exit_code == 0
+    assert cli("db", "upgrade").exit_code == 0
+    with closing(sqlite3.connect(platform_home / "platform.db")) as connection:
+        connection.execute("UPDATE acme_old_alembic_version SET version_num = '0002'")
+        connection.commit()
+    checked = cli("db", "check")
+    assert (checked.exit_code, "acme_old: the database is newer" in checked.stderr) == (1, True)
+    assert "install the version that made it" in checked.stderr
+    assert "platformctl db revision" not in checked.stderr
+    examined = json.loads(cli("doctor", "--json").stdout)
+    (found,) = [item for item in examined if item["check"] == "tables"]
+    assert (found["status"], "acme_old: the database is newer" in found["text"]) == ("failed", True)
 
 
 def test_revision_without_a_difference(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import shutil
 import socket
 import sqlite3
@@ -126,7 +127,11 @@ def test_unreachable_stores(cli: Cli) -> None:
     code, found = examined(cli, **env)
     assert code == 1
     assert (found["database"]["status"], found["cache"]["status"]) == ("failed", "failed")
+    assert "DATABASE_URL" in found["database"]["remedy"]
     assert "nobody" not in json.dumps(found)
+    found = examined(cli, PLATFORM_VECTOR_STORE="nope")[1]
+    assert "PLATFORM_VECTOR_STORE is 'nope'" in found["database"]["text"]
+    assert "DATABASE_URL" not in found["database"].get("remedy", "")
 
 
 def test_wrong_setting_stops_early(cli: Cli) -> None:
@@ -164,6 +169,16 @@ def test_plugin_out_of_service(cli: Cli, tmp_path: Path, monkeypatch: pytest.Mon
     assert (code, found["plugin"]["status"]) == (1, "failed")
     assert "acme_broken: it can't be imported: RuntimeError: no licence" in found["plugin"]["text"]
     assert found["model files"]["status"] == "ok"
+
+
+def test_unmet_requirements_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin that pip put beside the wrong version of a package is named with what it asks for."""
+    package = Package("acme-picky", requires=["pyyaml<6", "acme-nowhere", "platform-kernel"])
+    monkeypatch.syspath_prepend(package.unpack(tmp_path / "packages"))
+    code, found = examined(cli)
+    assert (code, found["packages"]["status"]) == (0, "warning")
+    assert re.search(r"acme-picky: pyyaml \S+ is not <6, acme-nowhere is missing", found["packages"]["text"])
+    assert "platformctl plugins install" in found["packages"]["remedy"]
 
 
 def test_missing_secret_of_a_manifest(cli: Cli, tmp_path: Path) -> None:

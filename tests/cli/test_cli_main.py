@@ -20,13 +20,27 @@ from tests.fakes.processes import platformctl, process_environment
 
 COMMANDS = """
 import typer
-from kernel.sdk import Plugin, hookimpl
+from kernel.sdk import Account, Conflict, Plugin, hookimpl
+from sqlalchemy import select
 
 app = typer.Typer(help="Bark at somebody.")
 
 @app.command()
 def bark(whom: str) -> None:
     print("woof,", whom)
+
+async def count(platform):
+    return await platform.database.read(lambda session: len(session.scalars(select(Account)).all()))
+
+@app.command("count")
+def show(ctx: typer.Context) -> None:
+    print(ctx.obj(count), "accounts")
+
+@app.command()
+def bite(ctx: typer.Context) -> None:
+    async def refuse(platform):
+        raise Conflict("the dog is asleep")
+    ctx.obj(refuse)
 
 class ThePlugin(Plugin):
     name = "{name}"
@@ -127,6 +141,18 @@ def test_commands_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monk
     listed = cli("plugins", "commands").stdout
     assert re.search(r"dog +Bark at somebody", listed)
     assert re.search(r"users +.*hidden by a built-in command", listed)
+
+
+def test_a_command_of_a_plugin_reaches_the_platform(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads the database as built-in commands do; what it raises for people is told as theirs."""
+    monkeypatch.syspath_prepend(Package("acme-dog", body=COMMANDS).unpack(tmp_path / "packages"))
+    assert cli("users", "create", "ada", "--password-stdin", input="a long password").exit_code == 0
+    counted = cli("dog", "count")
+    assert (counted.stdout, counted.exit_code) == ("1 accounts\n", 0), counted.output
+    refused = cli("dog", "bite")
+    assert (refused.exit_code, refused.stderr.strip()) == (1, "error: the dog is asleep")
 
 
 def test_broken_plugin_breaks_no_command(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

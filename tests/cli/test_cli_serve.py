@@ -167,6 +167,20 @@ class TestOneProcess:
         assert f"error: can't listen on 127.0.0.1:{port}" in result.output
         assert "Traceback" not in result.output
 
+    async def test_no_such_address(self, tmp_path: Path) -> None:
+        """An address that this machine does not have is not mended by another port."""
+        result = await run("serve", "--host", "192.0.2.1", "--port", "0", home=tmp_path / "home")
+        assert result.code == 1
+        assert result.output.strip().endswith("choose another --host")
+
+    async def test_no_room_for_a_home(self, tmp_path: Path) -> None:
+        """A home that can't be made is named with its setting, in one line."""
+        (tmp_path / "file").touch()
+        result = await run("serve", "--port", "0", home=tmp_path / "file" / "home")
+        assert result.code == 1
+        said = f"error: PLATFORM_HOME can't be made: {tmp_path / 'file' / 'home'}: Not a directory"
+        assert result.output.strip() == said
+
     async def test_unknown_service(self, tmp_path: Path) -> None:
         """`--only` of a service that nobody offers names those there are."""
         result = await run("serve", "--only", "telepathy", "--port", "0", home=tmp_path / "home")

@@ -86,7 +86,7 @@ def test_the_pages_on_services_work_together(python: Path, tmp_path: Path) -> No
     plugin.write_text(with_additions(plugin.read_text(encoding="utf-8"), additions), encoding="utf-8")
     result = run(python, package, "python -m pytest -q " + " ".join(added_tests(package)))
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "6 passed" in result.stdout
+    assert "7 passed" in result.stdout
     tidy = lint(package, "check", "--ignore=E402,F811,I001,RUF022")
     assert tidy.returncode == 0, tidy.stdout
     assert lint(package, "format", "--check", "--exclude=plugin.py").returncode == 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import pytest
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from kernel.errors import StartupError
 from kernel.sdk import PLUGIN_STATES, Plugin, Settings, env, hookimpl
@@ -24,7 +24,20 @@ class ShelfSettings(Settings):
     colour: str = Field(
         "brown", validation_alias=env("SHELF_PAINT", "SHELF_COLOUR"), description="Its colour."
     )
-    key: SecretStr | None = Field(None, description="Its key.")
+    key: SecretStr | None = Field(None, min_length=4, description="Its key.")
+
+    @field_validator("colour")
+    @classmethod
+    def _is_paint(cls, value: str) -> str:
+        if value == "plaid":
+            raise ValueError("expected one colour")
+        return value
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.size == 9 and self.key is None:
+            raise ValueError("a shelf of 9 needs SHELF_KEY")
+        return self
 
 
 class Shelf(Plugin):
@@ -94,6 +107,15 @@ class TestProblems:
         assert "SHELF_KEY (setting 'shelf.key')" in said
         assert "less than or equal to 9" in refusal({"SHELF_SIZE": "10"})
 
+    def test_in_plain_words(self) -> None:
+        """What a plugin's own check says is told as it stands, about one setting or several."""
+        begins = "wrong settings: "
+        assert refusal({"SHELF_SIZE": "9"}) == begins + "a shelf of 9 needs SHELF_KEY (settings of 'shelf')"
+        painted = "SHELF_PAINT or SHELF_COLOUR (setting 'shelf.colour'): expected one colour"
+        assert refusal({"SHELF_PAINT": "plaid"}) == begins + painted
+        short = "SHELF_KEY (setting 'shelf.key'): must have at least 4 characters"
+        assert refusal({"SHELF_KEY": "abc"}) == begins + short
+
     def test_no_value_is_repeated(self) -> None:
         """A wrong value may be a secret in the wrong place."""
         assert "hunter22" not in refusal({"SHELF_SIZE": "hunter22"})
@@ -141,6 +163,25 @@ class TestAtStart:
         told = (await running.anonymous.get("/health")).json()["plugins"]["shelf"]
         assert told["status"] == "failed"
         assert "SHELF_SIZE" in told["reason"]
+
+    async def test_a_variable_of_the_kernel(self, start_platform: Start) -> None:
+        """A plugin that forgot its prefix would take the platform's port for its own."""
+
+        class CopySettings(Settings):
+            port: int = Field(9000, description="Where it listens.")
+
+        class Copy(Plugin):
+            name = "copy"
+
+            @hookimpl
+            def register_settings(self) -> type[Settings]:
+                return CopySettings
+
+        running = await start_platform(Copy)
+        told = (await running.anonymous.get("/health")).json()["plugins"]["copy"]
+        assert told["status"] == "failed"
+        assert "'port' is read from PLATFORM_PORT, which is the kernel's" in told["reason"]
+        assert "env_prefix" in told["reason"]
 
     async def test_a_misspelt_variable(self, start_platform: Start, caplog: pytest.LogCaptureFixture) -> None:
         """A PLATFORM_ variable that nobody declares is warned about, with what may have been meant."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,3 +85,13 @@ async def test_only_administrators_see_them(running: Running) -> None:
     """Everybody else is refused."""
     assert (await running.anonymous.get("/v1/settings")).status == 401
     assert (await (await somebody(running)).get("/v1/settings")).status == 403
+
+
+async def test_a_schedule_that_never_comes(tmp_path: Path) -> None:
+    """Backups that would never be made are told at the start, rather than missed when one is needed."""
+    async with platforms(tmp_path) as start:
+        running = await start("platform_ops", env={"PLATFORM_BACKUP_SCHEDULE": "nightly"})
+        state = (await running.anonymous.get("/health")).json()["plugins"]["platform_ops"]
+    assert state["status"] == "failed"
+    assert "PLATFORM_BACKUP_SCHEDULE" in state["reason"]
+    assert "'0 3 * * *'" in state["reason"]

@@ -112,6 +112,26 @@ async def test_all_conversations_are_reached(site: Running, visitor: Visitor) ->
     await expect(page).to_have_url(f"{site.url}/app/ask/c77")
 
 
+async def test_a_conversation_that_moves_is_shown_once(site: Running, visitor: Visitor) -> None:
+    """A question asked between two pages pushes the last conversation of one onto the next."""
+    ana = await site.user()
+    await knowledge_base(ana)
+
+    async def answer(route: Route) -> None:
+        query = parse_qs(urlsplit(route.request.url).query)
+        offset, limit = (int(query.get(name, ["0"])[0]) for name in ("offset", "limit"))
+        first = offset - 1 if offset else 0
+        items = [_conversation(n) for n in range(first, min(first + limit, CONVERSATIONS))]
+        await route.fulfill(json={"items": items, "total": CONVERSATIONS, "limit": limit, "offset": offset})
+
+    await visitor.context.route("**/v1/conversations/mine?*", answer)
+    page = await visitor.arrive(ana)
+    conversations = page.get_by_role("navigation", name="Conversations")
+    await page.get_by_role("button", name="Show older ones").click()
+    await expect(conversations.get_by_role("link", name="Question 118 about")).to_be_visible()
+    await expect(conversations.get_by_role("link", name="Question 99 about")).to_have_count(1)
+
+
 async def test_an_outage_on_a_phone(site: Running, visitor: Visitor) -> None:
     """The line that says so takes the width of the screen rather than a third of its height."""
     ana = await site.user()

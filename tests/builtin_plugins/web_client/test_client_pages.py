@@ -28,7 +28,7 @@ FRAMES = """(() => {
 
 
 async def test_signing_in_and_out(site: Running, visitor: Visitor) -> None:
-    """A wrong password is told; a reload and a new tab stay signed in; signing out ends all tabs."""
+    """A wrong password is told; a reload and a new tab stay signed in; signing out ends these tabs."""
     ana = await site.user()
     page = await visitor.open()
     await page.get_by_label("Username").fill(ana.user["username"])
@@ -46,6 +46,26 @@ async def test_signing_in_and_out(site: Running, visitor: Visitor) -> None:
     await page.get_by_role("menuitem", name="Sign out").click()
     await expect(page.get_by_label("Password")).to_be_visible()
     await expect(other.get_by_label("Password")).to_be_visible()
+
+
+async def test_signing_out_ends_one_account(site: Running, visitor: Visitor) -> None:
+    """A tab in which somebody else is signed in stays as it is."""
+    other = await visitor.new_tab()
+    await other.goto(f"{site.url}/app")
+    page = await visitor.sign_in(await site.user())
+    bob = await site.user()
+    await other.get_by_label("Username").fill(bob.user["username"])
+    await other.get_by_label("Password").fill(bob.password)
+    await other.get_by_role("button", name="Sign in", exact=True).click()
+    await other.locator(".sidebar").wait_for()
+    await page.locator(".sidebar-end button").click()
+    await page.get_by_role("menuitem", name="Sign out").click()
+    await expect(page.get_by_label("Password")).to_be_visible()
+    # A new tab asks the open ones: the answer comes after the other tab has heard of the signing out.
+    new = await visitor.new_tab()
+    await new.goto(f"{site.url}/app")
+    await expect(new.locator(".sidebar-end")).to_contain_text(bob.user["username"])
+    await expect(other.locator(".sidebar-end")).to_contain_text(bob.user["username"])
 
 
 async def test_registering(site: Running, visitor: Visitor) -> None:

@@ -51,7 +51,7 @@ const tabs = "BroadcastChannel" in window ? new BroadcastChannel(KEPT) : null;
 tabs?.addEventListener("message", ({ data }) => {
   if (data.kind === "ask" && session.value) tabs.postMessage({ kind: "session", session: forOthers() });
   if (data.kind === "session" && !session.value) keep(data.session);
-  if (data.kind === "signed-out") forget();
+  if (data.kind === "signed-out" && data.sub === account.value?.sub) forget();
 });
 
 /** Take up what a reload or another tab left; answers whether somebody is signed in. */
@@ -146,10 +146,11 @@ async function exchange() {
   return answer.ok;
 }
 
-/** End this tab's session, and that of the browser's other tabs. */
+/** End this tab's session, and those of the same account in the browser's other tabs. */
 export function end() {
+  const sub = account.value?.sub;
   forget();
-  tabs?.postMessage({ kind: "signed-out" });
+  tabs?.postMessage({ kind: "signed-out", sub });
 }
 
 function keep(found) {

@@ -24,7 +24,9 @@ async function load(shown, signal) {
     const pages = await Promise.all(offsets.map((offset) => api.conversations({ query: { limit: Math.min(MORE, shown - offset), offset }, signal })));
     kept.value = true;
     away.value = false;
-    return { items: pages.flatMap((page) => page.items), total: pages[0].total };
+    // A question asked meanwhile moves conversations from one page onto the next.
+    const found = new Map(pages.flatMap((page) => page.items).map((item) => [item.conversation_id, item]));
+    return { items: [...found.values()], total: pages[0].total };
   } catch (error) {
     if (![404, 503].includes(error.status)) throw error;
     kept.value = false;

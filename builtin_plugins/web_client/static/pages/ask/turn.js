@@ -37,7 +37,7 @@ export function Turn({ turn, onShow }) {
 function Steps({ turn }) {
   const bases = turn.pipeline.knowledge_base_ids.length;
   if (turn.state === "searching") {
-    return html`<p class="steps" role="status"><${Spinner} />${turn.steps.at(-1)?.message ?? plural(bases, "Searching one knowledge base …", "Searching {n} knowledge bases …")}</p>`;
+    return html`<p class="steps" role="status"><${Spinner} />${turn.steps.at(-1)?.message ?? plural(bases, "Looking for an answer in one knowledge base …", "Looking for an answer in {n} knowledge bases …")}</p>`;
   }
   const seconds = turn.took ? number(turn.took / 1000, { maximumFractionDigits: 1 }) : "";
   if (["failed", "stopped"].includes(turn.state) && !turn.sources.length) return null;

@@ -4,7 +4,7 @@ import { api } from "../../lib/api.js";
 import { go } from "../../lib/router.js";
 import { end } from "../../lib/session.js";
 
-/** In all tabs of this browser. */
+/** In all of the account's tabs in this browser. */
 export function signOut() {
   end();
   go("/login", { replace: true });
