@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from aiohttp import hdrs, web
@@ -28,6 +29,7 @@ from kernel.sdk import (
     PUBLIC_OR_MORE,
     Context,
     PayloadTooLarge,
+    PlatformError,
     RawBody,
     RouteTable,
     Unauthorized,
@@ -40,6 +42,7 @@ log = logging.getLogger("platform.mcp")
 routes = RouteTable("MCP")
 
 _LARGEST = 4 * 1024 * 1024
+_MOST_VALUES = 100_000  # the event loop waits while they are read
 # Seconds after which an answer becomes a stream, and between its signs of life: proxies cut what is silent.
 _SOON, _ALIVE_EVERY = 2.0, 15.0
 _METADATA = "/.well-known/oauth-protected-resource"
@@ -59,6 +62,19 @@ class ResourceMetadata(BaseModel):
     scopes_supported: list[str] = ["ask", "tools", "manage"]
 
 
+def _refusal(ctx: Context, error: PlatformError) -> web.Response:
+    """What the platform refuses, as an error of the protocol too: clients show no other text."""
+    said = error_message(RpcError.of(error), None)
+    # The official Python client reads no error without an id, though the protocol has none here.
+    body = {"detail": error.detail, "code": error.code, **said, "id": None}
+    headers = dict(error.headers)
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        wrong = 'error="invalid_token", ' if hdrs.AUTHORIZATION in ctx.request.headers else ""
+        where = f'resource_metadata="{_base(ctx)}{_METADATA}/mcp"'
+        headers[hdrs.WWW_AUTHENTICATE] = f'Bearer {wrong}{where}, scope="ask tools"'
+    return _json(body, error.status, headers)
+
+
 @routes.post(
     "/mcp",
     access=PUBLIC_OR_MORE,
@@ -71,23 +87,25 @@ class ResourceMetadata(BaseModel):
     also_statuses=(202,),
     errors=(ForeignOrigin, Unauthorized, PayloadTooLarge, UnsupportedMediaType, 404),
     long=True,
+    any_origin=True,  # `check_origin` decides
+    error_answer=_refusal,
     token_scopes=("ask", "tools"),
     hidden=True,  # its errors are JSON-RPC's, and its clients read no OpenAPI
 )
 async def mcp(ctx: Context) -> web.StreamResponse:
     """One message of the Model Context Protocol, versions 2026-07-28 and 2025-11-25.
 
-    Needs a session's token or a personal access token. Answers JSON; a call that takes longer becomes a
-    stream of server-sent events. Who closes the connection cancels the call; an older client may also send
+    Needs a session's token or a personal access token. Returns JSON; for a call that takes longer, a
+    stream of server-sent events. Closing the connection cancels the call; an older client may also send
     `notifications/cancelled`.
     """
     check_origin(ctx)
     if ctx.principal.kind == "anonymous":
-        where = f'Bearer resource_metadata="{_base(ctx)}{_METADATA}/mcp", scope="ask tools"'
-        raise Unauthorized(headers={hdrs.WWW_AUTHENTICATE: where})
+        raise Unauthorized()
     if ctx.request.content_type != "application/json":
         raise UnsupportedMediaType("Send application/json")
-    raw = await read_body(ctx.request, _LARGEST, ctx.platform.settings.body_timeout)
+    patience = ctx.platform.settings.body_timeout
+    raw = await read_body(ctx.request, _LARGEST, patience, most_values=_MOST_VALUES)
     try:
         call = read_call(raw, ctx.request.headers)
     except Unreadable as unreadable:
@@ -99,7 +117,7 @@ async def mcp(ctx: Context) -> web.StreamResponse:
     return await _answer(ctx, call)
 
 
-@routes.get(_METADATA, access=PUBLIC, returns=ResourceMetadata)
+@routes.get(_METADATA, access=PUBLIC, returns=ResourceMetadata, any_origin=True)
 async def protected_resource(ctx: Context) -> ResourceMetadata:
     """Metadata for OAuth clients of /mcp."""
     servers = ctx.settings_of(McpServerSettings).authorization_servers
@@ -107,7 +125,7 @@ async def protected_resource(ctx: Context) -> ResourceMetadata:
     return ResourceMetadata(resource=f"{_base(ctx)}/mcp", authorization_servers=named)
 
 
-@routes.get(f"{_METADATA}/mcp", access=PUBLIC, returns=ResourceMetadata)
+@routes.get(f"{_METADATA}/mcp", access=PUBLIC, returns=ResourceMetadata, any_origin=True)
 async def protected_resource_of_mcp(ctx: Context) -> ResourceMetadata:
     """Metadata for OAuth clients of /mcp, at the path that RFC 9728 derives."""
     return await protected_resource(ctx)

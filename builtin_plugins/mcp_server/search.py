@@ -15,7 +15,7 @@ class Wanted(BaseModel):
     """The arguments of ``search``."""
 
     query: str = Field(min_length=1, max_length=8000, description="What to look for, in plain words.")
-    top_k: int = Field(5, ge=1, le=50, description="How many passages to answer with.")
+    top_k: int = Field(5, ge=1, le=50, description="How many passages to return.")
     knowledge_base_ids: list[str] | None = Field(
         None, min_length=1, max_length=50, description="Only these knowledge bases; all of yours if left out."
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from builtin_plugins.orchestrator.schemas import MOST_MESSAGES, MOST_TOOLS, ChatBody, ModelName
 from kernel.sdk import Unprocessable, example
@@ -12,8 +13,18 @@ from kernel.sdk import Unprocessable, example
 Items = list[dict[str, Any]]
 
 
+def _refuse_reference(value: Any) -> None:
+    if value is not None:
+        raise PydanticCustomError(
+            "value_error", "no responses are stored here; send the whole conversation in 'input'"
+        )
+
+
+NotKept = Annotated[None, BeforeValidator(_refuse_reference)]
+
+
 class ResponsesBody(BaseModel):
-    """A request for a response. Nothing is kept: each request brings all that was said before."""
+    """A request for a response. Nothing is stored: each request contains the whole conversation."""
 
     model_config = ConfigDict(
         extra="allow", **example(model="llama3.2", input="How much may a hotel in Oslo cost per night?")
@@ -32,7 +43,11 @@ class ResponsesBody(BaseModel):
     text: dict[str, Any] | None = None
     reasoning: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
-    previous_response_id: None = Field(None, description="Nothing is kept that it could name.")
+    previous_response_id: NotKept = Field(
+        None, description="Not supported, as nothing is stored; must be null."
+    )
+    conversation: NotKept = Field(None, description="Not supported, as nothing is stored; must be null.")
+    prompt: NotKept = Field(None, description="Not supported, as nothing is stored; must be null.")
     platform_tools: bool | Literal["read_only"] = False
     platform_approvals: list[str] | None = Field(None, max_length=8)
 
@@ -106,7 +121,8 @@ def _add(made: Items, place: int, item: dict[str, Any]) -> None:
     elif kind == "item_reference":
         raise Unprocessable.field(
             ("body", "input", place),
-            "names an earlier answer, and none is kept; send the item itself (in the AI SDK: store: false)",
+            "refers to an earlier answer, and none is stored; send the item itself (in the AI SDK: "
+            "store: false)",
         )
     elif kind != "reasoning":  # what a model thought before isn't sent to it again
         raise Unprocessable.field(
@@ -128,7 +144,10 @@ def _content(place: int, content: Any) -> str | Items:
         elif isinstance(part, dict) and isinstance(part.get("image_url"), str):
             parts.append({"type": "image_url", "image_url": {"url": part["image_url"]}})
         else:
-            raise Unprocessable.field(("body", "input", place, "content"), "holds a part of another kind")
+            raise Unprocessable.field(
+                ("body", "input", place, "content"),
+                "may contain only texts, and pictures with an 'image_url'",
+            )
     return parts
 
 

@@ -19,6 +19,7 @@ from kernel.http.names import content_disposition
 
 if TYPE_CHECKING:
     from kernel.db.engine import Unit
+    from kernel.errors import PlatformError
     from kernel.http.wire import Request
     from kernel.platform import Platform
     from kernel.resource_keys import ResourceKey
@@ -32,12 +33,17 @@ T = TypeVar("T")
 S = TypeVar("S", bound="Settings")
 
 
+# Makes the answer to an error, for a protocol with errors of its own.
+ErrorAnswer = Callable[["Context", "PlatformError"], web.Response]
+
+
 class Context:
     """One request on its way through the platform, as passed to handlers."""
 
     __slots__ = (
         "client_ip",
         "endpoint",
+        "error_answer",
         "match",
         "openai_errors",
         "platform",
@@ -54,6 +60,7 @@ class Context:
         self.principal: Principal = ANONYMOUS
         self.endpoint = UNMATCHED
         self.openai_errors = False
+        self.error_answer: ErrorAnswer | None = None
         self.match: Mapping[str, str] = NO_PARAMETERS
 
     def read(

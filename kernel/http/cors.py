@@ -11,7 +11,7 @@ Headers = tuple[tuple[str, str], ...]
 
 _EXPOSED = (
     "X-Request-ID, X-Response-Time, Retry-After, Content-Disposition, X-Language, X-Duration, "
-    "Accept-Ranges, Content-Range, ETag"
+    "Accept-Ranges, Content-Range, ETag, WWW-Authenticate, Mcp-Session-Id"
 )
 
 _OPEN: Headers = ((hdrs.ACCESS_CONTROL_ALLOW_ORIGIN, "*"), (hdrs.ACCESS_CONTROL_EXPOSE_HEADERS, _EXPOSED))

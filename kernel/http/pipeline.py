@@ -107,6 +107,8 @@ class Pipeline:
             return error
         known = self._known(ctx, error)
         if not ctx.request.answering:
+            if ctx.error_answer is not None:
+                return ctx.error_answer(ctx, known)
             return error_response(known, openai=ctx.openai_errors)
         log.error("%s %s ended its response early: %s", ctx.request.method, ctx.endpoint, known.detail)
         raise _cut(ctx.request) from None
@@ -131,7 +133,8 @@ class Pipeline:
     async def _serve(self, ctx: Context) -> web.StreamResponse:
         request = ctx.request
         target, ctx.match = await self._router.find(request)
-        ctx.endpoint, ctx.openai_errors = target.label, target.openai_errors
+        ctx.endpoint = target.label
+        ctx.openai_errors, ctx.error_answer = target.openai_errors, target.error_answer
         request.any_origin = target.any_origin
         request.heed_expectation()
         if self._cors.is_preflight(request):

@@ -13,7 +13,7 @@ from typing import NoReturn
 from aiohttp import hdrs, web
 
 from kernel.errors import MethodNotAllowed, NotFound
-from kernel.http.context import NO_PARAMETERS, UNMATCHED, Context
+from kernel.http.context import NO_PARAMETERS, UNMATCHED, Context, ErrorAnswer
 
 Serve = Callable[[Context], Awaitable[web.StreamResponse]]
 
@@ -23,8 +23,8 @@ class Target:
     """What serves a path. `label` is its template, the `endpoint` of metrics and logs.
 
     `judges_credential`: it looks at the caller's credential itself. `any_origin`: pages of every origin may
-    read its answers. `openai_errors`: its errors are said in OpenAI's shape as well. `is_miss`: nothing is
-    served there; `serve` answers 404.
+    read its answers. `openai_errors`: its errors are said in OpenAI's shape as well. `error_answer` makes its
+    answers to errors. `is_miss`: nothing is served there; `serve` answers 404.
     """
 
     serve: Serve
@@ -32,6 +32,7 @@ class Target:
     judges_credential: bool = False
     any_origin: bool = False
     openai_errors: bool = False
+    error_answer: ErrorAnswer | None = None
     is_miss: bool = False
 
 
@@ -53,11 +54,13 @@ class Router:
         judges_credential: bool = False,
         any_origin: bool = False,
         openai_errors: bool = False,
+        error_answer: ErrorAnswer | None = None,
     ) -> None:
         """Serve a path in aiohttp's syntax; of two that fit a request, the first one added is taken."""
         route = self._dispatcher.add_route(method, path, _unused)
         assert route.resource is not None
-        target = Target(serve, route.resource.canonical, judges_credential, any_origin, openai_errors)
+        label = route.resource.canonical
+        target = Target(serve, label, judges_credential, any_origin, openai_errors, error_answer)
         self._targets[route] = target
         if openai_errors:
             self._openai.add(_family(path))

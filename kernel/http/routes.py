@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from kernel.auth.permissions import Permission
 from kernel.auth.principals import TokenScope
 from kernel.errors import PlatformError
+from kernel.http.context import ErrorAnswer
 from kernel.settings import Settings
 
 Handler = Callable[..., Awaitable[Any]]
@@ -125,6 +126,7 @@ class Route:
     any_origin: bool
     fixed: bool
     openai_errors: bool
+    error_answer: ErrorAnswer | None
     token_scopes: tuple[TokenScope, ...]
     name: str
 
@@ -214,14 +216,14 @@ class RouteTable:
         any_origin: bool = False,
         fixed: bool = False,
         openai_errors: bool = False,
+        error_answer: ErrorAnswer | None = None,
         token_scopes: Sequence[TokenScope] | None = None,
     ) -> Callable[[H], H]:
         """Declare a route.
 
-        `path` can contain parameters as ``{name}``, ``{name:uuid}`` (404 if malformed), ``{name:int}`` (422
-        if malformed) or ``{name:path}``. The handler gets them as keyword arguments, like the validated
-        ``body`` and ``query``. `access` has no default on purpose: a route without it keeps its plugin out of
-        service.
+        `path` can contain ``{name}``, ``{name:uuid}`` (404 if malformed), ``{name:int}`` (422 if malformed)
+        and ``{name:path}``, which the handler gets as keyword arguments, like the validated ``body`` and
+        ``query``. `access` has no default on purpose: without it a plugin is kept out of service.
 
         `returns` is the pydantic model (or type) of the response, `status` its status, `also_statuses` other
         success statuses with the same body, and `errors` the errors that the handler raises on purpose.
@@ -229,13 +231,12 @@ class RouteTable:
         the bearer token itself, as in a token refresh. With `any_origin`, pages of every origin can read the
         answers, whatever `CORS_ALLOWED_ORIGINS` says: the handler judges the header `Origin` itself.
         `open_to_writes` allows a public write under a prefix whose writes otherwise need a token (spec 4.5).
-        `fixed` means that the response depends only on declarations and is the same for everyone: it is made
-        once, and again when a plugin fails, is enabled or is disabled. With `openai_errors`, the body of an
-        error has an `error` as well, the only place where OpenAI's clients look for its message.
+        `fixed`: the response depends only on declarations and is the same for everyone; it is made once, and
+        again when a plugin fails, is enabled or is disabled. With `openai_errors`, an error has `error`, too,
+        where OpenAI's clients look for its message. For other protocols, `error_answer` makes the response.
 
-        `token_scopes`: a personal access token needs one of these scopes (``ask``: read and ask, ``tools``:
-        run tools, ``manage``: everything else). An empty list refuses such tokens, as routes that change the
-        account itself must.
+        `token_scopes`: a personal access token needs one of these (``ask``: read and ask, ``tools``: run
+        tools, ``manage``: everything else). An empty list refuses it, as routes that change an account must.
         """
 
         def decorate(handler: H) -> H:
@@ -263,6 +264,7 @@ class RouteTable:
                 any_origin=any_origin,
                 fixed=fixed,
                 openai_errors=openai_errors,
+                error_answer=error_answer,
                 token_scopes=tuple(self.token_scopes if token_scopes is None else token_scopes),
                 name=handler.__name__,
             )

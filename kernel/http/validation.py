@@ -25,8 +25,13 @@ _LONGEST_INTEGER = 11
 _MEDIA_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+/[!#$%&'*+.^_`|~0-9a-z-]+")
 
 
-async def read_body(request: web.Request, limit: int, silence: float) -> bytes:
-    """Read the whole body, at most `limit` bytes (else 413). Give up after `silence` seconds without data."""
+async def read_body(
+    request: web.Request, limit: int, silence: float, *, most_values: int | None = None
+) -> bytes:
+    """Read the whole body, at most `limit` bytes, and as JSON at most about `most_values` values (else 413).
+
+    Give up after `silence` seconds without data.
+    """
     if request.content_length is not None and request.content_length > limit:
         raise PayloadTooLarge(f"The body is larger than {limit} bytes")
     if not request.can_read_body:
@@ -38,7 +43,10 @@ async def read_body(request: web.Request, limit: int, silence: float) -> bytes:
         if size > limit:
             raise PayloadTooLarge(f"The body is larger than {limit} bytes")
         chunks.append(chunk)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    raw = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    if most_values is not None:
+        _refuse_many_values(raw, most_values)
+    return raw
 
 
 async def iter_body(request: web.Request, silence: float) -> typing.AsyncIterator[bytes]:
@@ -73,7 +81,7 @@ def parse_body(adapter: TypeAdapter[Any], request: web.Request, raw: bytes) -> A
     declared = "Content-Type" in request.headers
     if raw and declared and content_type != "application/json" and not content_type.endswith("+json"):
         raise UnsupportedMediaType(f"Send the body as application/json, not {content_type[:80]}")
-    _refuse_many_values(raw)
+    _refuse_many_values(raw, _MOST_VALUES)
     encoding = json.detect_encoding(raw)
     if not encoding.startswith("utf-8"):
         raise Unprocessable.field(("body",), f"is {encoding[:6].upper()}; send UTF-8")
@@ -87,15 +95,15 @@ def parse_body(adapter: TypeAdapter[Any], request: web.Request, raw: bytes) -> A
     return body
 
 
-def _refuse_many_values(raw: bytes) -> None:
+def _refuse_many_values(raw: bytes, most: int) -> None:
     """Raise PayloadTooLarge for JSON that would take too long to read; what is in its texts doesn't count."""
-    if len(raw) <= _MOST_VALUES or _marks(raw) <= _MOST_VALUES:
+    if len(raw) <= most or _marks(raw) <= most:
         return
     plain = raw.replace(rb"\\", b"").replace(rb"\"", b"")
-    if plain.count(b'"') <= 2 * _MOST_VALUES:  # else the texts alone are too many
+    if plain.count(b'"') <= 2 * most:  # else the texts alone are too many
         plain = b"".join(plain.split(b'"')[::2])
-    if _marks(plain) > _MOST_VALUES:
-        raise PayloadTooLarge(f"The body has more than {_MOST_VALUES} values; send it in parts")
+    if _marks(plain) > most:
+        raise PayloadTooLarge(f"The body has more than {most} values; send it in parts")
 
 
 def _marks(raw: bytes) -> int:

@@ -65,6 +65,8 @@ def _left_out(body: ChatBody, answer: contracts.PipelineAnswer) -> list[str]:
     found = []
     if body.tools:
         found.append("tools: a pipeline calls no functions of the client")
+    if any(_has_more_than_text(message) for message in body.messages):
+        found.append("messages: a pipeline reads texts, and no pictures or files")
     wanted = body.options.get("response_format")
     if isinstance(wanted, dict) and wanted.get("type") != "text":
         found.append("response_format: a pipeline answers in plain text")
@@ -161,6 +163,11 @@ def _asked(body: ChatBody) -> tuple[str, list[contracts.ChatMessage]]:
         raise Unprocessable.field(("body", "messages"), "needs a message of the role 'user' with a text")
     before = [message for message in body.messages[:at] if message.role in _ROLES]
     return question, [contracts.ChatMessage(_ROLES[one.role], _text(one)) for one in before]
+
+
+def _has_more_than_text(message: ChatMessageIn) -> bool:
+    parts = message.content if message.role == "user" and isinstance(message.content, list) else ()
+    return any(part["type"] != "text" for part in parts)
 
 
 def _text(message: ChatMessageIn) -> str:

@@ -29,7 +29,7 @@ async def connected(actor: Actor, mode: str) -> AsyncIterator[Client]:
     from mcp.client import Client
     from mcp.client.streamable_http import streamable_http_client
 
-    headers = {"Authorization": f"Bearer {actor.token}"}
+    headers = {"Authorization": f"Bearer {actor.token}"} if actor.token else {}
     async with httpx2.AsyncClient(headers=headers) as http:
         transport = streamable_http_client(f"{actor.running.url}/mcp", http_client=http)
         async with Client(transport, mode=mode) as client:
@@ -76,9 +76,18 @@ async def test_a_long_call(mcp: Running, mode: str, version: str) -> None:
         assert "done" in (await calling).content[0].text
 
 
-async def test_without_a_token(mcp: Running) -> None:
-    """A client without a token is told so, and learns nothing."""
-    with pytest.raises(Exception) as refused:
-        async with connected(mcp.anonymous, "auto"):
-            pass
-    assert refused.value is not None
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_without_a_good_token(mcp: Running, mode: str) -> None:
+    """A client without a token, or with one that is no longer good, is told so, and learns nothing."""
+    for token, said in ((None, "Authentication required"), ("nonsense", "Invalid token")):
+        with pytest.raises(Exception) as refused:
+            async with connected(Actor(mcp, token), mode):
+                pass
+        assert said in innermost(refused.value)
+
+
+def innermost(error: BaseException) -> str:
+    """What an error says, without the groups around it."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
-from kernel.testing import Running
+from kernel.testing import Running, platforms
 from tests.builtin_plugins.mcp_server.mcp_support import (
     LEGACY,
     META,
@@ -21,6 +22,7 @@ from tests.builtin_plugins.mcp_server.mcp_support import (
     workshop_of,
 )
 from tests.builtin_plugins.rag.rag_support import somebody
+from tests.fakes.hash_embeddings import HashEmbeddings
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -148,6 +150,10 @@ async def test_media_type_and_size(mcp: Running) -> None:
     client = await peer(mcp)
     assert (await client.post(b"{}", {"Content-Type": "text/plain"})).status == 415
     assert (await client.post(b" " * (4 * 1024 * 1024 + 1), {})).status == 413
+    ping = '{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": {"x": %s}}}'
+    assert (await client.post((ping % f'"{"[]," * 200_000}"').encode(), {})).status == 200
+    refused = await client.post((ping % f"[{'[],' * 200_000}0]").encode(), {})
+    assert refused.status == 413 and "values" in refused.json()["detail"]
     assert (await client.actor.get("/mcp")).status == 405
     assert (await client.actor.delete("/mcp")).status == 405
 
@@ -175,6 +181,27 @@ async def test_foreign_pages(mcp: Running, origin: str, status: int) -> None:
         assert (await client.post(body, {**headers, "Host": host})).status == status
 
 
+async def test_pages_read_answers(mcp: Running, tmp_path: Path) -> None:
+    """A page that may call reads the answer, its session's id and how to sign in, whatever CORS allows."""
+    env = {"CORS_ALLOWED_ORIGINS": "https://b.example", "PLATFORM_MCP_ALLOWED_ORIGINS": "https://a.example"}
+    async with platforms(tmp_path) as start:
+        strict = await start("rag", "access_tokens", "mcp_server", HashEmbeddings(), env=env)
+        for running, origin in ((mcp, "http://localhost:6274"), (strict, "https://a.example")):
+            client, page = await peer(running, LEGACY), {"Origin": origin}
+            wanted = {"protocolVersion": LEGACY, "capabilities": {}}
+            body = client.message("initialize", {**wanted, "clientInfo": {"name": "a", "version": "1"}})
+            asked = {**page, "Access-Control-Request-Method": "POST"}
+            reply = await client.post(body, page)
+            for answer in (
+                reply,
+                await running.anonymous.request("OPTIONS", "/mcp", headers=asked),
+                await running.anonymous.get("/.well-known/oauth-protected-resource/mcp", headers=page),
+            ):
+                assert answer.headers["Access-Control-Allow-Origin"] == "*"
+            shown = reply.headers["Access-Control-Expose-Headers"].split(", ")
+            assert reply.headers["Mcp-Session-Id"] and {"Mcp-Session-Id", "WWW-Authenticate"} <= {*shown}
+
+
 async def test_without_a_token(mcp: Running) -> None:
     """Who has no token is told where to learn how to get in."""
     reply = await Peer(mcp.anonymous).post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, {})
@@ -188,8 +215,23 @@ async def test_without_a_token(mcp: Running) -> None:
         "authorization_servers" not in told
     )  # RFC 9728: what has no value is left out, and clients check it
     assert (await mcp.anonymous.get("/.well-known/oauth-protected-resource")).json() == told
-    headers = {"Authorization": "Bearer nonsense"}
-    assert (await mcp.anonymous.post("/mcp", headers=headers)).status == 401
+
+
+@ERAS
+async def test_a_refusal_is_an_error_of_the_protocol(mcp: Running, version: str) -> None:
+    """What the platform refuses before it reads a message, it refuses in words that clients show."""
+    client = await peer(mcp, version)
+    body = client.message("tools/list", {})
+    headers = {**client.headers(body), "Authorization": "Bearer nonsense"}
+    reply = await client.post(body, headers)
+    assert (reply.status, reply.json()["error"]["message"]) == (401, "Invalid token")
+    challenge = reply.headers["WWW-Authenticate"]
+    assert challenge.startswith('Bearer error="invalid_token", resource_metadata="')
+    assert f'{mcp.url}/.well-known/oauth-protected-resource/mcp"' in challenge
+    refused = await client.post(body, {**client.headers(body), "Content-Type": "text/plain"})
+    error = {"code": 415, "message": "Send application/json", "data": {"code": "unsupported_media_type"}}
+    house = {"detail": error["message"], "code": "unsupported_media_type"}
+    assert refused.json() == {**house, "jsonrpc": "2.0", "id": None, "error": error}
 
 
 @ERAS

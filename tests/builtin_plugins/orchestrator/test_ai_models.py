@@ -90,6 +90,10 @@ async def test_what_a_pipeline_leaves_out(stage: Stage) -> None:
     assert [said.partition(":")[0] for said in answer["platform_degraded"]] == ["tools", "response_format"]
     answer = await stage.answer(model=MODEL, tools=[], response_format={"type": "text"})
     assert "platform_degraded" not in answer
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    seen = [{"role": "user", "content": [{"type": "text", "text": HOTEL}, picture]}]
+    answer = await stage.answer(model=MODEL, messages=seen)
+    assert [said.partition(":")[0] for said in answer["platform_degraded"]] == ["messages"]
     for name in ("max_tokens", "max_completion_tokens"):
         used = answer["usage"]["completion_tokens"]
         assert "platform_degraded" not in await stage.answer(model=MODEL, **{name: used})

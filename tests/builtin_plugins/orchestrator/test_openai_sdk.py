@@ -247,6 +247,21 @@ class TestResponses:
         part: Any = made.output[0].content[0]  # type: ignore[union-attr]
         assert part.annotations[0].type == "url_citation" and part.annotations[0].title == "handbook.md"
 
+    @pytest.mark.parametrize(
+        "reference",
+        [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}, {"prompt": {"id": "pmpt_1"}}],
+    )
+    async def test_nothing_is_kept(
+        self, stage: Stage, client: AsyncOpenAI, reference: dict[str, Any]
+    ) -> None:
+        """What a client believes to be kept here is refused: an answer would know nothing of it."""
+        from openai import UnprocessableEntityError
+
+        stage.play()
+        with pytest.raises(UnprocessableEntityError, match=r"nothing is kept here.*'input'") as refused:
+            await client.responses.create(model="llama3.2", input=HOTEL, **reference)
+        assert refused.value.param == next(iter(reference))
+
     async def test_reference(self, stage: Stage, client: AsyncOpenAI) -> None:
         """A client that believes its answers are kept is told how to send them instead."""
         from openai import UnprocessableEntityError
