@@ -12,7 +12,7 @@ from kernel.auth.external_schemas import ExternalIdentity, SignInMethod
 from kernel.auth.models import Account, AccountChange
 from kernel.auth.ownership import VISIBILITIES, Owned, Scope, visible
 from kernel.auth.permissions import Decision, Permission
-from kernel.auth.principals import ANONYMOUS, Principal, TokenScope
+from kernel.auth.principals import Principal, TokenScope
 from kernel.auth.schemas import (
     AccountStatusRequest,
     OrganizationMembership,
@@ -65,8 +65,9 @@ from kernel.gateway.services import Service
 from kernel.health import HealthCheck, NotChecked, NotConfigured, is_failure, run_check
 from kernel.hook_types import hookimpl, hookspec
 from kernel.hookspecs import select_members
-from kernel.http.access_control import ScopeMissing, require_access, require_token_scope
-from kernel.http.context import Context
+from kernel.http.access_control import ScopeMissing, require_access
+from kernel.http.context import Context, ErrorFormat
+from kernel.http.error_formats import OPENAI_ERRORS
 from kernel.http.examples import example
 from kernel.http.forwarding import end_to_end_headers
 from kernel.http.names import READABLE, clean_name
@@ -145,7 +146,7 @@ from kernel.stores.protocols import (
 from kernel.tools.arguments import from_object as arguments_from_object
 from kernel.tools.arguments import query_values
 from kernel.tools.catalogue import TOOLS, ToolReply, Tools, failed_reply
-from kernel.tools.definitions import ToolDefinition, ToolDefinitions, definition_of
+from kernel.tools.definitions import ToolDefinition, ToolDefinitions
 from kernel.tools.tool import Tool, tool_name
 from kernel.tracing import (
     NO_SPAN,
@@ -169,7 +170,6 @@ __all__ = [
     "ADMIN",
     "ADMINISTRATION",
     "ADMIN_OR_SERVICE",
-    "ANONYMOUS",
     "ANY_ERROR",
     "API_VERSION",
     "AUTHENTICATED",
@@ -179,6 +179,7 @@ __all__ = [
     "JOB_QUEUE",
     "LANGUAGE",
     "NO_SPAN",
+    "OPENAI_ERRORS",
     "OPEN_STREAMS",
     "OUTGOING",
     "OWNER_SECRETS",
@@ -228,6 +229,7 @@ __all__ = [
     "DestinationRefused",
     "Embedded",
     "EngineMismatch",
+    "ErrorFormat",
     "Event",
     "ExternalIdentity",
     "Fault",
@@ -344,7 +346,6 @@ __all__ = [
     "clean_name",
     "contracts",
     "data_folder",
-    "definition_of",
     "end_external_sessions",
     "end_to_end_headers",
     "env",
@@ -382,7 +383,6 @@ __all__ = [
     "receive_file",
     "request_restart",
     "require_access",
-    "require_token_scope",
     "revoke_sessions",
     "run_check",
     "running_jobs",

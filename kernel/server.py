@@ -20,7 +20,7 @@ from aiohttp.web_request import BaseRequest
 
 from kernel.errors import BadRequest, HeadersTooLarge, StartupError
 from kernel.http.application import Application
-from kernel.http.responses import error_response
+from kernel.http.error_formats import error_response
 
 log = logging.getLogger("platform.server")
 

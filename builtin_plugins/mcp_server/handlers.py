@@ -28,6 +28,7 @@ from kernel.sdk import (
     PUBLIC,
     PUBLIC_OR_MORE,
     Context,
+    ErrorFormat,
     PayloadTooLarge,
     PlatformError,
     RawBody,
@@ -62,8 +63,18 @@ class ResourceMetadata(BaseModel):
     scopes_supported: list[str] = ["ask", "tools", "manage"]
 
 
-def _refusal(ctx: Context, error: PlatformError) -> web.Response:
-    """What the platform refuses, as an error of the protocol too: clients show no other text."""
+class Refusal(BaseModel):
+    """The platform's error and one of the protocol in one: its clients show no other text."""
+
+    detail: Any
+    code: str
+    jsonrpc: str
+    id: None
+    error: dict[str, Any]
+
+
+def _refuse(ctx: Context, error: PlatformError) -> web.Response:
+    """What is refused before a message is read."""
     said = error_message(RpcError.of(error), None)
     # The official Python client reads no error without an id, though the protocol has none here.
     body = {"detail": error.detail, "code": error.code, **said, "id": None}
@@ -88,7 +99,7 @@ def _refusal(ctx: Context, error: PlatformError) -> web.Response:
     errors=(ForeignOrigin, Unauthorized, PayloadTooLarge, UnsupportedMediaType, 404),
     long=True,
     any_origin=True,  # `check_origin` decides
-    error_answer=_refusal,
+    error_format=ErrorFormat(_refuse, Refusal, Refusal),
     token_scopes=("ask", "tools"),
     hidden=True,  # its errors are JSON-RPC's, and its clients read no OpenAPI
 )

@@ -34,7 +34,7 @@ class LocalService:
         target, ctx.match = await self._app.router.find(ctx.request.clone(rel_url=path))
         if not target.is_miss:
             ctx.endpoint = mount.prefix + target.label.removeprefix(mount.target)
-        ctx.openai_errors, ctx.error_answer = target.openai_errors, target.error_answer
+        ctx.error_format = target.error_format
         return await target.serve(ctx)
 
 

@@ -18,7 +18,7 @@ from aiohttp.http import RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 
-from kernel.http.context import ErrorAnswer
+from kernel.http.context import ErrorFormat
 from kernel.http.cors import Cors
 from kernel.http.endpoint import Endpoint
 from kernel.http.pipeline import Pipeline
@@ -54,8 +54,7 @@ class Application:
             endpoint,
             judges_credential=route.judges_credential,
             any_origin=route.any_origin,
-            openai_errors=route.openai_errors,
-            error_answer=route.error_answer,
+            error_format=route.error_format,
         )
 
     def add(
@@ -66,8 +65,7 @@ class Application:
         *,
         judges_credential: bool = False,
         any_origin: bool = False,
-        openai_errors: bool = False,
-        error_answer: ErrorAnswer | None = None,
+        error_format: ErrorFormat | None = None,
     ) -> None:
         """Serve a path in aiohttp's syntax, HEAD along with GET."""
         for served in ("GET", "HEAD") if method == "GET" else (method,):
@@ -77,8 +75,7 @@ class Application:
                 serve,
                 judges_credential=judges_credential,
                 any_origin=any_origin,
-                openai_errors=openai_errors,
-                error_answer=error_answer,
+                error_format=error_format,
             )
 
     def request(

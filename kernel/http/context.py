@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from aiohttp import hdrs, web
+from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from kernel.auth.audit import Origin
@@ -33,8 +35,18 @@ T = TypeVar("T")
 S = TypeVar("S", bound="Settings")
 
 
-# Makes the answer to an error, for a protocol with errors of its own.
-ErrorAnswer = Callable[["Context", "PlatformError"], web.Response]
+@dataclass(frozen=True)
+class ErrorFormat:
+    """How a route's errors are told to clients of some protocol.
+
+    `respond` makes the response. `body` is the model of what it holds, `invalid` that of a 422. With
+    `of_family`, it also answers for paths that don't exist but begin with the same two segments.
+    """
+
+    respond: Callable[[Context, PlatformError], web.Response]
+    body: type[BaseModel]
+    invalid: type[BaseModel]
+    of_family: bool = False
 
 
 class Context:
@@ -43,9 +55,8 @@ class Context:
     __slots__ = (
         "client_ip",
         "endpoint",
-        "error_answer",
+        "error_format",
         "match",
-        "openai_errors",
         "platform",
         "principal",
         "request",
@@ -59,8 +70,7 @@ class Context:
         self.client_ip = client_ip
         self.principal: Principal = ANONYMOUS
         self.endpoint = UNMATCHED
-        self.openai_errors = False
-        self.error_answer: ErrorAnswer | None = None
+        self.error_format: ErrorFormat | None = None
         self.match: Mapping[str, str] = NO_PARAMETERS
 
     def read(

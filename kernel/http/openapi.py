@@ -12,7 +12,6 @@ from typing import Any
 
 from kernel import __version__
 from kernel.http.endpoint import Endpoint
-from kernel.http.responses import ErrorBody, HTTPValidationError, OpenAIErrorBody, OpenAIValidationError
 from kernel.http.routes import RawBody, Route, Upload
 from kernel.http.schemas import UNDESCRIBABLE, Schemas, can_be_described, declared_by
 
@@ -273,7 +272,6 @@ def _error_statuses(endpoint: Endpoint) -> set[int]:
 
 
 def _error(status: int, route: Route, schemas: Schemas) -> dict[str, Any]:
-    invalid = OpenAIValidationError if route.openai_errors else HTTPValidationError
-    other = OpenAIErrorBody if route.openai_errors else ErrorBody
-    schema = schemas.of(invalid if status == 422 else other, "serialization")
+    told = route.error_format
+    schema = schemas.of(told.invalid if status == 422 else told.body, "serialization")
     return {"description": HTTPStatus(status).phrase, "content": {"application/json": {"schema": schema}}}

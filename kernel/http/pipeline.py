@@ -30,9 +30,9 @@ from kernel.http.addresses import ClientAddresses
 from kernel.http.context import Context
 from kernel.http.cors import Cors
 from kernel.http.endpoint import WRITES
+from kernel.http.error_formats import PLAIN_ERRORS
 from kernel.http.identification import IDENTIFICATION
 from kernel.http.request_limits import REQUEST_LIMITS
-from kernel.http.responses import error_response
 from kernel.http.router import Router, not_allowed
 from kernel.http.spans import is_traced, traced
 from kernel.http.streams import OPEN_STREAMS
@@ -107,9 +107,7 @@ class Pipeline:
             return error
         known = self._known(ctx, error)
         if not ctx.request.answering:
-            if ctx.error_answer is not None:
-                return ctx.error_answer(ctx, known)
-            return error_response(known, openai=ctx.openai_errors)
+            return (ctx.error_format or PLAIN_ERRORS).respond(ctx, known)
         log.error("%s %s ended its response early: %s", ctx.request.method, ctx.endpoint, known.detail)
         raise _cut(ctx.request) from None
 
@@ -133,8 +131,7 @@ class Pipeline:
     async def _serve(self, ctx: Context) -> web.StreamResponse:
         request = ctx.request
         target, ctx.match = await self._router.find(request)
-        ctx.endpoint = target.label
-        ctx.openai_errors, ctx.error_answer = target.openai_errors, target.error_answer
+        ctx.endpoint, ctx.error_format = target.label, target.error_format
         request.any_origin = target.any_origin
         request.heed_expectation()
         if self._cors.is_preflight(request):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from aiohttp import ClientConnectionResetError, web
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from kernel.errors import ANY_ERROR, PlatformError, Unauthorized, Unavailable
 from kernel.http.wire import JSON, BodyResponse, Request
@@ -30,52 +30,6 @@ class MessageWithId(Message):
     """What was done, and the id of the object."""
 
     id: str
-
-
-class ErrorBody(BaseModel):
-    """Body of every error except 422."""
-
-    detail: Any = Field(description="What went wrong, in plain text; an object on a few routes.")
-    code: str = Field(description="Stable code for programs, in snake_case.")
-
-
-class ValidationProblem(BaseModel):
-    """One problem of a 422."""
-
-    model_config = ConfigDict(extra="allow")
-
-    type: str
-    loc: list[str | int]
-    msg: str
-    input: Any = None
-
-
-class HTTPValidationError(BaseModel):
-    """Body of a 422: one entry for each problem."""
-
-    detail: list[ValidationProblem]
-    code: str = "validation_error"
-
-
-class OpenAIError(BaseModel):
-    """An error as OpenAI's clients read it."""
-
-    message: str
-    type: str = Field(description="Which kind of error it is: the request's, the caller's or the server's.")
-    param: str | None = Field(description="The field of the body that is wrong, if it is one.")
-    code: str
-
-
-class OpenAIErrorBody(ErrorBody):
-    """Body of an error of a route that OpenAI's clients call."""
-
-    error: OpenAIError
-
-
-class OpenAIValidationError(HTTPValidationError):
-    """Body of a 422 of a route that OpenAI's clients call."""
-
-    error: OpenAIError
 
 
 class PageQuery(BaseModel):
@@ -110,14 +64,6 @@ def json_response(
     if not headers:
         return BodyResponse(body, status, content_type)
     return web.Response(body=body, status=status, headers=headers, content_type=content_type)
-
-
-def error_response(error: PlatformError, *, openai: bool = False) -> web.Response:
-    """The one rendering of an error: ``{"detail", "code"}``, with `openai` also ``error``."""
-    body = {"detail": error.detail, "code": error.code}
-    if openai:
-        body["error"] = error.as_openai()
-    return json_response(json.dumps(body, default=str).encode(), error.status, error.headers)
 
 
 async def send_events(

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import NoReturn
 
 from aiohttp import hdrs, web
 
 from kernel.errors import MethodNotAllowed, NotFound
-from kernel.http.context import NO_PARAMETERS, UNMATCHED, Context, ErrorAnswer
+from kernel.http.context import NO_PARAMETERS, UNMATCHED, Context, ErrorFormat
 
 Serve = Callable[[Context], Awaitable[web.StreamResponse]]
 
@@ -23,16 +22,15 @@ class Target:
     """What serves a path. `label` is its template, the `endpoint` of metrics and logs.
 
     `judges_credential`: it looks at the caller's credential itself. `any_origin`: pages of every origin may
-    read its answers. `openai_errors`: its errors are said in OpenAI's shape as well. `error_answer` makes its
-    answers to errors. `is_miss`: nothing is served there; `serve` answers 404.
+    read its answers. `error_format`: how its errors are told, if not plainly. `is_miss`: nothing is served
+    there; `serve` answers 404 or 405.
     """
 
     serve: Serve
     label: str
     judges_credential: bool = False
     any_origin: bool = False
-    openai_errors: bool = False
-    error_answer: ErrorAnswer | None = None
+    error_format: ErrorFormat | None = None
     is_miss: bool = False
 
 
@@ -43,7 +41,7 @@ class Router:
         self._whole: dict[tuple[str, str], Target] = {}
         self._targets: dict[web.AbstractRoute, Target] = {}
         self._dispatcher = web.UrlDispatcher()
-        self._openai: set[str] = set()
+        self._families: dict[str, ErrorFormat] = {}
 
     def add(
         self,
@@ -53,17 +51,16 @@ class Router:
         *,
         judges_credential: bool = False,
         any_origin: bool = False,
-        openai_errors: bool = False,
-        error_answer: ErrorAnswer | None = None,
+        error_format: ErrorFormat | None = None,
     ) -> None:
         """Serve a path in aiohttp's syntax; of two that fit a request, the first one added is taken."""
         route = self._dispatcher.add_route(method, path, _unused)
         assert route.resource is not None
         label = route.resource.canonical
-        target = Target(serve, label, judges_credential, any_origin, openai_errors, error_answer)
+        target = Target(serve, label, judges_credential, any_origin, error_format)
         self._targets[route] = target
-        if openai_errors:
-            self._openai.add(_family(path))
+        if error_format is not None and error_format.of_family:
+            self._families[_family(path)] = error_format
         if isinstance(route.resource, web.PlainResource):
             self._whole.setdefault((method, path), target)
 
@@ -74,10 +71,8 @@ class Router:
             return target, NO_PARAMETERS
         match = await self._dispatcher.resolve(request)
         if match.http_exception is not None:
-            # Its clients try routes that are not here. A method is refused without asking the service.
-            unknown = match.http_exception.status == HTTPStatus.NOT_FOUND
-            openai = unknown and _family(request.rel_url.path) in self._openai
-            missed = Target(_miss(match.http_exception), UNMATCHED, openai_errors=openai, is_miss=True)
+            family = self._families.get(_family(request.rel_url.path))
+            missed = Target(_miss(match.http_exception), UNMATCHED, error_format=family, is_miss=True)
             return missed, NO_PARAMETERS
         return self._targets[match.route], match
 

@@ -12,7 +12,8 @@ from pydantic import BaseModel
 from kernel.auth.permissions import Permission
 from kernel.auth.principals import TokenScope
 from kernel.errors import PlatformError
-from kernel.http.context import ErrorAnswer
+from kernel.http.context import ErrorFormat
+from kernel.http.error_formats import PLAIN_ERRORS
 from kernel.settings import Settings
 
 Handler = Callable[..., Awaitable[Any]]
@@ -125,8 +126,7 @@ class Route:
     judges_credential: bool
     any_origin: bool
     fixed: bool
-    openai_errors: bool
-    error_answer: ErrorAnswer | None
+    error_format: ErrorFormat
     token_scopes: tuple[TokenScope, ...]
     name: str
 
@@ -215,8 +215,7 @@ class RouteTable:
         judges_credential: bool = False,
         any_origin: bool = False,
         fixed: bool = False,
-        openai_errors: bool = False,
-        error_answer: ErrorAnswer | None = None,
+        error_format: ErrorFormat = PLAIN_ERRORS,
         token_scopes: Sequence[TokenScope] | None = None,
     ) -> Callable[[H], H]:
         """Declare a route.
@@ -232,8 +231,8 @@ class RouteTable:
         answers, whatever `CORS_ALLOWED_ORIGINS` says: the handler judges the header `Origin` itself.
         `open_to_writes` allows a public write under a prefix whose writes otherwise need a token (spec 4.5).
         `fixed`: the response depends only on declarations and is the same for everyone; it is made once, and
-        again when a plugin fails, is enabled or is disabled. With `openai_errors`, an error has `error`, too,
-        where OpenAI's clients look for its message. For other protocols, `error_answer` makes the response.
+        again when a plugin fails, is enabled or is disabled. `error_format` tells errors to clients of a
+        protocol with a format of its own, such as `OPENAI_ERRORS`.
 
         `token_scopes`: a personal access token needs one of these (``ask``: read and ask, ``tools``: run
         tools, ``manage``: everything else). An empty list refuses it, as routes that change an account must.
@@ -263,8 +262,7 @@ class RouteTable:
                 judges_credential=judges_credential,
                 any_origin=any_origin,
                 fixed=fixed,
-                openai_errors=openai_errors,
-                error_answer=error_answer,
+                error_format=error_format,
                 token_scopes=tuple(self.token_scopes if token_scopes is None else token_scopes),
                 name=handler.__name__,
             )

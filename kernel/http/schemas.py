@@ -8,7 +8,6 @@ from typing import Any, Literal
 from pydantic import PydanticUserError, TypeAdapter
 from pydantic_core import PydanticOmit
 
-from kernel.http.responses import ErrorBody, HTTPValidationError, OpenAIErrorBody, OpenAIValidationError
 from kernel.http.routes import RawBody, Route, Upload
 
 Mode = Literal["validation", "serialization"]
@@ -16,17 +15,13 @@ Declared = tuple[Any, Mode]
 
 REF = "#/components/schemas/{model}"
 UNDESCRIBABLE = (PydanticUserError, PydanticOmit, TypeError, ValueError)
-ERRORS: tuple[Declared, ...] = tuple(
-    (body, "serialization")
-    for body in (ErrorBody, HTTPValidationError, OpenAIErrorBody, OpenAIValidationError)
-)
 
 
 class Schemas:
     """The schemas of these types; `definitions` are those that others refer to, by name."""
 
     def __init__(self, declared: Iterable[Declared]) -> None:
-        unique = sorted({*declared, *ERRORS}, key=lambda pair: (str(pair[0]), pair[1]))
+        unique = sorted(set(declared), key=lambda pair: (str(pair[0]), pair[1]))
         found, top = TypeAdapter.json_schemas(
             [((kind, mode), mode, TypeAdapter(kind)) for kind, mode in unique], ref_template=REF
         )
@@ -59,8 +54,9 @@ class Schemas:
 
 
 def declared_by(route: Route) -> set[Declared]:
-    """The types of a route's body, query and answer."""
-    found: set[Declared] = set()
+    """The types of a route's body, query, answer and errors."""
+    errors = route.error_format
+    found: set[Declared] = {(errors.body, "serialization"), (errors.invalid, "serialization")}
     if route.body is not None and not isinstance(route.body, Upload | RawBody):
         found.add((route.body, "validation"))
     if route.query is not None:

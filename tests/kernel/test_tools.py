@@ -22,12 +22,12 @@ from kernel.sdk import (
     Plugin,
     RouteTable,
     Tool,
-    definition_of,
     hookimpl,
     json_object,
     read_body,
 )
 from kernel.testing import Actor, Running, platforms
+from kernel.tools.definitions import definition_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -10,6 +10,7 @@ from builtin_plugins.orchestrator.schemas import LARGEST_BODY, ChatBody, ChatCom
 from builtin_plugins.orchestrator.services.chat import chat
 from kernel.sdk import (
     AUTHENTICATED,
+    OPENAI_ERRORS,
     BadGateway,
     Context,
     GatewayTimeout,
@@ -29,7 +30,7 @@ OPTIONS = {
     "errors": (ModelNotFound, NotWaiting, Unavailable, GatewayTimeout, BadGateway),
     "max_body": LARGEST_BODY,
     "long": True,
-    "openai_errors": True,
+    "error_format": OPENAI_ERRORS,
     "token_scopes": ("ask",),
 }
 
@@ -40,7 +41,7 @@ async def complete(ctx: Context, body: ChatBody) -> ChatCompletion | web.StreamR
     """Chat with a model or a pipeline; with `stream: true` the answer comes as OpenAI's chunks.
 
     With `platform_tools` the model may call what the caller may call. The steps come in the field
-    `platform_step` of chunks, which other clients pass over.
+    `platform_step` of chunks, which other clients ignore.
     """
     events = chat(ctx, body)
     if body.stream:

@@ -45,7 +45,7 @@ _SERVER = "/v1/ai/tools"
     token_scopes=("ask", "tools"),
 )
 async def definitions(ctx: Context) -> ToolDefinitions:
-    """Everything that can be called as function definitions; with a token the caller's pipelines, too."""
+    """List all that can be called as function definitions; with a token, the caller's pipelines too."""
     return ToolDefinitions.of(await ctx.resource(TOOLS).offered(ctx))
 
 
@@ -60,7 +60,7 @@ async def definitions(ctx: Context) -> ToolDefinitions:
     token_scopes=("ask", "tools"),
 )
 async def call_function(ctx: Context, name: str) -> FunctionResult:
-    """Call a tool; the body is its arguments, or `{"parameters": {…}}`. The tool's own access holds."""
+    """Call a tool; the body is its arguments, or `{"parameters": {…}}`. The tool's own access rules apply."""
     tools = ctx.resource(TOOLS)
     tool = await tools.find(ctx, name)
     raw = await read_body(ctx.request, _BODY_LIMIT, ctx.platform.settings.body_timeout)
@@ -77,7 +77,7 @@ async def call_function(ctx: Context, name: str) -> FunctionResult:
 
 @routes.get(f"{_SERVER}/openapi.json", access=PUBLIC, returns=dict[str, Any], token_scopes=("tools",))
 async def tool_server(ctx: Context) -> dict[str, Any]:
-    """An OpenAPI document of the read-only tools, for chat programs that take a tool server.
+    """Get an OpenAPI document of the read-only tools, for chat programs that accept a tool server.
 
     Its paths are those of the gateway. They also exist below `/v1/ai/tools`, for programs that put the
     document's own address before them.
@@ -94,7 +94,7 @@ async def tool_server(ctx: Context) -> dict[str, Any]:
     token_scopes=("tools",),
 )
 async def call_below_server(ctx: Context, plugin: str, action: str) -> dict[str, Any]:
-    """A read-only action at the address that follows from the document's own."""
+    """Call a read-only action, at the path that follows from the document's own address."""
     tools = ctx.resource(TOOLS)
     tool = await tools.of_action(plugin, action)
     if tool is None or not tool.read_only:

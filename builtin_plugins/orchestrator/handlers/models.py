@@ -11,7 +11,7 @@ from builtin_plugins.orchestrator.schemas import (
     ModelOut,
 )
 from builtin_plugins.orchestrator.services import embedding, listing
-from kernel.sdk import AUTHENTICATED, Context, RouteTable, Unavailable
+from kernel.sdk import AUTHENTICATED, OPENAI_ERRORS, Context, RouteTable, Unavailable
 
 routes = RouteTable("Models")
 aliases = RouteTable("Models")
@@ -23,16 +23,20 @@ EMBEDDING = {
     "errors": (ModelNotFound, Unavailable),
     "max_body": LARGEST_BODY,
     "long": True,
-    "openai_errors": True,
+    "error_format": OPENAI_ERRORS,
     "token_scopes": ("ask",),
 }
 
 
 @routes.get(
-    "/v1/ai/models", access=AUTHENTICATED, returns=ModelList, openai_errors=True, token_scopes=("ask",)
+    "/v1/ai/models",
+    access=AUTHENTICATED,
+    returns=ModelList,
+    error_format=OPENAI_ERRORS,
+    token_scopes=("ask",),
 )
 async def list_models(ctx: Context) -> ModelList:
-    """The runtime's models, the embedding models, and each pipeline of the caller as `pipeline/<name>`."""
+    """List the runtime's models, the embedding models, and the caller's pipelines as `pipeline/<name>`."""
     return ModelList(data=await listing.models(ctx))
 
 
@@ -41,16 +45,16 @@ async def list_models(ctx: Context) -> ModelList:
     access=AUTHENTICATED,
     returns=ModelOut,
     errors=(ModelNotFound,),
-    openai_errors=True,
+    error_format=OPENAI_ERRORS,
     token_scopes=("ask",),
 )
 async def get_model(ctx: Context, model: str) -> ModelOut:
-    """One model."""
+    """Show one model."""
     return await listing.model(ctx, model)
 
 
 @aliases.post("/v1/embeddings", **EMBEDDING)
 @routes.post("/v1/ai/embeddings", **EMBEDDING)
 async def embed(ctx: Context, body: EmbeddingsBody) -> EmbeddingList:
-    """Vectors of texts, each of length 1. The counts of tokens are estimates."""
+    """Embed texts. Each vector has length 1; the token counts are estimates."""
     return await embedding.embed(ctx, body)

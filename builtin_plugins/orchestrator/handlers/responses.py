@@ -12,6 +12,7 @@ from builtin_plugins.orchestrator.schemas_responses import ResponseOut, Response
 from builtin_plugins.orchestrator.services.chat import chat
 from kernel.sdk import (
     AUTHENTICATED,
+    OPENAI_ERRORS,
     BadGateway,
     Context,
     GatewayTimeout,
@@ -32,7 +33,7 @@ OPTIONS = {
     "errors": (ModelNotFound, NotWaiting, Unavailable, GatewayTimeout, BadGateway),
     "max_body": LARGEST_BODY,
     "long": True,
-    "openai_errors": True,
+    "error_format": OPENAI_ERRORS,
     "token_scopes": ("ask",),
 }
 
@@ -40,7 +41,7 @@ OPTIONS = {
 @aliases.post("/v1/responses", **OPTIONS)
 @routes.post("/v1/ai/responses", **OPTIONS)
 async def respond(ctx: Context, body: ResponsesBody) -> ResponseOut | web.StreamResponse:
-    """The same as a chat completion, in the shape of OpenAI's Responses API; nothing is kept."""
+    """The same as a chat completion, in the shape of OpenAI's Responses API; nothing is stored."""
     events = chat(ctx, _as_chat(body))
     if body.stream:
         return await send_stream(ctx.request, stream(events, body), failed)

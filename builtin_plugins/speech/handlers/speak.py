@@ -15,7 +15,7 @@ from builtin_plugins.speech.languages import NAMES
 from builtin_plugins.speech.schemas import LanguagesOut, SpeakRequest, SpeechRequest, VoiceOut, VoicesOut
 from builtin_plugins.speech.services.speaking import SPEAKING, Spoken, Wanted
 from builtin_plugins.speech.settings import AudioFormat, SpeechSettings
-from kernel.sdk import AUTHENTICATED, PUBLIC, Context, RouteTable, Unprocessable
+from kernel.sdk import AUTHENTICATED, OPENAI_ERRORS, PUBLIC, Context, RouteTable, Unprocessable
 
 routes = RouteTable("Text to speech", token_scopes=("ask",))
 openai_routes = RouteTable("Text to speech", service="orchestrator", token_scopes=("ask",))
@@ -26,7 +26,7 @@ _CHARS_A_SECOND = 15
 
 
 class VoicesQuery(BaseModel):
-    """Of which language."""
+    """The language of the voices."""
 
     language: str | None = Field(None, description="Language code; DEFAULT_TTS_LANG if not given.")
 
@@ -57,7 +57,7 @@ async def speak(ctx: Context, body: SpeakRequest) -> web.StreamResponse:
     returns=bytes,
     errors=(Unprocessable, CannotSpeak, TooBusy),
     long=True,
-    openai_errors=True,
+    error_format=OPENAI_ERRORS,
 )
 async def speak_openai(ctx: Context, body: SpeechRequest) -> web.StreamResponse:
     """Speak a text, in the shape of OpenAI's audio API."""

@@ -14,6 +14,7 @@ from builtin_plugins.speech.services.transcribing import TRANSCRIBING
 from builtin_plugins.speech.settings import SpeechSettings
 from kernel.sdk import (
     AUTHENTICATED,
+    OPENAI_ERRORS,
     PUBLIC,
     Context,
     PayloadTooLarge,
@@ -43,7 +44,8 @@ _FORMATS = ("json", "text", "verbose_json")
 _FORMAT: dict[str, Any] = {
     "type": "string",
     "enum": list(_FORMATS),
-    "description": "`text` is answered as plain text; `verbose_json` is `json`, as no times are known.",
+    "description": "`text` returns plain text; `verbose_json` is the same as `json`, as no timestamps "
+    "are known.",
 }
 _OPENAI_FIELDS = {"language": _LANGUAGE, "model": _MODEL, "response_format": _FORMAT}
 _OPENAI_UPLOAD = Upload(fields=_OPENAI_FIELDS, file=_FILE, example=_EXAMPLE)
@@ -64,7 +66,7 @@ async def transcribe(ctx: Context) -> TranscriptOut:
     also_media_types=("text/plain",),
     errors=_ERRORS,
     long=True,
-    openai_errors=True,
+    error_format=OPENAI_ERRORS,
 )
 async def transcribe_openai(ctx: Context) -> OpenAiTranscript | web.Response:
     """Transcribe a recording, in the shape of OpenAI's audio API."""

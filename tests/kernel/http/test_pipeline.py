@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from kernel.http.access_log import ACCESS_LOG
 from kernel.logs import configure
-from kernel.sdk import AUTHENTICATED, PUBLIC, Conflict, Context, RouteTable, hookimpl
+from kernel.sdk import AUTHENTICATED, OPENAI_ERRORS, PUBLIC, Conflict, Context, RouteTable, hookimpl
 from kernel.testing import Actor, Running, Start, platforms
 from tests.fakes.echo import EchoPlugin
 
@@ -240,7 +240,9 @@ async def test_errors_for_openai(start_platform: Start) -> None:
         def register_routes(self) -> list[RouteTable]:
             table = RouteTable("Chats")
 
-            @table.post("/v1/chats", access=AUTHENTICATED, body=Fault, max_body=100, openai_errors=True)
+            @table.post(
+                "/v1/chats", access=AUTHENTICATED, body=Fault, max_body=100, error_format=OPENAI_ERRORS
+            )
             async def chat(_ctx: Context, body: Fault) -> None:
                 """Fail."""
                 raise Conflict("It is taken") if body.known else RuntimeError("unknown")
@@ -263,6 +265,8 @@ async def test_errors_for_openai(start_platform: Start) -> None:
     assert await told(actor, {"known": "x"}) == (422, "invalid_request_error", wrong, "known")
     assert (await told(actor, {"known": "x" * 100}))[0] == 413
     assert (await told(running.anonymous, {}))[:2] == (401, "authentication_error")
+    for answer in (await actor.get("/v1/chats"), await actor.get("/v1/chats/none")):
+        assert answer.status in (405, 404) and answer.json()["error"]["message"] == answer.json()["detail"]
     document = (await running.anonymous.get("/openapi.json")).json()
     answers = document["paths"]["/v1/chats"]["post"]["responses"]
     names = [answers[status]["content"]["application/json"]["schema"]["$ref"] for status in ("401", "422")]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kernel.http.access_control import require_token_scope
 from kernel.sdk import (
     AUTHENTICATED,
     PUBLIC,
@@ -16,7 +17,6 @@ from kernel.sdk import (
     RouteTable,
     TokenScope,
     hookimpl,
-    require_token_scope,
 )
 from kernel.testing import Running, Start
 
