@@ -10,6 +10,7 @@ new collection with it.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 
 from pydantic import BaseModel
 from sqlalchemy import select, update
@@ -64,29 +65,34 @@ def _start(unit: Unit, scope: Scope, kb_id: str, model: str) -> str:
 async def reembed(platform: Platform, payload: ReembedPayload, progress: Progress) -> str | None:
     """Embed what is missing until nothing is, then switch; returns the knowledge base's path."""
     path = f"/v1/rag/knowledge-bases/{payload.knowledge_base_id}"
-    done: set[str] = set()
+    done: dict[str, int] = {}
     while (missing := await platform.database.write(_switch, platform, payload, done)) is not None:
-        total = len(done) + len(missing)
-        progress.report(len(done), total=total, unit="documents", message="Embedding documents")
-        for document_id in missing:
+        before = sum(done.values())
+        total = before + sum(missing.values())
+        progress.report(before, total=total, unit="passages", message="Embedding passages")
+        for document_id, passages in missing.items():
             try:
-                await _copy(platform, payload, document_id)
+                await _copy(platform, payload, document_id, progress)
             except EngineMismatch as error:
                 await abandon(platform, payload)
                 raise JobFailed(str(engine_changed(payload.model, error).detail)) from None
-            done.add(document_id)
-            progress.advance()
+            done[document_id] = passages
+            before += passages
+            progress.report(before)
     return path
 
 
-def _switch(unit: Unit, platform: Platform, payload: ReembedPayload, done: set[str]) -> list[str] | None:
-    """Switch if all is embedded, else name what is missing; None when there is nothing left to do."""
+def _switch(
+    unit: Unit, platform: Platform, payload: ReembedPayload, done: Mapping[str, int]
+) -> dict[str, int] | None:
+    """Switch if all is embedded, else what is missing, with its passages; None if nothing is left to do."""
     base = _held(unit.session, payload)
     if base is None:
         return None
     wanted = (Document.knowledge_base_id == base.id) & (Document.status == "completed")
-    ids = unit.session.scalars(select(Document.id).where(wanted).order_by(Document.uploaded_at, Document.id))
-    missing = [one for one in ids if one not in done]
+    counted = select(Document.id, Document.chunk_count).where(wanted)
+    rows = unit.session.execute(counted.order_by(Document.uploaded_at, Document.id))
+    missing = {one: passages for one, passages in rows if one not in done}
     if missing:
         return missing
     vectors, coming = platform.vectors, coming_collection(base.id, payload.change)
@@ -115,11 +121,12 @@ def _renew_trees(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
     platform.vectors.drop(unit, base.tree_collection)
 
 
-async def _copy(platform: Platform, payload: ReembedPayload, document_id: str) -> None:
+async def _copy(platform: Platform, payload: ReembedPayload, document_id: str, progress: Progress) -> None:
     """Embed a document's passages into the coming collection, continuing after the existing ones."""
     live = f"rag:{payload.knowledge_base_id}"
     coming = coming_collection(payload.knowledge_base_id, payload.change)
     written = await platform.vectors.staged(coming, document_id)
+    progress.advance(written)
     total = written + 1
     while written < total:
         rows, total = await platform.vectors.points(live, document_id, _BATCH, written)
@@ -130,6 +137,7 @@ async def _copy(platform: Platform, payload: ReembedPayload, document_id: str) -
         if not await platform.database.write(_write, platform, payload, document_id, rows, embedded, last):
             return
         written += len(rows)
+        progress.advance(len(rows))
 
 
 def _write(

@@ -41,6 +41,7 @@ class TwoModels(HashEmbeddings):
         super().__init__()
         self.arrived, self.go = asyncio.Event(), asyncio.Event()
         self.go.set()
+        self.passing = 0  # batches that don't wait
 
     @hookimpl
     async def embed_texts(
@@ -50,8 +51,10 @@ class TwoModels(HashEmbeddings):
         if found is None or model == OLD:
             return found
         if purpose == "passage":
-            self.arrived.set()
-            await self.go.wait()
+            self.passing -= 1
+            if self.passing < 0:
+                self.arrived.set()
+                await self.go.wait()
         return Embedded(np.hstack([found.vectors, np.zeros_like(found.vectors)]), "hash-2")
 
 
@@ -144,6 +147,38 @@ async def test_questions_uploads_and_deletions_meanwhile(
     assert (done["status"], done["result"]) == ("done", f"{BASES}/{base}")
     await running.platform.vectors.settled()  # type: ignore[attr-defined]
     assert await running.platform.database.read(collections) == 1
+
+
+async def test_progress_counts_passages(start_platform: Start) -> None:
+    """One large document among small ones does not stand still: 96 of its passages are told at a time."""
+    models = TwoModels()
+    running = await start_platform("rag", models)
+    ann = await somebody(running)
+    base = await make_base(ann, embedding_model=OLD, chunk_size=100, chunk_overlap=0)
+    small = await ingest(running, ann, base, "small.txt", "All about the harbour of Senja.")
+    lines = "\n\n".join(
+        f"Lamp {number} stands at the harbour of Senja, on pier {number}." for number in range(250)
+    )
+    large = await ingest(running, ann, base, "large.txt", lines)
+    total = small["chunk_count"] + large["chunk_count"]
+    assert total > 200
+    models.go.clear()
+    models.passing = 2
+    job = await reembed(ann, base)
+
+    async def told() -> Any:
+        return (await ann.get(f"/v1/jobs/{job}")).json()["progress"]
+
+    async def halfway() -> bool:
+        return bool(await told() == {"done": 97, "total": total, "unit": "passages"})
+
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(60):
+        await models.arrived.wait()
+        await eventually(halfway, 30)
+        models.go.set()
+        await working
+    assert await told() == {"done": total, "total": total, "unit": "passages"}
 
 
 async def test_a_question_that_began_before_the_switch(
