@@ -42,4 +42,4 @@ class NothingToAsk(Conflict):
 
 class NoKnowledgeBases(Unavailable):
     code = "knowledge_bases_unavailable"
-    default_detail = "No active plugin keeps knowledge bases; ask the operator to enable rag"
+    default_detail = "No active plugin provides knowledge bases; ask the operator to enable rag"

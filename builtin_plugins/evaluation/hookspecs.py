@@ -22,7 +22,7 @@ def ask_knowledge_base(
 
 @hookspec.first_now
 def select_knowledge_bases(platform: Platform, scope: Scope) -> Select[str] | None:
-    """A query for the ids of the knowledge bases that a scope sees, for use inside others."""
+    """A query for the ids of the knowledge bases that a scope sees; for use as a subquery."""
 
 
 @hookspec.first_now
@@ -36,12 +36,12 @@ def owns_knowledge_base(
 def hold_documents(
     platform: Platform, unit: Unit, knowledge_base_id: str, document_ids: Sequence[str]
 ) -> Sequence[str] | None:
-    """Those of these documents that a knowledge base has, kept from deletion until the unit ends."""
+    """Which of these documents a knowledge base has; they are locked against deletion until the unit ends."""
 
 
 @hookspec.first_now
 def list_query_methods(platform: Platform) -> Sequence[str] | None:
-    """The names of the methods that a question may name."""
+    """The names of the methods that a question may use."""
 
 
 @hookspec.first_now

@@ -32,7 +32,7 @@ class QuestionIn(BaseModel):
         expected = bool(self.documents or self.passages or self.answers)
         if expected == self.unanswerable:
             raise ValueError(
-                "name expected documents, passages or answers, or say unanswerable: true, and not both"
+                "give expected documents, passages or answers, or unanswerable: true, but not both"
             )
         return self
 
@@ -94,7 +94,7 @@ class Generate(BaseModel):
 
 
 class Added(BaseModel):
-    """How many questions were added; those that the set had already were left out."""
+    """How many questions were added; those that the set already had were skipped."""
 
     added: int
     question_count: int
@@ -103,7 +103,7 @@ class Added(BaseModel):
 class Generated(Added):
     """How many questions were made and added."""
 
-    degraded: list[str] | None = Field(description="What was asked for and could not be done.")
+    degraded: list[str] | None = Field(description="What was requested but could not be done.")
 
 
 class CandidateOut(BaseModel):
@@ -138,12 +138,12 @@ class Acceptance(BaseModel):
     @model_validator(mode="after")
     def _not_both(self) -> Acceptance:
         if self.unanswerable and (self.documents or self.passages or self.answers):
-            raise ValueError("name what is expected, or say unanswerable: true, and not both")
+            raise ValueError("give what is expected, or unanswerable: true, but not both")
         return self
 
 
 class Accepted(BaseModel):
-    """Candidates that the set takes."""
+    """Candidates to add to the set."""
 
     model_config = example(candidates=[{"turn_id": 7, "answers": ["130 EUR"]}])
 
@@ -191,7 +191,7 @@ class RunCreate(BaseModel):
     def _each_once(self) -> RunCreate:
         labels = [one.label for one in self.configurations]
         if len(set(labels)) < len(labels):
-            raise ValueError("each configuration may be named once")
+            raise ValueError("list each configuration only once")
         return self
 
 
@@ -236,13 +236,13 @@ class RunDetail(RunOut):
     """A run with what it has measured so far."""
 
     summaries: list[Summary]
-    choices: dict[str, Any] | None = Field(description="By kind of question, what `auto` does with it.")
+    choices: dict[str, Any] | None = Field(description="What `auto` does for each kind of question.")
 
 
 class ResultQuery(PageQuery):
     """Which results."""
 
-    configuration: int = Field(0, ge=0, le=23, description="Position in the run's list.")
+    configuration: int = Field(0, ge=0, le=23, description="Position in the run's list of configurations.")
 
 
 class ResultOut(BaseModel):
@@ -261,8 +261,10 @@ class CompareQuery(BaseModel):
     other: Annotated[str, Field(max_length=36)] = Field(
         ..., alias="with", description="The earlier run; the same one to compare two of its configurations."
     )
-    configuration: int = Field(0, ge=0, le=23, description="Position in the run's list.")
-    other_configuration: int = Field(0, ge=0, le=23, description="Position in the other run's list.")
+    configuration: int = Field(0, ge=0, le=23, description="Position in the run's list of configurations.")
+    other_configuration: int = Field(
+        0, ge=0, le=23, description="Position in the other run's list of configurations."
+    )
 
 
 class Difference(BaseModel):

@@ -52,7 +52,7 @@ async def list_all(ctx: Context, query: OfBase) -> Page[RunOut]:
 
 @routes.get(_ONE, access=AUTHENTICATED, returns=RunDetail, errors=(RunNotFound, NoKnowledgeBases))
 async def get(ctx: Context, run_id: str) -> RunDetail:
-    """Show a run: the measures of each configuration with 95 % intervals, and what `auto` makes of it."""
+    """Show a run: the measures of each configuration with 95 % intervals, and how `auto` uses them."""
     return await runs.get(ctx.caller, run_id)
 
 
@@ -70,7 +70,7 @@ async def remove(ctx: Context, run_id: str) -> None:
     errors=(RunNotFound, NoKnowledgeBases),
 )
 async def results(ctx: Context, run_id: str, query: ResultQuery) -> Page[ResultOut]:
-    """List what was measured question by question in one configuration, the worst first."""
+    """List what was measured question by question in one configuration, worst first."""
     return await runs.results(ctx.caller, run_id, query)
 
 

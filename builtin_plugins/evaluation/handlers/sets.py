@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from builtin_plugins.evaluation.errors import (
     CandidateNotFound,
     KnowledgeBaseNotFound,
@@ -45,6 +47,7 @@ _SETS = "/evaluation/sets"
 _ONE = _SETS + "/{set_id:uuid}"
 _LARGEST = 8 << 20
 _SILENCE = 30.0
+_MOST_VALUES = 1_000_000  # in JSON Lines, of which one line may be all
 _FILE = RawBody(
     ("application/jsonl", "text/csv"),
     {"type": "string", "description": "One question a line; CSV begins with the names of its columns."},
@@ -121,13 +124,17 @@ async def upload(ctx: Context, set_id: str) -> Added:
     """Add the questions of a file, as JSON Lines or as CSV with a header.
 
     Fields are `question`, `documents`, `passages`, `answers` and `unanswerable`; lists in CSV are separated
-    by `|`. Questions that the set has already are left out.
+    by `|`. Questions that the set already has are skipped.
     """
     await sets.check_own(ctx.caller, set_id)
     if ctx.request.content_type not in _FILE.media_types:
         raise UnsupportedMediaType(f"Send the file as {' or '.join(_FILE.media_types)}")
-    raw = await read_body(ctx.request, _LARGEST, _SILENCE)
-    found = read_questions(raw, "csv" if ctx.request.content_type == "text/csv" else "jsonl")
+    if ctx.request.content_type == "text/csv":
+        raw = await read_body(ctx.request, _LARGEST, _SILENCE)
+        found = await asyncio.to_thread(read_questions, raw, "csv")
+    else:
+        raw = await read_body(ctx.request, _LARGEST, _SILENCE, most_values=_MOST_VALUES)
+        found = await asyncio.to_thread(read_questions, raw, "jsonl")
     return await sets.add(ctx.caller, set_id, found)
 
 
@@ -155,9 +162,9 @@ async def generate(ctx: Context, set_id: str, body: Generate) -> Generated:
     errors=(SetNotFound, NotOwner, NoKnowledgeBases),
 )
 async def list_candidates(ctx: Context, set_id: str, query: PageQuery) -> Page[CandidateOut]:
-    """List questions of conversations and published chats that were rated, the latest first.
+    """List rated questions from conversations and published chats, latest first.
 
-    Those that the caller may read, over the set's knowledge base, and that the set does not have yet.
+    Only those that the caller may read, about the set's knowledge base, and not yet in the set.
     """
     return await candidates.list_page(ctx.caller, set_id, query)
 
@@ -170,7 +177,7 @@ async def list_candidates(ctx: Context, set_id: str, query: PageQuery) -> Page[C
     errors=(SetNotFound, NotOwner, NoKnowledgeBases, CandidateNotFound, Conflict),
 )
 async def accept_candidates(ctx: Context, set_id: str, body: Accepted) -> Added:
-    """Take candidates into the set, with what is expected of their answers.
+    """Add candidates to the set, with what is expected of their answers.
 
     A candidate rated `up` expects the passages that its answer cites, unless you say otherwise; for one rated
     `down` you must say what is expected.

@@ -38,7 +38,7 @@ async def accept(caller: Caller, set_id: str, wanted: Accepted) -> Added:
         passages = one.passages
         if not one.expects:
             if candidate.rating == "down" or not candidate.passages:
-                message = "say what is expected: this answer was rated down, or cites nothing"
+                message = "give what is expected: this answer was rated down, or cites nothing"
                 raise Unprocessable.field(("body", "candidates", at), message, one.turn_id)
             passages = candidate.passages
         rows.append(

@@ -71,15 +71,15 @@ async def ask_model(
             for document_id, passage in useful[:limit]:
                 text = await _text(platform, model, passage.text)
                 if text is None:
-                    return made, ["with_model: no model runtime is configured, rules made the questions"]
+                    return made, ["with_model: no model runtime is configured; rules made the questions"]
                 asked = _read(text, passage.text)
                 if asked is not None:
                     made.append(Made(asked.question, document_id, passage.passage_id, (asked.answer,)))
     except TimeoutError:
-        return made, [f"with_model: stopped after {_SECONDS:.0f} seconds, rules made the rest"]
+        return made, [f"with_model: stopped after {_SECONDS:.0f} seconds; rules made the rest"]
     except PlatformError as error:
-        log.warning("the model runtime failed while it made questions: %s", error)
-        return made, ["with_model: the model runtime failed, rules made the rest"]
+        log.warning("the model runtime failed while generating questions: %s", error)
+        return made, ["with_model: the model runtime failed; rules made the rest"]
     return made, []
 
 

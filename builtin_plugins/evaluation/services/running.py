@@ -39,7 +39,7 @@ from kernel.sdk import (
 
 _IN_A_ROW = 3
 """Different questions that a runtime refuses before it is asked one that it has answered."""
-_GONE = "The knowledge base is gone, or the account that started the run lost access"
+_GONE = "The knowledge base was deleted, or the account that started the run lost access to it"
 
 
 class RunPayload(BaseModel):
@@ -70,7 +70,7 @@ async def _caller(platform: Platform, account_id: int | None) -> Caller:
         return Caller(platform, Principal("service", "service:evaluation"))
     account = await platform.resource(ACCOUNT_STATES).get(account_id)
     if account is None or not account.is_active:
-        raise JobFailed("The account that began the run is gone or deactivated")
+        raise JobFailed("The account that started the run was deleted or deactivated")
     principal = Principal(
         "user", str(account.id), account.id, account.username, account.role, account.platform_admin
     )

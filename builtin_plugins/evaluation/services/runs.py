@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import func, select
@@ -85,8 +86,7 @@ async def list_page(caller: Caller, query: OfBase) -> Page[RunOut]:
         ordered = select(Run).where(seen).order_by(Run.created_at.desc(), Run.id)
         rows = session.scalars(ordered.limit(query.limit).offset(query.offset)).all()
         total = session.scalar(select(func.count()).select_from(Run).where(seen)) or 0
-        items = [_out(session, row) for row in rows]
-        return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+        return Page(items=_outs(session, rows), total=total, limit=query.limit, offset=query.offset)
 
     return await caller.platform.database.read(read)
 
@@ -190,18 +190,28 @@ def _values(row: Any) -> dict[str, float | None]:
 
 
 def _out(session: Session, found: Run) -> RunOut:
-    done = session.scalar(select(func.count()).select_from(Result).where(Result.run_id == found.id))
-    of_set = (Question.set_id == found.set_id) & (Question.id <= found.last_question)
-    questions = session.scalar(select(func.count()).select_from(Question).where(of_set))
-    return RunOut(
-        id=found.id,
-        set_id=found.set_id,
-        knowledge_base_id=found.knowledge_base_id,
-        status=found.status,
-        error=found.error,
-        job_id=found.job_id,
-        done=done or 0,
-        total=(questions or 0) * len(found.configurations),
-        created_at=found.created_at,
-        finished_at=found.finished_at,
-    )
+    return _outs(session, [found])[0]
+
+
+def _outs(session: Session, found: Sequence[Run]) -> list[RunOut]:
+    ids = [run.id for run in found]
+    results = select(Result.run_id, func.count()).where(Result.run_id.in_(ids)).group_by(Result.run_id)
+    of_set = (Question.set_id == Run.set_id) & (Question.id <= Run.last_question)
+    questions = select(Run.id, func.count()).join(Question, of_set).where(Run.id.in_(ids)).group_by(Run.id)
+    done = dict(session.execute(results).all())
+    asked = dict(session.execute(questions).all())
+    return [
+        RunOut(
+            id=run.id,
+            set_id=run.set_id,
+            knowledge_base_id=run.knowledge_base_id,
+            status=run.status,
+            error=run.error,
+            job_id=run.job_id,
+            done=done.get(run.id, 0),
+            total=asked.get(run.id, 0) * len(run.configurations),
+            created_at=run.created_at,
+            finished_at=run.finished_at,
+        )
+        for run in found
+    ]

@@ -16,7 +16,7 @@ from itertools import combinations
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Caller
+from kernel.sdk import Caller, off_the_loop
 
 from .. import schemas_insight as schemas
 from ..errors import EntityNotFound, GraphNotFound
@@ -70,8 +70,27 @@ class _Pair:
 
 
 def _pairs(session: Session, sight: Sight, wanted: set[int] | None) -> list[_Pair]:
-    """Pairs of documents that share something, the strongest first; of `wanted` with others, if given."""
-    named = _named(session, sight, wanted)
+    """Pairs of documents that share something, the strongest first; of `wanted` with others, if given.
+
+    Among the newest documents and `wanted`. It may take seconds, in which the event loop serves others.
+    """
+    newest = select(Graph.id).where(sight.condition).order_by(Graph.id.desc()).limit(_MOST_DOCUMENTS)
+    graphs = {*session.scalars(newest), *(wanted or ())}
+    told = Entity.label.not_in(_CHANCE)
+    among = or_(Entity.graph_id.in_(newest), Entity.graph_id.in_(wanted or ()))
+    rows = session.execute(select(Entity.graph_id, Entity.key).where(among, told))
+    return off_the_loop(lambda: _scored(_named(graphs, rows), wanted))
+
+
+def _named(graphs: Iterable[int], rows: Iterable[tuple[int, str]]) -> dict[int, set[str]]:
+    """What each of the documents names."""
+    found: dict[int, set[str]] = {graph: set() for graph in graphs}
+    for graph_id, key in rows:
+        found.setdefault(graph_id, set()).add(key)
+    return found
+
+
+def _scored(named: Mapping[int, set[str]], wanted: set[int] | None) -> list[_Pair]:
     holders: defaultdict[str, list[int]] = defaultdict(list)
     for graph_id in sorted(named):
         for key in named[graph_id]:
@@ -98,19 +117,6 @@ def _wanted_pairs(graphs: Sequence[int], wanted: set[int] | None) -> Iterable[tu
         return combinations(graphs, 2)
     mine = [graph for graph in graphs if graph in wanted]
     return ((one, other) for one in mine for other in graphs if other not in wanted)
-
-
-def _named(session: Session, sight: Sight, wanted: set[int] | None) -> dict[int, set[str]]:
-    """What each of the newest documents names, and each of `wanted`."""
-    newest = select(Graph.id).where(sight.condition).order_by(Graph.id.desc()).limit(_MOST_DOCUMENTS)
-    graphs = {*session.scalars(newest), *(wanted or ())}
-    told = Entity.label.not_in(_CHANCE)
-    among = or_(Entity.graph_id.in_(newest), Entity.graph_id.in_(wanted or ()))
-    query = select(Entity.graph_id, Entity.key).where(among, told)
-    found: dict[int, set[str]] = {graph: set() for graph in graphs}
-    for graph_id, key in session.execute(query):
-        found.setdefault(graph_id, set()).add(key)
-    return found
 
 
 def _shown(session: Session, pairs: Sequence[_Pair]) -> list[schemas.Correlation]:

@@ -28,7 +28,8 @@ MSG: Final = "application/vnd.ms-outlook"
 # "BM" alone is too short a signature, so the reserved zeros and the size of a known header must follow.
 # Otherwise, a mostly white bitmap would pass as a text of "ÿ". "GIF89a" is printable, but the seven bytes of
 # sizes and flags that follow it in a picture are not. TIFF comes in both byte orders; with `+`, it is a
-# BigTIFF, whose offsets have 64 bits.
+# BigTIFF, whose offsets have 64 bits. A portable anymap's head is plain numbers, and what follows is not.
+_NUMBER: Final = rb"(?:\s|#[^\r\n]*+[\r\n])++\d++"
 IMAGES: Final = {
     "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "image/jpeg": re.compile(rb"\xff\xd8\xff"),
@@ -36,6 +37,9 @@ IMAGES: Final = {
     "image/tiff": re.compile(rb"II[*+]\0|MM\0[*+]"),
     "image/webp": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
     "image/bmp": re.compile(rb"BM.{4}\0{4}.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\0{3}", re.DOTALL),
+    "image/x-portable-anymap": re.compile(
+        rb"P(?:4|[56]%b)(?:%b){2}\s(?=.{0,6}[^\t\n\r -~])" % (_NUMBER, _NUMBER), re.DOTALL
+    ),
 }
 _COMPOUND_FILE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # The names of a message's properties, in the directory of its compound file.

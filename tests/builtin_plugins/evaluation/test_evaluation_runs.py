@@ -30,6 +30,7 @@ from tests.builtin_plugins.evaluation.evaluation_support import (
 from tests.builtin_plugins.rag.rag_support import NOWHERE, ask, make_pipeline, path_of, problems, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.processes import running_process
+from tests.fakes.statements import statements
 from tests.fakes.waiting import eventually
 
 SHALLOW, DEEP = {"top_k": 1}, {"top_k": 10}
@@ -152,6 +153,23 @@ def _timed(session: Session) -> dict[int, float]:
 
 def _results(session: Session) -> int:
     return session.scalar(select(func.count()).select_from(Result)) or 0
+
+
+async def test_list_of_many(start_platform: Start) -> None:
+    """A list asks the database as often for many runs as for one, and counts for each."""
+    running = await boot(start_platform)
+    ann, base = await nordlys(running)
+    sent = []
+    for name in ("Why?", "Who?"):
+        one = {"question": name, "unanswerable": True}
+        set_id = await make_set(ann, base, [one, {**one, "question": "When?"}])
+        await measure(running, ann, set_id)
+        await call(ann, "post", "/runs", 202, json={"set_id": set_id, "configurations": [SHALLOW, DEEP]})
+        with statements() as seen:
+            found = await call(ann, "get", "/runs")
+        sent.append(len(seen))
+        assert [(run["done"], run["total"]) for run in found["items"][:2]] == [(0, 4), (2, 2)]
+    assert found["total"] == 4 and sent[0] == sent[1]
 
 
 async def test_comparison(start_platform: Start) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
+from builtin_plugins.evaluation.schemas import QuestionIn
 from builtin_plugins.evaluation.services.generating import make_questions
 from kernel.sdk import contracts
 from kernel.testing import Start
@@ -42,6 +45,29 @@ async def test_files(start_platform: Start) -> None:
         refused = await ann.post(API + path, data=data, headers=jsonl)
         assert refused.status == 400 and text in refused.json()["detail"], (data[:50], refused.body)
     assert (await ann.post(API + path, data=b"{}", headers={"Content-Type": "text/html"})).status == 415
+
+
+async def test_a_large_file(start_platform: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read beside the event loop, and what would take too long to read is refused."""
+    running = await boot(start_platform)
+    ann = await somebody(running)
+    path = f"{API}/sets/{await make_set(ann, await make_base(ann), [])}/upload"
+    threads = []
+
+    def noted(entry: object) -> QuestionIn:
+        threads.append(threading.current_thread())
+        return validate(entry)
+
+    validate = QuestionIn.model_validate
+    monkeypatch.setattr(QuestionIn, "model_validate", noted)
+    for kind, data in {"text/csv": CSV.encode(), "application/jsonl": JSONL}.items():
+        threads.clear()
+        added = await ann.post(path, data=data, headers={"Content-Type": kind})
+        assert added.status == 200 and len(threads) == 2
+        assert threading.current_thread() not in threads
+    many = b'{"question": [%s0]}' % (b"[]," * 1_000_000)
+    refused = await ann.post(path, data=many, headers={"Content-Type": "application/jsonl"})
+    assert refused.status == 413 and "values" in refused.json()["detail"]
 
 
 async def test_generated(start_platform: Start, database_url: str | None) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Any
 
 import pytest
 
+from builtin_plugins.graph_rag.asking import correlations
 from kernel.testing import Actor, Running, platforms, somebody
 from tests.builtin_plugins.graph_rag.graph_support import API, call, construct
 
@@ -65,6 +69,21 @@ class TestCorrelate:
         got = (await ann.get(f"{API}/graph/correlations?limit=5")).json()
         assert got["items"] == [one]
         assert await items(ann, min_score=1) == []
+
+    @pytest.mark.each_database
+    async def test_beside_the_event_loop(self, running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Scoring thousands of documents takes seconds, in which others are served."""
+        ann = await somebody(running)
+        await make(ann)
+        threads: set[threading.Thread] = set()
+
+        def noted(graphs: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
+            threads.add(threading.current_thread())
+            return combinations(graphs, size)
+
+        monkeypatch.setattr(correlations, "combinations", noted)
+        assert len(await items(ann)) == 1
+        assert threads and threading.current_thread() not in threads
 
     async def test_same_every_time(self, running: Running) -> None:
         """Equal graphs give equal answers, whatever the order in which they came."""

@@ -218,13 +218,14 @@ def test_what_was_read_first_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @needs_tesseract
-@pytest.mark.parametrize("mode", ["L", "RGB"])
-def test_bitmaps(tmp_path: Path, mode: str) -> None:
-    """Windows bitmaps are pictures, though their white is "ÿ" to who takes it for a text."""
+@pytest.mark.parametrize("mode", ["1", "L", "RGB"])
+@pytest.mark.parametrize(("form", "kind"), [("BMP", "image/bmp"), ("PPM", "image/x-portable-anymap")])
+def test_bitmaps(tmp_path: Path, mode: str, form: str, kind: str) -> None:
+    """Bitmaps without compression are pictures, though their white is "ÿ" to who takes it for a text."""
     buffer = io.BytesIO()
-    picture("The harbour master").convert(mode).save(buffer, "BMP")
+    picture("The harbour master").convert(mode).save(buffer, form)
     (tmp_path / "a").write_bytes(buffer.getvalue())
-    assert detect_media_type(tmp_path / "a", "a.txt") == "image/bmp"
+    assert detect_media_type(tmp_path / "a", "a.txt") == kind
     (block,) = from_image.parse(tmp_path / "a")
     assert block.text.strip() == "The harbour master"
 
@@ -240,9 +241,11 @@ def test_huge_bitmaps(tmp_path: Path, size: tuple[int, int]) -> None:
     assert caught.value.code == "too_many_pixels"
 
 
-@pytest.mark.parametrize("text", ["BMW builds cars.", "BM 4000 0000 is a number"])
+@pytest.mark.parametrize(
+    "text", ["BMW builds cars.", "BM 4000 0000 is a number", "P4 2 3 plums", "P6 650 480 255 francs"]
+)
 def test_texts_that_begin_like_bitmaps(tmp_path: Path, text: str) -> None:
-    """Two letters alone make no picture."""
+    """Two letters alone make no picture, nor do numbers after them."""
     (tmp_path / "a").write_text(text)
     assert detect_media_type(tmp_path / "a", "a.txt") == "text/plain"
 
