@@ -31,8 +31,10 @@ class ActivateRequest(BaseModel):
 
     plugin_id: PluginId
     tier: Tier
-    user_id: Subject | None = Field(None, description="Whose it is; the caller's own when left out.")
-    organization_id: int | None = Field(None, ge=1, lt=2**31, description="For a whole organization instead.")
+    user_id: Subject | None = Field(None, description="The account that gets it; the caller when omitted.")
+    organization_id: int | None = Field(
+        None, ge=1, lt=2**31, description="The organization that gets it instead of an account."
+    )
     seats: int | None = Field(None, ge=1, le=1_000_000, description="Seats of an organization's license.")
     trial_days: int | None = Field(None, ge=1, le=365, description="A trial that ends after this many days.")
 
@@ -45,7 +47,7 @@ class ActivatedLicense(BaseModel):
     activated_by: str | None
     plugin_id: str
     tier: str
-    license_key: str = Field(description="The whole key. It is not kept and can't be shown again.")
+    license_key: str = Field(description="The whole key. It is not stored and can't be shown again.")
     license_key_masked: str
     valid_from: NaiveUtc
     valid_until: NaiveUtc
@@ -82,14 +84,14 @@ class LicenseList(BaseModel):
 
 
 class LookupQuery(BaseModel):
-    """Whose tier of which plugin."""
+    """An account and a plugin."""
 
     user_id: Subject
     plugin_id: PluginId
 
 
 class LicenseLookup(BaseModel):
-    """The best tier that somebody has of a plugin."""
+    """The highest tier that an account has for a plugin."""
 
     tier: str | None
     active: bool
@@ -156,7 +158,7 @@ class SeatOut(BaseModel):
 
 
 class SeatList(BaseModel):
-    """Who has the seats of a licence."""
+    """The accounts that have the seats of a licence."""
 
     seats: list[SeatOut]
     count: int
@@ -187,18 +189,18 @@ class PluginKeyVerdict(BaseModel):
 
 
 class PluginTierChange(BaseModel):
-    """What a plugin is to need."""
+    """The tier that a plugin will need."""
 
     model_config = example(license_tier="pro", license_key="0A1B-2C3D-4E5F-6789")
 
     license_tier: Tier
     license_key: Key | None = Field(
-        None, pattern=r"[0-9A-Za-z]", description="A key of the instance that counts for this plugin."
+        None, pattern=r"[0-9A-Za-z]", description="A key of this server for the plugin."
     )
 
 
 class PluginTierOut(BaseModel):
-    """What a plugin needs now."""
+    """The tier that a plugin needs now."""
 
     plugin_name: str
     license_tier: str

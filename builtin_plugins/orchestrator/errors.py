@@ -20,4 +20,4 @@ class NoModel(Unavailable):
 
 class NotWaiting(Conflict):
     code = "approval_not_waiting"
-    default_detail = "No call waits for this approval: it was used, has expired, or was never given"
+    default_detail = "No call is waiting for this approval: it was used, has expired, or was never given"

@@ -62,7 +62,7 @@ class ChatBody(BaseModel):
     tool_choice: ChoiceIn | None = Field(
         None, description="`none`, `auto`, `required`, or the function that the model has to call."
     )
-    n: Literal[1] | None = Field(None, description="Only one choice is made.")
+    n: Literal[1] | None = Field(None, description="Only one choice is supported.")
     platform_tools: bool | Literal["read_only"] = Field(
         False, description="Let the model call the platform's tools as the caller: all, or read-only ones."
     )
@@ -139,7 +139,8 @@ class EmbeddingsBody(BaseModel):
     encoding_format: Literal["float", "base64"] | None = "float"
     dimensions: int | None = None
     input_type: Literal["passage", "query"] = Field(
-        "passage", description="What the texts are, for models that treat questions differently."
+        "passage",
+        description="Whether the texts are questions or passages, for models that treat them differently.",
     )
 
 

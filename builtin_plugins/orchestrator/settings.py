@@ -16,7 +16,7 @@ class OrchestratorSettings(Settings):
     configurable: ClassVar[frozenset[str]] = frozenset({"tools", "confirm"})
 
     tools: Literal["all", "read_only", "none"] = Field(
-        "all", description="Which tools a chat may use at most through `platform_tools`."
+        "all", description="The tools that a chat may use through `platform_tools`; a chat can ask for fewer."
     )
     confirm: Literal["never", "destructive", "writes"] = Field(
         "never",
@@ -24,6 +24,6 @@ class OrchestratorSettings(Settings):
         "everything that is not read-only.",
     )
     confirm_minutes: float = Field(
-        10, gt=0, le=1440, description="Minutes for which a call waits for confirmation."
+        10, gt=0, le=1440, description="Minutes that a call waits for confirmation."
     )
     tool_seconds: float = Field(60, gt=0, le=300, description="Time limit in seconds for one call of a tool.")

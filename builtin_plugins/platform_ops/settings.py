@@ -56,6 +56,6 @@ class OpsSettings(Settings):
     )
     services_trusted: str = Field(
         "",
-        description="Registered services, as `host:port`, that get the caller's token with what is passed on "
-        "to them; separated by commas.",
+        description="Registered services, as `host:port`, to which the caller's token is passed on with "
+        "a request; separated by commas.",
     )

@@ -127,6 +127,6 @@ class CollectionOut(BaseModel):
     status: Literal["collecting", "done", "failed"]
     started_at: datetime
     finished_at: datetime | None
-    result: Any = Field(description="What the plugin said of its last success.")
+    result: Any = Field(description="What the plugin reported when it last succeeded.")
     error: str | None = Field(description="Why the latest collection failed.")
     job_id: str

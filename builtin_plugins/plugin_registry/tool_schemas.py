@@ -14,7 +14,7 @@ Tier = Literal["free", "community", "pro", "enterprise"]
 class ToolsQuery(PageQuery):
     """Which tools."""
 
-    active_only: bool = Field(True, description="Leave out tools of plugins that are switched off.")
+    active_only: bool = Field(True, description="Leave out tools of disabled plugins.")
     tier: Tier | None = Field(None, description="Only tools that need this tier.")
 
 
@@ -72,7 +72,7 @@ class Executed(BaseModel):
 
 
 class ValidateRequest(BaseModel):
-    """Who wants to use which tool."""
+    """An account and a tool."""
 
     model_config = example(user_id="7", tool_name="news_get_news")
 
@@ -81,7 +81,7 @@ class ValidateRequest(BaseModel):
 
 
 class Validated(BaseModel):
-    """Whether somebody's tier is enough for a tool."""
+    """Whether an account's tier is enough for a tool."""
 
     allowed: bool
     tier_required: str

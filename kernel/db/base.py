@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -66,8 +67,8 @@ def json_type() -> JSON:
 
 
 def utc_now() -> datetime:
-    """Now, timezone-aware, in UTC."""
-    return datetime.now(UTC)
+    """Now by this machine's clock, timezone-aware, in UTC."""
+    return datetime.fromtimestamp(time.time(), UTC)
 
 
 def shared_now(session: Session) -> datetime:

@@ -50,7 +50,7 @@ def missing_revisions(owners: Sequence[Owner], wanted: Mapping[str, str | None])
         if name not in known:
             problems.append(f"the plugin '{name}' is not installed here, or it is out of service")
         elif revision is not None and revision not in known[name]:
-            problems.append(f"the tables of '{name}' are of a newer version (migration {revision})")
+            problems.append(f"the tables of '{name}' are from a newer version (migration {revision})")
     return problems
 
 

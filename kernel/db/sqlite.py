@@ -246,7 +246,13 @@ class Writer:
         elif self._is_open(transaction):
             transaction.commit()
         else:
-            raise failed[-1][1] if failed else RuntimeError("a unit ended the transaction by itself")
+            raise (
+                failed[-1][1]
+                if failed
+                else RuntimeError(
+                    "a unit of work committed or rolled back its transaction; leave that to the platform"
+                )
+            )
 
     @staticmethod
     def _is_open(transaction: RootTransaction) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -20,6 +19,7 @@ from pathlib import Path
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
+from kernel.db.base import shared_now
 from kernel.db.engine import Database, Unit
 from kernel.db.prepared import PreparedInsert, insert_new
 from kernel.db.tables import BlobRecord, BlobReference
@@ -187,8 +187,9 @@ class HeldBlobs(ABC):
 
     async def unheld(self) -> set[str]:
         """Contents and rows that nobody held a moment ago; what is still so is decided under the lock."""
-        found, until = await self.stored(), time.time() - self.leave_alone
-        rows, held = await self._database.read(_rows_and_held)
+        found = await self.stored()
+        rows, held, now = await self._database.read(_rows_held_and_now)
+        until = now - self.leave_alone
         old = {sha256 for sha256, blob in found.items() if not self.leave_alone or blob.modified_at < until}
         return (old | rows) - held
 
@@ -253,9 +254,10 @@ def held_among(session: Session, digests: list[str]) -> set[str]:
     return set(session.scalars(select(BlobReference.sha256).where(BlobReference.sha256.in_(digests))))
 
 
-def _rows_and_held(session: Session) -> tuple[set[str], set[str]]:
+def _rows_held_and_now(session: Session) -> tuple[set[str], set[str], float]:
     rows = set(session.scalars(select(BlobRecord.sha256)))
-    return rows, set(session.scalars(select(BlobReference.sha256).distinct()))
+    held = set(session.scalars(select(BlobReference.sha256).distinct()))
+    return rows, held, shared_now(session).timestamp()
 
 
 # Built once, and of tables: the ORM's part would cost an upload half a millisecond.

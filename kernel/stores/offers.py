@@ -83,7 +83,8 @@ class OfferedStores:
             key = (offer.kind.name, offer.name)
             holder = "the platform" if offer.name in offer.kind.own else self._offers.get(key, ("",))[0]
             if holder:
-                return f"its {offer.kind.name} '{offer.name}' has the name of one of {holder}; choose another"
+                return f"its {offer.kind.name} '{offer.name}' has the same name as one of {holder}; "
+                "choose another"
             self._offers[key] = (plugin, offer)
         return None
 
@@ -98,5 +99,5 @@ class OfferedStores:
         there_are = ", ".join([*kind.own, *(own for of, own in self._offers if of == kind.name)])
         raise StartupError(
             f"{settings.env_names()[kind.setting][0]} is '{name}', but no plugin in service offers that"
-            f" {kind.name}; there are: {there_are}. 'platformctl plugins list' shows what is out of service"
+            f" {kind.name}; available: {there_are}. 'platformctl plugins list' shows what is out of service"
         )

@@ -183,7 +183,7 @@ class EngineMismatch(Exception):
     def __init__(self, stored: str, given: str) -> None:
         self.stored = stored
         self.given = given
-        super().__init__(f"the collection holds vectors of {stored}, not of {given}")
+        super().__init__(f"the collection holds vectors from {stored}, not from {given}")
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,7 @@ class SharedCounters:
         for window, added in current:
             window.known = sums[_hash(window.key), window.end]
             window.own -= added
-        await self._sweep(int(now))
+        await self._sweep()
         return True
 
     async def _add(self, current: Sequence[tuple[_Window, int]]) -> dict[tuple[str, int], int]:
@@ -184,14 +184,14 @@ class SharedCounters:
         found = await self._database.write(lambda unit: unit.session.execute(statement, rows).all())
         return {(key_hash, end): count for key_hash, end, count in found}
 
-    async def _sweep(self, now: int) -> None:
+    async def _sweep(self) -> None:
         """Once a minute, remove windows gone by; of a flood all that ends soon, which fails open."""
         if self._swept is not None and time.monotonic() - self._swept < _SWEEP_EVERY:
             return
         self._swept = time.monotonic()
         try:
             async with self._patience():
-                await self._database.write(_remove_old, now)
+                await self._database.write(_remove_old)
         except _UNAVAILABLE as error:
             self._warn(error)
 
@@ -209,7 +209,9 @@ class SharedCounters:
             )
 
 
-def _remove_old(unit: Unit, now: int) -> None:
+def _remove_old(unit: Unit) -> None:
+    """By the database's clock: a machine that is ahead removes no windows in which others still count."""
+    now = int(unit.now().timestamp())
     unit.lock("rate-windows")
     _remove_until(unit, now)
     if (unit.session.scalar(select(func.count()).select_from(_TABLE)) or 0) > _MOST_ROWS:

@@ -26,6 +26,7 @@ from kernel.jobs.silence import GONE, SILENT_SECONDS, Watched
 from kernel.rate_limits import RATE_LIMITS
 from kernel.sdk import Unit
 from kernel.testing import Start, eventually
+from tests.fakes.own_clock import OwnClock
 from tests.fakes.paced_embeddings import paced
 from tests.fakes.processes import (
     Served,
@@ -236,22 +237,12 @@ async def _is_read(served: Served, url: str, account: dict[str, str]) -> bool:
         return bool((await answer.json())["status"] == "completed")
 
 
-class _Moved:
-    """Moves what `time.time` says, for what runs in the tests' own process."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._patch, self._real = monkeypatch, time.time
-
-    def by(self, seconds: float) -> None:
-        self._patch.setattr(time, "time", lambda: self._real() + seconds)
-
-
 async def test_a_token_from_before_the_clock_was_set_back(
     start_platform: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was issued in the future, as it seems; its end bounds it all the same."""
     running = await start_platform()
-    moved = _Moved(monkeypatch)
+    moved = OwnClock(monkeypatch)
     moved.by(3600)
     ana = await running.user()
     assert ana.token is not None
@@ -263,7 +254,7 @@ async def test_a_token_from_before_the_clock_was_set_back(
 async def test_limits_forget_the_future(start_platform: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was counted an hour later refuses nobody for an hour."""
     running = await start_platform(env={"RATE_LIMIT_ENABLED": "true"})
-    limits, moved = running.platform.resource(RATE_LIMITS), _Moved(monkeypatch)
+    limits, moved = running.platform.resource(RATE_LIMITS), OwnClock(monkeypatch)
     moved.by(3600)
     for _ in range(5):
         await limits.exceeds("somebody", 3, 60)

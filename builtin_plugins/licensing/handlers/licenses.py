@@ -61,7 +61,7 @@ async def list_licenses(ctx: Context) -> LicenseList:
     errors=(PluginUnknown,),
 )
 async def look_up(ctx: Context, query: LookupQuery) -> LicenseLookup:
-    """Show the best tier that somebody has of a plugin, by their own license or a seat."""
+    """Show the highest tier that an account has for a plugin, by its own license or a seat."""
     check_form(ctx.platform, query.plugin_id)
     tier, _ = await licenses.best_of(ctx.platform, query.user_id, query.plugin_id)
     return LicenseLookup(tier=tier, active=tier is not None)
@@ -116,7 +116,7 @@ async def renew_key(ctx: Context, license_id: str) -> Answer:
     errors=(PluginUnknown, BetterLicense, NoCheckout),
 )
 async def start_checkout(ctx: Context, plugin_id: str, body: CheckoutRequest) -> Checkout:
-    """Begin to buy a tier of a plugin; returns where to pay. The license is active once it is paid."""
+    """Start buying a tier of a plugin; returns the address to pay at. Payment activates the license."""
     return await checkout.start(ctx.caller, plugin_id, body.tier)
 
 
@@ -129,7 +129,7 @@ async def start_checkout(ctx: Context, plugin_id: str, body: CheckoutRequest) ->
     open_to_writes=True,
 )
 async def take_notice(ctx: Context, provider: str) -> Message:
-    """Take a payment provider's signed notice of an order; the same one twice is not an error."""
+    """Receive a payment provider's signed notice of an order; repeating one is not an error."""
     body = await read_body(ctx.request, _NOTICE_BYTES, ctx.platform.settings.body_timeout)
     headers = {name.lower(): value for name, value in ctx.request.headers.items()}
     state = await checkout.take_notice(ctx.platform, provider, headers, body)
@@ -161,5 +161,5 @@ async def assign_seat(ctx: Context, org_id: int, license_id: str, user_id: int) 
 
 @routes.delete(_SEAT, access=BILLING, returns=SeatList, errors=(LicenseNotFound,))
 async def remove_seat(ctx: Context, org_id: int, license_id: str, user_id: int) -> SeatList:
-    """Take a seat back; whoever had it loses the tier at once."""
+    """Remove a seat; its holder loses the tier at once."""
     return await seats.remove(ctx.caller, org_id, license_id, user_id)

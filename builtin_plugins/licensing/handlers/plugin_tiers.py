@@ -22,7 +22,7 @@ _BASE = "/v1/licensing/plugins/{name}/license"
 
 @routes.get(f"{_BASE}/tier", access=PUBLIC, returns=RequiredTier)
 async def required_tier(ctx: Context, name: str) -> RequiredTier:
-    """Show which tier a plugin needs; `community` unless an administrator said otherwise."""
+    """Show which tier a plugin needs; `community` unless an administrator set another."""
     return await plugin_tiers.required_tier(ctx.platform, name)
 
 

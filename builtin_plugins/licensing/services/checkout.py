@@ -90,7 +90,7 @@ def _settle(unit: Unit, platform: Platform, provider: str, notice: contracts.Che
         unit.session.add(Notice(provider=provider, event_id=notice.event_id, order_id=order.id))
     if seen is not None or RANKS[notice.state] <= RANKS[order.state]:
         return str(order.state)
-    before, order.state, order.changed_at = order.state, notice.state, utc_now()
+    before, order.state, order.changed_at = order.state, notice.state, unit.now()
     order.provider = provider
     if notice.state == "paid":
         _grant(unit, platform, order)
@@ -112,7 +112,7 @@ def _grant(unit: Unit, platform: Platform, order: Order) -> None:
 
     A licence keeps its key. A better one, activated since the order began, stays as it is.
     """
-    now = utc_now()
+    now = unit.now()
     row = _own_license(unit.session, order.subject, order.plugin_id)
     start = now
     if row is None:

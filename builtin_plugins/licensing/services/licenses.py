@@ -157,13 +157,13 @@ def grant(
 ) -> License:
     """The holder's licence of a plugin, made or renewed for a year from now, in this unit."""
     unit.lock(LOCK)
+    now = unit.now()
     query = select(License).where(holder, License.plugin_id == fields["plugin_id"])
     row: License | None = unit.session.scalar(query)
     if row is None:
         row = add_license(unit, platform, key)
     for name, value in fields.items():
         setattr(row, name, value)
-    now = utc_now()
     row.valid_from, row.active = now, True
     row.trial_expires_at = None if trial_days is None else now + timedelta(days=trial_days)
     row.valid_until = row.trial_expires_at or now + YEAR

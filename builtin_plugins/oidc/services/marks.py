@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 
 from builtin_plugins.oidc.models import ProviderSession, Used
-from kernel.sdk import Unit, utc_now
+from kernel.sdk import Unit
 
 _SESSION_DAYS: Final = 30
 
 
-def use_up(unit: Unit, kind: str, value: str, until: datetime) -> bool:
-    """Note that `value` came in; False when it had already, in any process."""
-    unit.session.execute(delete(Used).where(Used.expires_at < utc_now()))
+def use_up(unit: Unit, kind: str, value: str, seconds: float) -> bool:
+    """Note for so long that `value` came in; False when it had already, in any process."""
+    now = unit.now()
+    unit.session.execute(delete(Used).where(Used.expires_at < now))
+    until = now + timedelta(seconds=seconds)
     try:
         with unit.session.begin_nested():
             unit.session.add(Used(digest=_digest(kind, value), expires_at=until))
@@ -28,7 +30,7 @@ def use_up(unit: Unit, kind: str, value: str, until: datetime) -> bool:
 
 def remember_session(unit: Unit, sid: str, subject: str) -> None:
     """Note whose a session of the provider is."""
-    now = utc_now()
+    now = unit.now()
     unit.session.execute(delete(ProviderSession).where(ProviderSession.expires_at < now))
     until = now + timedelta(days=_SESSION_DAYS)
     unit.session.merge(ProviderSession(digest=_digest("sid", sid), subject=subject, expires_at=until))

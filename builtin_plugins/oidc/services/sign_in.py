@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-from datetime import timedelta
 from typing import Final
 
 from builtin_plugins.oidc.errors import BadCallback, RefusedByProvider
@@ -17,7 +16,7 @@ from builtin_plugins.oidc.services.provider import Metadata, Provider
 from builtin_plugins.oidc.services.seal import FlowSeal
 from builtin_plugins.oidc.services.tokens import TokenCheck
 from builtin_plugins.oidc.settings import OidcSettings
-from kernel.sdk import Origin, Platform, sign_in_external, utc_now
+from kernel.sdk import Origin, Platform, sign_in_external
 
 log = logging.getLogger("platform.oidc")
 
@@ -73,8 +72,7 @@ class SignIn:
 
     async def _use_up(self, flow: Flow) -> None:
         """A state counts once, in every process: a callback can't be replayed."""
-        until = utc_now() + timedelta(seconds=LIFETIME)
-        if not await self._platform.database.write(use_up, "state", flow.state, until):
+        if not await self._platform.database.write(use_up, "state", flow.state, LIFETIME):
             raise BadCallback("This sign-in was already completed; start again")
 
     async def _exchange(self, metadata: Metadata, code: str, flow: Flow, origin: Origin) -> str:

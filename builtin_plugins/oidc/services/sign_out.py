@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from datetime import datetime, timedelta
 from typing import Any, Final
 
 from authlib.common.urls import add_params_to_uri
@@ -14,7 +13,7 @@ from builtin_plugins.oidc.services.marks import subject_of_session, use_up
 from builtin_plugins.oidc.services.provider import Provider
 from builtin_plugins.oidc.services.tokens import TokenCheck
 from builtin_plugins.oidc.settings import OidcSettings
-from kernel.sdk import Account, Origin, Platform, Unit, audit, end_external_sessions, revoke_sessions, utc_now
+from kernel.sdk import Account, Origin, Platform, Unit, audit, end_external_sessions, revoke_sessions
 
 log = logging.getLogger("platform.oidc")
 
@@ -64,16 +63,16 @@ class SignOut:
 
     def _end_by_provider(self, unit: Unit, claims: dict[str, Any], origin: Origin) -> bool:
         """Whether somebody has an account here."""
-        if not use_up(unit, "jti", claims["jti"], self._until(claims["exp"])):
+        if not use_up(unit, "jti", claims["jti"], self._left(claims["exp"])):
             raise BadLogoutToken("The logout token was used already")
         subject = claims.get("sub") or subject_of_session(unit, claims["sid"])
         return subject is not None and end_external_sessions(unit, self._provider.issuer, subject, origin)
 
-    def _until(self, expires: float) -> datetime:
-        """How long a token could come again."""
+    def _left(self, expires: float) -> float:
+        """For how many seconds a token could come again."""
         now = time.time()
         left = max(min(expires, now + _LONGEST_MEMORY) - now, 0)
-        return utc_now() + timedelta(seconds=left + self._settings.leeway_seconds + 1)
+        return left + self._settings.leeway_seconds + 1
 
 
 def _end_sessions(unit: Unit, account_id: int, origin: Origin) -> str | None:

@@ -15,7 +15,7 @@ from builtin_plugins.orchestrator.errors import NotWaiting
 from builtin_plugins.orchestrator.events import Approval
 from builtin_plugins.orchestrator.models import PendingCall
 from builtin_plugins.orchestrator.settings import OrchestratorSettings
-from kernel.sdk import Context, Tool, Unit, utc_now
+from kernel.sdk import Context, Tool, Unit
 
 
 @dataclass(frozen=True)
@@ -29,18 +29,19 @@ class ResolvedCall:
 async def keep_waiting(ctx: Context, calls: Sequence[tuple[Tool, Mapping[str, Any]]]) -> list[Approval]:
     """Keep these calls until the sender confirms them."""
     minutes = ctx.settings_of(OrchestratorSettings).confirm_minutes
-    expires = utc_now() + timedelta(minutes=minutes)
+    return await ctx.write(_keep, ctx.principal.subject, calls, timedelta(minutes=minutes))
+
+
+def _keep(
+    unit: Unit, subject: str, calls: Sequence[tuple[Tool, Mapping[str, Any]]], life: timedelta
+) -> list[Approval]:
+    now = unit.now()
+    unit.session.execute(delete(PendingCall).where(PendingCall.expires_at < now))
     made = [
-        Approval(f"apr_{secrets.token_urlsafe(24)}", tool.name, dict(arguments), expires)
+        Approval(f"apr_{secrets.token_urlsafe(24)}", tool.name, dict(arguments), now + life)
         for tool, arguments in calls
     ]
-    await ctx.write(_keep, ctx.principal.subject, made)
-    return made
-
-
-def _keep(unit: Unit, subject: str, approvals: Sequence[Approval]) -> None:
-    unit.session.execute(delete(PendingCall).where(PendingCall.expires_at < utc_now()))
-    for one in approvals:
+    for one in made:
         unit.session.add(
             PendingCall(
                 id=_hash(one.id),
@@ -50,6 +51,7 @@ def _keep(unit: Unit, subject: str, approvals: Sequence[Approval]) -> None:
                 expires_at=one.expires_at,
             )
         )
+    return made
 
 
 async def confirmed(ctx: Context, ids: Sequence[str]) -> list[ResolvedCall]:
@@ -63,14 +65,14 @@ async def confirmed(ctx: Context, ids: Sequence[str]) -> list[ResolvedCall]:
 
 
 def _take(unit: Unit, subject: str, ids: Sequence[str]) -> list[ResolvedCall]:
-    found = []
+    found, now = [], unit.now()
     for one in ids:
         wanted = (PendingCall.id == _hash(one)) & (PendingCall.subject == subject)
-        wanted &= PendingCall.expires_at >= utc_now()
+        wanted &= PendingCall.expires_at >= now
         taken = delete(PendingCall).where(wanted).returning(PendingCall.tool, PendingCall.arguments)
         row = unit.session.execute(taken).first()
         if row is None:
-            raise NotWaiting(f"No call waits for the approval '{one}': it was used or has expired")
+            raise NotWaiting(f"No call is waiting for the approval '{one}': it was used or has expired")
         found.append(ResolvedCall(row.tool, row.arguments))
     return found
 

@@ -57,7 +57,7 @@ def _texts(body: EmbeddingsBody) -> list[str]:
         if not isinstance(text, str):
             raise Unprocessable.field(
                 ("body", "input", place),
-                "must be a text; lists of token numbers mean nothing to other models than OpenAI's "
+                "must be a text; lists of token ids are meaningless to models other than OpenAI's "
                 "(in LangChain: check_embedding_ctx_length=False)",
             )
         if not text or len(text) > LONGEST_TEXT:

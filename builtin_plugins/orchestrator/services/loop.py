@@ -151,7 +151,7 @@ class ToolChat:
         """A call with its tool and arguments; what is not offered in this chat is unknown to it."""
         tool = self._tools.get(call.name)
         if tool is None:
-            text = f"error: there is no tool '{call.name[:80]}'; there are: {', '.join(self._tools)}"
+            text = f"error: there is no tool '{call.name[:80]}'; available: {', '.join(self._tools)}"
             return _Planned(call, None, call.arguments, ToolReply(text[:4000], failed=True))
         try:
             return _Planned(call, tool, arguments_of(call, tool))
@@ -182,7 +182,7 @@ class ToolChat:
 
     async def _without_tools(self, error: PlatformError) -> Events:
         """The plain call in place of one that failed with tools, with what they have answered so far."""
-        said = "tools: the model runtime refused the request with tools, the model answers without"
+        said = "tools: the model runtime refused the request with tools; the model answers without them"
         if not self._steps:
             async with aclosing(plain_chat(self._ctx, self._body, offered=False, degraded=[said])) as events:
                 async for event in events:

@@ -25,7 +25,7 @@ class BackupJobNotFound(NotFound):
 
 class DrillUnderWay(Conflict):
     code = "drill_under_way"
-    default_detail = "This backup is being rehearsed already; GET /v1/backups/jobs shows the job"
+    default_detail = "This backup is already being rehearsed; GET /v1/backups/jobs shows the job"
 
 
 class NotConfirmed(BadRequest):

@@ -33,6 +33,10 @@ from kernel.sdk import (
 
 log = logging.getLogger("platform_ops.backup")
 WAITING = ("ordered", "files")
+_BACK = (
+    "everybody has to sign in again; what was deleted or revoked since the backup is back: look through"
+    " accounts (platformctl users list), access tokens (platformctl token list) and rights"
+)
 
 
 async def waits(opening: Opening) -> bool:
@@ -67,7 +71,7 @@ async def act(opening: Opening) -> None:
         await _failed(opening, job_id, f"{type(error).__name__}: {error}")
     else:
         output = await opening.needs.database.read(_output, job_id)
-        text = "\n".join([output, *said, f"restored {name}"])
+        text = "\n".join([output, *said, _BACK, f"restored {name}"])
         await opening.needs.database.write(journal.end, job_id, output=text)
         log.info("restored %s", name)
 

@@ -73,7 +73,7 @@ async def index(ctx: Context) -> ArchiveList:
 
 @routes.post("/v1/backups", access=ADMIN, returns=BackupJobOut, status=202)
 async def start(ctx: Context) -> BackupJobOut:
-    """Make a backup, in the background."""
+    """Make a backup in the background."""
     return await ctx.write(_start, ctx.caller)
 
 
@@ -101,8 +101,8 @@ async def job(ctx: Context, job_id: str) -> BackupJobOut:
 async def restore(ctx: Context, name: str, body: RestoreRequest) -> BackupJobOut:
     """Replace everything with a backup.
 
-    It is checked first. Then the platform starts again, which takes it out of service for as long as the
-    restore takes; a backup of the state before is made.
+    It is checked first. Then the platform restarts and stays out of service until the restore is done.
+    The current state is backed up first.
     """
     await _require(ctx.platform, name)
     if body.confirm_filename != name:
@@ -121,7 +121,7 @@ async def drill(ctx: Context, name: str) -> BackupJobOut:
     """Rehearse a restore, in the background.
 
     The backup is restored into a temporary instance, and rows, files and answers to recorded questions are
-    compared; what is in service stays as it is. The job fails if anything differs.
+    compared; the running platform is not changed. The job fails if anything differs.
     """
     await _require(ctx.platform, name)
     return await ctx.write(_drill, ctx.caller, name)

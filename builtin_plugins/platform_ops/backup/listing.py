@@ -24,7 +24,8 @@ async def open_listing(platform: Platform) -> AsyncIterator[Listing]:
 def _offer_age(platform: Platform) -> None:
     """Let `/metrics` show when the newest backup was made; 0 where there is none."""
     newest = platform.metrics.gauge(
-        "backup_newest_timestamp_seconds", "When the newest backup was made, in Unix time; 0: there is none."
+        "backup_newest_timestamp_seconds",
+        "When the newest backup was made, in Unix time; 0 if there is none.",
     )
 
     async def read() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ from builtin_plugins.platform_ops.backup.creating import Owners
 from builtin_plugins.platform_ops.backup.errors import ArchiveBroken, BackupFailed
 from builtin_plugins.platform_ops.backup.manifest import Content, File, Manifest
 from builtin_plugins.platform_ops.backup.objects import Objects
-from builtin_plugins.platform_ops.backup.rows import JOURNAL, compare_rows, put_rows
-from kernel.sdk import BlobStore, Database, JobQueue, SecretStore, Unit, holdings, migrate_queue
+from builtin_plugins.platform_ops.backup.rows import JOURNAL, compare_rows, continue_after, highest, put_rows
+from kernel.sdk import Account, BlobStore, Database, JobQueue, SecretStore, Unit, holdings, migrate_queue
 
 _RING = "owner-secrets"
 _BLOBS_AT_ONCE = 50
@@ -93,15 +93,19 @@ async def replace_rows(
 ) -> None:
     """Replace everything in the database by the archive's rows, in one transaction. Raises BackupFailed.
 
-    The journal stays, with the job `done["id"]` changed by the other values of `done`.
+    The journal stays, with the job `done["id"]` changed by the other values of `done`. Every session ends: of
+    those from before, some were ended since the backup, and others are of accounts that are gone.
     """
     declared = owners()
 
     def replace(connection: Connection) -> None:
-        journal = _journal(connection)
+        journal, numbers = _journal(connection), _numbers(connection, manifest)
+        epoch = _highest_epoch(connection)
         holdings.build(connection, declared, manifest.revisions)
         _fill(connection, manifest, objects, tell)
         holdings.finish(connection, declared)
+        _continue_after(connection, numbers)
+        _end_sessions(connection, epoch)
         _write_journal(connection, journal, done)
         with Session(connection, join_transaction_mode="rollback_only") as session:
             queue.place_again(session)
@@ -109,6 +113,35 @@ async def replace_rows(
     await migrate_queue(database.url)
     async with database.schema_change() as connection:
         await connection.run_sync(replace)
+
+
+def _numbers(connection: Connection, manifest: Manifest) -> dict[str, int]:
+    """The last number that each table has given, here or in the archive."""
+    archived = {table.name: table.highest or 0 for owner in manifest.owners for table in owner.tables}
+    names = set(archived) & set(sa.inspect(connection).get_table_names())
+    tables = holdings.reflected(connection, names).tables
+    return archived | {
+        name: max(highest(connection, table) or 0, archived[name]) for name, table in tables.items()
+    }
+
+
+def _continue_after(connection: Connection, numbers: Mapping[str, int]) -> None:
+    """Give no number twice, such as an account's; migrations that rebuilt a table have forgotten its last."""
+    names = {name for name, number in numbers.items() if number}
+    tables = holdings.reflected(connection, names & set(sa.inspect(connection).get_table_names())).tables
+    for name, table in tables.items():
+        continue_after(connection, table, numbers[name])
+
+
+def _highest_epoch(connection: Connection) -> int:
+    if not sa.inspect(connection).has_table(Account.__tablename__):
+        return 0
+    return connection.execute(sa.select(sa.func.max(Account.epoch))).scalar() or 0
+
+
+def _end_sessions(connection: Connection, epoch: int) -> None:
+    past = sa.case((Account.epoch > epoch, Account.epoch), else_=epoch)
+    connection.execute(sa.update(Account).values(epoch=past + 1))
 
 
 def _fill(connection: Connection, manifest: Manifest, objects: Objects, tell: Tell) -> None:

@@ -56,7 +56,7 @@ def _take_table(connection: Connection, table: sa.Table, objects: Objects, repor
         columns=columns,
         rows=digest.rows,
         digest=digest.hex(),
-        highest=_highest(connection, table),
+        highest=highest(connection, table),
         pieces=off_the_loop(cutter.end),
     )
 
@@ -129,7 +129,7 @@ def put_rows(
     while rows := off_the_loop(lambda: list(islice(source, _AT_ONCE))):
         connection.execute(insert, off_the_loop(lambda rows=rows: read(rows)))  # type: ignore[misc]
         report(archived.name, len(rows))
-    _continue_after(connection, table, archived.highest)
+    continue_after(connection, table, archived.highest)
 
 
 def compare_rows(connection: Connection, archived: Table, table: sa.Table) -> str | None:
@@ -165,7 +165,7 @@ def _numbered(table: sa.Table) -> sa.Column[Any] | None:
     return keys[0] if len(keys) == 1 and isinstance(keys[0].type, sa.Integer) else None
 
 
-def _highest(connection: Connection, table: sa.Table) -> int | None:
+def highest(connection: Connection, table: sa.Table) -> int | None:
     """The last number given, also to a row that is gone: it must not be given again."""
     column = _numbered(table)
     if column is None:
@@ -195,14 +195,15 @@ def _sequence(connection: Connection, table: sa.Table, column: sa.Column[Any]) -
     return found
 
 
-def _continue_after(connection: Connection, table: sa.Table, highest: int | None) -> None:
+def continue_after(connection: Connection, table: sa.Table, given: int | None) -> None:
+    """Have the next row numbered after those that are there, and after the last number `given`."""
     column = _numbered(table)
     if column is None:
         return
     last = connection.execute(sa.select(sa.func.max(column))).scalar() or 0
-    number = max(int(last), highest or 0)
+    number = max(int(last), given or 0)
     if connection.dialect.name == "sqlite":
-        if highest is None or not _has_numbers(connection):
+        if given is None or not _has_numbers(connection):
             return
         values = {"name": table.name, "seq": number}
         changed = connection.execute(

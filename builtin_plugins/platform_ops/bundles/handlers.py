@@ -23,7 +23,7 @@ class BundleService(BaseModel):
 
 
 class BundleOut(BaseModel):
-    """A bundle, as administrators want it."""
+    """A bundle and its desired state."""
 
     name: str
     core: bool
@@ -57,7 +57,7 @@ class BundleReady(BaseModel):
 
 
 class Readiness(BaseModel):
-    """The current state of all bundles, whatever their desired state is."""
+    """The current state of all bundles, regardless of their desired state."""
 
     bundles: list[BundleReady]
     count: int
@@ -87,7 +87,7 @@ class Disabled(BaseModel):
 
 
 class Reconciled(BaseModel):
-    """What it took to bring the services to what is wanted."""
+    """What was done to bring the services to their desired state."""
 
     started: list[str]
     already_running: list[str]
@@ -122,7 +122,7 @@ async def ready(ctx: Context) -> Readiness:
 
 @routes.post("/v1/bundles/reconcile", access=ADMIN, returns=Reconciled, errors=ENGINE_ERRORS, long=True)
 async def reconcile(ctx: Context) -> Reconciled:
-    """Bring the services to what is wanted of the bundles, which stays as it is."""
+    """Start and stop services so that they match the desired state of the bundles."""
     there = await switching.fleet(ctx.platform, now=True)
     found = await ctx.read(switching.wanted, there.claims)
     active = [name for name in found.services() if found.is_active(name)]
@@ -169,7 +169,7 @@ async def enable(ctx: Context, name: str) -> Enabled:
     long=True,
 )
 async def disable(ctx: Context, name: str) -> Disabled:
-    """Disable a bundle, and what runs the services that no other enabled bundle claims."""
+    """Disable a bundle, and the containers or plugins of services that no other enabled bundle claims."""
     there = await switching.fleet(ctx.platform, now=True)
     there.check_name(name)
     found = await switching.want(ctx.caller, name, there.claims, on=False)

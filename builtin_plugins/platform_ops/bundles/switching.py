@@ -35,7 +35,7 @@ Outcome = Literal["changed", "already", "absent"]
 
 class BundleNotFound(NotFound):
     code = "bundle_not_found"
-    default_detail = f"No such bundle; there are {', '.join(CLAIMS)}"
+    default_detail = f"No such bundle; the bundles are {', '.join(CLAIMS)}"
 
 
 class CoreBundle(Conflict):
@@ -72,7 +72,7 @@ class Fleet:
     def check_name(self, bundle: str) -> None:
         """Raise BundleNotFound if no bundle has this name."""
         if bundle not in self.claims:
-            raise BundleNotFound(f"No such bundle; there are {', '.join(self.claims)}")
+            raise BundleNotFound(f"No such bundle; the bundles are {', '.join(self.claims)}")
 
 
 async def fleet(platform: Platform, *, now: bool) -> Fleet:
@@ -133,7 +133,7 @@ async def _put(caller: Caller, found: Fleet, service: str, *, on: bool) -> Outco
     if caller.platform.is_on(plugin) == on:
         return "already"
     if await caller.platform.hooks.ask(contracts.switch_plugin, caller=caller, plugin=plugin, on=on) is None:
-        raise Conflict("nothing here switches plugins; install the plugin 'plugin_registry'")
+        raise Conflict("no plugin here can enable or disable others; install the plugin 'plugin_registry'")
     return "changed"
 
 

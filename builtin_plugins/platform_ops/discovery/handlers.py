@@ -54,13 +54,13 @@ class ServiceHealth(BaseModel):
 
     service: str
     status: Literal["healthy"] = "healthy"
-    health_data: Any = Field(description="What it said of itself: JSON, or its first 1,000 characters.")
+    health_data: Any = Field(description="What it reported: JSON, or its first 1,000 characters.")
     checked_at: datetime
 
 
 class ServiceUnhealthy(Unavailable):
     code = "service_unhealthy"
-    default_detail = "The service says that it is unhealthy"
+    default_detail = "The service reports that it is unhealthy"
 
 
 @routes.post("/v1/services/register", access=ADMIN_OR_SERVICE, body=ServiceRegistration, returns=Registered)
@@ -94,7 +94,7 @@ async def show(ctx: Context, service_name: str) -> ServiceOut:
     errors=(ServiceNotFound, ServiceUnhealthy, ServiceRefused, ServiceUnreachable, ServiceSilent),
 )
 async def health(ctx: Context, service_name: str) -> ServiceHealth:
-    """Ask a service how it is."""
+    """Check the health of a service."""
     service = await ctx.read(records.find, service_name)
     try:
         status, said = await _asked(ctx, service)

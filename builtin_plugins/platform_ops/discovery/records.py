@@ -36,7 +36,7 @@ class Address:
 
 
 class ServiceRegistration(BaseModel):
-    """A service announces itself."""
+    """A service to register."""
 
     model_config = ConfigDict(
         json_schema_extra={

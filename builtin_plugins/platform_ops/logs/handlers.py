@@ -21,7 +21,7 @@ class LogQuery(BaseModel):
     """How many lines, and whether to wait for more."""
 
     tail: int = Field(200, ge=1, le=2000, description="Number of last lines.")
-    follow: bool = Field(False, description="Stream what follows, as server-sent events called `line`.")
+    follow: bool = Field(False, description="Stream further lines, as server-sent events named `line`.")
 
 
 class LogLine(BaseModel):

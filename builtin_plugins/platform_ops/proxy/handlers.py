@@ -27,8 +27,8 @@ routes = RouteTable("Proxy")
 _METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH")
 _BODY = RawBody(
     ("application/octet-stream", "application/json"),
-    {"description": "Whatever the service takes."},
-    example="Whatever the service takes, as it is.",
+    {"description": "Any body that the service accepts."},
+    example="Any body that the service accepts, passed on unchanged.",
     more_examples={"application/json": {"text": "Good morning.", "language": "en"}},
 )
 

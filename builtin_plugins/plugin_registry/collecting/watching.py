@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import DIRECTORY, Platform, PluginEntry, ResourceKey, Unit, utc_now
+from kernel.sdk import DIRECTORY, Platform, PluginEntry, ResourceKey, Unit
 
 from ..models import HealthRecord
 from ..schemas import PluginHealth
@@ -55,28 +55,29 @@ class HealthWatch:
         while True:
             await asyncio.sleep(self._interval)
             try:
-                if not await self._platform.database.read(_looked_since, self._interval / 2):
+                if not await self._platform.database.write(_looked_since, self._interval / 2):
                     await self.look()
             except Exception:  # boundary: whatever fails, the next look is due
-                log.exception("the health of plugins could not be looked at")
+                log.exception("the health of plugins could not be checked")
 
 
-def _looked_since(session: Session, seconds: float) -> bool:
-    """Whether another process has just looked."""
-    recent = HealthRecord.checked_at > utc_now() - timedelta(seconds=seconds)
-    return session.scalar(select(HealthRecord.plugin).where(recent).limit(1)) is not None
+def _looked_since(unit: Unit, seconds: float) -> bool:
+    """Whether another process has just looked. A look in the future, by a wrong clock, counts for nothing."""
+    now = unit.now()
+    recent = HealthRecord.checked_at.between(now - timedelta(seconds=seconds), now)
+    return unit.session.scalar(select(HealthRecord.plugin).where(recent).limit(1)) is not None
 
 
 def _keep(unit: Unit, found: list[PluginHealth]) -> None:
-    known = {row.plugin: row for row in unit.session.scalars(select(HealthRecord))}
+    known, now = {row.plugin: row for row in unit.session.scalars(select(HealthRecord))}, unit.now()
     for health in found:
         row = known.pop(health.name, None)
         if row is None:
-            row = HealthRecord(plugin=health.name, changed_at=health.last_health_check)
+            row = HealthRecord(plugin=health.name, changed_at=now)
             unit.session.add(row)
         elif row.status != health.health_status:
-            row.changed_at = health.last_health_check
-        row.status, row.checked_at = health.health_status, health.last_health_check
+            row.changed_at = now
+        row.status, row.checked_at = health.health_status, now
     for gone in known.values():
         unit.session.delete(gone)
 

@@ -45,7 +45,7 @@ _COLLECT = "/v1/plugins/{name}/collect"
     rate=Rate(10, scope="path"),
 )
 async def collect(ctx: Context, name: str) -> CollectionTriggered:
-    """Let a plugin collect its data now, in the background. One that is collecting isn't disturbed."""
+    """Make a plugin collect its data in the background. A collection that is already running continues."""
     entry = await get_entry(ctx.platform, name)
     if entry.status == "disabled":
         raise BadRequest(f"The plugin '{name}' is not enabled")
@@ -55,7 +55,7 @@ async def collect(ctx: Context, name: str) -> CollectionTriggered:
         raise BadRequest(f"The plugin '{name}' collects no data")
     job_id, new = await ctx.write(request_collection, name, ctx.principal.id)
     return CollectionTriggered(
-        message=f"{name} is collecting its data" if new else f"{name} was collecting its data already",
+        message=f"{name} is collecting its data" if new else f"{name} is already collecting its data",
         plugin=name,
         triggered_by=ctx.principal.username or ctx.principal.subject,
         timestamp=utc_now(),
@@ -66,7 +66,7 @@ async def collect(ctx: Context, name: str) -> CollectionTriggered:
 
 @routes.get(_COLLECT, access=AUTHENTICATED, returns=CollectionOut, errors=(NotFound,))
 async def get_collection(ctx: Context, name: str) -> CollectionOut:
-    """Show the latest collection of a plugin: its state, and what the plugin said of it."""
+    """Show the latest collection of a plugin: its state, and what the plugin reported."""
     await get_entry(ctx.platform, name)
     found = await ctx.read(_latest, name)
     if found is None:

@@ -42,7 +42,7 @@ async def list_tools(ctx: Context, query: ToolsQuery) -> ToolList:
     token_scopes=("tools",),
 )
 async def validate(ctx: Context, body: ValidateRequest) -> Validated:
-    """Say whether somebody's tier is enough for a tool; of others only administrators and services ask."""
+    """Check an account's tier against a tool; only administrators and services can check others."""
     return await tools.validate(ctx, body.user_id, body.tool_name)
 
 
@@ -69,7 +69,7 @@ async def show(ctx: Context, tool_name: str) -> ToolDetail:
 async def execute(ctx: Context, tool_name: str, body: ExecuteRequest | None) -> Executed:
     """Execute a tool for the caller.
 
-    Arguments in text become numbers, truth values or JSON where the tool declares them so. A tool that needs
+    Arguments sent as text become numbers, booleans or JSON where the tool declares them so. A tool that needs
     a higher tier than the caller has is a 403 with an object that names both.
     """
     return await tools.execute(ctx, tool_name, body.parameters if body else {})

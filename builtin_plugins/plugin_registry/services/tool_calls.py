@@ -30,8 +30,8 @@ CALL_METRICS: ResourceKey[CallMetrics] = ResourceKey("tool call metrics")
 async def open_call_metrics(platform: Platform) -> AsyncIterator[CallMetrics]:
     """The metrics of this process."""
     yield CallMetrics(
-        platform.metrics.counter("tool_calls_total", "Calls of tools.", ("plugin", "kind", "outcome")),
-        platform.metrics.histogram("tool_call_duration_seconds", "Time of calls of tools.", ("plugin",)),
+        platform.metrics.counter("tool_calls_total", "Tool calls.", ("plugin", "kind", "outcome")),
+        platform.metrics.histogram("tool_call_duration_seconds", "Duration of tool calls.", ("plugin",)),
     )
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from builtin_plugins.tenancy.access.changes import lock
 from builtin_plugins.tenancy.errors import AlreadyMember
@@ -29,7 +28,7 @@ from builtin_plugins.tenancy.invites.schemas import BulkReason, Email
 from builtin_plugins.tenancy.invites.uses import is_closed_to_addressee
 from builtin_plugins.tenancy.models import Invite
 from builtin_plugins.tenancy.settings import TenancySettings
-from kernel.sdk import Account, Caller, Forbidden, Permission, Unit, utc_now
+from kernel.sdk import Account, Caller, Forbidden, Permission, Unit
 
 _ADDRESS: TypeAdapter[str] = TypeAdapter(Email)
 _ERRORS: dict[BulkReason, str] = {
@@ -88,17 +87,18 @@ def _issue(unit: Unit, caller: Caller, offer: Offer, email: str) -> tuple[Issued
     members = member_emails(offer).where(Account.email_key == email.casefold())
     if unit.session.scalar(members) is not None:
         raise AlreadyMember("An account with this address is already a member")
-    issued = _new(caller, offer, email)
+    issued = _new(caller, offer, email, unit.now())
     _store(unit, caller, target, [issued])
     return issued, target
 
 
 def _issue_many(unit: Unit, caller: Caller, offer: Offer, outcomes: Sequence[Outcome]) -> Target:
     target = _begin(unit, caller, offer)
-    _refuse_known(unit.session, caller.platform.permissions, offer, outcomes)
+    _refuse_known(unit, caller.platform.permissions, offer, outcomes)
+    now = unit.now()
     for outcome in outcomes:
         if outcome.reason is None:
-            outcome.issued = _new(caller, offer, outcome.address)
+            outcome.issued = _new(caller, offer, outcome.address, now)
     issued = [outcome.issued for outcome in outcomes if outcome.issued is not None]
     _store(unit, caller, target, issued)
     return target
@@ -134,11 +134,11 @@ def _parse(email: str) -> Outcome:
 
 
 def _refuse_known(
-    session: Session, permissions: Mapping[str, Permission], offer: Offer, outcomes: Sequence[Outcome]
+    unit: Unit, permissions: Mapping[str, Permission], offer: Offer, outcomes: Sequence[Outcome]
 ) -> None:
     keys = [outcome.key for outcome in outcomes if outcome.reason is None]
-    members = set(session.scalars(member_emails(offer).where(Account.email_key.in_(keys))))
-    invited = _invited(session, permissions, offer, keys)
+    members = set(unit.session.scalars(member_emails(offer).where(Account.email_key.in_(keys))))
+    invited = _invited(unit, permissions, offer, keys)
     for outcome in outcomes:
         if outcome.reason is None and outcome.key in members:
             outcome.reason = "already_member"
@@ -147,23 +147,23 @@ def _refuse_known(
 
 
 def _invited(
-    session: Session, permissions: Mapping[str, Permission], offer: Offer, keys: Sequence[str]
+    unit: Unit, permissions: Mapping[str, Permission], offer: Offer, keys: Sequence[str]
 ) -> set[str]:
     """Those of the addresses with a pending invite that can still be used (see `offers`)."""
-    is_pending = has_status("pending", utc_now())
+    is_pending = has_status("pending", unit.now())
     pending = select(Invite).where(invites_to(offer), is_pending, ~is_closed_to_addressee())
     backed: dict[tuple[int | None, str], bool] = {}
     found = set()
-    for invite in session.scalars(pending.where(Invite.email_key.in_(keys))).all():
+    for invite in unit.session.scalars(pending.where(Invite.email_key.in_(keys))).all():
         sender = (invite.invited_by, invite.role)
         if sender not in backed:
-            backed[sender] = may_offer(session, permissions, invite.invited_by, offer_of(invite))
+            backed[sender] = may_offer(unit.session, permissions, invite.invited_by, offer_of(invite))
         if backed[sender]:
             found.add(invite.email_key)
     return found
 
 
-def _new(caller: Caller, offer: Offer, email: str) -> Issued:
+def _new(caller: Caller, offer: Offer, email: str, now: datetime) -> Issued:
     token, days = secrets.token_urlsafe(32), caller.platform.settings_of(TenancySettings).invite_days
     invite = Invite(
         team_id=offer.team_id,
@@ -174,7 +174,7 @@ def _new(caller: Caller, offer: Offer, email: str) -> Issued:
         token_hash=token_hash(token),
         max_uses=offer.max_uses,
         invited_by=caller.id,
-        expires_at=utc_now() + timedelta(days=days),
+        expires_at=now + timedelta(days=days),
     )
     return Issued(invite, token)
 

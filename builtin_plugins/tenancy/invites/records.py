@@ -95,7 +95,7 @@ def _revoke(unit: Unit, caller: Caller, invite_id: int, offer: Offer) -> dict[st
     invite = unit.session.scalar(select(Invite).where(Invite.id == invite_id, invites_to(offer)))
     if invite is None:
         raise InviteNotFound()
-    status = status_of(invite, utc_now())
+    status = status_of(invite, unit.now())
     if status != PENDING:
         raise InviteNotPending(f"Only a pending invite can be revoked; this one is {status}")
     invite.status = REVOKED

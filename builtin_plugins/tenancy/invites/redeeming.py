@@ -72,7 +72,7 @@ def _redeem(unit: Unit, caller: Caller, token: str) -> RedeemResult:
     lock(unit)
     invite = _find(unit.session, token)
     account = unit.session.get_one(Account, caller.id)
-    _check(invite, account)
+    _check(unit, invite, account)
     offer = offer_of(invite)
     if not may_offer(unit.session, caller.platform.permissions, invite.invited_by, offer):
         raise InviteWithdrawn()
@@ -96,13 +96,13 @@ def _find(session: Session, token: str) -> Invite:
     return found
 
 
-def _check(invite: Invite, account: Account) -> None:
+def _check(unit: Unit, invite: Invite, account: Account) -> None:
     """Whether this account may redeem this invite now."""
     if not account.is_active:
         raise Unauthorized("The account is disabled or was deleted")
     if invite.max_uses == 1 and account.email_key != invite.email_key:
         raise InviteForAnother()
-    closed = _CLOSED.get(status_of(invite, utc_now()))
+    closed = _CLOSED.get(status_of(invite, unit.now()))
     if closed is not None:
         raise closed()
 

@@ -29,7 +29,7 @@ Addresses = Annotated[
     Field(
         min_length=1,
         max_length=100,
-        description="E-mail addresses. An invalid one fails by itself, with the reason `invalid_email`.",
+        description="E-mail addresses. An invalid one fails alone, with the reason `invalid_email`.",
     ),
 ]
 BulkReason = Literal["invalid_email", "duplicate_in_request", "already_member", "already_invited"]

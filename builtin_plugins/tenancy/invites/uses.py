@@ -11,7 +11,7 @@ from builtin_plugins.tenancy.errors import InviteClosed
 from builtin_plugins.tenancy.invites.offers import Offer, invites_to
 from builtin_plugins.tenancy.invites.records import ACCEPTED, has_status
 from builtin_plugins.tenancy.models import Invite, InviteUse
-from kernel.sdk import Account, Unit, utc_now
+from kernel.sdk import Account, Unit
 
 
 def spend(unit: Unit, invite: Invite, user_id: int) -> None:
@@ -30,7 +30,7 @@ def spend(unit: Unit, invite: Invite, user_id: int) -> None:
 def shut_out(unit: Unit, offer: Offer, user_id: int) -> None:
     """Close all pending invites to a team or an organization to an account; the caller holds the lock."""
     known = exists().where(InviteUse.invite_id == Invite.id, InviteUse.user_id == user_id)
-    pending = has_status("pending", utc_now())
+    pending = has_status("pending", unit.now())
     closing = select(Invite.id, literal(user_id)).where(invites_to(offer), pending, ~known)
     table = InviteUse.__table__
     unit.session.execute(table.insert().from_select(["invite_id", "user_id"], closing))

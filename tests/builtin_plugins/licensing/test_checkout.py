@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import permutations
 from pathlib import Path
 
 import pytest
 
 from kernel.testing import Actor, Running, platforms
+from tests.builtin_plugins.licensing.conftest import PLUGINS
 from tests.builtin_plugins.licensing.licensing_support import LICENSES, activate, look_up, make_listing
 from tests.builtin_plugins.tenancy.tenancy_support import fresh, somebody
 from tests.fakes.checkout import Provider, provider_plugin
+from tests.fakes.own_clock import OwnClock
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -116,6 +118,26 @@ async def test_the_same_tier_again_is_added(licensing: Running, provider: Provid
         await provider.send(licensing.url, order, "paid", event=fresh("event"))
     found = (await ann.get(LICENSES)).json()["licenses"][0]
     assert _days(found) in (729, 730)
+
+
+async def test_a_second_year_on_a_machine_with_another_clock(
+    tmp_path: Path, provider: Provider, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Years are counted by the database's clock: what is left is not lost where a machine is ahead."""
+    clock = OwnClock(monkeypatch)
+    async with platforms(tmp_path) as start:
+        env = {"DATABASE_URL": postgres_url}
+        running = await start(*PLUGINS, provider_plugin(provider.url), env=env)
+        admin, ann = await somebody(running, role="admin"), await somebody(running)
+        plugin = await make_listing(running, admin)
+        for moment in (0.0, 2 * 365 * 24 * 3600.0):
+            order = await buy(ann, plugin["id"])
+            clock.by(moment)
+            await provider.send(running.url, order, "paid", event=fresh("event"))
+        clock.by(0)
+        found = (await ann.get(LICENSES)).json()["licenses"][0]
+        assert _days(found) in (729, 730)
+        assert datetime.fromisoformat(found["valid_from"]) <= datetime.now(UTC).replace(tzinfo=None)
 
 
 def _days(license_: dict[str, str]) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from kernel.sdk import utc_now
 from kernel.testing import postgres_database
 from tests.builtin_plugins.orchestrator.chat_support import CHAT, Stage, stage_with, tool_call
 from tests.fakes.model_server import Turn
+from tests.fakes.own_clock import OwnClock
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -96,6 +98,24 @@ async def test_expired(careful: Stage) -> None:
     await careful.running.platform.database.write(lambda unit: unit.session.execute(past) and None)
     reply = await careful.chat(platform_tools=True, platform_approvals=[found["id"]])
     assert reply.status == 409
+
+
+async def test_another_machines_clock(
+    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call waits its minutes by the database's clock: a machine that is ahead forgets none too early."""
+    clock, env = OwnClock(monkeypatch), {"PLATFORM_ORCHESTRATOR_CONFIRM": "destructive"}
+    async with stage_with(tmp_path, "openai", {**env, "DATABASE_URL": postgres_url}) as stage:
+        found = await waiting(stage)
+        clock.by(660)
+        ahead = await waiting(stage)
+        for moment, approval in ((0, found), (660, ahead)):
+            clock.by(moment)
+            stage.play(answer="It is gone.")
+            await stage.answer(platform_tools=True, platform_approvals=[approval["id"]])
+            assert stage.office.deleted == ["old"]
+            left = datetime.fromisoformat(approval["expires_at"]) - datetime.now(UTC)
+            assert timedelta(minutes=5) < left <= timedelta(minutes=10)
 
 
 async def test_reads_go_on(careful: Stage) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from builtin_plugins.platform_ops.backup.operator import restore
-from kernel.testing import Running, Start, audited, platforms
+from kernel.testing import Actor, Running, Start, audited, platforms
 from tests.builtin_plugins.platform_ops.conftest import PLUGINS, Open, Shop
 
 ENGINES = ("sqlite", "postgresql")
@@ -111,3 +111,29 @@ async def test_restore_by_the_api(database_url: str | None, tmp_path: Path) -> N
     async with platforms(tmp_path / "home") as start:
         running = await start(*PLUGINS, env=env)
         assert "late" in await usernames(running)
+
+
+@pytest.mark.each_database
+async def test_no_session_outlives_a_restore(database_url: str | None, tmp_path: Path) -> None:
+    """One that was ended since the backup stays ended, and none is taken for an account that came later."""
+    env = {"DATABASE_URL": database_url}
+    async with platforms(tmp_path) as start:
+        shop = Shop(*await opened(start, env))
+        ann = await shop.running.user("ann")
+        name = await shop.back_up()
+        assert (await ann.post("/v1/auth/logout")).status == 204
+        assert (await ann.get("/v1/teams")).status == 401
+        late = await shop.running.user("late")
+        started = await shop.order_restore(name)
+    async with platforms(tmp_path) as start:
+        running = await start(*PLUGINS, env=env)
+        newcomer = await running.user("newcomer")
+        assert newcomer.user["id"] > late.user["id"]
+        for before in (ann, late, shop.admin):
+            old = Actor(running, before.token)
+            assert (await old.get("/v1/teams")).status == 401
+            assert (await old.post("/v1/auth/refresh")).status == 401
+        admin = await running.sign_in("boss", shop.admin.password)
+        job = (await admin.get(f"/v1/backups/jobs/{started.json()['id']}")).json()
+        assert "everybody has to sign in again" in job["output"]
+        assert "access tokens" in job["output"]

@@ -6,7 +6,8 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from builtin_plugins.plugin_registry.collecting.jobs import COLLECT_ALL, Collect
 from builtin_plugins.plugin_registry.collecting.watching import HEALTH_WATCH
 from kernel.plugins import Candidate
 from kernel.sdk import BadGateway, HealthCheck, Platform, Plugin, Unhealthy, Unit, hookimpl
-from kernel.testing import Actor, Running, platforms, postgres_database
+from kernel.testing import Actor, Running, eventually, platforms, postgres_database
+from tests.fakes.own_clock import OwnClock
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -223,6 +225,28 @@ async def test_health_is_remembered(running: Running, ann: Actor, gatherer: Gath
     third = next(plugin for plugin in listed if plugin["name"] == "gatherer")
     assert third["health_status"] == "unhealthy"
     assert _time(third["health_changed_at"]) > _time(second["health_changed_at"])
+
+
+async def test_a_look_by_a_machine_with_another_clock(
+    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database's clock says when it was: others go on looking, though that machine is a year ahead."""
+    gatherer, clock = Gatherer(), OwnClock(monkeypatch)
+    env = {"DATABASE_URL": postgres_url, "PLATFORM_REGISTRY_HEALTH_INTERVAL": "1"}
+    async with platforms(tmp_path) as start:
+        running = await start("plugin_registry", gatherer, env=env)
+        clock.by(365 * 24 * 3600.0)
+        await running.platform.resource(HEALTH_WATCH).look()
+        clock.by(0)
+        gatherer.ill = True
+        ann = await running.user()
+
+        async def is_ill() -> bool:
+            record = (await ann.get("/v1/plugins/gatherer")).json()
+            assert _time(record["last_health_check"]) <= datetime.now(UTC)
+            return bool(record["health_status"] == "unhealthy")
+
+        await eventually(is_ill, 20)
 
 
 def _time(text: str) -> datetime:

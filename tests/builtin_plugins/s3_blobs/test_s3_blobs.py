@@ -45,6 +45,7 @@ from tests.builtin_plugins.rag.rag_support import (
 )
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.network import wire_to
+from tests.fakes.own_clock import OwnClock
 from tests.fakes.s3_server import BUCKET, S3Server, client_of
 
 
@@ -147,6 +148,17 @@ class TestS3Blobs(BlobStoreConformance):
         with pytest.raises(DamagedObject, match=sha256[:12]):
             await blobs.local(sha256)
         assert not blobs.copies.path(sha256).exists()
+
+
+async def test_a_machine_that_is_ahead_leaves_young_objects_alone(
+    start_platform: Start, s3: S3Server, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A day has passed when the database's clock says so: what is being uploaded elsewhere stays."""
+    running = await start_platform(S3BlobsPlugin, env=settings(s3, DATABASE_URL=postgres_url))
+    blobs, key = store_of(running), f"ab/{'c' * 62}"
+    client_of(s3.url).put_object(Bucket=BUCKET, Key=f"{prefix_of(blobs)}{key}", Body=b"just put")
+    OwnClock(monkeypatch).by(365 * 24 * 3600.0)
+    assert await blobs.sweep() == 0
 
 
 async def test_server_killed_in_the_middle_of_a_put(

@@ -18,6 +18,7 @@ from kernel.stores.conformance import CacheConformance
 from kernel.stores.protocols import Cache, CacheUnavailable
 from kernel.stores.shared_counters import SharedCounters
 from kernel.testing import Start
+from tests.fakes.own_clock import OwnClock
 from tests.fakes.rows import execute
 from tests.fakes.waiting import eventually
 
@@ -119,6 +120,21 @@ class TestSharedCounters(CacheConformance):
 
         await eventually(written, 20)
         await cache.close()
+
+
+async def test_a_machine_that_is_ahead_removes_no_window_of_others(
+    start_platform: Start, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where machines share a server, its clock says which windows are over."""
+    database = (await start_platform(env={"DATABASE_URL": postgres_url})).platform.database
+    one, two, clock = SharedCounters(database), SharedCounters(database), OwnClock(monkeypatch)
+    await one.increment("counted", 86_400)
+    await one.close()
+    clock.by(2 * 86_400.0)
+    await two.increment("elsewhere", 86_400)
+    await two.close()
+    clock.by(0)
+    assert await SharedCounters(database).count("counted", 86_400) == 1
 
 
 async def test_a_flood_in_the_table(start_platform: Start) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from kernel.testing import Actor, Reply, Running
+from kernel.testing import Actor, Reply, Running, platforms
 from tests.builtin_plugins.tenancy.invite_support import by_token, invite, invite_to_org
 from tests.builtin_plugins.tenancy.tenancy_support import (
     id_of,
@@ -18,6 +20,7 @@ from tests.builtin_plugins.tenancy.tenancy_support import (
     renew,
     somebody,
 )
+from tests.fakes.own_clock import OwnClock
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -69,6 +72,33 @@ async def test_whoever_left_a_team_does_not_return_by_the_same_invite(running: R
     refused(await ben.post(by_token(issued, "/redeem")), 409, "invite_closed")
     another = await invite(ann, team, EVERYBODY, max_uses=9)
     assert (await ben.post(by_token(another, "/redeem"))).status == 200
+
+
+async def test_whoever_is_removed_by_a_machine_with_another_clock(
+    tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database's clock says what is pending: the link of a removed account is closed everywhere."""
+    clock = OwnClock(monkeypatch)
+    async with platforms(tmp_path) as start:
+        running = await start("tenancy", env={"DATABASE_URL": postgres_url})
+        ann, ben, eve = [await somebody(running) for _ in range(3)]
+
+        async def move(seconds: float) -> None:
+            clock.by(seconds)
+            for actor in (ann, ben, eve):
+                await renew(running, actor)
+
+        team = await make_team(running, ann)
+        issued = await invite(ann, team, EVERYBODY, max_uses=9)
+        assert (await ben.post(by_token(issued, "/redeem"))).status == 200
+        await move(365 * 24 * 3600.0)
+        ahead = await invite(ann, team, EVERYBODY, max_uses=9)
+        assert (await ann.delete(team_member(team, ben))).status == 204
+        assert (await eve.post(by_token(issued, "/redeem"))).status == 200
+        await move(0)
+        for one in (issued, ahead):
+            refused(await ben.post(by_token(one, "/redeem")), 409, "invite_closed")
+            assert datetime.fromisoformat(one["expires_at"]) < datetime.now(UTC) + timedelta(days=30)
 
 
 async def test_whoever_is_removed_from_an_organization_needs_a_new_invite(running: Running) -> None:
