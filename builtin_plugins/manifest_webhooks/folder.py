@@ -109,13 +109,19 @@ class ManifestFolder:
         name = self.catalog.sources.get(plugin) or (plugin if plugin in self.catalog.refused else None)
         return None if name is None else self._read[name].path
 
+    def why_refused(self, file: str, manifest: Manifest) -> str | None:
+        """What would keep this manifest from being live if the file had it."""
+        files = {**{name: one.found for name, one in self._read.items()}, file: manifest}
+        reason = resolve(files, self._taken_names(), self.catalog.holders).refused.get(file)
+        return None if reason is None else reason.removeprefix(f"{file}: ")
+
     def _reread(self) -> dict[str, _Read]:
         """Every file by its name, as the database and a terminal can take it."""
         files = scan(self.directory)
-        return {_printable(path.name): self._one(path, fingerprint) for path, fingerprint in files.items()}
+        return {name_of(path): self._one(path, fingerprint) for path, fingerprint in files.items()}
 
     def _one(self, path: Path, fingerprint: Fingerprint) -> _Read:
-        known = self._read.get(_printable(path.name))
+        known = self._read.get(name_of(path))
         if known is not None and known.fingerprint == fingerprint:
             return known
         try:
@@ -137,9 +143,9 @@ class ManifestFolder:
                 log.warning("a manifest was refused: %s", reason)
 
 
-def _printable(name: str) -> str:
+def name_of(path: Path) -> str:
     """A file's name with the bytes that are not UTF-8 written out."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
+    return os.fsencode(path.name).decode("utf-8", "backslashreplace")
 
 
 def _time(fingerprint: Fingerprint) -> datetime:

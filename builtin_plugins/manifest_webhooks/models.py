@@ -38,7 +38,8 @@ class ClaimRow(Base):
 
     kind: Mapped[Literal["name", "path"]] = mapped_column(String(8), primary_key=True)
     value: Mapped[str] = mapped_column(String(100), primary_key=True)
-    file: Mapped[str] = mapped_column(String(255))
+    file: Mapped[str] = mapped_column(String(1020))
+    """255 bytes at most, of which any may have to be written out as four characters."""
 
 
 class EventRow(Base):

@@ -27,7 +27,7 @@ from kernel.sdk import (
 
 from .claims import forget_claims
 from .files import add_file, remove_file, replace_file
-from .folder import LiveManifest
+from .folder import LiveManifest, name_of
 from .loading import load_manifest
 from .manifest import Manifest
 from .problems import ManifestError, Problem
@@ -72,16 +72,17 @@ class ManifestSource:
             await self._folder.refresh()
             manifest = await asyncio.to_thread(self._checked, document, media_type)
             known = self._claim(manifest, update=update)
+            before = None if known is None else await asyncio.to_thread(_guarded, known.path.read_bytes)
             path = await asyncio.to_thread(self._write, manifest.name, document, known)
             await self._folder.refresh()
-            return await self._entry_of(manifest.name, path)
+            return await self._entry_of(manifest.name, path, before)
 
     def remove(self, unit: Unit, plugin: str) -> bool:
         path = self._folder.file_of(plugin)
         # The file goes first: a delivery that is under way looks for it before it stores (see storing).
         if path is not None:
             off_the_loop(partial(_guarded, remove_file, path))
-            forget_claims(unit, path.name)
+            forget_claims(unit, name_of(path))
         stored = PointKeeper(self._platform.vectors).forget(unit, plugin)
         unit.after_commit(self.refresh)
         unit.after_commit(self._platform.database.scrub)
@@ -121,6 +122,9 @@ class ManifestSource:
             raise Conflict(f"The plugin '{name}' is already installed")
         if holder is not None and holder.name != name:
             raise Conflict(f"The webhook path '{path}' belongs to the plugin '{holder.name}'; choose another")
+        reason = None if known is None else self._folder.why_refused(name_of(known.path), manifest)
+        if reason is not None:
+            raise Conflict(reason)
         return known
 
     def _write(self, name: str, document: bytes, known: LiveManifest | None) -> Path:
@@ -128,13 +132,18 @@ class ManifestSource:
             return _guarded(replace_file, known.path, document)
         return _guarded(add_file, self._folder.directory, name, document)
 
-    async def _entry_of(self, name: str, path: Path) -> PluginEntry:
-        """The entry of what was just written; another process may have been quicker with the same claim."""
-        reason = self._folder.catalog.refused.get(path.name)
+    async def _entry_of(self, name: str, path: Path, before: bytes | None) -> PluginEntry:
+        """The entry of what was just written; another process may have been quicker with the same claim.
+
+        What the file held `before` comes back then.
+        """
+        file = name_of(path)
+        reason = self._folder.catalog.refused.get(file)
         if reason is not None:
-            await asyncio.to_thread(_guarded, remove_file, path)
+            undo = partial(remove_file, path) if before is None else partial(replace_file, path, before)
+            await asyncio.to_thread(_guarded, undo)
             await self._folder.refresh()
-            raise Conflict(reason.removeprefix(f"{path.name}: "))
+            raise Conflict(reason.removeprefix(f"{file}: "))
         entry = next((entry for entry in await self.plugins() if entry.name == name), None)
         if entry is None:
             raise Conflict(f"The plugin '{name}' was removed while it was being installed")

@@ -74,6 +74,7 @@ class WatchedFolder(ManifestFolder):
 
         Nothing is claimed here: machines whose folders differ would take a path from each other for ever.
         """
+        failing = False
         while True:
             await self._told.wait()
             self._told.clear()
@@ -82,8 +83,13 @@ class WatchedFolder(ManifestFolder):
             try:
                 await self._adopt()
             except (SQLAlchemyError, OSError) as error:
-                log.warning("the claims of manifests can't be read: %s", type(error).__name__)
+                if not failing:
+                    why = type(error).__name__
+                    log.warning("the claims of manifests can't be read until the database is back: %s", why)
+                failing = True
                 asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._told.set)
+            else:
+                failing = False
 
     async def _adopt(self) -> None:
         async with self._turn:

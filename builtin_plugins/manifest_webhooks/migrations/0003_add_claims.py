@@ -18,7 +18,7 @@ def upgrade() -> None:
         TABLE,
         sa.Column("kind", sa.String(length=8), nullable=False),
         sa.Column("value", sa.String(length=100), nullable=False),
-        sa.Column("file", sa.String(length=255), nullable=False),
+        sa.Column("file", sa.String(length=1020), nullable=False),
         sa.PrimaryKeyConstraint("kind", "value", name=op.f("pk_manifest_webhooks_claim")),
     )
 

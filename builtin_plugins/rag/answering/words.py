@@ -42,8 +42,8 @@ def word_list(text: str) -> frozenset[str]:
 
 _ASKING = word_list(
     """
-    called d explain give happen happens long made make makes many more much need please s show such summarise
-    summarize t take takes tell those up use used very
+    called d during each explain give happen happens here long made make makes many more much need please s
+    same show such summarise summarize t take takes tell those through under until up use used very want whose
     """
 )
 """English words with which one asks, and bits of contractions, that `lunr` does not count."""

@@ -24,7 +24,10 @@ def remember(unit: Unit, platform: Platform, base: KnowledgeBase, sha256: str) -
     if newest is None and not base.importing:
         forget_all(unit, base.id)
     else:
-        unit.session.merge(Deletion(knowledge_base_id=base.id, sha256=sha256, asked_until=newest))
+        # Not an update: the end of something under way may be about to remove the row.
+        same = (Deletion.knowledge_base_id == base.id) & (Deletion.sha256 == sha256)
+        unit.session.execute(delete(Deletion).where(same))
+        unit.session.add(Deletion(knowledge_base_id=base.id, sha256=sha256, asked_until=newest))
 
 
 def is_deleted(session: Session, base_id: str, sha256: str, asked: datetime | None) -> bool:
@@ -49,12 +52,15 @@ def forget(unit: Unit, platform: Platform, document: Document) -> None:
 def forget_ended(unit: Unit, platform: Platform, base_id: str) -> None:
     """Unless something is under way, nothing can come back.
 
-    Of two that end in the same moment neither may know that it is the last. The next deletion does.
+    To look for that among all that waits is only worth it where something was deleted. Of two that end in
+    the same moment neither may know that it is the last. The next deletion does.
     """
+    kept = Deletion.knowledge_base_id == base_id
+    if not unit.session.scalar(select(exists().where(kept))):
+        return
     importing = exists().where(KnowledgeBase.id == base_id, KnowledgeBase.importing)
     waiting = _newest(platform, base_id).scalar_subquery()
-    ended = (Deletion.knowledge_base_id == base_id) & waiting.is_(None) & ~importing
-    unit.session.execute(delete(Deletion).where(ended))
+    unit.session.execute(delete(Deletion).where(kept & waiting.is_(None) & ~importing))
 
 
 def forget_all(unit: Unit, base_id: str) -> None:

@@ -6,11 +6,11 @@ import asyncio
 import os
 from collections.abc import Generator
 from pathlib import Path, PosixPath
-from typing import Any
 
 import pytest
 from sqlalchemy import text
 
+from builtin_plugins.manifest_webhooks.claims import TOPIC
 from builtin_plugins.manifest_webhooks.watched import FOLDER
 from kernel.testing import Running, Start, platforms
 from tests.builtin_plugins.manifest_webhooks.webhook_support import drop, manifest, names, send, until
@@ -34,6 +34,12 @@ async def reason(running: Running, file: str) -> str:
     """Why a file is refused; empty when it is not."""
     answer = await running.anonymous.get(f"/v1/plugins/{file}")
     return str(answer.json()["reason"]) if answer.status == 200 else ""
+
+
+async def claims(running: Running) -> list[tuple[str, str, str]]:
+    """Which file holds what, as the database says."""
+    query = text("SELECT kind, value, file FROM manifest_webhooks_claim ORDER BY kind")
+    return [tuple(row) for row in await running.platform.database.read(lambda db: db.execute(query).all())]
 
 
 async def until_refused(running: Running, file: str, why: str) -> None:
@@ -210,11 +216,17 @@ async def test_a_database_that_fails(
     async def told() -> bool:
         return "a change of the manifests waits" in caplog.text
 
+    async def deaf() -> bool:
+        running.platform.notices.deliver(TOPIC, "")
+        return caplog.text.count("the claims of manifests can't be read") > 0
+
     await until(told)
+    await until(deaf)
     assert await taker(running) == "notes"
     await rename("manifest_webhooks_away", "manifest_webhooks_claim")
     await until_taken_by(running, "notes", "/moved")
     assert "Traceback" not in caplog.text
+    assert caplog.text.count("the claims of manifests can't be read") == 1
 
 
 async def test_removed_through_the_api(start_platform: Start, folder: Path) -> None:
@@ -222,16 +234,9 @@ async def test_removed_through_the_api(start_platform: Start, folder: Path) -> N
     drop(folder, "a.yaml", manifest())
     running = await start_platform(*PLUGINS, HashEmbeddings())
     admin = await running.user(role="admin")
-
-    def held(session: Any) -> list[Any]:
-        return list(session.execute(text("SELECT kind, value, file FROM manifest_webhooks_claim")))
-
-    assert sorted(await running.platform.database.read(held)) == [
-        ("name", "notes", "a.yaml"),
-        ("path", "/notes", "a.yaml"),
-    ]
+    assert await claims(running) == [("name", "notes", "a.yaml"), ("path", "/notes", "a.yaml")]
     assert (await admin.delete("/v1/plugins/notes")).status == 200
-    assert await running.platform.database.read(held) == []
+    assert await claims(running) == []
 
 
 async def test_a_file_name_that_is_no_text(start_platform: Start, folder: Path) -> None:
@@ -243,3 +248,62 @@ async def test_a_file_name_that_is_no_text(start_platform: Start, folder: Path) 
     found = (await running.anonymous.get("/v1/plugins")).json()["plugins"]
     (refused,) = (one for one in found if one["status"] == "error")
     assert refused["name"] == "\\xff.yaml" and "\\xfe.yaml, which is live" in refused["reason"]
+
+
+@pytest.mark.each_database
+async def test_removing_a_file_name_that_is_no_text(
+    start_platform: Start, folder: Path, database_url: str | None
+) -> None:
+    """A plugin whose file's name is not UTF-8 is removed like any other, with its claims."""
+    drop(folder, os.fsdecode(b"\xff.yaml"), manifest())
+    running = await start_platform(*PLUGINS, HashEmbeddings(), env={"DATABASE_URL": database_url})
+    admin = await running.user(role="admin")
+    assert (await admin.delete("/v1/plugins/notes")).status == 200
+    assert names(folder) == [] and await claims(running) == []
+
+
+@pytest.mark.each_database
+async def test_a_long_file_name_that_is_no_text(
+    start_platform: Start, folder: Path, database_url: str | None
+) -> None:
+    """A name that grows fourfold as its bytes are written out has room in the table."""
+    drop(folder, os.fsdecode(b"\xff" * 100 + b".yaml"), manifest())
+    running = await start_platform(*PLUGINS, HashEmbeddings(), env={"DATABASE_URL": database_url})
+    assert await taker(running) == "notes"
+
+
+async def test_an_update_that_is_refused(start_platform: Start, folder: Path) -> None:
+    """An update to a path that a broken file holds is refused, and what was installed stays live."""
+    drop(folder, "m.yaml", manifest("other", "/notes"))
+    running = await start_platform(*PLUGINS, HashEmbeddings())
+    admin = await running.user(role="admin")
+    assert (await admin.post("/v1/plugins/install", json=manifest("mine", "/mine"))).status == 200
+    drop(folder, "m.yaml", "apiVersion: [")
+    await until_refused(running, "m.yaml", "not YAML")
+    refused = await admin.post("/v1/plugins/reload-webhook", json=manifest("mine", "/notes"))
+    assert refused.status == 409 and "m.yaml" in refused.detail
+    assert names(folder) == ["m.yaml", "mine.yaml"]
+    assert await taker(running, "/mine") == "mine"
+
+
+async def test_an_update_that_comes_second(start_platform: Start, folder: Path) -> None:
+    """Where another file gets the path while an update is written, what was installed comes back."""
+    drop(folder, "a.yaml", manifest("other", "/other"))
+    running = await start_platform(*PLUGINS, HashEmbeddings())
+    admin = await running.user(role="admin")
+    assert (await admin.post("/v1/plugins/install", json=manifest("mine", "/mine"))).status == 200
+    looks: list[int] = []
+
+    class Edited(PosixPath):
+        """The folder, in which somebody edits the other file just before the second look."""
+
+        def iterdir(self) -> Generator[Edited, None, None]:
+            looks.append(len(looks))
+            if len(looks) == 2:
+                drop(folder, "a.yaml", manifest("other", "/notes"))
+            return super().iterdir()
+
+    running.platform.resource(FOLDER).directory = Edited(folder)
+    refused = await admin.post("/v1/plugins/reload-webhook", json=manifest("mine", "/notes"))
+    assert refused.status == 409 and "a.yaml, which is live" in refused.detail
+    assert [await taker(running, path) for path in ("/mine", "/notes")] == ["mine", "other"]

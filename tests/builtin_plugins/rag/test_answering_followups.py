@@ -26,6 +26,7 @@ OSLO = "How much may a hotel cost in Oslo?"
             "Who pays for it (daily allowance meals)?",
         ),
         ("then?", [OSLO], "then (hotel cost Oslo)?"),
+        ("Who pays for it?", ["Whose breakfast is free?"], "Who pays for it (breakfast free)?"),
     ],
 )
 def test_made_whole(question: str, before: list[str], whole: str) -> None:

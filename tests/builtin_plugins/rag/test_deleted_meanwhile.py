@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import io
 import zipfile
@@ -11,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import delete as remove_rows
+from sqlalchemy import func, select, text
 
 from builtin_plugins.rag.exchange.importing import IMPORT, ImportPayload
 from builtin_plugins.rag.models import Deletion
-from kernel.testing import Actor, Running, Start, platforms
+from kernel.testing import Actor, Running, Start, eventually, platforms
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, path_of, somebody, upload
 from tests.builtin_plugins.rag.test_exchange import BASES, Meanwhile, exported, imported
 from tests.fakes.hash_embeddings import HashEmbeddings
@@ -90,7 +92,7 @@ async def test_out_of_an_archive(start_platform: Start, database_url: str | None
     await running.run_jobs()
     assert set(await documents(ann, base)) == {"box.zip", "b.txt", "box.md"}
     assert box["status"] == "completed"
-    assert box["notice"] == "1 of 3 files inside was left out: a.txt (deleted meanwhile)."
+    assert box["notice"] == "1 of 3 files inside was left out: a.txt (deleted in the meantime)."
     assert await remembered(running) == 0
     again = await ingest(running, ann, base, "a.txt", words("a.txt"))
     assert (again["status"], again["parent_id"]) == ("completed", None)
@@ -121,8 +123,8 @@ async def test_out_of_a_message_in_an_archive(start_platform: Start, database_ur
     await running.run_jobs()
     found = await documents(ann, base)
     assert set(found) == {"box.zip", "other.zip", "plan.eml", "b.txt"}
-    assert "a.txt (deleted meanwhile)" in found["plan.eml"]["notice"]
-    assert "a.txt (deleted meanwhile)" in found["other.zip"]["notice"]
+    assert "a.txt (deleted in the meantime)" in found["plan.eml"]["notice"]
+    assert "a.txt (deleted in the meantime)" in found["other.zip"]["notice"]
     assert found["box.zip"]["notice"] is None
     assert await remembered(running) == 0
 
@@ -161,6 +163,33 @@ async def test_nothing_is_kept_of_a_deleted_knowledge_base(
     assert await remembered(running) == 1
     assert (await ann.delete(f"{BASES}/{base}")).status == 200
     assert await remembered(running) == 0
+
+
+async def test_deleted_as_an_archive_ends(start_platform: Start, postgres_url: str) -> None:
+    """A deletion that is remembered already, and forgotten at this moment, is remembered anew."""
+    running, ann, base, _ = await boot(start_platform, postgres_url)
+    inside = {"a.txt": words("a.txt")}
+    await ingest(running, ann, base, "a.txt", words("a.txt"))
+    await upload(ann, base, "box.zip", archive(inside))
+    await delete(ann, base, "a.txt")
+    await upload(ann, base, "a.txt", words("a.txt"))
+    await upload(ann, base, "later.zip", archive({**inside, "b.txt": words("b.txt")}))
+    waiting = text(
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+
+    async def it_waits() -> bool:
+        return await running.platform.database.read(lambda session: bool(session.scalar(waiting)))
+
+    async with running.platform.database.connection() as connection:
+        await connection.execute(remove_rows(Deletion))
+        deleting = asyncio.create_task(delete(ann, base, "a.txt"))
+        await eventually(it_waits, 20)
+    await deleting
+    assert await remembered(running) == 1
+    await running.run_jobs()
+    assert set(await documents(ann, base)) == {"box.zip", "later.zip", "b.txt"}
 
 
 NAMES = ("first.md", "second.md", "third.md")
