@@ -22,8 +22,6 @@ def is_abbreviation(word: str, following: str) -> bool:
     A single small letter does so in scripts other than Latin, where it names no plan, row or vitamin: в г.
     """
     lowered = word.lower()
-    if lowered in _BEFORE_NUMBER:
-        return following.isdigit()
-    if lowered in _ABBREVIATIONS:
+    if lowered in _ABBREVIATIONS or (lowered in _BEFORE_NUMBER and following.isdigit()):
         return True
     return len(word) == 1 and word.isalpha() and (word.isupper() or not word.isascii())

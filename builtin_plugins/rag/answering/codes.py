@@ -9,10 +9,13 @@ from functools import cache
 from builtin_plugins.rag.answering.candidate import Candidate
 from builtin_plugins.rag.answering.passages import Passage
 
-_CODE = re.compile(r"(?<![A-Za-z0-9])([A-Za-z]{1,6})[-_/]?([0-9]{2,8})(?![A-Za-z0-9])")
+_CODE = re.compile(
+    r"(?<![A-Za-z0-9])([A-Za-z]{1,6})[-_/]?([0-9]{2,8}(?:[-_/][0-9]{1,8}){0,3})(?![A-Za-z0-9])"
+)
 _NO_KINDS = frozenset({"fy", "q", "am", "pm", "ca", "no", "nr"})
 """Prefixes of years, quarters, times and amounts, which identify nothing."""
 _DIGITS = re.compile(r"[0-9]+")
+_BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[-_/ ](?=[0-9])")
 
 
 def speaks_of_another(question: str, best: Candidate, passages: Sequence[Passage]) -> bool:
@@ -51,7 +54,7 @@ class Asked:
 
 
 def _codes(text: str) -> set[tuple[str, str]]:
-    found = {(letters.casefold(), digits) for letters, digits in _CODE.findall(text)}
+    found = {(letters.casefold(), _joined(digits)) for letters, digits in _CODE.findall(text)}
     return {one for one in found if one[0] not in _NO_KINDS and one[0] not in _currencies()}
 
 
@@ -68,4 +71,10 @@ def _kind(code: tuple[str, str]) -> tuple[str, int]:
 
 
 def _numbers(passages: Sequence[Passage]) -> set[str]:
-    return {found for one in passages for found in _DIGITS.findall(f"{one.source} {one.text}")}
+    texts = [f"{one.source} {one.text}" for one in passages]
+    return {found for text in texts for spelt in (text, _joined(text)) for found in _DIGITS.findall(spelt)}
+
+
+def _joined(digits: str) -> str:
+    """2025-0199 as 20250199, whose parts alone identify nothing."""
+    return _BETWEEN_DIGITS.sub("", digits)

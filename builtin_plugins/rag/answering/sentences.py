@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from builtin_plugins.rag.answering.abbreviations import is_abbreviation
 from builtin_plugins.rag.answering.ends import asks, ends, ends_sentence, is_closed
+from builtin_plugins.rag.answering.fences import lines_of
 from builtin_plugins.rag.answering.headings import ITEM, MARKED, SETTING, are_headings, is_question
 from builtin_plugins.rag.answering.logs import are_records
 from builtin_plugins.rag.answering.ordinals import is_ordinal
@@ -78,36 +79,45 @@ def _split(text: str, language: str | None) -> list[Sentence]:
 def _with_headings(text: str) -> Iterator[tuple[int, str, bool]]:
     """The blocks of a text, each with whether it is a heading."""
     blocks = list(_blocks(text))
-    ended = [0, *(start + len(block) for start, block in blocks)]
-    follows = ["\n\n" not in text[end:start] for end, (start, _) in zip(ended, blocks, strict=False)]
-    found = are_headings([(block, near) for (_, block), near in zip(blocks, follows, strict=True)])
-    return ((start, block, heading) for (start, block), heading in zip(blocks, found, strict=True))
+    ended = [0, *(start + len(block) for start, block, _ in blocks)]
+    follows = ["\n\n" not in text[end:start] for end, (start, _, _) in zip(ended, blocks, strict=False)]
+    found = are_headings([(block, near) for (_, block, _), near in zip(blocks, follows, strict=True)])
+    return (
+        (start, block, heading and not code)
+        for (start, block, code), heading in zip(blocks, found, strict=True)
+    )
 
 
-def _blocks(text: str) -> Iterator[tuple[int, str]]:
-    """Lines, joined where a line break only wraps a paragraph or parts the fields of a record."""
-    start, block, place, before = 0, "", 0, ""
-    for line in text.splitlines(keepends=True):
+def _blocks(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Lines, joined where a line break only wraps a paragraph or parts the fields of a record; each with
+    whether it is code.
+    """
+    start, block, place, before, code = 0, "", 0, "", False
+    for line, now_code in lines_of(text):
         stripped = line.strip()
         if "\t" in stripped:  # a row of a table, whose first cells may be empty
             stripped = line.strip(" \r\n")
         same_record = _same_record(block, before, stripped)
-        if block and not same_record and (are_records(block, stripped) or not _continues(block, stripped)):
-            yield start, block
-            block = ""
+        apart = are_records(block, stripped) or not _continues(block, stripped)
+        if block and (code or now_code or (apart and not same_record)):
+            yield start, block, code
+            block, same_record = "", False
+        code = now_code
         if stripped:
             start = place + line.index(stripped) if not block else start
             block = f"{block}{'; ' if same_record else ' '}{stripped}" if block else stripped
         place += len(line)
         before = stripped
     if block:
-        yield start, block
+        yield start, block, code
 
 
 def _same_record(block: str, before: str, line: str) -> bool:
-    """Fields of one row follow each other without a gap; one alone would not say whose it is."""
+    """Fields of one row follow each other without a gap; one alone would not say whose it is. A field that
+    the row has already begins the next.
+    """
     both = bool(block and not ITEM.match(line) and _FIELD.match(before) and _FIELD.match(line))
-    if not both or _is_prose(before):
+    if not both or _is_prose(before) or f"; {line[: line.index(':') + 1]}" in f"; {block}":
         return False
     return len(block) + len(line) < _RECORD and not are_records(block, line)
 

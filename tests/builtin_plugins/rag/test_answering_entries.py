@@ -81,3 +81,13 @@ def test_amounts_are_no_codes() -> None:
     for question in ("May I claim EUR500 for a hotel?", "How much did a hotel cost in FY2024?"):
         made = judged(question, given)
         assert not speaks_of_another(question, made.found[made.order[0]], given)
+
+
+INVOICES = "Invoice\tAmount\nRE-2025-0101\t120 EUR\nRE-2025-0102\t80 EUR\nRE-2025-0105\t310 EUR"
+
+
+def test_codes_of_several_parts() -> None:
+    """The year is part of the number: another invoice of that year answers nothing."""
+    assert answer("What is the amount of RE-2025-0105?", passages(INVOICES)).text.count("310 EUR") == 1
+    assert "80 EUR" not in answer("What is the amount of RE-2025-0105?", passages(INVOICES)).text
+    assert not answer("What is the amount of RE-2025-0199?", passages(INVOICES)).supported

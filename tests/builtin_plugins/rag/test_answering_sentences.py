@@ -20,6 +20,8 @@ def texts(text: str) -> list[str]:
         ("See e.g. Fig. 3 and No. 7 for details.", None),
         ("The answer is no. Then we left.", ["The answer is no.", "Then we left."]),
         ("J. R. Tolkien wrote it. He was British.", ["J. R. Tolkien wrote it.", "He was British."]),
+        ("Role: Clerk; Name: S. Oduya", None),
+        ("Siehe S. 12 im Anhang. Name: P. Lind", ["Siehe S. 12 im Anhang.", "Name: P. Lind"]),
         ('He said "Stop!" Then he left.', ['He said "Stop!"', "Then he left."]),
         ("Das gilt z.B. Montags. Hier Dr. Yılmaz.", ["Das gilt z.B. Montags.", "Hier Dr. Yılmaz."]),
         ("İlk cümle. İkinci cümle. Şimdi üçüncü.", ["İlk cümle.", "İkinci cümle.", "Şimdi üçüncü."]),
@@ -63,6 +65,30 @@ def test_a_full_stop_makes_an_ordinal(language: str | None, text: str, expected:
 def test_abbreviations_with_spaces(text: str, expected: int) -> None:
     """Letters with full stops in a row end no sentence; one letter alone may."""
     assert len(split_sentences(text, "de")) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Run it:\n\n```sh\nlogsift app.log\n```\n\nIt is free.",
+            ["Run it:", "logsift app.log", "It is free."],
+        ),
+        ("logsift app.log\n```\nIt is free.\n~~~py\nx\n~~~", ["logsift app.log", "It is free.", "x"]),
+        ("Write ```x``` for code.", ["Write ```x``` for code."]),
+    ],
+)
+def test_code_in_markdown(text: str, expected: list[str]) -> None:
+    """Its lines head nothing and its fences are not quoted; the first fence may end code from before."""
+    found = split_sentences(text)
+    assert [one.text for one in found] == expected and not any(one.is_heading for one in found)
+    assert all(text.startswith(one.text, one.start) for one in found)
+
+
+def test_records_of_the_same_fields() -> None:
+    """Each is a row of its own, though nothing parts them."""
+    rows = ["No: 1; Clerk: S. Oduya", "No: 2; Clerk: K. Lind"]
+    assert texts("\n".join(rows)) == rows
 
 
 def test_wrapped_lines_are_one_sentence() -> None:
