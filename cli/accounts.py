@@ -67,7 +67,7 @@ def read_password(*, from_stdin: bool) -> str:
     """A password, asked for or from standard input; never from the command line."""
     if from_stdin or not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
-    answer: str = typer.prompt("Password", hide_input=True, confirmation_prompt="Once more")
+    answer: str = typer.prompt("Password", hide_input=True, confirmation_prompt="Repeat for confirmation")
     return answer
 
 

@@ -20,7 +20,7 @@ app = App()
     epilog=examples(
         ('platformctl ask "What may a hotel cost?" --kb Handbook', "one knowledge base"),
         ('platformctl ask "Who signs?" --pipeline Legal', "a pipeline, with its settings"),
-        ('platformctl ask "Who signs?" --kb Legal --json', "for a program: the whole answer at once"),
+        ('platformctl ask "Who signs?" --kb Legal --json', "for a script: the whole answer at once"),
         after="Sign in first, with 'platformctl login URL'.",
     )
 )
@@ -102,7 +102,7 @@ async def _pipeline(client: Client, base: str | None, pipeline: str | None) -> s
         found = [one for one in known if pipeline in (one["id"], one["name"])]
         if len(found) != 1:
             names = ", ".join(sorted(one["name"] for one in known)) or "none"
-            raise Missing(f"{len(found) or 'no'} pipelines are called '{pipeline}'", f"There are: {names}.")
+            raise Missing(f"{len(found) or 'no'} pipelines are called '{pipeline}'", f"Available: {names}.")
         return str(found[0]["id"])
     if base is None:
         if len(known) == 1:

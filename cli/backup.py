@@ -19,8 +19,8 @@ T = TypeVar("T")
 
 app = App(
     no_args_is_help=True,
-    help="A backup holds all rows, uploaded files, manifests and, encrypted, secrets. Backups share what "
-    "they have in common. They are made while the platform serves.",
+    help="A backup holds all rows, uploaded files, manifests and, encrypted, secrets. Backups share "
+    "identical data. They can be made while the platform is running.",
     epilog=examples(
         ("platformctl backup create", "make one now"),
         ("platformctl backup list", "list all backups"),
@@ -37,7 +37,7 @@ OrNewest = Annotated[
 ]
 
 
-@app.command(epilog=examples(("platformctl backup create", "also while the platform serves")))
+@app.command(epilog=examples(("platformctl backup create", "works while the platform is running")))
 def create() -> None:
     """Make a backup, and remove the oldest beyond PLATFORM_BACKUP_KEEP."""
     from builtin_plugins.platform_ops.backup.service import described
@@ -60,7 +60,7 @@ async def _create() -> tuple[str, Manifest]:
         return await back_up(platform, "platformctl backup create")
 
 
-@app.command(name="list", epilog=examples(("platformctl backup list --json", "for a program")))
+@app.command(name="list", epilog=examples(("platformctl backup list --json", "for scripts")))
 def show(as_json: AsJson = False) -> None:
     """List the backups, newest first."""
     from cli import console
@@ -93,7 +93,7 @@ def verify(name: OrNewest = None) -> None:
     from cli import console
 
     name, manifest = _run(_verify(name))
-    console.done(f"every byte is there: {described(name, manifest)}")
+    console.done(f"complete and undamaged: {described(name, manifest)}")
 
 
 async def _verify(name: str | None) -> tuple[str, Manifest]:
@@ -113,14 +113,14 @@ async def _verify(name: str | None) -> tuple[str, Manifest]:
 @app.command(
     epilog=examples(
         ("platformctl backup restore platform-20260131-030000.tar.gz", "asks before it replaces anything"),
-        after="A running platform finishes its requests and starts again. The state before the restore is "
-        "backed up first, so it can be taken back in the same way.",
+        after="A running platform finishes its requests and restarts. The current state is backed up "
+        "first, so you can undo the restore in the same way.",
     )
 )
 def restore(
     name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False
 ) -> None:
-    """Replace everything with a backup, whether or not the platform runs, on SQLite or PostgreSQL."""
+    """Replace everything with a backup, whether or not the platform is running, on SQLite or PostgreSQL."""
     from cli import console
 
     _run(_look_for(name))
@@ -157,7 +157,8 @@ async def _restore(name: str) -> str:
         ("platformctl backup drill", "exit code 1 if anything differs"),
         ("platformctl backup drill --into postgresql://host/empty", "into PostgreSQL"),
         after="The temporary instance has its own SQLite database, whichever the platform uses, unless "
-        "--into names another. Its folder is removed afterwards; what is in the database of --into stays.",
+        "--into names another. Its folder is removed afterwards; the contents of the --into database are "
+        "kept.",
     )
 )
 def drill(

@@ -18,7 +18,7 @@ app = App(
     no_args_is_help=True,
     help="Benchmarks are in tests/benchmarks of a source checkout. Each prints a table.",
     epilog=examples(
-        ("platformctl bench list", "the benchmarks there are"),
+        ("platformctl bench list", "list the benchmarks"),
         ("platformctl bench run", "run them all, one after the other"),
         ("platformctl bench run search 20000", "run one, with its arguments"),
         after="Results are only meaningful on an otherwise idle machine.",
@@ -48,7 +48,7 @@ def show(as_json: AsJson = False) -> None:
 
 @app.command(
     epilog=examples(
-        ("platformctl bench run", "every one"),
+        ("platformctl bench run", "all of them"),
         ("platformctl bench run search 20000", "arguments after the name go to the script"),
     ),
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
@@ -65,7 +65,7 @@ def run(
 
     known = [item.name for item in _benchmarks()]
     if name is not None and name not in known:
-        raise Missing(f"no benchmark is called '{name}'", f"There are: {', '.join(known)}.")
+        raise Missing(f"no benchmark is called '{name}'", f"Available: {', '.join(known)}.")
     broken = []
     for chosen in known if name is None else [name]:
         console.note(f"tests.benchmarks.{chosen}")

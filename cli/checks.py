@@ -148,7 +148,7 @@ def _check_weights(platform: Platform) -> Finding:
     from builtin_plugins.embeddings.weights import WeightsError, find_weights
 
     settings = platform.settings_of(EmbeddingsSettings)
-    found = "all-MiniLM-L6-v2 is left out (./setup.sh --full adds it)"
+    found = "all-MiniLM-L6-v2 is not installed (./setup.sh --full adds it)"
     try:
         _, e5 = find_file(settings.e5_file)
         if not is_left_out(MINILM, settings):

@@ -183,7 +183,7 @@ async def refuse(answer: aiohttp.ClientResponse, what: str) -> None:
         detail = (await answer.json())["detail"]
     except (aiohttp.ContentTypeError, ValueError, KeyError, TypeError):
         detail = answer.reason
-    raise CommandFailed(f"{what} was answered with {answer.status}: {in_words(detail)}")
+    raise CommandFailed(f"{what} failed with status {answer.status}: {in_words(detail)}")
 
 
 async def _events(answer: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, Any]]:

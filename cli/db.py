@@ -99,7 +99,7 @@ def check(as_json: AsJson = False) -> None:
     if late:
         raise CommandFailed("the database does not match the models", "Try: platformctl db upgrade")
     if unusable:
-        raise CommandFailed("the tables of a plugin can't be used, which is out of service until then")
+        raise CommandFailed("a plugin's tables can't be used; it stays out of service until they can")
     if differing:
         raise CommandFailed(
             "the database does not match the models",

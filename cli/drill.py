@@ -119,7 +119,7 @@ async def _refuse_used(environment: dict[str, str]) -> None:
         await database.close()
     if tables:
         raise Refused(
-            f"the database has tables already, such as {sorted(tables)[0]}", "Name an empty database."
+            f"the database already has tables, such as {sorted(tables)[0]}", "Name an empty database."
         )
 
 

@@ -71,7 +71,7 @@ class Api:
             body = await answer.json() if is_json else await answer.text()
             if answer.status >= 400:
                 detail = body.get("detail") if isinstance(body, dict) else answer.reason
-                raise CommandFailed(f"{method} {path} was answered with {answer.status}: {in_words(detail)}")
+                raise CommandFailed(f"{method} {path} failed with status {answer.status}: {in_words(detail)}")
             return body
 
 

@@ -13,7 +13,9 @@ app = App(
     no_args_is_help=True,
     help="Measure how well a knowledge base answers. The platform is the one at PLATFORM_API_URL; "
     "PLATFORM_API_TOKEN holds a personal access token.",
-    epilog=examples(("platformctl eval run KB --set questions.jsonl", "ask them all, and measure")),
+    epilog=examples(
+        ("platformctl eval run KB --set questions.jsonl", "ask all questions and measure the answers")
+    ),
 )
 
 
@@ -24,7 +26,10 @@ def group() -> None:
 
 @app.command(
     epilog=examples(
-        ("platformctl eval run KB --set q.csv --fail-under recall@5=0.8", "in CI: exit code 1 below it"),
+        (
+            "platformctl eval run KB --set q.csv --fail-under recall@5=0.8",
+            "in CI: exit code 1 below the threshold",
+        ),
         ("platformctl eval run KB --set q.jsonl -c method=hyde -c rerank=true,top_k=5", "two configurations"),
         ("platformctl eval run KB --set q.jsonl --compare-with RUN --out report", "what changed"),
     )

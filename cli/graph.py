@@ -37,7 +37,7 @@ def _graph() -> None:
     epilog=examples(
         ("platformctl graph draw", "the sample documents, to graph.svg"),
         ("platformctl graph draw a.md b.txt -o -", "to standard output"),
-        ("platformctl graph draw --knowledge-base ID", "what the database has of it"),
+        ("platformctl graph draw --knowledge-base ID", "the stored graph of a knowledge base"),
     )
 )
 def draw(

@@ -130,7 +130,7 @@ def _text(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if _absent(error):
-        return f"the command needs a part that is not installed: {error}"
+        return f"the command needs a package that is not installed: {error}"
     return str(error)
 
 

@@ -20,7 +20,7 @@ app = App()
 @app.command(
     epilog=examples(
         ("platformctl ingest handbook.pdf --kb Handbook", "one file"),
-        ("platformctl ingest ~/papers --kb Papers", "a folder with all below it"),
+        ("platformctl ingest ~/papers --kb Papers", "a folder and everything below it"),
         ("platformctl ingest ~/papers --kb Papers", "again: only what is new"),
         after="Sign in first, with 'platformctl login URL'.",
     )
@@ -34,7 +34,7 @@ def ingest(
     wait: Annotated[bool, typer.Option(help="Wait until the documents can be searched.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Upload files and folders. What is there already is skipped, so it can be run again after anything."""
+    """Upload files and folders. Files that are already there are skipped, so it is safe to run it again."""
     from cli import console, running
     from cli.failures import CommandFailed
     from cli.ingesting import ingest_all
@@ -68,11 +68,11 @@ def _nothing_new(report: Report, *, wait: bool) -> str | None:
     one = report.files == 1
     files = "the file is" if one else f"all {report.files:,} files are"
     found = f", and can be searched{_inside(report)}" if wait else ""
-    return f"nothing new: {files} there already{found}"
+    return f"nothing new: {files} already there{found}"
 
 
 def _done(report: Report, *, wait: bool) -> str:
-    text = f"{report.uploaded:,} uploaded, {report.skipped:,} there already"
+    text = f"{report.uploaded:,} uploaded, {report.skipped:,} already there"
     return f"{text}, {report.completed:,} of them read{_inside(report)}" if wait else text
 
 

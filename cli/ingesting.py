@@ -86,7 +86,7 @@ async def find_base(client: Client, wanted: str, *, create: bool = False) -> str
         return str(found[0]["id"])
     if not create:
         names = ", ".join(sorted(one["name"] for one in known)) or "none"
-        raise Missing(f"no knowledge base is called '{wanted}'", f"There are: {names}.")
+        raise Missing(f"no knowledge base is called '{wanted}'", f"Available: {names}.")
     made = await client.call("POST", _BASES, json={"name": wanted})
     return str(made["id"])
 

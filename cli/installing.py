@@ -106,7 +106,7 @@ def _check_graph(listed: Listed, how: How) -> None:
         first = f"Install {missing[0]} first. " if missing else ""
         raise Refused(
             f"'{listed.name}' doesn't fit the installed plugins; nothing was changed: {'; '.join(problems)}",
-            f"{first}To install it all the same, use --force.",
+            f"{first}To install it anyway, use --force.",
         )
 
 
@@ -183,7 +183,7 @@ def _check_trial(plan: _Plan, how: How) -> None:
         if not one.starts and not how.force:
             raise Refused(
                 f"plugin '{one.name}' does not start; nothing was changed: {one.reason}",
-                "Ask its author for a release that does. To install it all the same, use --force.",
+                "Ask its author for a release that does. To install it anyway, use --force.",
             )
 
 
@@ -205,7 +205,7 @@ def _put_back_on_failure(found: Sequence[Resolved], folder: Path, pip: Pip) -> I
     try:
         yield keep
         if keep.reason is not None:
-            raise CommandFailed(f"{keep.reason}; what was installed before is back", "Ask its author.")
+            raise CommandFailed(f"{keep.reason}; the previous version was restored", "Ask its author.")
     except BaseException:  # an operator's Ctrl-C as well
         for item in found:
             pip.take_back(canonicalize_name(item.name))

@@ -33,15 +33,15 @@ JobId = Annotated[str, typer.Argument(help="The job's id, as `jobs list` shows i
 @app.command(
     name="list",
     epilog=examples(
-        ("platformctl jobs list --status running", "what runs now"),
-        ("platformctl jobs list --json", "for a program"),
+        ("platformctl jobs list --status running", "running now"),
+        ("platformctl jobs list --json", "for scripts"),
     ),
 )
 def show_all(
     status: Annotated[
         str | None, typer.Option(help="Only jobs in this state: queued, running, done, failed or cancelled.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Number of jobs to show.")] = 50,
     as_json: AsJson = False,
 ) -> None:
     """List jobs, newest first, including the platform's own."""
@@ -147,7 +147,7 @@ def _cancel_record(unit: Unit, job_id: str, jobs: dict[str, JobRef]) -> str:
     return status
 
 
-@app.command(epilog=examples(("platformctl jobs schedules --json", "for a program")))
+@app.command(epilog=examples(("platformctl jobs schedules --json", "for scripts")))
 def schedules(as_json: AsJson = False) -> None:
     """List scheduled jobs: when each runs next, and how its last run ended."""
     from cli import console, running

@@ -30,7 +30,7 @@ _PATIENCE = 60.0  # seconds for an answer
 )
 def login(
     url: Annotated[str, typer.Argument(help="Address of the platform.")] = "http://127.0.0.1:8000",
-    username: Annotated[str | None, typer.Option("--username", "-u", help="Asked for on a terminal.")] = None,
+    username: Annotated[str | None, typer.Option("--username", "-u", help="Asked for if omitted.")] = None,
     token: Annotated[
         bool, typer.Option("--token", help="Read a personal access token from standard input.")
     ] = False,
@@ -66,7 +66,7 @@ def _name() -> str:
     from cli.failures import CommandFailed, ExitCode
 
     if not sys.stdin.isatty():
-        raise CommandFailed("whose password?", "Name the account with --username.", code=ExitCode.USAGE)
+        raise CommandFailed("a username is needed", "Name the account with --username.", code=ExitCode.USAGE)
     return str(typer.prompt("Name", err=True))
 
 
@@ -118,7 +118,7 @@ async def _ask(method: str, url: str, path: str, **options: Any) -> dict[str, An
             http.request(method, url + path, **options) as answer,
         ):
             if answer.status == 401:
-                raise CommandFailed("the name and password, or the token, are not accepted")
+                raise CommandFailed("the username and password, or the token, were rejected")
             if answer.status in (404, 405):  # a path behind the address, or another kind of server
                 raise not_a_platform(url)
             await refuse(answer, f"{method} {path}")

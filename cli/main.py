@@ -33,7 +33,7 @@ ENTRIES = (
     Entry("models", "cli.models", "Try a small language model on this machine.", RUN),
     Entry("doctor", "cli.doctor", "Check the installation and suggest a fix for each problem.", LOOK_AFTER),
     Entry("status", "cli.status", "Show services, queue, failures, disk and backups.", LOOK_AFTER),
-    Entry("support-bundle", "cli.support_bundle", "Pack what a bug report needs.", LOOK_AFTER),
+    Entry("support-bundle", "cli.support_bundle", "Create an archive for a bug report.", LOOK_AFTER),
     Entry("users", "cli.users", "Create, list and manage accounts.", LOOK_AFTER),
     Entry(
         "platform-admin",

@@ -240,7 +240,7 @@ def _insist_on(name: str) -> None:
     _, manifests = running.run(listed())
     names = [item["name"] for item in manifests if item["status"] != "refused"]
     if name not in names:
-        known = f"There are: {', '.join(names)}." if names else "There are none."
+        known = f"Available: {', '.join(names)}." if names else "There are none."
         raise Missing(f"no manifest is called '{name}'", known)
 
 

@@ -21,7 +21,7 @@ def models() -> None:
     name="try",
     epilog=examples(
         ("platformctl models try", "installs 130 MB the first time"),
-        ("platformctl models try --json", "for a program"),
+        ("platformctl models try --json", "for scripts"),
         after="The model is small: good for checking that everything works, but it makes things up.",
     ),
 )

@@ -35,7 +35,7 @@ app = App(
 
 @app.command(name="list", epilog=examples(("platformctl plugins list --json", "as JSON")))
 def show(as_json: AsJson = False) -> None:
-    """List plugins and their state, and why some are out of service; the package only of added ones."""
+    """List plugins, their state and why some are out of service; the package only for added ones."""
     from cli import console, running
 
     found = running.run(_shown())
@@ -201,7 +201,7 @@ FindLinks = Annotated[
         "install. To find out, the plugin is started in its own process with an empty home; this runs "
         "its code, so install only what you trust. If it conflicts with packages that the platform needs, "
         "contains no plugin, or does not start, nothing is installed. If it does not start once it is "
-        "installed, what was there before is put back. The platform loads it at its next start.",
+        "installed, the previous version is restored. The platform loads it at its next start.",
     )
 )
 def install(
@@ -235,7 +235,7 @@ def install(
 )
 def trial(
     names: Annotated[list[str], typer.Argument(help="Names of plugins.")],
-    to: Annotated[Path, typer.Option("--to", help="File for the answer.")],
+    to: Annotated[Path, typer.Option("--to", help="File to write the result to.")],
 ) -> None:
     """Start everything and write out what these plugins declare; `install` runs this in a separate home."""
     import json

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 app = App(
     no_args_is_help=True,
     help="Documents and knowledge bases: prove that they were deleted.",
-    epilog=examples(("platformctl rag verify-deleted receipt.json", "look for what should be gone")),
+    epilog=examples(("platformctl rag verify-deleted receipt.json", "check that nothing of it is left")),
 )
 
 
@@ -39,7 +39,7 @@ def verify_deleted(
     file: Annotated[Path, typer.Argument(help="The receipt; '-' reads standard input.", metavar="RECEIPT")],
     as_json: AsJson = False,
 ) -> None:
-    """Check a receipt's signature, and look everywhere for what it says is gone.
+    """Check a receipt's signature, and search everywhere for what it says was deleted.
 
     The exit code is 1 if the receipt is not genuine or something is left.
     """
@@ -62,7 +62,8 @@ def verify_deleted(
         )
     if left:
         raise CommandFailed(
-            "something is left", "Removal may still be under way: 'platformctl jobs list' shows it."
+            "some of the deleted data is still there",
+            "Removal may still be under way: 'platformctl jobs list' shows it.",
         )
     if not as_json:
         console.done(f"Nothing is left of what was deleted on {receipt.deleted_at:%Y-%m-%d %H:%M} UTC")

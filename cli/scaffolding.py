@@ -28,7 +28,7 @@ def write_plugin(name: str, parent: Path) -> list[Path]:
     if folder.exists():
         raise Refused(f"{folder} already exists", "Choose another name, or another folder with --into.")
     if _is_taken(values["name"]):
-        taken = f"a plugin or a Python module is called '{values['name']}' already"
+        taken = f"a plugin or Python module named '{values['name']}' already exists"
         raise Refused(taken, "Choose another name.")
     written = []
     for source in sorted(TEMPLATES.rglob(f"*{_SUFFIX}")):

@@ -55,7 +55,7 @@ def keep(name: Name) -> None:
 
 def _value() -> str:
     if sys.stdin.isatty():
-        answer: str = typer.prompt("Value", hide_input=True, confirmation_prompt="Once more")
+        answer: str = typer.prompt("Value", hide_input=True, confirmation_prompt="Repeat for confirmation")
         return answer
     return sys.stdin.read().rstrip("\r\n")
 
@@ -75,7 +75,7 @@ def show(as_json: AsJson = False) -> None:
     )
 
 
-@app.command(epilog=examples(("platformctl secret remove github-issues", "forget it")))
+@app.command(epilog=examples(("platformctl secret remove github-issues", "delete it")))
 def remove(
     name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False
 ) -> None:
@@ -97,7 +97,7 @@ def remove(
     epilog=examples(("platformctl secret change-key", "if somebody may have seen the key")),
 )
 def change_key() -> None:
-    """Encrypt stored secrets of accounts, organizations and plugins with a new key, also while it runs."""
+    """Encrypt stored secrets of accounts, organizations and plugins with a new key, even while it runs."""
     from cli import console, running
 
     count = running.run(_seal_again())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 app = App(
     no_args_is_help=True,
-    help="Run the platform as a systemd service, which starts it with the machine and after a failure.",
+    help="Run the platform as a systemd service, which starts it at boot and restarts it after a failure.",
     epilog=examples(
         ("platformctl service install --user platform", "write the units"),
         ("platformctl service show", "print them only"),
@@ -100,9 +100,7 @@ def install(
         (folder / name).write_text(text, encoding="utf-8")
         console.done(str(folder / name))
     _tell_of_home(running.kernel_settings().home.absolute(), user)
-    console.note(
-        "Start it now and with the machine: systemctl daemon-reload && systemctl enable --now platform"
-    )
+    console.note("Start it now and at boot: systemctl daemon-reload && systemctl enable --now platform")
 
 
 def _units(user: str) -> dict[str, str]:
@@ -146,7 +144,7 @@ def _tell_of_home(home: Path, user: str) -> None:
 
     words = f"{quote(user)} {quote(str(home))}"
     if not home.exists():
-        console.warn(f"{home} is not there yet. Make it first: install -d -m 700 -o {words}")
+        console.warn(f"{home} does not exist yet. Create it first: install -d -m 700 -o {words}")
         return
     with suppress(KeyError):  # an owner without a name: of another machine
         if home.owner() != user:

@@ -17,7 +17,7 @@ app = App()
     epilog=examples(
         ("platformctl status", "services, queue, failures, disk, backups"),
         ("platformctl status --port 8222", "of a platform that was started with --port"),
-        ("platformctl status --json", "for a program"),
+        ("platformctl status --json", "for scripts"),
         after="The exit code is 1 if the platform doesn't answer or is unhealthy. 'platformctl doctor' looks "
         "deeper and suggests remedies.",
     )

@@ -85,7 +85,12 @@ async def check_files(platform: Platform) -> Finding:
     try:
         stored = await blobs.stored()
     except BlobsAway as error:
-        return Finding("files", "failed", error.reason, "Until then, uploads are refused and wait in jobs.")
+        return Finding(
+            "files",
+            "failed",
+            error.reason,
+            "Until it is back, uploads are refused, and jobs that need uploaded files wait.",
+        )
     still = await platform.database.read(held_blobs)
     lost = [one for one, size in held.items() if one in still and _stored_size(stored, one) != size]
     if lost:
@@ -101,7 +106,7 @@ async def check_files(platform: Platform) -> Finding:
         found = f"{old} files that nothing refers to"
         return Finding("files", "warning", found, "The next start of the platform removes them.")
     where = "" if isinstance(blobs, FileBlobs) else f" in {platform.settings.blob_store}"
-    return Finding("files", "ok", f"{len(held)} uploaded files{where}, all there")
+    return Finding("files", "ok", f"{len(held)} uploaded files{where}, none missing")
 
 
 def _size(path: Path) -> int:
@@ -148,7 +153,7 @@ async def _check_backups(platform: Platform) -> Finding:
         entries: Any = await asyncio.to_thread(lambda: archives_of(platform).entries())
     except (BackupFailed, OSError) as error:
         return Finding(
-            "backups", "failed", f"their place can't be read: {error}", "Correct PLATFORM_BACKUP_TO."
+            "backups", "failed", f"the backup storage can't be read: {error}", "Correct PLATFORM_BACKUP_TO."
         )
     remedy = "Set PLATFORM_BACKUP_SCHEDULE=@daily, or run 'platformctl backup create'."
     if not used:

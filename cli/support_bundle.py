@@ -39,7 +39,7 @@ def support_bundle(
 
     target = file or Path(f"platform-support-{datetime.now(UTC):%Y%m%d-%H%M%S}.tar.gz")
     if target.exists():
-        raise Refused(f"{target} exists already", "Name another file.")
+        raise Refused(f"{target} already exists", "Name another file.")
     parts = running.run(_parts())
     secrets = _secrets()
     _write(target, {name: _cleaned(content, secrets) for name, content in parts.items()})

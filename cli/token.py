@@ -66,7 +66,7 @@ def create(
 
 @app.command("list", epilog=examples(("platformctl token list ada", "the tokens of one account")))
 def list_tokens(
-    username: Annotated[str | None, typer.Argument(help="Name of an account; without it, of all.")] = None,
+    username: Annotated[str | None, typer.Argument(help="Name of an account (default: all).")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List tokens, without their values."""

@@ -190,6 +190,6 @@ def facts(declared: Declared) -> Mapping[str, str]:
         "tables": ", ".join(declared.tables) or "none",
         "permissions": ", ".join(declared.permissions) or "none",
         "settings": ", ".join(declared.settings) or "none",
-        "outgoing hosts": ", ".join(declared.outgoing_hosts) or "none named",
+        "outgoing hosts": ", ".join(declared.outgoing_hosts) or "none declared",
         "plugin API": declared.api_version,
     }

@@ -120,8 +120,8 @@ async def _create(given: RegisterRequest, role: str) -> tuple[Account, bool]:
 
 @app.command(name="list", epilog=examples(("platformctl users list", "all accounts")))
 def show_all(
-    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 500,
-    offset: Annotated[int, typer.Option(min=0, help="How many to skip.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, help="Number of accounts to show.")] = 500,
+    offset: Annotated[int, typer.Option(min=0, help="Number of accounts to skip.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """List accounts."""

@@ -33,5 +33,5 @@ acting_var: ContextVar[Acting | None] = ContextVar("platform_acting", default=No
 
 
 def acting() -> Acting | None:
-    """Whose request or job this is; None for what the platform does by itself."""
+    """Whose request or job this is; None for what the platform does on its own."""
     return acting_var.get()

@@ -117,8 +117,8 @@ def _add_mounts(app: Application, slot: Slot, pass_on: PassOn) -> None:
     for mount in slot.mounts:
         serve = partial(pass_on, mount)
         for method in mount.methods:
-            app.add(method, mount.prefix, serve)
-            app.add(method, mount.prefix + "/{path:.*}", serve)
+            for path in (mount.prefix, mount.prefix + "/{path:.*}"):
+                app.add(method, path, serve, error_format=mount.error_format)
 
 
 def _passing_on(platform: Platform, slot: Slot) -> PassOn:

@@ -170,7 +170,7 @@ def _read_settings(loader: SettingsLoader) -> KernelSettings:
     for name in settings.remote_services:
         if name not in known:
             raise StartupError(
-                f"PLATFORM_SERVICE_URLS: '{name}' is not a service; there are {', '.join(known)}"
+                f"PLATFORM_SERVICE_URLS: '{name}' is not a service; the services are: {', '.join(known)}"
             )
     return settings
 

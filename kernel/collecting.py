@@ -85,7 +85,7 @@ class Collector:
         for service in services:
             if service.name in self._offers.services:
                 holder = self._offers.services[service.name][0]
-                self._states.fail(plugin, f"the service '{service.name}' is offered by '{holder}' already")
+                self._states.fail(plugin, f"the service '{service.name}' is already offered by '{holder}'")
                 return
             self._offers.services[service.name] = (plugin, service)
 

@@ -82,8 +82,8 @@ def embed_texts(platform: Platform, model: str, texts: Sequence[str], purpose: P
 def switch_plugin(caller: Caller, plugin: str, on: bool) -> bool | None:
     """Enable or disable a plugin permanently, in every process; True once it is done.
 
-    None means that the plugin asked does not switch others. Raises NotFound for an unknown plugin, Conflict
-    where others need it or it needs others.
+    None means that this plugin does not enable or disable others. Raises NotFound for an unknown plugin,
+    Conflict where others need it or it needs others.
     """
 
 
@@ -138,7 +138,7 @@ def check_model_call(platform: Platform, model: str) -> None:
 
 @hookspec.notification(seconds=PROMPTLY)
 def on_model_called(platform: Platform, model: str, seconds: float, failed: bool) -> None:
-    """A call of such a model ended after `seconds`. For counting."""
+    """A call to such a model ended after `seconds`. For metrics."""
 
 
 @hookspec.all(failing="skip", seconds=PROMPTLY)
@@ -153,15 +153,15 @@ def offer_tools(ctx: Context) -> Sequence[Tool] | None:
 
 @hookspec.all(seconds=PROMPTLY)
 def check_tool_call(ctx: Context, tool: Tool, arguments: Mapping[str, Any]) -> None:
-    """A tool is about to be called, through whatever route; raise a PlatformError to refuse.
+    """A tool is about to be called, by any route; raise a PlatformError to refuse.
 
-    For what is beyond the tool's access, such as licences. `arguments` are as the client sent them.
+    For conditions beyond the tool's access, such as licences. `arguments` are as the client sent them.
     """
 
 
 @hookspec.notification(seconds=PROMPTLY)
 def on_tool_called(ctx: Context, tool: Tool, seconds: float, error: BaseException | None) -> None:
-    """A call of a tool ended after `seconds`, with this error or a result. For counting and auditing."""
+    """A tool call ended after `seconds`, with this error or a result. For metrics and auditing."""
 
 
 @hookspec.first
@@ -211,7 +211,7 @@ def read_document(
 
 @hookspec.first
 def open_knowledge_base(caller: Caller, known: str | None, name: str, description: str) -> str | None:
-    """The knowledge base with the id `known` while the caller may write to it, else the id of a new one.
+    """The id of a knowledge base that the caller may write to: `known` if that is one, else a new one.
 
     One that a service makes is open to every account.
     """
@@ -233,17 +233,17 @@ def delete_document(caller: Caller, knowledge_base_id: str, document_id: str) ->
 
 @hookspec.all(failing="skip")
 def collect_data(platform: Platform) -> Mapping[str, Any] | None:
-    """Collect what the plugin gathers from elsewhere, now; returns what there is to say about it, as JSON.
+    """Collect the plugin's data from its sources now; returns a report, as JSON.
 
-    The registry asks one plugin at a time, in a worker, when somebody wants it and every hour. The answer is
-    kept and shown to signed-in accounts. Being asked twice must do no harm. Raise a PlatformError for a
+    The registry asks one plugin at a time, in a worker, on request and every hour. The report is stored and
+    shown to signed-in accounts. It must be safe to repeat. Raise a PlatformError for a
     failure that people should read. An implementation may be a plain function that blocks.
     """
 
 
 @hookspec.all(failing="skip")
 def analyze_data(platform: Platform) -> Mapping[str, Any] | None:
-    """What the plugin makes of its data, as JSON; shown verbatim to signed-in accounts.
+    """The plugin's analysis of its data, as JSON; shown verbatim to signed-in accounts.
 
     Asked of one plugin at a time, while somebody waits. An implementation may be a plain function that
     blocks.
@@ -252,7 +252,7 @@ def analyze_data(platform: Platform) -> Mapping[str, Any] | None:
 
 @hookspec.first_now
 def select_graph_documents(platform: Platform, scope: Scope) -> Select[str] | None:
-    """A query for the ids of the documents that a scope sees and that have a graph, for use inside others."""
+    """A query for the ids of the documents that a scope sees and that have a graph; for use as a subquery."""
 
 
 @hookspec.first_now
@@ -264,37 +264,37 @@ def list_graph_documents(
 
 @hookspec.first_now
 def hold_graph_document(platform: Platform, unit: Unit, document_id: str) -> GraphDocument | None:
-    """The document, kept from deletion until the unit ends; None where it is gone or needs no graph."""
+    """The document, locked against deletion until the unit ends; None if it was deleted or needs no graph."""
 
 
 @hookspec.first
 def read_passages(
     platform: Platform, knowledge_base_id: str, document_id: str, limit: int, offset: int
 ) -> DocumentPassages | None:
-    """Passages of a document in their order, whoever asks: for deriving something from all of them."""
+    """Passages of a document in order, without an access check: for data that is derived from all of them."""
 
 
 @hookspec.all_now
 def on_graph_switched(platform: Platform, unit: Unit, knowledge_base_id: str, owner_id: int | None) -> None:
-    """Whether a knowledge base wants a graph has changed, or is asked for again. Runs in that unit.
+    """A knowledge base's graph was turned on or off, or on again. Runs in the unit of that change.
 
-    `owner_id` is whose knowledge base it is, or was: deleting one is reported, too.
+    `owner_id` owns the knowledge base, or owned it: deleting one is reported, too.
     """
 
 
 @hookspec.first
 def find_pipelines(caller: Caller, pipeline_ids: Sequence[str]) -> Mapping[str, PipelineEntry] | None:
-    """Those of these pipelines that the caller may ask, by id."""
+    """Which of these pipelines the caller may ask, by id."""
 
 
 @hookspec.first_now
 def list_methods(platform: Platform) -> Sequence[str] | None:
-    """The methods by which a pipeline can answer now, those of plugins included, in lower case."""
+    """The methods by which a pipeline can answer now, including those of plugins, in lower case."""
 
 
 @hookspec.first
 def find_documents(caller: Caller, document_ids: Sequence[str]) -> Mapping[str, DocumentEntry] | None:
-    """Those of these documents that the caller may read, by id."""
+    """Which of these documents the caller may read, by id."""
 
 
 @hookspec.first
@@ -303,9 +303,9 @@ def open_turn(
 ) -> OpenTurn | None:
     """Begin a turn of a conversation, creating it if it is new.
 
-    Without a `holder` it is the caller's own, or the one of that id that is shared with those who may ask
-    the pipeline. With one, it is the holder's alone: a text that begins with the asking plugin's name and a
-    colon. The history holds only what the caller may read. None means that no plugin keeps conversations.
+    Without a `holder` it is the caller's own, or a shared one with that id. With one, it belongs to that
+    holder alone, whose name begins with the asking plugin's name and a colon. The history holds only what
+    the caller may read. None means that no plugin stores conversations.
     """
 
 
@@ -325,30 +325,30 @@ def forget_turns(platform: Platform, unit: Unit, holder: str) -> bool | None:
 def find_listings(
     platform: Platform, session: Session, plugins: Sequence[str]
 ) -> Sequence[ListingRef] | None:
-    """The listings whose id or name, or that of a plugin of theirs, is among `plugins`, approved or not."""
+    """The listings, approved or not, whose id or name is among `plugins`, or one of whose plugins is."""
 
 
 @hookspec.first(seconds=PROMPTLY)
 def check_license(
     platform: Platform, subject: str, plugin: str, required: str, used: bool
 ) -> LicenseVerdict | None:
-    """Whether `subject` (the `sub` of a token) may use what needs the tier `required` of a plugin.
+    """Whether `subject` (the `sub` of a token) may use what requires the tier `required` of a plugin.
 
-    The plugin counts by its name, and what an administrator demands of it as a whole counts too. `used`
-    counts one use of the licence. Without an answer nobody has more than the tier ``community``.
+    `plugin` is its name; a tier that an administrator requires for the whole plugin counts too. `used`
+    counts one use of the licence. Without an answer, everybody has the tier ``community``.
     """
 
 
 @hookspec.first(seconds=PROMPTLY)
 def find_required_tiers(platform: Platform) -> Mapping[str, str] | None:
-    """The tiers that administrators demand of whole plugins, by the plugins' names."""
+    """The tiers that administrators require for whole plugins, by plugin name."""
 
 
 @hookspec.first
 def start_checkout(platform: Platform, order: CheckoutOrder) -> CheckoutPage | None:
     """Where the buyer pays for `order`; None where the provider is not configured.
 
-    The provider is to send its notices to ``POST /v1/marketplace/checkout/{provider}/notices``, with the
+    The provider must send its notices to ``POST /v1/marketplace/checkout/{provider}/notices``, with the
     `provider` of the page, which `read_checkout_notice` knows.
     """
 
@@ -383,7 +383,7 @@ def judge_dependencies(platform: Platform, session: Session, plugin_id: str) -> 
 def find_installed_together(
     platform: Platform, session: Session, plugins: Sequence[str], limit: int
 ) -> Sequence[InstalledTogether] | None:
-    """What accounts with one of these plugins also have, the most frequent first. A plain function."""
+    """What accounts with one of these plugins also have, most frequent first. A plain function."""
 
 
 LISTINGS_CHANGED = "marketplace.listings"
@@ -392,7 +392,7 @@ LISTINGS_CHANGED = "marketplace.listings"
 
 @hookspec.all(failing="skip")
 def find_backup_folders(platform: Platform) -> Mapping[str, Path] | None:
-    """Folders with files that belong in a backup and can't be made again, each by its own name."""
+    """Folders with files that belong in a backup and can't be recreated, each by its own name."""
 
 
 @hookspec.all(failing="skip")

@@ -106,11 +106,11 @@ def _misfit(item: Any) -> str | None:
     if isinstance(item, Resource) and not _takes(item.open, 1):
         return f"contains '{item.key.name}', whose function must take the platform: open(platform)"
     if isinstance(item, StoreOffer) and not _takes(item.open, 1):
-        return f"contains the store '{item.name}', whose function must take what it needs: open(needs)"
+        return f"contains the store '{item.name}', whose function must take one argument: open(needs)"
     if isinstance(item, Job) and not _takes(item.handler, 2):
-        return f"contains the job '{item.name}', whose handler must take two: handler(platform, payload)"
+        return f"contains the job '{item.name}', whose handler must take (platform, payload)"
     if isinstance(item, Action) and not _takes(item.handler, 2):
-        return f"contains the action '{item.name}', whose handler must take two: handler(ctx, parameters)"
+        return f"contains the action '{item.name}', whose handler must take (ctx, parameters)"
     return None
 
 

@@ -23,9 +23,11 @@ class DocumentParser:
 
     def __post_init__(self) -> None:
         if not self.name or not self.media_types or isinstance(self.media_types, str):
-            raise ValueError("a parser has a name and a list of media types")
+            raise ValueError("a parser needs a name and a list of media types")
         if not _TARGET.fullmatch(self.target):
-            raise ValueError(f"the target of the parser '{self.name}' is 'package.module:function'")
+            raise ValueError(
+                f"the target of the parser '{self.name}' must have the form 'package.module:function'"
+            )
 
 
 _TARGET = re.compile(r"[\w.]+:\w+")

@@ -184,8 +184,8 @@ class PluginFailed(PlatformError):
 
     def __init__(self, plugin: str, hook: str, what: str = "failed") -> None:
         super().__init__(
-            f"The plugin '{plugin}' {what} ({hook}). The server's log says why; if it can't be mended, the "
-            f"operator can leave it out with PLATFORM_PLUGINS_DISABLED={plugin} and a restart"
+            f"The plugin '{plugin}' {what} ({hook}). The server's log says why; if it can't be fixed, "
+            f"the operator can disable the plugin with PLATFORM_PLUGINS_DISABLED={plugin} and a restart"
         )
 
 

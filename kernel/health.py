@@ -24,7 +24,7 @@ _TEXT_LIMIT = 200
 
 
 class NotChecked(Exception):
-    """Raised by a check that has nothing to look at; the text is shown as it is and degrades nothing."""
+    """Raised by a check that has nothing to check; the text is shown unchanged and degrades nothing."""
 
 
 class NotConfigured(NotChecked):

@@ -36,7 +36,7 @@ def make_home(home: Path) -> None:
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise StartupError(f"PLATFORM_HOME can't be made: {home}: {error.strerror}") from error
+        raise StartupError(f"PLATFORM_HOME can't be created: {home}: {error.strerror}") from error
 
 
 @asynccontextmanager

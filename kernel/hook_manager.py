@@ -30,7 +30,7 @@ class HookManager(pluggy.PluginManager):
             )
         for spec in specs:
             if spec.name in self.specs:
-                raise ValueError(f"there is a hook '{spec.name}' already; choose another name")
+                raise ValueError(f"a hook named '{spec.name}' already exists; choose another name")
             self.specs[spec.name] = spec
         # All in one class: pluggy looks at each attribute of what it is given, inherited ones too.
         self.add_hookspecs(type("Specifications", (), {s.name: staticmethod(s.function) for s in specs}))

@@ -162,7 +162,7 @@ def register_actions() -> Sequence[Action]:
 
 @hookspec.declaration
 def register_plugin_sources() -> Sequence[ResourceKey[PluginSource]]:
-    """Where plugins come from that are documents rather than code, such as manifests.
+    """Sources of plugins that are documents rather than code, such as manifests.
 
     Each is a resource that the plugin opens (`register_resources`), named by its key. A process that does not
     open it has no plugins from that source. While the platform runs, a source is asked for its plugins and
@@ -300,9 +300,9 @@ def find_audited_organizations(
 def on_event(platform: Platform, event: Event) -> None:
     """Something was committed. A worker delivers durable events at least once, with retries.
 
-    Other events are delivered once, right after the commit, in the process that committed. An error in one
-    plugin never stops delivery to the others; one that is not done after five minutes fails. Write a job for
-    what takes long.
+    Other events are delivered once, right after the commit, in the process that committed. An error in
+    one plugin never stops delivery to the others; an implementation that takes more than five minutes
+    fails. Use a job for long work.
     """
 
 
@@ -310,7 +310,7 @@ def on_event(platform: Platform, event: Event) -> None:
 def on_account_event(platform: Platform, unit: Unit, account: Account, change: AccountChange) -> None:
     """An account changes inside `unit`; raise a Conflict to forbid it.
 
-    `promoted` and `demoted` are about the instance role. Runs in the transaction of the change, after it.
+    `promoted` and `demoted` are about the instance role. Runs in the same transaction, after the change.
     """
 
 

@@ -62,7 +62,7 @@ class LiveCache(Generic[K, V]):
         return task
 
     def invalidate(self, key: K) -> None:
-        """Forget one value, even if it is being read at the moment."""
+        """Drop one value, even while it is being read."""
         self._values.pop(key, None)
         self._loading.pop(key, None)
 

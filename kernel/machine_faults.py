@@ -26,8 +26,8 @@ SENTENCES: Final[dict[Fault, str]] = {
 """What a client may read, by kind of fault."""
 
 FOR_OPERATORS: Final[dict[Fault, str]] = {
-    "disk_full": "the disk is full: make room and try again",
-    "memory": "the machine is out of memory: free some and try again",
+    "disk_full": "the disk is full: free some space and try again",
+    "memory": "the machine is out of memory: free some memory and try again",
     "handles": "too many files or connections are open: raise the limit (ulimit -n) and try again",
     "processes": "no further process or thread can be started: stop some, or raise the limit (ulimit -u)",
 }

@@ -102,7 +102,7 @@ def derived(home: Path | None, kind: str, version: str, make: Callable[[], Mappi
         _write(file, made)
         found = _opened(file, mmap.ACCESS_COPY, checked=False)
     except OSError as error:
-        log.warning("can't keep %s, so every process needs its own memory for it: %s", file, error)
+        log.warning("can't write %s, so every process keeps its own copy in memory: %s", file, error)
         return Arrays(made)
     _sweep(file)
     return found

@@ -74,7 +74,7 @@ class PluginSource(Protocol):
         ...
 
     def remove(self, unit: Unit, plugin: str) -> bool:
-        """Forget a plugin and all that it stored, in this unit; False if nothing of it is stored.
+        """Delete a plugin and all that it stored, in this unit; False if nothing was stored.
 
         A plain function, like every unit of writing: on SQLite it runs in a thread.
         """

@@ -82,7 +82,7 @@ class QueryMethod:
 
     def __post_init__(self) -> None:
         if not self.name or self.name != self.name.lower() or len(self.name) > 32:
-            raise ValueError("the name of a method is lower case and has 1 to 32 characters")
+            raise ValueError("the name of a method must be lower case, with 1 to 32 characters")
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ _NOTHING: Mapping[str, str] = {}
 
 
 class Span(Protocol):
-    """A piece of work in a trace, from its begin to its end."""
+    """A piece of work in a trace, from start to end."""
 
     def rename(self, name: str) -> None:
         """Name it when more is known."""
@@ -40,7 +40,7 @@ class Span(Protocol):
         """Mark it as failed, by the class or code of the error; never by its text."""
 
     def end(self) -> None:
-        """End it; once more does nothing."""
+        """End it; a second call does nothing."""
 
     @property
     def carried(self) -> Carried:
@@ -141,7 +141,7 @@ class Tracing:
             span.end()
 
     def part(self, name: str) -> AbstractContextManager[Span]:
-        """The block as a part of what is under way; where nothing is, it makes no span."""
+        """The block as a part of the current span; without one, it makes no span."""
         return nullcontext(NO_SPAN) if _current.get() is NO_SPAN else self.span(name)
 
 

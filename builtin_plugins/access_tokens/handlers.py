@@ -34,9 +34,9 @@ routes = RouteTable("Access tokens", token_scopes=())
     rate=Rate(lambda settings: settings.auth_rate_limit_per_minute),
 )
 async def create_access_token(ctx: Context, body: AccessTokenCreate) -> Answer:
-    """Create a personal access token for a program. Its value is in this answer only.
+    """Create a personal access token for a program. Its value is in this response only.
 
-    It is sent as a bearer and opens what the account may do at the time of each request, within its scopes.
+    Sent as a bearer token, it allows what the account may do at the time of each request, within its scopes.
     """
     account_id = _account(ctx)
     epoch = int(ctx.principal.claims.get("epoch", 0))
@@ -54,7 +54,7 @@ async def list_access_tokens(ctx: Context, query: PageQuery) -> Page[AccessToken
     "/v1/auth/tokens/{token_id:int}", access=AUTHENTICATED, status=204, errors=(TokenNotFound, Forbidden)
 )
 async def revoke_access_token(ctx: Context, token_id: int) -> None:
-    """End one of the caller's personal access tokens, at once and for good."""
+    """Revoke one of the caller's personal access tokens, at once and for good."""
     await ctx.write(service.revoke, token_id, _account(ctx), ctx.audit_origin())
 
 
@@ -79,7 +79,7 @@ async def list_access_tokens_of(ctx: Context, user_id: int, query: PageQuery) ->
     errors=(TokenNotFound,),
 )
 async def revoke_access_token_of(ctx: Context, user_id: int, token_id: int) -> None:
-    """End a personal access token of an account, at once and for good."""
+    """Revoke a personal access token of an account, at once and for good."""
     await ctx.write(service.revoke, token_id, user_id, ctx.audit_origin())
 
 

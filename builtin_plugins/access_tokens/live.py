@@ -96,7 +96,7 @@ class LiveTokens:
             await self._platform.database.write(service.write_uses, sorted(used.items()))
         except (SQLAlchemyError, OSError) as error:
             self._used = used | self._used
-            log.warning("the last use of tokens can't be written now: %s", type(error).__name__)
+            log.warning("can't store when access tokens were last used: %s", type(error).__name__)
 
     async def flush_for_ever(self) -> None:
         """Write it down once a minute."""

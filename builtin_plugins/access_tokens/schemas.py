@@ -40,7 +40,7 @@ class AccessTokenCreate(BaseModel):
         min_length=1,
         max_length=10,
         description="Which of the account's rights it has. `ask`: read and ask; `tools`: run tools; "
-        "`manage`: everything else, and what `ask` opens. Account security stays closed to every token.",
+        "`manage`: everything else, and what `ask` allows. No token can change account security.",
     )
 
 

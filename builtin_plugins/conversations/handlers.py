@@ -39,14 +39,14 @@ _SHARING = "/pipeline/{pipeline_id:uuid}/conversations/{conversation_id}/share"
     token_scopes=("ask",),
 )
 async def list_mine(ctx: Context, query: ConversationQuery) -> Page[ConversationItem]:
-    """List the conversations that the caller began, the latest first."""
+    """List the conversations that the caller started, latest first."""
     items, total = await listing.list_own(ctx.caller, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
 
 @routes.delete("/v1/conversations/mine", access=AUTHENTICATED, returns=Deleted)
 async def delete_mine(ctx: Context) -> Deleted:
-    """Delete all conversations that the caller began, shared ones included."""
+    """Delete all conversations that the caller started, including shared ones."""
     return Deleted(deleted=await changing.delete_all(ctx.caller))
 
 
@@ -54,7 +54,7 @@ async def delete_mine(ctx: Context) -> Deleted:
     "/v1/conversations/mine/export", access=AUTHENTICATED, returns=ExportBundle, token_scopes=("ask",)
 )
 async def export_mine(ctx: Context) -> Answer:
-    """Download all conversations that the caller began, as JSON."""
+    """Download all conversations that the caller started, as JSON."""
     return _file(await listing.export(ctx.caller, None, None))
 
 
@@ -96,7 +96,7 @@ async def list_turns(ctx: Context, conversation_id: str, query: TurnQuery) -> Pa
     errors=(ConversationNotFound, TurnNotFound),
 )
 async def rate(ctx: Context, conversation_id: str, turn_id: int, body: TurnRating) -> None:
-    """Rate an answer. Whoever evaluates the knowledge base may make a question of it."""
+    """Rate an answer. Those who evaluate the knowledge base may turn it into a question of a set."""
     await rating.rate(ctx.caller, conversation_id, turn_id, body)
 
 
@@ -152,7 +152,7 @@ async def list_shared(ctx: Context, pipeline_id: str, query: ConversationQuery) 
     errors=(PipelineNotFound, ConversationNotFound, NotFirstWriter, AlreadyShared),
 )
 async def share(ctx: Context, pipeline_id: str, conversation_id: str) -> Shared:
-    """Share a conversation: everybody who can use the pipeline reads it and writes in it by its id."""
+    """Share a conversation: everybody who can use the pipeline can read and continue it by its id."""
     return await changing.share(ctx.caller, pipeline_id, conversation_id)
 
 
@@ -163,7 +163,7 @@ async def share(ctx: Context, pipeline_id: str, conversation_id: str) -> Shared:
     errors=(PipelineNotFound, ConversationNotFound, NotFirstWriter),
 )
 async def end_sharing(ctx: Context, pipeline_id: str, conversation_id: str) -> Shared:
-    """Stop sharing a conversation. What others wrote in it stays."""
+    """Stop sharing a conversation. What others asked in it stays."""
     return await changing.end_sharing(ctx.caller, pipeline_id, conversation_id)
 
 

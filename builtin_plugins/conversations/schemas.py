@@ -20,10 +20,10 @@ class ConversationQuery(PageQuery):
 
 
 class WhichQuery(BaseModel):
-    """Which conversation of this id: the caller's own comes before shared ones."""
+    """Which conversation with this id: the caller's own takes precedence over shared ones."""
 
     pipeline_id: Annotated[str, Field(max_length=255)] | None = Field(
-        None, description="Only a conversation that is shared with the users of this pipeline, or one's own."
+        None, description="Only a conversation shared with the users of this pipeline, or the caller's own."
     )
 
 
@@ -38,7 +38,7 @@ class ConversationItem(BaseModel):
     last_activity: datetime
     snippet: str = Field(description="The last question, up to 200 characters.")
     first_question: str = Field(
-        description="The first question, up to 200 characters: its name while it has no title."
+        description="The first question, up to 200 characters; shown as long as there is no title."
     )
     title: str | None
     shared: bool
@@ -55,7 +55,7 @@ class ConversationOut(BaseModel):
     own: bool = Field(description="Whether the caller started it.")
     shared: bool
     shared_pipeline_id: str | None = Field(
-        description="Whoever can use this pipeline reads and writes the conversation."
+        description="Everybody who can use this pipeline can read and continue the conversation."
     )
 
 
@@ -95,12 +95,12 @@ class TurnOut(BaseModel):
 
 
 class TurnRating(BaseModel):
-    """What a reader thinks of an answer; null takes a rating back. The last rating counts."""
+    """A reader's rating of an answer; null removes it. The last rating counts."""
 
     model_config = example(rating="down", comment="The newer guideline says 210 euro")
 
     rating: Literal["up", "down"] | None
-    comment: Comment | None = Field(None, description="Why; goes with the rating.")
+    comment: Comment | None = Field(None, description="The reason for the rating.")
 
 
 class ConversationRename(BaseModel):

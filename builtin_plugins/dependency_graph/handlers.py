@@ -42,7 +42,7 @@ PluginIds = Annotated[list[Id], Field(max_length=500, examples=[["3f0e8f6e-0c57-
 
 @routes.get("/v1/graph/dependencies/{plugin_id}", access=PUBLIC, returns=Resolution, errors=(Unavailable,))
 async def resolve(ctx: Context, plugin_id: str) -> Resolution:
-    """List everything that a plugin requires, directly or through others, and whether it fits together."""
+    """List everything that a plugin requires, directly or through others, and whether it is compatible."""
     return (await ctx.resource(GRAPH).index()).resolve(plugin_id)
 
 
@@ -54,9 +54,9 @@ async def resolve(ctx: Context, plugin_id: str) -> Resolution:
     errors=(BadRequest,),
 )
 async def add(ctx: Context, query: AddDependency) -> DependencyAdded:
-    """Say that a plugin requires, suggests or conflicts with another one, or requires a bundle.
+    """Record that a plugin requires, suggests or conflicts with another one, or requires a bundle.
 
-    Saying it again changes kind and versions. What would create a cycle of requirements is refused.
+    Recording it again changes kind and versions. A requirement that would create a cycle is refused.
     """
     return await ctx.write(edges.add, ctx.caller, query)
 
@@ -69,13 +69,13 @@ async def add(ctx: Context, query: AddDependency) -> DependencyAdded:
     errors=(NotFound,),
 )
 async def remove(ctx: Context, query: RemoveDependency) -> None:
-    """Remove the relation of two plugins."""
+    """Remove the relation between two plugins."""
     await ctx.write(edges.remove, ctx.caller, query)
 
 
 @routes.get("/v1/graph/conflicts/{plugin_id}", access=PUBLIC, returns=Conflicts, errors=(Unavailable,))
 async def conflicts(ctx: Context, plugin_id: str) -> Conflicts:
-    """List what must not be installed with a plugin, whichever of the two says so."""
+    """List the plugins that a plugin conflicts with, whichever of the two declares it."""
     found = (await ctx.resource(GRAPH).index()).conflicts(plugin_id)
     return Conflicts(plugin_id=plugin_id, conflicts=found, conflict_count=len(found))
 
@@ -95,7 +95,7 @@ async def recommendations(ctx: Context, body: list[str], query: RecommendQuery) 
 
 @routes.get("/v1/graph/bundles/{bundle}/required", access=PUBLIC, returns=BundleRequired)
 async def bundle_required(ctx: Context, bundle: str) -> BundleRequired:
-    """List the plugins that require a bundle; `confirmed` is false while the graph can't be asked."""
+    """List the plugins that require a bundle; `confirmed` is false while the graph can't be queried."""
     try:
         index = await ctx.resource(GRAPH).index()
     except Unavailable as error:
@@ -112,7 +112,7 @@ async def bundle_required(ctx: Context, bundle: str) -> BundleRequired:
 
 @routes.get("/v1/graph/health", access=PUBLIC, returns=GraphHealth, errors=(503,))
 async def health(ctx: Context) -> GraphHealth | Answer:
-    """Say whether the graph can be queried; 503 with the same body while it can't."""
+    """Check whether the graph can be queried; 503 with the same body while it can't."""
     try:
         await ctx.resource(GRAPH).check()
     except (OSError, RuntimeError, PlatformError) as error:

@@ -62,11 +62,13 @@ class Dependency(TypedDict):
 
 
 class Resolution(BaseModel):
-    """All that a plugin requires, and whether it fits together."""
+    """All that a plugin requires, and whether it is compatible."""
 
     plugin_id: str
     resolves: bool
-    resolve_failures: list[str] = Field(description="What does not fit, each by its shortest explanation.")
+    resolve_failures: list[str] = Field(
+        description="What is incompatible, each with its shortest explanation."
+    )
     nodes: list[dict[str, Any]] = Field(
         description="Plugins and bundles that are required, with depth, version and who requires them; "
         "suggested plugins have dependency_type suggests."
@@ -78,7 +80,7 @@ class Resolution(BaseModel):
 
 
 class ConflictOut(BaseModel):
-    """A plugin that must not be there as well."""
+    """A plugin that conflicts with the given one."""
 
     plugin_id: str
     name: str
@@ -109,7 +111,7 @@ class Recommendation(BaseModel):
 
 
 class Recommendations(BaseModel):
-    """What goes with the plugins that were asked for."""
+    """Plugins that go with those in the request."""
 
     installed_plugins: list[str]
     recommendations: list[Recommendation]

@@ -62,8 +62,8 @@ class EmbeddingsSettings(Settings):
         Field(
             {},
             description="Further embedding models by name: folders in sentence-transformers' format, and "
-            "endpoints with `/v1/embeddings`. JSON, or part of config.yaml; the README of the plugin lists "
-            "what each may say.",
+            "endpoints with `/v1/embeddings`. JSON, or part of config.yaml; the plugin's README lists "
+            "the options of each.",
         )
     )
     keys: Annotated[SecretStr | None, AfterValidator(checked_keys)] = Field(
@@ -71,8 +71,8 @@ class EmbeddingsSettings(Settings):
     )
     preload: str = Field(
         "",
-        description="Models to load before a process takes its first request, separated by commas, such as "
-        "multilingual-e5-small; the first text that needs a model loads it when unset.",
+        description="Models to load before a process takes its first request, separated by commas, such "
+        "as multilingual-e5-small; others are loaded by the first text that needs them.",
     )
 
     @property
@@ -92,14 +92,14 @@ class EmbeddingsSettings(Settings):
         here = RESERVED.union(name for name, model in further.items() if model.folder is not None)
         if strangers := set(_names(value)) - here:
             raise ValueError(
-                f"no model on this machine is called '{min(strangers)}'; there are {', '.join(sorted(here))}"
+                f"no model on this machine is called '{min(strangers)}'; available: {', '.join(sorted(here))}"
             )
         return value
 
     @model_validator(mode="after")
     def _keys_have_models(self) -> EmbeddingsSettings:
         if strangers := set(keys_of(self.keys)) - set(self.models):
-            raise ValueError(f"a key is given for '{sorted(strangers)[0]}', which 'models' doesn't name")
+            raise ValueError(f"a key is given for '{sorted(strangers)[0]}', which is not in 'models'")
         return self
 
 

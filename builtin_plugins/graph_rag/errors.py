@@ -13,7 +13,7 @@ class EntityNotFound(NotFound):
 class DocumentOfKnowledgeBase(Conflict):
     code = "document_of_knowledge_base"
     default_detail = (
-        "This graph follows from a document of a knowledge base; delete the document there, "
+        "This graph was built from a document of a knowledge base; delete the document there, "
         "or set graph to false on the knowledge base"
     )
 

@@ -75,7 +75,7 @@ class Extracted(BaseModel):
 
 
 class ConstructRequest(Body):
-    """A document to build a graph of. Fields that are left out keep what an earlier graph of it has."""
+    """A document to build a graph of. Omitted fields keep their values from an earlier graph of it."""
 
     model_config = example(
         document_id="minutes-7", text="Ada Lindqvist leads the Nordlys Institute in Tromsø.", title="Minutes"
@@ -84,7 +84,7 @@ class ConstructRequest(Body):
     document_id: DocumentId
     text: Annotated[Said, Field(min_length=1, max_length=20_000_000)]
     kb_id: Annotated[str, Field(max_length=255)] | None = Field(
-        None, description="A note of the caller's; it gives nobody access."
+        None, description="A note by the caller; it gives nobody access."
     )
     title: Annotated[str, Field(max_length=1_000)] | None = None
     source: Annotated[str, Field(max_length=2_000)] | None = None
@@ -144,7 +144,7 @@ class ContextRequest(Body):
     entity_text: Query
     include_neighbors: bool = True
     context_window: Annotated[int, Field(ge=1, le=10)] = Field(
-        3, description="How many passages to show, and ten times as many neighbours at most."
+        3, description="Passages to show; at most ten times as many neighbours are shown."
     )
 
 
@@ -165,7 +165,7 @@ class PassageRef(BaseModel):
 
 
 class SameAs(BaseModel):
-    """Another name that was taken for this entity, and the words that say so."""
+    """Another name that was recognized as this entity, and the words that say so."""
 
     text: str
     reason: str
@@ -174,7 +174,7 @@ class SameAs(BaseModel):
 
 
 class EntityContext(BaseModel):
-    """An entity, what is around it, and where."""
+    """An entity, its neighbours, and where it is named."""
 
     success: bool = True
     entity: EntityOut

@@ -12,7 +12,7 @@ from .schemas import Body, DocumentId, Query
 
 
 class CorrelateRequest(Body):
-    """Of what to find correlations: a document, an entity, or everything. With both, of the entity."""
+    """What to find correlations of: a document, an entity, or everything. The entity, if both are given."""
 
     model_config = example(document_id="minutes-7", limit=10)
 
@@ -38,11 +38,11 @@ class Correlation(BaseModel):
     score: float
     evidence: list[Evidence]
     kind: Literal["SHARED_ENTITIES", "CO_OCCURRENCE", "SVO"]
-    shared: list[str] = Field(description="What two documents have in common, the rarest first.")
+    shared: list[str] = Field(description="What two documents have in common, rarest first.")
 
 
 class Correlations(BaseModel):
-    """Correlations, the strongest first."""
+    """Correlations, strongest first."""
 
     items: list[Correlation]
     total: int
@@ -68,7 +68,7 @@ class Topic(BaseModel):
 
 
 class Overview(BaseModel):
-    """What a collection is about, the largest topic first."""
+    """What a collection is about, largest topic first."""
 
     success: bool = True
     documents: int

@@ -41,13 +41,17 @@ class SparqlResults(BaseModel):
 class ExportQuery(BaseModel):
     """Which graphs to export, and how they are written."""
 
-    kb_id: Annotated[str, Field(max_length=255)] | None = Field(None, description="Of a knowledge base.")
-    document_id: Annotated[str, Field(max_length=255)] | None = Field(None, description="Of a document.")
+    kb_id: Annotated[str, Field(max_length=255)] | None = Field(
+        None, description="Only graphs of this knowledge base."
+    )
+    document_id: Annotated[str, Field(max_length=255)] | None = Field(
+        None, description="Only the graph of this document."
+    )
     format: RdfFormat = Field("turtle", description="N-Quads and JSON-LD name the graph of each statement.")
 
 
 class ImportRequest(Body):
-    """RDF to keep as a graph of one's own. Statements between things become relations."""
+    """RDF to store as a graph of the caller. Statements between things become relations."""
 
     model_config = example(
         document_id="people",

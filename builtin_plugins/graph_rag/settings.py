@@ -38,19 +38,19 @@ class GraphSettings(Settings):
         4,
         ge=1,
         le=64,
-        description="Most SPARQL queries and imports of RDF that one process runs at once, "
-        "of which one account has at most half.",
+        description="SPARQL queries and RDF imports that one process runs at once; one account gets at "
+        "most half of them.",
     )
     sparql_wait_seconds: int = Field(
         30, ge=0, le=250, description="Seconds that further queries wait before they are refused."
     )
     sparql_rows: int = Field(
-        10_000, ge=1, le=100_000, description="Most rows, or statements, of the answer to a SPARQL query."
+        10_000, ge=1, le=100_000, description="Most rows or statements in the result of a SPARQL query."
     )
     sparql_url: str | None = Field(
         None,
         description="Query address of a SPARQL 1.1 server that stores the graphs, such as "
-        "http://127.0.0.1:7878/query; without it they are embedded.",
+        "http://127.0.0.1:7878/query; when unset, this server stores them itself.",
     )
     sparql_store_url: str | None = Field(
         None,

@@ -22,7 +22,7 @@ class NotInstalled(NotFound):
 
 class NameTaken(Conflict):
     code = "name_taken"
-    default_detail = "A plugin of this name is listed already; choose another name"
+    default_detail = "A plugin with this name is already listed; choose another name"
 
 
 class IllegalMove(Conflict):
@@ -37,7 +37,7 @@ class NotEditable(Conflict):
 
 class FeaturedByAdministrators(Forbidden):
     code = "featured_by_administrators"
-    default_detail = "Only administrators set 'featured'; leave it out"
+    default_detail = "Only administrators can set 'featured'; leave it out"
 
 
 class TooManyListings(Conflict):

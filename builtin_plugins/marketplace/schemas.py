@@ -63,7 +63,7 @@ VersionRange = Annotated[str, Field(max_length=200, pattern=r"^[0-9A-Za-z.,*+!<>
 
 
 class ListingCreate(BaseModel):
-    """A plugin to be listed."""
+    """A plugin to add to the catalog."""
 
     model_config = example(
         name="tide-tables",
@@ -94,7 +94,7 @@ class ListingCreate(BaseModel):
 
 
 class ListingUpdate(BaseModel):
-    """What is to change. Not `status`: a listing moves by the submissions routes."""
+    """What is to change. Not `status`, which the submissions routes change."""
 
     model_config = ConfigDict(
         extra="allow", json_schema_extra={"examples": [{"description": "Shows the tides of 400 ports."}]}
@@ -124,7 +124,7 @@ class Check(BaseModel):
 
 
 class WheelOut(BaseModel):
-    """The wheel that came with a submission, by what it says about itself."""
+    """The metadata of the wheel that came with a submission."""
 
     filename: str
     sha256: str = Field(description="Compare it with that of the published package.")
@@ -177,7 +177,7 @@ class ListingOut(BaseModel):
 
 
 class CatalogQuery(BaseModel):
-    """Which part of a list. `page` and `page_size` are deprecated."""
+    """Which part of a list to return. `page` and `page_size` are deprecated."""
 
     limit: int = Field(10, ge=1, le=100, description="Largest number of items to return.")
     offset: int = Field(0, ge=0, le=2**53, description="Number of items to skip.")
@@ -241,7 +241,7 @@ class RejectRequest(BaseModel):
 
 
 class TransitionOut(BaseModel):
-    """A move of a listing."""
+    """A status change of a listing."""
 
     plugin_id: str
     from_status: str
@@ -253,14 +253,14 @@ class TransitionOut(BaseModel):
 
 
 class History(BaseModel):
-    """The moves of a listing, oldest first."""
+    """The status changes of a listing, oldest first."""
 
     transitions: list[TransitionOut]
     count: int
 
 
 class InstallationOut(BaseModel):
-    """A plugin as somebody has it installed."""
+    """A plugin that an account has installed."""
 
     id: str
     user_id: str
@@ -347,7 +347,7 @@ class RatingOut(BaseModel):
 
 
 class RatingGiven(RatingOut):
-    """A review that was just written, and what all say."""
+    """A new review, and the overall rating."""
 
     rating_average: float | None
     rating_count: int
@@ -361,7 +361,7 @@ class RatingsQuery(BaseModel):
 
 
 class RatingPage(BaseModel):
-    """What all say, and a page of reviews, newest first."""
+    """The overall rating, and a page of reviews, newest first."""
 
     rating_average: float | None
     rating_count: int
@@ -373,7 +373,7 @@ class RatingPage(BaseModel):
 
 
 class CategoryCreate(BaseModel):
-    """A shelf of the catalog."""
+    """A category of the catalog, to create."""
 
     model_config = example(name="Weather", slug="weather", description="Forecasts and tides")
 

@@ -14,7 +14,7 @@ Tier = Literal["free", "community", "pro", "enterprise"]
 class ToolsQuery(PageQuery):
     """Which tools."""
 
-    active_only: bool = Field(True, description="Leave out tools that left their plugin.")
+    active_only: bool = Field(True, description="Leave out tools that their plugin no longer has.")
     tier: Tier | None = Field(None, description="Only tools that need this tier.")
     tool_name: str | None = Field(None, max_length=200, description="Exactly this name.")
 
@@ -92,7 +92,7 @@ class Synced(NothingToSync):
 
 
 class Deactivated(BaseModel):
-    """How many tools are not active any more."""
+    """How many tools were deactivated."""
 
     success: bool
     tools_deactivated: int

@@ -60,13 +60,13 @@ class CredentialIn(BaseModel):
     model_config = example(token="the bearer token that the server gave you")
 
     token: Annotated[SecretStr, AfterValidator(_sendable)] = Field(
-        min_length=1, max_length=8192, description="Sent to the server as a bearer."
+        min_length=1, max_length=8192, description="Sent to the server as a bearer token."
     )
 
 
 @routes.get("/v1/mcp/servers", access=AUTHENTICATED, returns=McpServerList, token_scopes=("tools",))
 async def list_mcp_servers(ctx: Context) -> McpServerList:
-    """List the MCP servers whose tools are offered, and how they are."""
+    """List the MCP servers whose tools are offered, with their state."""
     stored = await credentials.stored_for(ctx)
     servers = ctx.resource(SERVERS).values()
     return McpServerList(servers=[_shown(ctx, server, server.name in stored) for server in servers])
@@ -81,7 +81,7 @@ async def list_mcp_servers(ctx: Context) -> McpServerList:
     token_scopes=(),
 )
 async def store_mcp_credential(ctx: Context, name: str, body: CredentialIn) -> None:
-    """Store the caller's own credential for a server, encrypted. It is sent with the caller's calls alone."""
+    """Store the caller's own credential for a server, encrypted. It is used only for the caller's calls."""
     server, account_id = _named(ctx, name), _account(ctx)
     if server.settings.credentials == "operator":
         raise NoCredentialNeeded()
@@ -97,9 +97,9 @@ async def store_mcp_credential(ctx: Context, name: str, body: CredentialIn) -> N
     token_scopes=(),
 )
 async def forget_mcp_credential(ctx: Context, name: str) -> None:
-    """Forget the caller's credential for a server."""
+    """Delete the caller's credential for a server."""
     if not await credentials.forget(ctx, _account(ctx), _named(ctx, name)):
-        raise NotFound("There is no credential of yours for this server")
+        raise NotFound("You have not stored a credential for this server")
 
 
 def _shown(ctx: Context, server: Server, stored: bool) -> McpServerOut:

@@ -68,7 +68,7 @@ async def _call(
 ) -> dict[str, Any]:
     known = server.tools.get(definition.name)
     if known is None or known.digest != definition.digest:
-        raise NotFound(f"The tool '{definition.name}' of '{server.name}' is not there any more")
+        raise NotFound(f"The tool '{definition.name}' of '{server.name}' no longer exists")
     if len(json.dumps(arguments, default=str)) > _LARGEST_ARGUMENTS:
         raise BadRequest(f"The arguments are larger than {_LARGEST_ARGUMENTS // 1024} KB")
     credential = await credential_of(ctx, server)

@@ -62,6 +62,6 @@ class McpClientSettings(Settings):
         Field(
             {},
             description="MCP servers whose tools are offered, by name: JSON, or part of config.yaml. The "
-            "README of the plugin lists what each may say.",
+            "plugin's README lists the options of each.",
         )
     )

@@ -67,7 +67,8 @@ class PullRequest(BaseModel):
     )
     wait: bool = Field(
         True,
-        description="Answer at the end; if false, answer 202 at once. `GET /v1/models/pulls` follows it.",
+        description="Respond at the end; if false, respond with 202 at once. `GET /v1/models/pulls` "
+        "follows it.",
     )
 
     @field_validator("model_id")
@@ -173,7 +174,7 @@ class UseOut(BaseModel):
     calls: int
     errors: int
     tokens: int
-    tokens_unknown: int = Field(description="Calls whose runtime did not say how many tokens they took.")
+    tokens_unknown: int = Field(description="Calls for which the runtime reported no token counts.")
     mean_ms: int
     longest_ms: int
 

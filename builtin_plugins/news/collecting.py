@@ -68,7 +68,7 @@ async def _open_library(caller: Caller) -> str:
         description="What the feeds of this server say",
     )
     if found is None:
-        raise Unavailable("The plugin 'rag' is not running, so there is nowhere to keep the news")
+        raise Unavailable("The plugin 'rag' is not running, so there is nowhere to store the news")
     if found != known:
         await database.write(_begin_library, found)
     return found

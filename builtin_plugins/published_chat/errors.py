@@ -47,12 +47,12 @@ class ChatNotFound(NotFound):
 
 class ChatClosed(Unavailable):
     code = "chat_closed"
-    default_detail = "This chat is closed at the moment"
+    default_detail = "This chat is currently closed"
 
 
 class OriginRefused(Forbidden):
     code = "origin_refused"
-    default_detail = "This chat does not answer pages of this site; its owner can add the site's origin"
+    default_detail = "This chat is not enabled for this site; its owner can add the site's origin"
 
 
 class VisitorTokenInvalid(Unauthorized):
@@ -62,4 +62,4 @@ class VisitorTokenInvalid(Unauthorized):
 
 class DailyLimit(TooManyRequests):
     code = "daily_limit"
-    default_detail = "This chat has answered as many questions as it may in a day; come back tomorrow"
+    default_detail = "This chat has reached its limit of questions for today; come back tomorrow"

@@ -214,7 +214,7 @@ class DayFigures(BaseModel):
 
 
 class Figures(BaseModel):
-    """Days with a question, the latest first, and their sum."""
+    """Days with a question, latest first, and their sum."""
 
     items: list[DayFigures]
     questions: int

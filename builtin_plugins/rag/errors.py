@@ -41,7 +41,7 @@ class DependentPipelines(Conflict):
 
 class ReembeddingUnderWay(Conflict):
     code = "reembedding_under_way"
-    default_detail = "The embedding model is being changed already; wait for that job, or cancel it"
+    default_detail = "The embedding model is already being changed; wait for that job, or cancel it"
 
 
 class KnowledgeBaseGone(Conflict):

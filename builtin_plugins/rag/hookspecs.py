@@ -32,7 +32,7 @@ def enhance_ranking(
     Asked for a question or a search with `graph: true`, before reranking. `passages` come best first; those
     that the answer leaves out keep their scores. Passages outside `scope` are dropped. An implementation that
     fails or takes longer than `PLATFORM_RAG_ENHANCE_SECONDS` is skipped and named in
-    `method_details.degraded`. With several, each gets what the one before made.
+    `method_details.degraded`. With several, each gets the result of the one before.
     """
 
 
@@ -51,14 +51,14 @@ def remove_derived(
 def count_derived(
     platform: Platform, session: Session, knowledge_base_id: str, document_id: str | None
 ) -> Mapping[str, int] | None:
-    """How much the plugin still has of a deleted document or knowledge base, by the places of
+    """How much data the plugin still has of a deleted document or knowledge base, by the places of
     `remove_derived`: zero where nothing is left.
     """
 
 
 @hookspec.all_now
 def export_derived(platform: Platform, session: Session, knowledge_base_id: str) -> Mapping[str, Any] | None:
-    """What the plugin has of a knowledge base that is being exported, as JSON under the plugin's name.
+    """The plugin's data about a knowledge base that is being exported, as JSON under the plugin's name.
 
     It may name documents and passages by their ids. Leave out what is derived from documents, and secrets.
     """
@@ -74,7 +74,7 @@ def import_derived(
 ) -> None:
     """A knowledge base was imported: write what `parts` holds under the plugin's name, in this unit.
 
-    `renamed` leads from the file's ids of documents and passages to those here. The file may come from
+    `renamed` maps the file's ids of documents and passages to those here. The file may come from
     anybody: check everything, and raise Unprocessable for what is not valid.
     """
 

@@ -129,7 +129,7 @@ class DocumentOut(BaseModel):
     vector_count: int
     page_count: int | None
     error: str | None
-    notice: str | None = Field(description="What of a completed document was left out, or what it waits for.")
+    notice: str | None = Field(description="What a completed document lacks, or what it waits for.")
     parent_id: str | None = Field(
         description="The archive or message that it came out of, which may be gone; null for an upload."
     )
@@ -288,9 +288,9 @@ class SearchRequest(BaseModel):
         None, description="Search by meaning and by words. Defaults to the pipeline's setting, or true."
     )
     metadata_filter: MetadataFilter | None = None
-    rerank: bool = Field(False, description="Find more passages, look at them more closely, keep the best.")
+    rerank: bool = Field(False, description="Find more passages, rerank them and keep the best.")
     parent_context: bool = Field(False, description="Return each passage with its neighbours.")
-    graph: bool = Field(False, description="Also rank by a knowledge graph, where a plugin brings one.")
+    graph: bool = Field(False, description="Also rank by a knowledge graph, if a plugin provides one.")
 
 
 class QueryRequest(SearchRequest):
@@ -304,7 +304,7 @@ class QueryRequest(SearchRequest):
         None, description="Chosen by the client; questions with the same id are one conversation."
     )
     llm_model: ModelName | None = None
-    compress: bool = Field(False, description="Answer from those sentences that fit the question best.")
+    compress: bool = Field(False, description="Answer only from the sentences that fit the question best.")
     explain: bool = Field(False, description="Add the steps with their times, and each source's scores.")
 
 
@@ -314,7 +314,7 @@ class LegScores(BaseModel):
     dense: float = Field(description="Similarity of meaning: 0 is unrelated, 1 is the same text.")
     text: float | None = Field(description="How well the words match (BM25), from 0 to 1.")
     fused: float = Field(
-        description="Both together; the order goes by it unless reranking or a graph follow."
+        description="Both combined; passages are ordered by it unless reranking or a graph changes the order."
     )
     rerank: float | None = Field(None, exclude_if=_absent, description="The reranker's score, from 0 to 1.")
     graph: float | None = Field(None, exclude_if=_absent, description="The knowledge graph's score.")
@@ -331,18 +331,18 @@ class Source(BaseModel):
     page: int | None
     char_start: int
     char_end: int
-    last_page: int | None = Field(None, exclude_if=_absent, description="Where it ends, if not on `page`.")
+    last_page: int | None = Field(None, exclude_if=_absent, description="The last page, if not `page`.")
     context_type: Literal["parent"] | None = Field(
         None, exclude_if=_absent, description="`parent`: the passage is shown with its neighbours."
     )
     child_chunk_index: int | None = Field(
-        None, exclude_if=_absent, description="The passage that was found, where its neighbours are shown."
+        None, exclude_if=_absent, description="The passage that was found, if shown with its neighbours."
     )
     tree_level: int | None = Field(
         None, exclude_if=_absent, description="Level in the document's tree, if this is a summary."
     )
     path: list[str] | None = Field(
-        None, exclude_if=_absent, description="The way through the knowledge graph to this passage."
+        None, exclude_if=_absent, description="The path through the knowledge graph to this passage."
     )
     scores: LegScores | None = Field(None, exclude_if=_absent, description="With `explain`.")
 
@@ -361,7 +361,7 @@ class SearchAnswer(BaseModel):
     took_ms: float
     supported: bool = Field(description="Whether the passages support an answer to the question.")
     degraded: list[str] | None = Field(
-        None, exclude_if=_absent, description="What was asked for and could not be done."
+        None, exclude_if=_absent, description="What was requested but could not be done."
     )
 
 

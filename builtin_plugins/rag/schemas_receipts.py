@@ -26,7 +26,7 @@ class RemovedFrom(BaseModel):
     place: str = Field(description="Such as `rows`, `vectors`, `texts`, `files`, `graphs`.")
     count: int
     pending: bool = Field(
-        description="It can't be reached any more, and is removed in the background after the answer."
+        description="It can no longer be reached, and is removed in the background after the response."
     )
 
 
@@ -41,8 +41,8 @@ class ReceiptFacts(BaseModel):
     knowledge_base_id: str
     document_id: str | None = Field(description="Null when a whole knowledge base was deleted.")
     digest: str = Field(
-        description="SHA-256 of the deleted content: of a document the digest of its bytes, of a knowledge "
-        "base that of its documents' digests in ascending order, as lines."
+        description="SHA-256 of the deleted content: for a document, of its bytes; for a knowledge base, "
+        "of its documents' digests in ascending order, as lines."
     )
     document_count: int
     documents: list[RemovedContent] = Field(

@@ -23,7 +23,7 @@ Reason = Literal[
 
 
 class SightQuery(BaseModel):
-    """Who is asked about."""
+    """The account to look at."""
 
     model_config = example(user_id=2)
 

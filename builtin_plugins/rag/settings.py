@@ -28,7 +28,7 @@ class RagSettings(Settings):
     large_document_mb: float = Field(
         2,
         gt=0,
-        description="Files larger than this many MB always wait in the lane of large documents, so they "
+        description="Files larger than this many MB always go to the queue of large documents, so they "
         "don't delay smaller ones.",
     )
     embedding_model: str = Field(
@@ -63,7 +63,7 @@ class RagSettings(Settings):
         16_000, ge=1500, le=1_000_000, description="Longest prompt for the model runtime, in characters."
     )
     question_model_calls: int = Field(
-        8, ge=1, le=100, description="Most calls to the model for one question, the answer included."
+        8, ge=1, le=100, description="Most calls to the model for one question, including the answer."
     )
     question_tokens: int = Field(
         50_000,
@@ -81,7 +81,10 @@ class RagSettings(Settings):
         60, gt=0, description="Longest time in seconds for one model call that prepares an answer."
     )
     verdict_tokens: int = Field(
-        300, ge=50, le=4000, description="Most tokens of a verdict, which the model gives as JSON."
+        300,
+        ge=50,
+        le=4000,
+        description="Most tokens of one of the model's judgements, which it gives as JSON.",
     )
     enhance_seconds: float = Field(
         2, gt=0, description="Longest wait in seconds for a plugin that improves a ranking."
@@ -91,8 +94,8 @@ class RagSettings(Settings):
         ge=1,
         le=20,
         validation_alias=env("RERANK_CANDIDATE_MULTIPLIER"),
-        description="With `rerank`, this many times `top_k` passages are looked at, but at least this many "
-        "times 5.",
+        description="With `rerank`, this many times `top_k` passages are reranked, but at least this "
+        "many times 5.",
     )
     rerank_folder: Path | None = Field(
         None,

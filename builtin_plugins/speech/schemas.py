@@ -87,7 +87,7 @@ class TranscriptionLanguagesOut(BaseModel):
     default: str
     available: bool = Field(description="Whether an engine can transcribe now.")
     engines: dict[str, str] = Field(
-        description="The engine of each language that can be transcribed now; other languages answer 503."
+        description="The engine of each language that can be transcribed now; other languages get 503."
     )
 
 

@@ -59,11 +59,9 @@ class SpeechSettings(Settings):
         900, ge=1, le=14_400, description="Longest recording to transcribe, in seconds."
     )
     concurrency: int = Field(
-        2, ge=1, le=64, description="Sentences and recordings that are worked on at the same time."
+        2, ge=1, le=64, description="Sentences and recordings that are processed at the same time."
     )
-    waiting: int = Field(
-        64, ge=0, description="Requests that may wait for an engine; further ones are answered 503."
-    )
+    waiting: int = Field(64, ge=0, description="Requests that may wait for an engine; further ones get 503.")
     tts_url: str | None = Field(
         None,
         description="Address of a server with OpenAI's /v1/audio/speech, such as http://127.0.0.1:8880.",

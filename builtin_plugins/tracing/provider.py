@@ -50,7 +50,7 @@ class Patient(SpanExporter):
         if result is not SpanExportResult.SUCCESS:
             self._lost += len(spans)
             if time.monotonic() - self._said > _SAY_EVERY:
-                log.warning("%s spans were lost: the collector did not take them%s", self._lost, mask(why))
+                log.warning("%s spans were lost: the collector did not accept them%s", self._lost, mask(why))
                 self._said, self._lost = time.monotonic(), 0
         return result
 

@@ -25,8 +25,8 @@ class WebClientSettings(Settings):
     port: int = Field(8009, ge=0, le=65535, description="Port of the web client; 0 picks a free port.")
     at_gateway: bool = Field(
         True,
-        description="Serve the web client at the gateway too: /app, to which / leads a browser. If not, / "
-        "links to the client's own port, or behind a proxy to PLATFORM_CLIENT_BASE_URL.",
+        description="Also serve the web client on the gateway, at /app, and send browsers there from /. "
+        "If false, / links to the client's own port or, behind a proxy, to PLATFORM_CLIENT_BASE_URL.",
     )
     api_url: Annotated[str, AfterValidator(_origin)] = Field(
         "",

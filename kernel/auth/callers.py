@@ -30,5 +30,5 @@ class Caller:
 
 
 def operator_of(platform: Platform, origin: Origin | None = None) -> Caller:
-    """The operator on the server itself: nobody signed in, so nothing is granted to this caller by itself."""
+    """The operator on the server itself: nobody signed in, so this caller has no rights of its own."""
     return Caller(platform, ANONYMOUS, origin or {})

@@ -55,7 +55,7 @@ async def sign_in_external(
 
 
 def end_external_sessions(unit: Unit, issuer: str, subject: str, origin: Origin) -> bool:
-    """End all sessions of an identity's account with this unit's commit; whether there is such an account."""
+    """End all sessions of an identity's account with this unit's commit; returns whether there is one."""
     account = _find(unit, issuer, subject)
     if account is None:
         return False

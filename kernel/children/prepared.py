@@ -112,7 +112,7 @@ class Prepared:
             async with asyncio.timeout(_END_SECONDS):
                 await asyncio.wait([running.ended])
         except (OSError, TimeoutError):
-            log.error("a child could not be ended; its prepared process is given up")
+            log.error("a child process could not be stopped; its prepared process was discarded")
             self._lose()
 
     async def close(self) -> None:
@@ -133,7 +133,7 @@ class Prepared:
 
     def _take(self, message: dict[str, Any]) -> None:
         for module, reason in message.get("missing", {}).items():
-            log.warning("%s can't be imported ahead: %s", module, reason)
+            log.warning("%s can't be preloaded: %s", module, reason)
         if "ready" in message:
             self._ready.set_result(None)
         if "number" not in message:

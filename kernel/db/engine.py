@@ -86,8 +86,8 @@ class Database:
     async def write(self, fn: Callable[Concatenate[Unit, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the plain function `fn(unit, …)` in one transaction; returns once it is durable and published.
 
-        What it raises rolls back. A caller who is cancelled meanwhile leaves a unit that has begun to finish
-        by itself on SQLite, and on PostgreSQL one that is being committed. Raises DatabaseClosed.
+        What it raises rolls back. If the caller is cancelled, a unit that has begun still finishes on
+        SQLite, and so does one that is being committed on PostgreSQL. Raises DatabaseClosed.
         """
         return await self._open.write(fn, *args, **kwargs)
 
@@ -107,8 +107,8 @@ class Database:
     async def schema_change(self) -> AsyncIterator[AsyncConnection]:
         """A connection in a write transaction in which tables may change. Raises BrokenReferences.
 
-        SQLite alters a table by dropping and rebuilding it, which would delete the rows that refer to it: its
-        foreign keys rest meanwhile, and are checked as a whole before the commit.
+        SQLite alters a table by dropping and rebuilding it, which would delete the rows that refer to it:
+        its foreign keys are off for that time, and all are checked before the commit.
         """
         async with (
             self._writer.connect() as connection,
@@ -154,7 +154,7 @@ class Database:
         await self.read(_ping)
 
     async def scrub(self) -> None:
-        """Move what was deleted out of SQLite's write-ahead log; PostgreSQL vacuums by itself.
+        """Move what was deleted out of SQLite's write-ahead log; PostgreSQL vacuums on its own.
 
         Waits for readers that still see it, such as a backup, for 30 s at most; each try holds up writers
         for 20 ms at most.

@@ -41,7 +41,7 @@ _POLL = 0.2  # seconds
 async def installation_lock(
     database: Database, name: LockName, *, shared: bool = False, seconds: float | None = None
 ) -> AsyncIterator[None]:
-    """Hold the lock for the time of the block. Raises TimeoutError when it is not to be had in `seconds`."""
+    """Hold the lock for the time of the block. Raises TimeoutError if it can't be taken within `seconds`."""
     async with AsyncExitStack() as stack:
         lock = _file_lock if database.is_sqlite else _advisory_lock
         async with asyncio.timeout(seconds):

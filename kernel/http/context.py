@@ -37,7 +37,7 @@ S = TypeVar("S", bound="Settings")
 
 @dataclass(frozen=True)
 class ErrorFormat:
-    """How a route's errors are told to clients of some protocol.
+    """How a route's errors are sent to clients of some protocol.
 
     `respond` makes the response. `body` is the model of what it holds, `invalid` that of a 422. With
     `of_family`, it also answers for paths that don't exist but begin with the same two segments.
@@ -96,7 +96,7 @@ class Context:
     ) -> web.StreamResponse:
         """Answer with a stored file as a download under this name, or with the part that the client asks for.
 
-        It is never shown inline, whatever a browser thinks it is. For a file of the blob store, give its hash
+        It is never shown inline, whatever its type. For a file of the blob store, give its hash
         and since when the caller has it: the file's own time tells when anybody first stored these bytes.
         Raises RangeNotSatisfiable, PreconditionFailed, NotFound, and ValueError for one without the other.
         """

@@ -25,7 +25,7 @@ _INVISIBLE = (*_CONTROLS, "Cf", "Mn", "Me", "Zs")
 
 
 def clean_name(sent: str) -> str:
-    """A file name without folders, control characters and turns of direction, at most 255 characters."""
+    """A file name without folders, control characters and direction marks, at most 255 characters."""
     name = _UNFIT.sub("", sent.replace("\\", "/").rpartition("/")[2]).strip()
     return "document" if name in ("", ".", "..") else name[-255:]
 

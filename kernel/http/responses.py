@@ -82,11 +82,11 @@ async def send_stream(
 ) -> web.StreamResponse:
     """Stream server-sent events that are ready to be written.
 
-    An error before the first is an ordinary error answer; a later one is sent as what `failed` makes of it,
-    as the status is out by then, and so is the end of the caller's session. When the server stops, an
-    `endless` stream, which follows something, ends at once, any other when its time to finish is over. The
-    headers keep reverse proxies from collecting the stream into one lump. When the client leaves, the
-    generator is closed.
+    An error before the first is an ordinary error answer; a later one is sent as what `failed` makes of
+    it, as the status is out by then, and so is the end of the caller's session. When the server stops, an
+    `endless` stream, which follows something, ends at once, any other when its time to finish is over.
+    The headers keep reverse proxies from buffering the stream. When the client leaves, the generator is
+    closed.
     """
     async with aclosing(frames):
         first = await anext(frames, None)

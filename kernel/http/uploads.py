@@ -47,7 +47,7 @@ _MALFORMED = (ValueError, AssertionError, RuntimeError, HttpProcessingError)
 
 @dataclass
 class ReceivedFile:
-    """An upload's file, staged; its name, cleaned; and the form's other fields that were asked for.
+    """An upload's file, staged; its cleaned name; and the requested other fields of the form.
 
     Discard `staged` when it is not kept.
     """
@@ -62,7 +62,7 @@ async def receive_file(ctx: Context, limit_mb: int, fields: Collection[str] = ()
 
     Of the form's other fields, those named in `fields` are kept, as text of at most 1,024 bytes; the rest are
     ignored. Raises BadRequest, UnsupportedMediaType, PayloadTooLarge, Unprocessable, RequestTimeout, and
-    Unavailable when the file can't be written. An empty file is the caller's to refuse.
+    Unavailable when the file can't be written. Refusing an empty file is left to the caller.
     """
     limit = limit_mb * _MEGABYTE
     if (ctx.request.content_length or 0) > limit + _MEGABYTE:

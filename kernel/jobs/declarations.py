@@ -27,7 +27,7 @@ class JobFailed(Exception):
 
 class JobMoved(Exception):
     """Raise it in a handler to continue in another lane, with another payload: for work that turns out to be
-    larger than it looked. The attempt counts as none. The job waits for its turn there, with others.
+    larger than it looked. It does not count as an attempt. The job waits for its turn there, with others.
     """
 
     def __init__(self, lane: Lane, payload: BaseModel) -> None:

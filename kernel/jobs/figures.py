@@ -63,11 +63,11 @@ def read_queue(session: Session) -> QueueFigures:
 def offer_figures(platform: Platform) -> None:
     """Let `/metrics` show the queue and the room left on the disk."""
     metrics, lanes = platform.metrics, get_args(Lane)
-    jobs = metrics.gauge("jobs_under_way", "Jobs that wait or run.", ("lane", "status"))
-    oldest = metrics.gauge("jobs_oldest_waiting_seconds", "Age of the job that waits longest.", ("lane",))
+    jobs = metrics.gauge("jobs_under_way", "Jobs that are waiting or running.", ("lane", "status"))
+    oldest = metrics.gauge("jobs_oldest_waiting_seconds", "Age of the oldest waiting job.", ("lane",))
     failed = metrics.gauge("jobs_failed_last_day", "Jobs that failed in the last 24 hours.")
-    workers = metrics.gauge("job_workers", "Workers that showed a sign of life in the last 30 seconds.")
-    free = metrics.gauge("disk_free_bytes", "Room on the fullest disk that the platform writes to.")
+    workers = metrics.gauge("job_workers", "Workers with a heartbeat in the last 30 seconds.")
+    free = metrics.gauge("disk_free_bytes", "Free space on the fullest disk that the platform writes to.")
 
     async def read() -> None:
         free.set(platform.disk.free_bytes())

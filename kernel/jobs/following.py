@@ -91,7 +91,7 @@ def _find(session: Session, job_id: str, visible: ColumnElement[bool], *, lock: 
 async def follow_job(caller: Caller, job_id: str) -> AsyncGenerator[tuple[str, JobOut], None]:
     """The job as it is, then as `job` events whenever it changes, until it has ended. Raises JobNotFound.
 
-    What the caller may see is asked each time: the stream ends with a 404 when it no longer may.
+    What the caller may see is checked each time: the stream ends with a 404 when it no longer may.
     """
     changed = asyncio.Event()
 

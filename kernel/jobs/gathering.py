@@ -91,7 +91,7 @@ async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord
             with together_span(platform.resource(TRACING), records):
                 await job.together(platform, together)
     except ANY_ERROR as error:  # boundary: a plugin's code may fail in any way
-        log.warning("jobs %s are run one by one: %s: %s", job.name, type(error).__name__, error)
+        log.warning("running the jobs %s one by one: %s: %s", job.name, type(error).__name__, error)
         went_well = False
     await platform.database.write(together.close_done)
     return went_well

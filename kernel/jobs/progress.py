@@ -52,7 +52,7 @@ class Progress:
         }
 
     def unsaved(self) -> Mapping[str, Any]:
-        """What is to be written, and counts as written from now on; empty when nothing changed."""
+        """What has to be saved, and counts as saved from now on; empty when nothing changed."""
         values = self.values()
         if values == self._saved:
             return {}

@@ -85,7 +85,7 @@ class JobQueue:
         return Placed(job_id, lane)
 
     def call_carrier(self, session: Session, job: str, lane: Lane) -> Lane | None:
-        """See that somebody takes up what waits together; returns the lane whose bell is to be rung.
+        """Make sure that a carrier takes up the jobs that wait together; returns the lane to notify.
 
         A waiting carrier sees everything that is committed before it starts, so one is enough.
         """

@@ -171,7 +171,7 @@ class JobRunner:
         faults = record.faults + 1
         pause = _pause(job, faults)
         message = f"{brief(fault)}; trying again in {pause:g} s"
-        log.warning("job %s (%s) waits: %s", record.name, record.id, message)
+        log.warning("job %s (%s) is waiting: %s", record.name, record.id, message)
         await self._write(records.note, record, {"faults": faults, "message": message, "error": message})
         return pause
 
@@ -231,7 +231,7 @@ def _pause(job: JobRef, tries: int) -> float:
 def _unreadable(error: ValidationError) -> str:
     """Why a payload does not fit, by the names of its fields: its values may be private."""
     fields = sorted({".".join(str(part) for part in item["loc"]) or "payload" for item in error.errors()})
-    return f"what was stored for this job doesn't fit this version of its plugin: {', '.join(fields)}"[:500]
+    return f"these stored fields of the job don't fit this version of its plugin: {', '.join(fields)}"[:500]
 
 
 def _reason(error: BaseException, failures: int) -> str:

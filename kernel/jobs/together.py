@@ -28,7 +28,7 @@ class Together(Generic[P]):
     """Jobs that are handled at once. `payloads` has them by their ids.
 
     `done(job_id)` says that one is complete; `close(unit, results)` writes that with the handler's own rows,
-    and what each made. What is not done is run again, each job by itself.
+    and what each made. Jobs that are not done are run again, one by one.
     """
 
     def __init__(self, kind: type[P], records: Sequence[JobRecord]) -> None:
@@ -43,7 +43,7 @@ class Together(Generic[P]):
         self._done[job_id] = result
 
     def cancelled(self, unit: Unit) -> set[str]:
-        """Those that were cancelled meanwhile: leave them out. From here to the commit, no other can be."""
+        """Those that were cancelled: leave them out. Until the commit, no others can be cancelled."""
         query = select(JobRecord.id, JobRecord.cancel_requested_at).where(JobRecord.id.in_(self._records))
         rows = unit.session.execute(query.order_by(JobRecord.id).with_for_update())
         return {row.id for row in rows if row.cancel_requested_at is not None}

@@ -275,7 +275,7 @@ class Outgoing:
         Destinations(allowed=self._allowed)
         self._turns = Turns()
         self._durations = metrics.histogram(
-            "outgoing_call_duration_seconds", "Time of calls to other servers.", ("client", "outcome")
+            "outgoing_call_duration_seconds", "Duration of calls to other servers.", ("client", "outcome")
         )
 
     @asynccontextmanager

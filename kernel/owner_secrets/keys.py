@@ -25,7 +25,7 @@ class KeyFromEnvironment(PlatformError):
     code = "key_from_environment"
     default_detail = (
         "The key is set by PLATFORM_SECRET_OWNER_SECRETS. Put a new one (openssl rand -hex 48) in front of "
-        "it, on a line of its own, restart all processes, and run this again; then leave out the old one"
+        "it, on a line of its own, restart all processes, and run this again; then remove the old one"
     )
 
 

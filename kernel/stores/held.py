@@ -75,11 +75,11 @@ class HeldBlobs(ABC):
 
     @abstractmethod
     def place(self, staged: Staged) -> None:
-        """Have the content in the store; it may be there already."""
+        """Put the content into the store; it may already be there."""
 
     @abstractmethod
     def take_away(self, sha256: str) -> None:
-        """Remove a content that nobody holds; it may be gone already."""
+        """Remove a content that nobody holds; it may already be gone."""
 
     @abstractmethod
     def find_stored(self) -> dict[str, StoredBlob]:
@@ -169,7 +169,7 @@ class HeldBlobs(ABC):
     def unless_held(self, unit: Unit, sha256: str, remove: Callable[[str], None]) -> bool:
         """Call `remove(sha256)`, which may block, if nobody holds the content; returns whether it did.
 
-        Nobody comes to hold it meanwhile.
+        Nobody can start to hold it in the meantime.
         """
         unit.lock(f"blob:{sha256}")
         held = select(func.count()).select_from(BlobReference).where(BlobReference.sha256 == sha256)
@@ -186,7 +186,7 @@ class HeldBlobs(ABC):
         return removed
 
     async def unheld(self) -> set[str]:
-        """Contents and rows that nobody held a moment ago; what is still so is decided under the lock."""
+        """Contents and rows that nobody held a moment ago; that is decided again under the lock."""
         found = await self.stored()
         rows, held, now = await self._database.read(_rows_held_and_now)
         until = now - self.leave_alone
@@ -250,7 +250,7 @@ def held_blobs_of(session: Session, prefix: str) -> dict[str, list[str]]:
 
 
 def held_among(session: Session, digests: list[str]) -> set[str]:
-    """Those of these contents that somebody holds."""
+    """Which of these contents somebody holds."""
     return set(session.scalars(select(BlobReference.sha256).where(BlobReference.sha256.in_(digests))))
 
 

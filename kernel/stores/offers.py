@@ -83,8 +83,7 @@ class OfferedStores:
             key = (offer.kind.name, offer.name)
             holder = "the platform" if offer.name in offer.kind.own else self._offers.get(key, ("",))[0]
             if holder:
-                return f"its {offer.kind.name} '{offer.name}' has the same name as one of {holder}; "
-                "choose another"
+                return f"its {offer.kind.name} '{offer.name}' is already offered by {holder}; rename it"
             self._offers[key] = (plugin, offer)
         return None
 

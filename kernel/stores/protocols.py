@@ -218,7 +218,7 @@ class BlobStore(Protocol):
         ...
 
     async def local(self, sha256: str) -> Path:
-        """A file with the content, to be read only; it is there as long as somebody holds the content."""
+        """A file with the content, to be read only; it exists as long as somebody holds the content."""
         ...
 
     async def sweep(self) -> int:

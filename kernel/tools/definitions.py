@@ -24,8 +24,8 @@ class ToolAnnotations(BaseModel):
 
     readOnlyHint: bool = Field(description="It changes nothing.")
     destructiveHint: bool = Field(description="It may overwrite or delete something.")
-    idempotentHint: bool = Field(description="A second call with the same arguments changes nothing more.")
-    openWorldHint: bool = Field(description="It reaches beyond the platform's own data.")
+    idempotentHint: bool = Field(description="A second call with the same arguments has no further effect.")
+    openWorldHint: bool = Field(description="It works with more than the platform's own data.")
 
 
 class ToolPlace(BaseModel):

@@ -26,10 +26,10 @@ class Tool:
     """One tool.
 
     `name` is unique in a catalogue: letters, digits, ``_`` and ``-``, at most 64 of them (OpenAI, Open
-    WebUI). `parameters` is a JSON Schema of type object, without references. ``run(ctx, arguments)`` calls
-    it for the sender of the request: it checks the arguments and raises BadRequest for a misfit, or another
-    PlatformError, whose text the caller sees; what it returns must be JSON or a pydantic model. Nobody but
-    the door (`Tools.call`) calls it. `access` is checked there.
+    WebUI). `parameters` is a JSON Schema of type object, without references. ``run(ctx, arguments)``
+    calls it for the sender of the request: it checks the arguments and raises BadRequest for invalid
+    ones, or another PlatformError, whose text the caller sees; what it returns must be JSON or a pydantic
+    model. Nobody but the door (`Tools.call`) calls it. `access` is checked there.
 
     A personal access token needs one of `token_scopes`. `plugin` is who offers it, `action` the name there.
     `endpoint` and `method` are the route that does the same. `kind` distinguishes tools of different origin.

@@ -81,12 +81,12 @@ async def test_the_whole_way(terminal: Terminal, tmp_path: Path) -> None:
     first = await terminal("ingest", str(folder), "--kb", "Papers")
     assert first.exit_code == 1 and "2 of 4 files failed" in first.stderr
     assert "broken.pdf: The document is damaged" in first.stderr and "tune.mp3: " in first.stderr
-    assert "3 uploaded, 0 there already, 2 of them read" in first.stderr
+    assert "3 uploaded, 0 already there, 2 of them read" in first.stderr
     again = await terminal(
         "ingest", str(folder / "hotel.md"), str(folder / "deep" / "train.txt"), "--kb", "Papers"
     )
     assert again.exit_code == 0
-    assert "nothing new: all 2 files are there already, and can be searched\n" in again.stderr
+    assert "nothing new: all 2 files are already there, and can be searched\n" in again.stderr
     asked = await terminal("ask", "What may a hotel cost?", "--kb", "Papers")
     assert asked.exit_code == 0 and "130 EUR" in asked.stdout and "[1] hotel.md" in asked.stderr
     missing = await terminal("ask", "What?", "--kb", "Nothing")
@@ -104,7 +104,7 @@ async def test_the_session(terminal: Terminal, tmp_path: Path) -> None:
     renewed = json.loads(terminal.session.read_text())
     assert renewed["expires_at"] > kept["expires_at"] - 60
     wrong = await terminal("login", terminal.running.url, "-u", "nobody", given="wrong password\n")
-    assert wrong.exit_code == 1 and "not accepted" in wrong.stderr
+    assert wrong.exit_code == 1 and "were rejected" in wrong.stderr
     terminal.session.unlink()
     refused = await terminal("ingest", str(file), "--kb", "Papers")
     assert refused.exit_code == 1 and "platformctl login" in refused.stderr
@@ -117,10 +117,10 @@ async def test_odd_names(terminal: Terminal, tmp_path: Path) -> None:
     for name in (b"bad\xff.txt", b"two\nlines.txt", b"red\x1b[31m.txt", b"zz.txt"):
         (folder / os.fsdecode(name)).write_text(f"Words of {name.hex()}")
     first = await terminal("ingest", str(folder), "--kb", "Papers")
-    assert first.exit_code == 0 and "4 uploaded, 0 there already, 4 of them read" in first.stderr
+    assert first.exit_code == 0 and "4 uploaded, 0 already there, 4 of them read" in first.stderr
     again = await terminal("ingest", str(folder), "--kb", "Papers")
     assert again.exit_code == 0
-    assert "nothing new: all 4 files are there already, and can be searched\n" in again.stderr
+    assert "nothing new: all 4 files are already there, and can be searched\n" in again.stderr
 
 
 async def test_odd_names_are_told_plainly(terminal: Terminal, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ async def test_files_inside(terminal: Terminal, tmp_path: Path) -> None:
         archive.writestr("june.txt", "The lighthouse was painted in June.")
         archive.writestr("empty.txt", "")
     left = await terminal("ingest", str(good), "--kb", "Papers")
-    assert left.exit_code == 0 and "1 uploaded, 0 there already, 1 of them read" in left.stderr
+    assert left.exit_code == 0 and "1 uploaded, 0 already there, 1 of them read" in left.stderr
     assert "good.zip: 1 of 2 files inside was left out: empty.txt (empty)." in left.stderr
     assert "1 more from inside, 1 of them read" in left.stderr
     with zipfile.ZipFile(bad, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -152,7 +152,7 @@ async def test_files_inside(terminal: Terminal, tmp_path: Path) -> None:
     assert f"broken.pdf (inside {bad}): The document is damaged" in failed.stderr
     assert "2 more from inside, 1 of them read" in failed.stderr
     again = await terminal("ingest", str(good), "--kb", "Papers")
-    told = "nothing new: the file is there already, and can be searched; 1 more from inside, 1 of them read\n"
+    told = "nothing new: the file is already there, and can be searched; 1 more from inside, 1 of them read\n"
     assert told in again.stderr
 
 
@@ -197,7 +197,7 @@ async def test_the_same_file_twice(terminal: Terminal, tmp_path: Path) -> None:
         (tmp_path / name).write_text("The same words.")
     files = [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")]
     told = await terminal("ingest", *files, "--kb", "Papers")
-    assert "1 uploaded, 1 there already, 2 of them read" in told.stderr
+    assert "1 uploaded, 1 already there, 2 of them read" in told.stderr
     assert "Files of the same content are one document: 1 for 2 files" in told.stderr
 
 

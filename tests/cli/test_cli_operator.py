@@ -198,7 +198,7 @@ def test_a_full_disk(cli: Cli, platform_home: Path, tmp_path: Path) -> None:
         disk.fill(leaving=48 * 1024)  # enough to open the database
         refused = cli("users", "create", "zed", "--generate", env=env)
     assert refused.exit_code == 1
-    assert "the disk is full: make room and try again" in refused.stderr
+    assert "the disk is full: free some space and try again" in refused.stderr
     assert "PLATFORM_DEBUG" not in refused.stderr
 
 

@@ -363,7 +363,7 @@ class TestInstalling:
         second = Package("acme-moody", version="2.0", body=moody).wheel(tmp_path)
         result = environment.plugins("install", str(second))
         assert result.returncode == 1
-        assert "RuntimeError: not here; what was installed before is back" in " ".join(result.stderr.split())
+        assert "RuntimeError: not here; the previous version was restored" in " ".join(result.stderr.split())
         shown = json.loads(environment.plugins("why", "acme_moody", "--json").stdout)
         assert (shown["status"], shown["version"]) == ("loaded", "1.0")
 

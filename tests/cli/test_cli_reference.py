@@ -171,7 +171,7 @@ class TestManifests:
         env = {"PLATFORM_MANIFESTS_DIR": str(folder)}
         assert cli("manifests", "deliveries", "github-issues", env=env).exit_code == 0
         missing = cli("manifests", "deliveries", "github-issue", env=env)
-        assert (missing.exit_code, "There are: github-issues." in missing.stderr) == (3, True)
+        assert (missing.exit_code, "Available: github-issues." in missing.stderr) == (3, True)
 
     def test_list_tells_what_is_missing(self, cli: Cli, folder: Path) -> None:
         """A manifest without its secret is incomplete and names the command; with it, it is live."""

@@ -124,7 +124,8 @@ def test_settings_wide(home: dict[str, str]) -> None:
 
 def test_taken_name_before_the_password(used: dict[str, str]) -> None:
     """`users create` says that a name exists before it asks for a password."""
-    replies = [("Password: ", "correct horse battery"), ("Once more: ", "correct horse battery")]
+    password = "correct horse battery"
+    replies = [("Password: ", password), ("Repeat for confirmation: ", password)]
     code, shown = shown_by("users", "create", "ada", env=used, replies=replies)
     assert code == 0, shown
     code, shown = shown_by("users", "create", "ADA", env=used, replies=replies)

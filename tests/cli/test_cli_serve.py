@@ -178,7 +178,7 @@ class TestOneProcess:
         (tmp_path / "file").touch()
         result = await run("serve", "--port", "0", home=tmp_path / "file" / "home")
         assert result.code == 1
-        said = f"error: PLATFORM_HOME can't be made: {tmp_path / 'file' / 'home'}: Not a directory"
+        said = f"error: PLATFORM_HOME can't be created: {tmp_path / 'file' / 'home'}: Not a directory"
         assert result.output.strip() == said
 
     async def test_unknown_service(self, tmp_path: Path) -> None:

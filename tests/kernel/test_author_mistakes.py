@@ -144,8 +144,7 @@ RETURNED: dict[str, tuple[str, Any, str]] = {
     "job_without_platform": (
         "register_jobs",
         [Job("notes.send", Payload, unhandled)],  # type: ignore[arg-type]
-        "register_jobs contains the job 'notes.send', whose handler must take two: handler(platform, "
-        "payload)",
+        "register_jobs contains the job 'notes.send', whose handler must take (platform, payload)",
     ),
 }
 

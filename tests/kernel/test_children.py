@@ -78,7 +78,7 @@ async def test_imported_ahead(children: Children, caplog: pytest.LogCaptureFixtu
     assert not await seen()
     assert await seen(ahead=["nowhere_to_be_had", "colorsys"])
     assert await seen(ahead=["nowhere_to_be_had"])
-    assert caplog.text.count("nowhere_to_be_had can't be imported ahead: ModuleNotFoundError") == 1
+    assert caplog.text.count("nowhere_to_be_had can't be preloaded: ModuleNotFoundError") == 1
 
 
 async def test_a_callable_answers(children: Children) -> None:

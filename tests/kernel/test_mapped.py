@@ -128,7 +128,7 @@ def test_where_no_file_can_be_written_they_are_in_memory(
     """A full disk, or a home that can't be written to, costs memory and nothing else."""
     (tmp_path / "cache").write_text("in the way")
     assert mapped.derived(tmp_path, "kind", "1", numbers)["a"][1, 2] == 5
-    assert "every process needs its own memory" in caplog.text
+    assert "every process keeps its own copy in memory" in caplog.text
 
 
 def test_without_a_home_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -272,7 +272,7 @@ class TestHooks:
 
         host = load(Thief, plugin("fine"))
         assert the(host, "thief").status == "refused"
-        assert "there is a hook 'on_event' already" in (the(host, "thief").reason or "")
+        assert "a hook named 'on_event' already exists" in (the(host, "thief").reason or "")
         assert the(host, "fine").status == "loaded"
 
 

@@ -53,7 +53,7 @@ async def share(caller: Caller, pipeline_id: str, conversation_id: str) -> Share
         await caller.platform.database.write(_share, reach, pipeline_id, conversation_id)
     except IntegrityError:
         raise AlreadyShared(
-            "Somebody else shares a conversation with this id over this pipeline; use another id"
+            "Somebody else shares a conversation with this id through this pipeline; use another id"
         ) from None
     return Shared(conversation_id=conversation_id, shared=True)
 
@@ -61,7 +61,9 @@ async def share(caller: Caller, pipeline_id: str, conversation_id: str) -> Share
 def _share(unit: Unit, reach: Reach, pipeline_id: str, conversation_id: str) -> None:
     thread = _own_of(unit, reach, pipeline_id, conversation_id)
     if thread.shared_pipeline_id not in (None, pipeline_id):
-        raise AlreadyShared("This conversation is shared over another pipeline; end that first")
+        raise AlreadyShared(
+            "This conversation is shared through another pipeline; stop sharing it there first"
+        )
     thread.shared_pipeline_id = pipeline_id
     unit.session.flush()
 

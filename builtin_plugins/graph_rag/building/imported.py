@@ -42,7 +42,7 @@ async def take_in(caller: Caller, request: schemas_rdf.ImportRequest) -> schemas
         raise Unprocessable.field(("body", "content"), str(found["refused"]))
     built = await asyncio.to_thread(_build, request.document_id, found)
     if not built.relations:
-        raise Unprocessable.field(("body", "content"), "has no statement between two things that have names")
+        raise Unprocessable.field(("body", "content"), "has no statement between two named things")
     origin = Origin(caller.principal.subject, request.document_id, title=request.title, source=request.source)
     await platform.database.write(write_graph, origin, built, _ENGINE, relationships=True)
     entities, relations = len(built.entities), len(built.relations)

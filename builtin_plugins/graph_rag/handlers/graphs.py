@@ -15,7 +15,7 @@ routes = RouteTable("Graph-RAG", token_scopes=("ask",))
     "/graph-rag/retrieve", access=AUTHENTICATED, body=schemas.RetrieveRequest, returns=schemas.Retrieved
 )
 async def retrieve(ctx: Context, body: schemas.RetrieveRequest) -> schemas.Retrieved:
-    """Find entities that are related to those that a question names."""
+    """Find entities that are related to those named in a question."""
     return await answers.retrieve(ctx.caller, body)
 
 
@@ -38,7 +38,7 @@ async def entity_context(ctx: Context, body: schemas.ContextRequest) -> schemas.
     returns=schemas.EntitiesFound,
 )
 async def search(ctx: Context, body: schemas.SearchRequest) -> schemas.EntitiesFound:
-    """Find entities by name, whatever the case."""
+    """Find entities by name; case does not matter."""
     return await answers.search(ctx.caller, body)
 
 

@@ -35,7 +35,7 @@ async def correlate(ctx: Context, body: schemas.CorrelateRequest) -> schemas.Cor
     long=True,
 )
 async def strongest(ctx: Context, query: schemas.CorrelateRequest) -> schemas.Correlations:
-    """List the strongest correlations, of one document or entity if it is named."""
+    """List the strongest correlations, optionally those of one document or entity."""
     return await correlations.correlate(ctx.caller, query)
 
 
@@ -56,7 +56,7 @@ async def overview(ctx: Context, body: schemas.OverviewRequest) -> schemas.Overv
     "/graph-rag/graph/network", access=AUTHENTICATED, query=schemas.NetworkQuery, returns=schemas.Network
 )
 async def network(ctx: Context, query: schemas.NetworkQuery) -> schemas.Network:
-    """Show the most named entities of a collection and what connects them, for a picture."""
+    """Show the entities that a collection names most and what connects them, for drawing."""
     return await networks.network(ctx.caller, query)
 
 

@@ -29,11 +29,12 @@ _LARGEST = 32 * 1024 * 1024
     token_scopes=("ask",),
 )
 async def sparql(ctx: Context, body: schemas_rdf.SparqlRequest) -> web.StreamResponse | Answer:
-    """Ask the graphs that the caller sees by SPARQL.
+    """Query the graphs that the caller sees with SPARQL.
 
-    The default graph is all of them, and each is a named graph. SELECT and ASK answer JSON; CONSTRUCT and
-    DESCRIBE answer Turtle, N-Triples or JSON-LD, as the header `Accept` says. SERVICE, updates, and FROM with
-    graphs that the caller can't see are refused; time, memory and rows are limited (`X-Truncated: true`).
+    The default graph is all of them, and each is a named graph. SELECT and ASK return JSON; CONSTRUCT and
+    DESCRIBE return Turtle, N-Triples or JSON-LD, as the header `Accept` says. SERVICE, updates, and FROM
+    with graphs that the caller can't see are refused; time, memory and rows are limited (`X-Truncated:
+    true`).
     """
     accepted = ctx.request.headers.get("Accept", "")
     wanted = next((media_type for media_type in _GRAPHS if media_type in accepted), _GRAPHS[0])
@@ -78,5 +79,5 @@ async def export(ctx: Context, query: schemas_rdf.ExportQuery) -> web.StreamResp
     max_body=_LARGEST,
 )
 async def take_in(ctx: Context, body: schemas_rdf.ImportRequest) -> schemas.Constructed:
-    """Keep RDF as a graph of the caller's own: statements between things that have names, as relations."""
+    """Store RDF as a graph of the caller: statements between named things become relations."""
     return await imported.take_in(ctx.caller, body)

@@ -27,7 +27,7 @@ _LARGEST = 64 * 1024 * 1024
 
 @routes.get("/", access=PUBLIC, returns=schemas.RootOut)
 async def root(ctx: Context) -> schemas.RootOut:
-    """Name and abilities of the service."""
+    """Show the name and capabilities of the service."""
     return schemas.RootOut(
         service="graph-rag",
         version=VERSION,
@@ -48,7 +48,7 @@ async def root(ctx: Context) -> schemas.RootOut:
     token_scopes=("ask",),
 )
 async def extract(ctx: Context, body: schemas.ExtractRequest) -> schemas.Extracted:
-    """Find the entities of a text, and how they are related. Nothing is kept."""
+    """Find the entities of a text and how they are related. Nothing is stored."""
     return await texts.extract(ctx.caller, body)
 
 

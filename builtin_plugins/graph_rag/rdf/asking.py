@@ -87,7 +87,7 @@ async def _ask_endpoint(
         results = json.loads(answer)
         rows = results["results"]["bindings"] if read["form"] == "SELECT" else []
     except (ValueError, KeyError, TypeError):
-        raise Unavailable("The SPARQL server sent an answer that can't be read") from None
+        raise Unavailable("The SPARQL server sent an unreadable response") from None
     truncated = len(rows) > task["rows"]
     del rows[task["rows"] :]
     return SparqlAnswer(
@@ -110,8 +110,8 @@ async def call_child(platform: Platform, target: str, *arguments: Any) -> dict[s
 
 
 _TOO_MUCH = {
-    "timeout": "That took too long; narrow the query, or add LIMIT",
-    "memory": "That needed too much memory; narrow the query, or add LIMIT",
-    "crashed": "That is nested too deeply, or needs too much memory; make it simpler",
+    "timeout": "The query took too long; narrow it, or add LIMIT",
+    "memory": "The query needed too much memory; narrow it, or add LIMIT",
+    "crashed": "The query is nested too deeply, or needs too much memory; simplify it",
     "output": "The answer is too large; add LIMIT",
 }

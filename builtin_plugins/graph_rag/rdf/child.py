@@ -65,7 +65,7 @@ def _checked(query: str) -> Checked | str:
     except QueryRefused as error:
         return str(error)
     except RecursionError:
-        return "is nested too deeply; make it simpler"
+        return "is nested too deeply; simplify it"
 
 
 def _documents(store: Any, merged: Sequence[str]) -> list[str]:

@@ -81,8 +81,8 @@ class Clearing:
         except Exception as error:  # boundary: whatever failed, what was deleted must not stay
             self._wanted = True
             log.warning(
-                "deleted graphs could not be removed from %s (%s); nobody can ask for them, and the removal "
-                "is tried again in %d s",
+                "deleted graphs could not be removed from %s (%s); nobody can query them; trying again "
+                "in %d s",
                 self._name,
                 type(error).__name__,
                 delay,

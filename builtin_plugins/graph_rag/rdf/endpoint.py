@@ -84,7 +84,7 @@ class SparqlEndpoint:
             rows = json.loads(answer)["results"]["bindings"]
             return {row["g"]["value"]: row["s"]["value"] for row in rows}
         except (ValueError, KeyError, TypeError):
-            raise Unavailable("The SPARQL server sent an answer that can't be read") from None
+            raise Unavailable("The SPARQL server sent an unreadable response") from None
 
     async def _put(self, one: Listed) -> None:
         rows = await self._platform.database.snapshot(rows_of, one.id)
@@ -118,7 +118,7 @@ class SparqlEndpoint:
         if reply.status == 400 and method == "POST":
             raise Unprocessable.field(("body", "query"), "the SPARQL server does not understand the query")
         if reply.status >= 300 and not (method == "DELETE" and reply.status == 404):
-            log.warning("the SPARQL server refuses %s with %d", method, reply.status)
+            log.warning("the SPARQL server refused %s with status %d", method, reply.status)
             raise Unavailable("The SPARQL server refuses the request")
         return answer
 

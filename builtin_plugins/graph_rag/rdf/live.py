@@ -35,7 +35,7 @@ PATIENCE = 30.0
 """Seconds that a query waits until the store has what is seen."""
 _REMOVING = 0.5
 """For how many seconds deleted graphs are removed before others have their turn; one may take longer."""
-_STOPPING = "The server is stopping; ask again soon"
+_STOPPING = "The server is stopping; try again soon"
 _MOST_HERE = 50
 _LARGEST_HERE = 10_000
 """Graphs, and entities and relations in them, that this process writes by itself: fewer take less time than
@@ -93,7 +93,7 @@ class LiveRdf:
             bringing.add_done_callback(self._give_back)
             if isinstance(error, asyncio.CancelledError):
                 raise
-            raise Unavailable(f"{self._work}; ask again soon") from None
+            raise Unavailable(f"{self._work}; try again soon") from None
         try:
             yield place, merged
         finally:
@@ -109,7 +109,7 @@ class LiveRdf:
                 try:
                     ready = await self._ready(sight)
                 except StoreFailed as error:
-                    log.warning("the RDF store failed (%s); it is opened again", error)
+                    log.warning("the RDF store failed (%s); reopening it", error)
                     ready = await self._ready_again(sight)
                 if ready is not None:
                     return self._read_by_one_more(*ready)
@@ -299,7 +299,7 @@ class LiveRdf:
             if self._closing:
                 return  # closing removes the snapshot with the store
             if place is None:
-                log.warning("the disk has no room for a copy of the RDF store; it is built again")
+                log.warning("not enough free disk space to copy the RDF store; rebuilding it")
                 await self._do(store.start_over)
                 await self._outdate()
                 return
@@ -313,7 +313,7 @@ class LiveRdf:
                 return  # who lets go of a store discards its copy
             failure = copying.exception()
             if failure is not None:
-                log.warning("the RDF store could not be copied (%r); it is built again", failure)
+                log.warning("the RDF store could not be copied (%r); rebuilding it", failure)
             await self._do(store.take_copy if failure is None else store.start_over)
             await self._outdate()
 

@@ -77,7 +77,7 @@ class RdfStore:
             return
         except BROKEN as error:
             log.warning(
-                "the RDF store can't be used (%s); it is built again from the database", type(error).__name__
+                "the RDF store can't be used (%s); rebuilding it from the database", type(error).__name__
             )
         self.start_over()  # not in the handler: the error refers to what keeps the folder locked
 

@@ -80,7 +80,7 @@ async def disable(ctx: Context, plugin_id: str) -> Switched:
     errors=(ListingNotFound,),
 )
 async def list_installations(ctx: Context, plugin_id: str, query: PageQuery) -> InstallationPage:
-    """List everybody's installs of a plugin, newest first."""
+    """List all accounts' installs of a plugin, newest first."""
     return await ctx.read(installing.list_all, plugin_id, query)
 
 
@@ -112,5 +112,5 @@ async def list_ratings(ctx: Context, plugin_id: str, query: RatingsQuery) -> Rat
     errors=(ListingNotFound, NeverInstalled),
 )
 async def rate(ctx: Context, plugin_id: str, body: RatingRequest) -> RatingGiven:
-    """Rate a plugin that the caller has, or had; a second rating takes the place of the first."""
+    """Rate a plugin that the caller has, or had; a second rating replaces the first."""
     return await ctx.write(ratings.rate, ctx.caller, plugin_id, body)

@@ -43,7 +43,7 @@ _ONE = _BASE + "/{plugin_id:uuid}"
 async def list_listings(ctx: Context, query: ListingsQuery) -> ListingPage:
     """List plugins of the catalog, newest first.
 
-    Everybody sees approved ones; administrators and services those of every status, others also their own.
+    Everybody sees approved ones and their own; administrators and services see those of every status.
     """
     return await ctx.read(listings.list_page, ctx.principal, query)
 
@@ -52,9 +52,10 @@ async def list_listings(ctx: Context, query: ListingsQuery) -> ListingPage:
     f"{_BASE}/search", access=PUBLIC_OR_MORE, token_scopes=ANY_SCOPE, query=SearchQuery, returns=ListingPage
 )
 async def search_listings(ctx: Context, query: SearchQuery) -> ListingPage:
-    """Search approved plugins by words or beginnings of words.
+    """Search approved plugins by words or prefixes of words.
 
-    The exact name comes first, then what is most relevant. Where nothing fits, names that are written alike.
+    An exact name comes first, then the most relevant. If nothing matches, plugins with a similar name are
+    found.
     """
     return await ctx.read(search, ctx.principal, query.q, query.slice)
 
@@ -83,7 +84,7 @@ async def get_listing(ctx: Context, plugin_id: str) -> ListingOut:
     _BASE, access=AUTHENTICATED, body=ListingCreate, returns=ListingOut, status=201, errors=(NameTaken,)
 )
 async def create_listing(ctx: Context, body: ListingCreate) -> ListingOut:
-    """List a plugin: as a draft of the caller; a service lists it as approved at once."""
+    """Add a plugin to the catalog, as a draft of the caller; one that a service adds is approved at once."""
     taken = ctx.resource(DIRECTORY).taken_names()
     return await ctx.write(listings.create, ctx.caller, body, taken)
 
@@ -96,7 +97,10 @@ async def create_listing(ctx: Context, body: ListingCreate) -> ListingOut:
     errors=(ListingNotFound, Forbidden, Conflict),
 )
 async def update_listing(ctx: Context, plugin_id: str, body: ListingUpdate) -> ListingOut:
-    """Change some fields of a listing: one's own while it is a draft or rejected, any as an administrator."""
+    """Change some fields of a listing.
+
+    Your own while it is a draft or rejected; administrators can change any.
+    """
     changes = listings.read_changes(body)
     taken = ctx.resource(DIRECTORY).taken_names()
     return await ctx.write(listings.update, ctx.caller, plugin_id, changes, taken)
@@ -117,7 +121,7 @@ async def list_categories(ctx: Context) -> Categories:
     errors=(Conflict,),
 )
 async def create_category(ctx: Context, body: CategoryCreate) -> CategoryOut:
-    """Make a category."""
+    """Create a category."""
     return await ctx.write(categories.create, ctx.caller, body)
 
 
@@ -125,5 +129,5 @@ async def create_category(ctx: Context, body: CategoryCreate) -> CategoryOut:
     "/v1/marketplace/categories/{category_id:uuid}", access=ADMIN, status=204, errors=(CategoryNotFound,)
 )
 async def delete_category(ctx: Context, category_id: str) -> None:
-    """Delete a category; its plugins stay, in none."""
+    """Delete a category; its plugins stay, without a category."""
     await ctx.write(categories.remove, ctx.caller, category_id)

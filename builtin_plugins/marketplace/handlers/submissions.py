@@ -28,19 +28,19 @@ _ERRORS = (ListingNotFound, IllegalMove)
 
 @routes.get(f"{_BASE}/mine", access=AUTHENTICATED, query=CatalogQuery, returns=ListingPage)
 async def list_own(ctx: Context, query: CatalogQuery) -> ListingPage:
-    """List the caller's own listings of every status, those that changed last first."""
+    """List the caller's own listings of every status, most recently changed first."""
     return await ctx.read(submissions.list_own, ctx.principal, query.slice)
 
 
 @routes.get(_BASE, access=ADMIN, query=SubmissionsQuery, returns=ListingPage)
 async def list_queue(ctx: Context, query: SubmissionsQuery) -> ListingPage:
-    """List submissions of one status, the oldest first."""
+    """List submissions of one status, oldest first."""
     return await ctx.read(submissions.list_queue, ctx.principal, query)
 
 
 @routes.post(f"{_ONE}/submit", access=AUTHENTICATED, returns=ListingOut, errors=_ERRORS)
 async def submit(ctx: Context, plugin_id: str) -> ListingOut:
-    """Hand a draft, or a rejected listing, in for review; it is checked first, and the outcome shown."""
+    """Submit a draft or rejected listing for review; the response shows the results of its checks."""
     return await ctx.write(submissions.move, ctx.caller, plugin_id, "submit")
 
 
@@ -57,7 +57,7 @@ async def submit(ctx: Context, plugin_id: str) -> ListingOut:
 async def add_package(ctx: Context, plugin_id: str) -> ListingOut:
     """Upload the plugin's wheel for the automatic checks of a draft or rejected listing.
 
-    None of its code is run. Only what it says about itself is kept, with its SHA-256.
+    None of its code is run. Only its metadata and its SHA-256 are stored.
     """
     await wheels.check_editable(ctx.caller, plugin_id)
     file = await receive_file(ctx, wheels.LIMIT_MB)
@@ -69,7 +69,7 @@ async def add_package(ctx: Context, plugin_id: str) -> ListingOut:
 
 @routes.post(f"{_ONE}/claim", access=ADMIN, returns=ListingOut, errors=_ERRORS)
 async def claim(ctx: Context, plugin_id: str) -> ListingOut:
-    """Take a submission for review; of two who try, one hears 409."""
+    """Take a submission for review; if two reviewers try, one of them gets 409."""
     return await ctx.write(submissions.move, ctx.caller, plugin_id, "claim")
 
 
@@ -93,5 +93,5 @@ async def archive(ctx: Context, plugin_id: str) -> ListingOut:
 
 @routes.get(f"{_ONE}/history", access=AUTHENTICATED, returns=History, errors=(ListingNotFound,))
 async def show_history(ctx: Context, plugin_id: str) -> History:
-    """Show the moves of a listing, for its author and administrators."""
+    """Show the status changes of a listing, for its author and administrators."""
     return await ctx.read(submissions.history, ctx.principal, plugin_id)

@@ -66,9 +66,9 @@ async def tools_of_plugin(ctx: Context, plugin_id: str) -> PluginTools:
     errors=(ListingNotFound, SyncFailed),
 )
 async def sync(ctx: Context, body: SyncRequest) -> NothingToSync | Synced:
-    """Bring the tools of a plugin's manifest into the catalog; for its author, administrators and services.
+    """Import the tools of a plugin's manifest into the catalog; for its author, administrators and services.
 
-    Where a tool does not fit the answer is a 500 whose `detail` says what happened to all.
+    If a tool is invalid, the response is a 500 whose `detail` says what happened to each.
     """
     done = await ctx.write(tools.sync, ctx.caller, body)
     if isinstance(done, Synced) and not done.success:

@@ -31,7 +31,7 @@ def create(unit: Unit, caller: Caller, wanted: CategoryCreate) -> CategoryOut:
     """A new category. Raises Conflict for a slug that is taken."""
     unit.lock("marketplace.categories")
     if unit.session.scalar(select(Category.id).where(Category.slug == wanted.slug)) is not None:
-        raise Conflict(f"There is a category '{wanted.slug}' already; choose another slug")
+        raise Conflict(f"A category '{wanted.slug}' already exists; choose another slug")
     made = Category(id=str(uuid.uuid4()), **wanted.model_dump())
     unit.session.add(made)
     after = {"slug": made.slug}

@@ -137,7 +137,7 @@ def _name_problems(session: Session, listing: Listing, taken: frozenset[str]) ->
     rows = [row for row in session.execute(others) if canonicalize_name(str(row.package)) == own]
     for row in rows:
         if row.named:
-            yield f"The package '{row.package}' is listed as '{row.name}' already"
+            yield f"The package '{row.package}' is already listed as '{row.name}'"
     if not all(row.named for row in rows):
         yield "Another listing with this package is under review"
 

@@ -48,7 +48,7 @@ def move(
         raise ListingNotFound()
     made = find_move(trigger, found.status, roles)
     if made is None:
-        raise IllegalMove(f"A listing that is {found.status} can't be moved by '{trigger}'")
+        raise IllegalMove(f"'{trigger}' is not possible for a listing that is {found.status}")
     before, now = found.status, utc_now()
     found.status, found.updated_at = made.target, now
     _stamp(found, trigger, caller.principal, notes)

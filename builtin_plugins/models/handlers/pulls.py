@@ -23,9 +23,10 @@ routes = RouteTable("Models")
     long=True,
 )
 async def pull(ctx: Context, body: PullRequest) -> ModelChanged | Answer | web.StreamResponse:
-    """Pull a model. Answers at the end; `wait: false` at once, `Accept: text/event-stream` as it goes.
+    """Pull a model.
 
-    200 if the model is there already, 202 without waiting. The pull continues when the client leaves; events
+    Responds at the end; with `wait: false` at once, with `Accept: text/event-stream` as it goes. 200 if the
+    model is already there, 202 without waiting. The pull continues when the client leaves; events
     are named `pull` and contain the whole pull.
     """
     begun = await pulls.begin(ctx, body)
@@ -40,7 +41,7 @@ async def pull(ctx: Context, body: PullRequest) -> ModelChanged | Answer | web.S
 
 @routes.get("/models/pulls", access=ADMIN_OR_SERVICE, query=PageQuery, returns=Page[PullOut])
 async def list_pulls(ctx: Context, query: PageQuery) -> Page[PullOut]:
-    """List pulls, newest first: those that wait, run, and ended."""
+    """List pulls, newest first: waiting, running and ended ones."""
     return await pulls.list_page(ctx.caller, query)
 
 

@@ -27,7 +27,7 @@ async def open_models(platform: Platform) -> AsyncIterator[Models]:
     named = settings.named_runtimes()
     limits = _limits(settings)
     durations = platform.metrics.histogram(
-        "llm_generation_duration_seconds", "Time of one generation.", ("model",)
+        "llm_generation_duration_seconds", "Duration of one generation.", ("model",)
     )
     addresses = [runtime.url for runtime in named]
     async with (

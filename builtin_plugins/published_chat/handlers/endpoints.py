@@ -82,7 +82,7 @@ async def remove(ctx: Context, endpoint_id: str) -> None:
     errors=(EndpointNotFound,),
 )
 async def list_sessions(ctx: Context, endpoint_id: str, query: PageQuery) -> Page[SessionItem]:
-    """List the sessions of visitors, the latest first."""
+    """List the sessions of visitors, latest first."""
     items, total = await sessions.list_page(ctx.caller, endpoint_id, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
@@ -119,7 +119,7 @@ async def remove_session(ctx: Context, endpoint_id: str, session_id: str) -> Non
     errors=(EndpointNotFound,),
 )
 async def list_feedback(ctx: Context, endpoint_id: str, query: FeedbackQuery) -> Page[FeedbackItem]:
-    """List the ratings of visitors, the latest first."""
+    """List the ratings of visitors, latest first."""
     items, total = await feedback.list_page(ctx.caller, endpoint_id, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 

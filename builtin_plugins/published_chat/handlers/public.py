@@ -63,7 +63,7 @@ async def page(ctx: Context, slug: str) -> ChatPage:
     any_origin=True,
 )
 async def session(ctx: Context, slug: str) -> ChatSession:
-    """Begin a session, or continue with that of the token in `Authorization`, which may have expired.
+    """Begin a session, or continue that of the token in `Authorization`, which may have expired.
 
     The token works for this chat alone, on pages of the origin that asked for it.
     """

@@ -68,9 +68,9 @@ def origin_of(ctx: Context, endpoint: Endpoint) -> str:
     """The page's origin. Raises OriginRefused if it is missing or not allowed."""
     origin = ctx.request.headers.get(hdrs.ORIGIN)
     if origin is None:
-        raise OriginRefused("The chat answers only pages of allowed sites: the header Origin is missing")
+        raise OriginRefused("The chat is only available on allowed sites: the header Origin is missing")
     if len(origin) > _LONGEST_ORIGIN:
-        raise OriginRefused("The chat answers only pages of allowed sites: the header Origin is too long")
+        raise OriginRefused("The chat is only available on allowed sites: the header Origin is too long")
     if not origins.allowed(endpoint.allowed_origins, origin):
         raise OriginRefused()
     return origin.lower()

@@ -67,8 +67,8 @@ async def export(ctx: Context, kb_id: str) -> web.StreamResponse:
 async def import_file(ctx: Context) -> ImportStarted:
     """Create a knowledge base from an exported file: 202 once the file is stored durably.
 
-    It is the caller's and private. Vectors are kept where the same engine embeds here; else the passages are
-    embedded again.
+    It belongs to the caller and is private. Vectors are kept if this server has the same embedding
+    engine; otherwise the passages are embedded again.
     """
     found = await receive_file(ctx, ctx.settings_of(RagSettings).max_import_size_mb)
     try:

@@ -20,7 +20,7 @@ _PATH = "/knowledge-bases/{kb_id:uuid}/ingestion"
     token_scopes=("ask",),
 )
 async def ingestion(ctx: Context, kb_id: str) -> IngestionOut:
-    """Show how far the documents of a knowledge base are: counts, place in the queue, rate, time left."""
+    """Show how far a knowledge base's documents have got: counts, place in the queue, rate, time left."""
     return await service.show(ctx.caller, kb_id)
 
 

@@ -105,7 +105,7 @@ async def remove(ctx: Context, kb_id: str, body: KnowledgeBaseDelete | None) -> 
     errors=(KnowledgeBaseNotFound, NotOwner),
 )
 async def build_trees(ctx: Context, kb_id: str, body: TreeRequest | None) -> MessageWithId:
-    """Build the summary trees that documents of a knowledge base lack, for the method `raptor`. Returns the
+    """Build the missing summary trees of a knowledge base's documents, for the method `raptor`. Returns the
     id of the job that does it.
     """
     job_id = await start(ctx.caller, kb_id, rebuild=body is not None and body.rebuild)
@@ -121,7 +121,7 @@ async def build_trees(ctx: Context, kb_id: str, body: TreeRequest | None) -> Mes
     errors=(KnowledgeBaseNotFound, NotOwner, ReembeddingUnderWay, Unavailable),
 )
 async def reembed(ctx: Context, kb_id: str, body: ReembedRequest) -> MessageWithId:
-    """Change the embedding model. The old vectors answer until all passages are embedded by the new model.
+    """Change the embedding model. The old vectors are used until all passages are embedded by the new model.
     Returns the id of the job that does it; cancelling it leaves the old model.
     """
     await loading.own_knowledge_base(ctx.caller, kb_id)

@@ -18,7 +18,7 @@ routes = RouteTable("Knowledge bases")
     errors=(KnowledgeBaseNotFound, NotOwner, MemberUnknown),
 )
 async def look_as(ctx: Context, kb_id: str, query: SightQuery) -> Sight:
-    """Look as another member: whether an account sees this knowledge base and may change it, and why.
+    """View as another member: whether an account can see and change this knowledge base, and why.
 
     For its owner, about people who share a team or an organization with them; for administrators, about
     anybody.

@@ -68,7 +68,7 @@ DETAILS: Final[dict[Code, str]] = {
     "Split it and upload the parts.",
     "too_many_pixels": "The picture has too many pixels: more than 32,767 in width or height, or more than "
     "fit in the memory for a document. Scale it down, or cut it into parts, and upload it again.",
-    "too_deep": "The document has lists or objects inside one another, too many levels deep to be read. "
+    "too_deep": "The document's lists or objects are nested too deeply to be read. "
     "Flatten it and upload it again.",
     "timeout": "Reading the document took too long. Split it or simplify it and upload it again.",
     "memory": "Reading the document needs more memory than is allowed. Split it and upload the parts.",

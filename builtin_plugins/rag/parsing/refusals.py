@@ -15,11 +15,12 @@ _LOCKED: Final = "EncryptedPackage".encode("utf-16-le")
 _LOOKED_AT: Final = 1024 * 1024
 
 CUT: Final = (
-    "The file is damaged: it begins as a ZIP archive or an Office document does, and its end is missing. It "
-    "may have been cut off on its way; send it again from where it is whole."
+    "The file is damaged: it begins like a ZIP archive or an Office document, but its end is missing. It "
+    "may have been cut off in transit; send the complete file."
 )
 OLD: Final = (
-    "Files of Word, Excel and PowerPoint from before 2007 (.doc, .xls, .ppt) cannot be read. Save it as "
+    "Word, Excel and PowerPoint files in the formats from before 2007 (.doc, .xls, .ppt) cannot be read. "
+    "Save the file as "
     ".docx, .xlsx, .pptx or PDF and send that."
 )
 LOCKED: Final = "The document is protected by a password. Remove the password and send it again."

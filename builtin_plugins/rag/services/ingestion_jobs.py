@@ -42,7 +42,7 @@ async def _read(platform: Platform, payload: IngestPayload, progress: Progress) 
         inside = await _take_out(platform, payload)
         result = await ingest(platform, payload, progress, inside.left_out if inside else None)
     except Gone:
-        log.info("document %s was deleted, cancelled or started over meanwhile", payload.document_id)
+        log.info("document %s was deleted, cancelled or started over in the meantime", payload.document_id)
         return await outcome(platform, payload)
     if inside is not None:
         progress.report(message=inside.told)

@@ -96,7 +96,7 @@ async def _take(
         arrived = Arrived(staged, name, content_type, parent_id=parent.id, asked=asked)
         await write_kept(platform, _keep, platform, parent, base, arrived, queue)
     except DeletedMeanwhile:
-        return "deleted meanwhile"
+        return "deleted in the meantime"
     finally:
         staged.discard()
     return None

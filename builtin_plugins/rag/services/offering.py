@@ -33,7 +33,7 @@ class Question(BaseModel):
 
     question: Annotated[
         str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_QUESTION)
-    ] = Field(description="The question, whole and understandable by itself.")
+    ] = Field(description="The complete question, understandable on its own.")
 
 
 async def ask_pipeline(

@@ -109,7 +109,7 @@ async def read_document(
             text += "\n" * (chunk.char_start > end) + chunk.text[max(0, end - chunk.char_start) :]
             end = max(end, chunk.char_end)
         if chunk_id is None and len(text) > LONGEST_TEXT:
-            raise PayloadTooLarge("The document is too long to be read in one piece; search in it")
+            raise PayloadTooLarge("The document is too long to be read in one piece; search it instead")
         offset += _PAGE
     if chunk_id is not None:
         raise NotFound("Passage not found")

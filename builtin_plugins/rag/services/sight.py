@@ -21,8 +21,8 @@ _WORDS: Final[dict[Reason, str]] = {
     "organization": "It is shared with an organization that they belong to.",
     "private": "It is private: only its owner and administrators see it.",
     "not_in_team": "It is shared with a team that they don't belong to.",
-    "not_in_organization": "It is shared with an organization that they aren't in, or are suspended in.",
-    "inactive": "The account is deactivated, and can't sign in.",
+    "not_in_organization": "It is shared with an organization that they don't belong to or are suspended in.",
+    "inactive": "The account is deactivated and can't sign in.",
 }
 
 

@@ -206,13 +206,13 @@ class Arrival:
 
     def _kept(self, kind: str, name: str) -> contracts.ImportedRow:
         outcome: contracts.ImportOutcome = "collision" if self._policy == "fail" else "skipped"
-        return contracts.ImportedRow(outcome, kind, name, "the name is taken here")
+        return contracts.ImportedRow(outcome, kind, name, "the name is already taken")
 
 
 def _made(kind: str, wanted: str, name: str) -> contracts.ImportedRow:
     if name == wanted:
         return contracts.ImportedRow("created", kind, name)
-    return contracts.ImportedRow("renamed", kind, name, f"'{wanted}' is taken here")
+    return contracts.ImportedRow("renamed", kind, name, f"'{wanted}' is already taken")
 
 
 def _shared(session: Session, place: Place, table: type[R]) -> list[R]:

@@ -132,7 +132,7 @@ def _store(
     if revision is None:
         return False
     if revision != base.revision:
-        raise Unavailable("The embedding model was changed meanwhile")
+        raise Unavailable("The embedding model was changed in the meantime")
     document: Document | None = unit.session.get(Document, document_id, with_for_update=True)
     if document is None or document.status != "completed":
         return False

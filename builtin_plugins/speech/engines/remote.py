@@ -115,7 +115,7 @@ def _text_of(answer: bytes) -> str:
     try:
         text = json.loads(answer)["text"]
     except (ValueError, KeyError, TypeError) as error:
-        raise CannotTranscribe("The transcription server answered no text; check its address") from error
+        raise CannotTranscribe("The transcription server returned no text; check its address") from error
     return str(text).strip()
 
 
@@ -131,4 +131,4 @@ def _read_wav(said: bytes) -> Sound:
                 samples = b"".join(samples[at : at + 2] for at in range(0, len(samples), step))
             return Sound(samples, file.getframerate())
     except (wave.Error, EOFError) as error:
-        raise CannotSpeak("The speech server answered no WAV; check its address") from error
+        raise CannotSpeak("The speech server did not return WAV audio; check its address") from error

@@ -105,7 +105,7 @@ async def test_a_query_does_not_wait_for_ever(tmp_path: Path) -> None:
         sight, owner = await running.platform.database.read(sight_of_all)
         children = running.platform.resource(RDF_CHILDREN)
         live = LiveRdf(running.platform, tmp_path / "rdf", children, patience=0)
-        with pytest.raises(Unavailable, match="ask again"):
+        with pytest.raises(Unavailable, match="try again"):
             async with live.snapshot(sight):
                 pass
         leaving = asyncio.create_task(live.snapshot(sight).__aenter__())

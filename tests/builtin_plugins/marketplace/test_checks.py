@@ -144,7 +144,7 @@ async def test_a_package_that_is_listed_already(market: Market) -> None:
         first = await bring(owner, market.admin, status, package=package)
         second = await bring(author, market.admin, "submitted", package=package.replace("-", "_"))
         said = next(one["message"] for one in second["checks"] if one["check"] == "names")
-        assert f"The package '{package}' is listed as '{first['name']}' already" in said
+        assert f"The package '{package}' is already listed as '{first['name']}'" in said
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ async def test_embeddings(bare: Stage) -> None:
         ({"model": "gpt-7"}, 404, "gpt-7"),
         ({"input": []}, 422, "1 to 2048"),
         ({"input": [[1, 2]]}, 422, "check_embedding_ctx_length=False"),
-        ({"input": [1, 2]}, 422, "token numbers"),
+        ({"input": [1, 2]}, 422, "token ids"),
         ({"input": [""]}, 422, "characters"),
         ({"input": ["x"] * 2049}, 422, "2048"),
         ({"dimensions": 5}, 422, "384"),

@@ -258,7 +258,7 @@ class TestResponses:
         from openai import UnprocessableEntityError
 
         stage.play()
-        with pytest.raises(UnprocessableEntityError, match=r"no responses are stored here.*'input'") as refused:
+        with pytest.raises(UnprocessableEntityError, match=r"no responses are stored.*'input'") as refused:
             await client.responses.create(model="llama3.2", input=HOTEL, **reference)
         assert refused.value.param == next(iter(reference))
 
@@ -268,7 +268,7 @@ class TestResponses:
 
         stage.play()
         item: Any = {"type": "item_reference", "id": "msg_1"}
-        with pytest.raises(UnprocessableEntityError, match=r"none is kept.*store: false"):
+        with pytest.raises(UnprocessableEntityError, match=r"none is stored.*store: false"):
             await client.responses.create(model="llama3.2", input=[item])
 
     @pytest.mark.parametrize(

@@ -196,18 +196,18 @@ async def test_limits_in_words(page: Watched, site: ShopSite, shop: Shop, tmp_pa
     await page.ask(HOTEL)
     await expect(page.page.get_by_role("log")).to_contain_text("130 EUR")
     await page.ask(HOTEL)
-    await expect(page.page.get_by_role("alert")).to_contain_text("as many questions as it may today")
+    await expect(page.page.get_by_role("alert")).to_contain_text("its limit of questions for today")
     await expect(page.page.get_by_label("Your question")).to_have_value(HOTEL)
     await shoot(page, "limit", tmp_path)
 
 
 async def test_a_page_that_is_not_allowed(page: Watched, site: ShopSite, shop: Shop) -> None:
-    """Says that the chat does not answer on this site."""
+    """Says that the chat is not enabled for this site."""
     made = await publish(shop.owner, shop.pipeline, allowed_origins="https://elsewhere.example")
     site.slug = made["slug"]
     await page.page.goto(site.origin)
     await page.open()
-    await expect(page.page.get_by_role("log")).to_contain_text("does not answer on this site")
+    await expect(page.page.get_by_role("log")).to_contain_text("is not enabled for this site")
 
 
 async def test_attributes(page: Watched, site: ShopSite, tmp_path: Path) -> None:

@@ -419,7 +419,7 @@ class TestRefused:
         [
             (b"PK\x03\x04" + bytes(100), "its end is missing"),
             (COMPOUND + bytes(5000) + "WordDocument".encode("utf-16-le"), ".doc, .xls, .ppt"),
-            (COMPOUND + bytes(3_000_000) + "Workbook".encode("utf-16-le"), "Save it as .docx"),
+            (COMPOUND + bytes(3_000_000) + "Workbook".encode("utf-16-le"), "Save the file as .docx"),
             (COMPOUND + bytes(5000) + "EncryptedPackage".encode("utf-16-le"), "password"),
         ],
     )

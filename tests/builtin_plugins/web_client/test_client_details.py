@@ -228,7 +228,7 @@ async def test_groups_and_reasons(site: Running, visitor: Visitor) -> None:
     await page.get_by_role("link", name="Members", exact=True).click()
     more = page.get_by_role("button", name=f"More on {bob.user['username']}")
     await more.click()
-    await page.get_by_role("menuitem", name="Give a role").click()
+    await page.get_by_role("menuitem", name="Assign a role").click()
     await dialog.get_by_role("checkbox", name="Host").check()
     await dialog.get_by_role("button", name="Close").click()
     await more.click()

@@ -44,12 +44,12 @@ async def test_evaluation(site: Running, visitor: Visitor) -> None:
     await dialog.get_by_role("button", name="Create").click()
     await expect(page.get_by_role("cell", name="What does a hotel in Oslo cost?")).to_be_visible()
     await page.get_by_role("button", name="Run", exact=True).click()
-    await dialog.get_by_label("Also without searching by words").check()
-    await expect(dialog).to_contain_text("2 ways × 1 questions = 2 answers")
+    await dialog.get_by_label("Also without keyword search").check()
+    await expect(dialog).to_contain_text("2 configurations × 1 questions = 2 answers")
     await dialog.get_by_role("button", name="Start").click()
     measured = page.get_by_role("region", name="What was measured")
     await expect(measured.get_by_role("row")).to_have_count(3)
-    await expect(page.get_by_role("heading", name="The worst answered questions")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Worst-answered questions")).to_be_visible()
 
 
 async def test_no_questions_in_the_documents(site: Running, visitor: Visitor) -> None:
@@ -177,7 +177,7 @@ async def test_published_chat(site: Running, visitor: Visitor) -> None:
     page = await visitor.arrive(ana, f"/chats/{chat}?tab=looks")
     await page.get_by_label("Greeting").fill("Ahoy!")
     await expect(page.locator(".chat-preview-text")).to_have_text("Ahoy!")
-    await page.get_by_label("Place on the page").select_option("left")
+    await page.get_by_label("Position on the page").select_option("left")
     await expect(page.get_by_label("Embed")).to_contain_text('data-position="left"')
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("Saved")).to_be_visible()

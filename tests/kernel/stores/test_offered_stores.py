@@ -143,7 +143,7 @@ class TestChoosing:
         """The plugin that came later is refused."""
         running = await start_platform(ShelfPlugin, Thief(StoreOffer(kind, name, _nothing)))
         reason = running.platform.resource(PLUGIN_STATES).records["thief"].reason or ""
-        assert f"its {kind.name} '{name}' has the same name as one of {holder}" in reason
+        assert f"its {kind.name} '{name}' is already offered by {holder}" in reason
 
 
 class Thief(Plugin):

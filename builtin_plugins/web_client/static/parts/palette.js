@@ -93,7 +93,7 @@ export function Palette({ onClose }) {
           </li>`,
         )}
         ${found.error && html`<li class="nothing bad" role="option" aria-selected="false">${found.error.message}</li>`}
-        ${!shown.length && html`<li class="nothing" role="option" aria-selected="false">${t("Nothing has that name.")}</li>`}
+        ${!shown.length && html`<li class="nothing" role="option" aria-selected="false">${t("Nothing matches.")}</li>`}
       </ul>
     </div>
   </dialog>`;

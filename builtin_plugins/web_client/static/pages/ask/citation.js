@@ -25,7 +25,7 @@ export function Citation({ source, label, onShow }) {
       place &&
       html`<span class="passage-card" role="tooltip" id=${id} style=${place}>
         <strong class="clip">${source.source}${source.page ? ` · ${pageOf(source)}` : ""}</strong>
-        <span>${!source.text ? t("Click to read it in its place.") : source.text.length > LONGEST ? `${source.text.slice(0, LONGEST)} …` : source.text}</span>
+        <span>${!source.text ? t("Click to read it in context.") : source.text.length > LONGEST ? `${source.text.slice(0, LONGEST)} …` : source.text}</span>
       </span>`
     }
   </span>`;

@@ -115,8 +115,8 @@ function Choices({ offered: { methods, enhancers, retrievers }, value, onChange 
     <//>`}
     <${Count} label=${t("Passages to read")} max=${50} value=${value.top_k ?? 5} onChange=${(top_k) => set({ top_k })} />
     <div>
-      ${retrievers.hybrid?.available && html`<${Check} label=${t("Also search by words")} checked=${value.hybrid ?? true} onChange=${(hybrid) => set({ hybrid })} />`}
-      ${enhancers.rerank?.available && html`<${Check} label=${t("Rank again")} checked=${value.rerank ?? false} onChange=${(rerank) => set({ rerank })} />`}
+      ${retrievers.hybrid?.available && html`<${Check} label=${t("Also search by keywords")} checked=${value.hybrid ?? true} onChange=${(hybrid) => set({ hybrid })} />`}
+      ${enhancers.rerank?.available && html`<${Check} label=${t("Rerank")} checked=${value.rerank ?? false} onChange=${(rerank) => set({ rerank })} />`}
       ${enhancers.compress?.available && html`<${Check} label=${t("Shorten passages")} checked=${value.compress ?? false} onChange=${(compress) => set({ compress })} />`}
       ${retrievers.parent_child?.available && html`<${Check} label=${t("Include the surrounding text")} checked=${value.parent_context ?? false} onChange=${(on) => set({ parent_context: on })} />`}
     </div>

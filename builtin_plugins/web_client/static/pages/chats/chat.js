@@ -54,7 +54,7 @@ function Sessions({ id }) {
     </li>`)}</ul>
     ${total > AT_ONCE && html`<div class="row center"><${Button} disabled=${!offset} onClick=${() => setQuery({ offset: Math.max(0, offset - AT_ONCE) || null })}>${t("Previous")}<//><${Button} disabled=${offset + AT_ONCE >= total} onClick=${() => setQuery({ offset: offset + AT_ONCE })}>${t("Next")}<//></div>`}
     ${deleting && html`<${Confirm} title=${t("Delete what this visitor asked?")} confirm=${t("Delete")} onClose=${() => setDeleting(null)}
-      onConfirm=${async () => { await api.deleteChatSession({ endpoint_id: id, session_id: deleting.session_id }); found.reload(); }}><p>${t("The questions, answers and thumbs of this visit are removed for good.")}</p><//>`}
+      onConfirm=${async () => { await api.deleteChatSession({ endpoint_id: id, session_id: deleting.session_id }); found.reload(); }}><p>${t("The questions, answers and ratings of this visit are removed for good.")}</p><//>`}
   `}<//>`;
 }
 
@@ -75,6 +75,6 @@ function Feedback({ id }) {
     <${Loaded} of=${found}>${({ items }) =>
       items.length
         ? html`<ul class="list">${items.map((one) => html`<li class="panel" key=${one.turn_id}><div class="row"><${Thumb} rating=${one.rating} /><span class="grow">${one.comment || html`<span class="muted">${t("No comment")}</span>`}</span><span class="faint">${ago(one.rated_at)}</span></div></li>`)}</ul>`
-        : html`<${Empty} icon="share" title=${t("No feedback yet")}>${t("Visitors can give a thumb and a comment below each answer.")}<//>`
+        : html`<${Empty} icon="share" title=${t("No feedback yet")}>${t("Visitors can rate each answer and leave a comment.")}<//>`
     }<//>`;
 }

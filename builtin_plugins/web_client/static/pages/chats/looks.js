@@ -28,21 +28,21 @@ export function Looks({ chat, onSaved }) {
       <${Form} action=${action} submit=${t("Save")} disabled=${!texts.name.trim()}>
         <${Field} label=${t("Name")} value=${texts.name} onInput=${set("name")} error=${wrong.name} required />
         <${Field} label=${t("Greeting")} value=${texts.greeting} onInput=${set("greeting")} error=${wrong.greeting} maxlength="500" optional />
-        <${Field} label=${t("Hint in the field for questions")} value=${texts.placeholder} onInput=${set("placeholder")} error=${wrong.placeholder} maxlength="100" optional />
+        <${Field} label=${t("Placeholder of the question field")} value=${texts.placeholder} onInput=${set("placeholder")} error=${wrong.placeholder} maxlength="100" optional />
         <${Field} label=${t("Sites that may show it")} value=${texts.origins} onInput=${set("origins")} hint=${t("Origins, separated by commas.")} error=${wrong.allowed_origins} optional />
       <//>
       <h2>${t("Look")}</h2>
       <p class="muted">${t("What you choose here goes into the line for the site.")}</p>
       <${Field} as="select" label=${t("Colours")} value=${style.theme} onInput=${dress("theme")}>
-        <option value="auto">${t("As the visitor’s system")}</option><option value="light">${t("Light")}</option><option value="dark">${t("Dark")}</option><//>
-      <${Field} label=${t("Colour of buttons")} type="color" value=${style.accent} onInput=${dress("accent")} />
-      <${Field} as="select" label=${t("Place on the page")} value=${style.position} onInput=${dress("position")}>
+        <option value="auto">${t("Same as the visitor’s system")}</option><option value="light">${t("Light")}</option><option value="dark">${t("Dark")}</option><//>
+      <${Field} label=${t("Button colour")} type="color" value=${style.accent} onInput=${dress("accent")} />
+      <${Field} as="select" label=${t("Position on the page")} value=${style.position} onInput=${dress("position")}>
         <option value="right">${t("On the right")}</option><option value="left">${t("On the left")}</option><//>
     </div>
     <div class="stack">
       <h2>${t("Preview")}</h2>
       <${Preview} texts=${texts} style=${style} />
-      <p class="muted">${t("Put this line into the pages of the site:")}</p>
+      <p class="muted">${t("Add this line to the pages of the site:")}</p>
       <${Copyable} block text=${lineOf(chat, style)} label=${t("Embed")} />
     </div>
   </div>`;

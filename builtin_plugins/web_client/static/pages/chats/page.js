@@ -15,9 +15,9 @@ const STATES = {
   open: { title: "Open for visitors", tone: "good" },
   disabled: { title: "Off", tone: "neutral" },
   owner_inactive: { title: "Its owner’s account is deactivated", tone: "bad" },
-  pipeline_gone: { title: "Its pipeline is gone", tone: "bad" },
-  no_knowledge_base: { title: "Its pipeline asks nothing", tone: "bad" },
-  method_gone: { title: "Its method of answering is gone", tone: "bad" },
+  pipeline_gone: { title: "Its pipeline was deleted", tone: "bad" },
+  no_knowledge_base: { title: "Its pipeline has no knowledge base", tone: "bad" },
+  method_gone: { title: "Its method of answering is no longer available", tone: "bad" },
 };
 
 async function load(signal) {
@@ -86,7 +86,7 @@ function Create({ pipelines, onMade, onClose }) {
 }
 
 const Embed = ({ chat, onClose }) => html`<${Dialog} title=${chat.name} onClose=${onClose}>
-  <p class="muted">${t("Put this line into the pages of the site:")}</p>
+  <p class="muted">${t("Add this line to the pages of the site:")}</p>
   <${Copyable} text=${`<script src="${apiAddress(chat.widget)}" async></script>`} label=${t("Embed")} />
 <//>`;
 

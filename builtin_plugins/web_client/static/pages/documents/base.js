@@ -36,7 +36,7 @@ export default function Base({ base: id }) {
         { title: base.data.graph ? t("Show the graph") : t("Build the graph"), icon: "graph", onSelect: () => go(`/graph?base=${id}`) },
         { title: t("Evaluate"), icon: "evaluation", onSelect: () => go(`/evaluation?base=${id}`) },
         { title: t("Who sees this?"), icon: "people", onSelect: () => setDialog("edit") },
-        { title: t("Look as another member"), icon: "search", onSelect: () => setDialog("look") },
+        { title: t("View as another member"), icon: "search", onSelect: () => setDialog("look") },
         { title: t("Build trees"), icon: "pipelines", onSelect: () => setDialog("trees") },
         { title: t("Change the embedding model"), icon: "retry", onSelect: () => setDialog("model") },
         { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDialog("delete") },

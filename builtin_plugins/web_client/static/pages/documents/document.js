@@ -58,7 +58,7 @@ function Passages({ base, id }) {
   const found = useResource((signal) => api.passages({ kb_id: base, document_id: id, query: { limit: AT_ONCE, offset }, signal }), [base, id, offset]);
   if (!found.data && !found.error) return html`<${Skeleton} />`;
   return html`<${Loaded} of=${found}>${({ items, total }) => html`
-    <p class="muted">${t("What a search finds: the document in pieces, as they were cut.")}</p>
+    <p class="muted">${t("What a search finds: the pieces into which the document was split.")}</p>
     <ol class="list">${items.map(
       (item) => html`<li class="panel" key=${item.chunk_id}>
         <div class="row"><${Badge}>${number(item.chunk_index + 1)}<//>${item.page && html`<span class="faint">${t("page {n}", { n: item.page })}</span>`}

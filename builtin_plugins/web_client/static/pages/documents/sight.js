@@ -19,7 +19,7 @@ const WHY = {
   organization: "It is shared with an organization that they belong to.",
   private: "It is private: only its owner and administrators see it.",
   not_in_team: "It is shared with a team that they don’t belong to.",
-  not_in_organization: "It is shared with an organization that they aren’t in, or are suspended in.",
+  not_in_organization: "It is shared with an organization that they don’t belong to or are suspended in.",
   inactive: "The account is deactivated and can’t sign in.",
 };
 
@@ -46,7 +46,7 @@ async function others(signal) {
 export function LookAs({ base, onClose }) {
   const known = useResource(others);
   const [chosen, setChosen] = useState("");
-  return html`<${Dialog} title=${t("Look as another member")} onClose=${onClose}>
+  return html`<${Dialog} title=${t("View as another member")} onClose=${onClose}>
     <${Loaded} of=${known} lines=${2}>${(list) =>
       list.length
         ? html`<${Field} as="select" label=${t("Who?")} value=${chosen} onInput=${setChosen}>

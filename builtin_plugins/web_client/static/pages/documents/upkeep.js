@@ -41,7 +41,7 @@ function Going({ job, onChanged }) {
   const { done = 0, total = null } = job.progress ?? {};
   const stop = owns(job) && html`<${Button} small busy=${cancel.busy || job.cancel_requested} onClick=${cancel.run}>${t("Cancel")}<//>`;
   return html`<${Notice} title=${t(KINDS[job.kind])} action=${stop}>
-    <p>${t("Everybody can go on asking meanwhile.")}</p><${Meter} value=${done} max=${total} label=${t(KINDS[job.kind])} /><${Failure} error=${cancel.error} /><//>`;
+    <p>${t("You can keep asking questions while this runs.")}</p><${Meter} value=${done} max=${total} label=${t(KINDS[job.kind])} /><${Failure} error=${cancel.error} /><//>`;
 }
 
 export function Reembed({ base, onBegun, onClose }) {

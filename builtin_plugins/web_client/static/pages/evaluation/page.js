@@ -43,7 +43,7 @@ function Base({ bases }) {
     <//>
     <${Loaded} of=${found}>${({ sets, runs }) => html`
       ${sets.length ? html`<div class="cards">${sets.map((set) => html`<${SetTile} key=${set.id} set=${set} onRun=${() => setStarting(set)} onChanged=${found.reload} />`)}</div>`
-        : html`<${Empty} icon="evaluation" title=${t("No questions yet")} action=${add}>${t("Write questions with what should be found, upload a file, or let the documents’ own headings and definitions make some.")}<//>`}
+        : html`<${Empty} icon="evaluation" title=${t("No questions yet")} action=${add}>${t("Write questions and say what should be found, upload a file, or have questions made from the documents’ headings and definitions.")}<//>`}
       ${runs.length > 0 && html`<${Runs} runs=${runs} sets=${sets} />`}
     `}<//>
     ${creating && html`<${NewSet} base=${base} onClose=${() => setQuery({ new: null })} />`}

@@ -47,7 +47,7 @@ export default function Run({ id }) {
 function Summaries({ run }) {
   const names = MEASURES.filter((name) => run.summaries.some((one) => one.measures[name]));
   return html`<div class="table-box" tabindex="0" role="region" aria-label=${t("What was measured")}><table>
-    <thead><tr><th>${t("Way of asking")}</th>${names.map((name) => html`<th class="number" key=${name}>${titleOf(name)}</th>`)}</tr></thead>
+    <thead><tr><th>${t("Configuration")}</th>${names.map((name) => html`<th class="number" key=${name}>${titleOf(name)}</th>`)}</tr></thead>
     <tbody>${run.summaries.map((one) => html`<tr key=${one.label}><td class="nowrap"><span class="name">${one.label}</span></td>
       ${names.map((name) => html`<td class="number" key=${name}><${Mean} name=${name} of=${one.measures[name]} /></td>`)}</tr>`)}</tbody></table></div>`;
 }
@@ -85,10 +85,10 @@ function Against({ run, others }) {
 function Worst({ run }) {
   const [position, setPosition] = useState(0);
   const found = useResource((signal) => api.evaluationResults({ run_id: run.id, query: { configuration: position, limit: 20 }, signal }), [run.id, position]);
-  return html`<section class="stack"><h2>${t("The worst answered questions")}</h2>
-    ${run.summaries.length > 1 && html`<div class="filters"><${Field} as="select" label=${t("Way of asking")} value=${String(position)} onInput=${(value) => setPosition(Number(value))}>
+  return html`<section class="stack"><h2>${t("Worst-answered questions")}</h2>
+    ${run.summaries.length > 1 && html`<div class="filters"><${Field} as="select" label=${t("Configuration")} value=${String(position)} onInput=${(value) => setPosition(Number(value))}>
       ${run.summaries.map((one, index) => html`<option key=${one.label} value=${String(index)}>${one.label}</option>`)}<//></div>`}
-    <${Loaded} of=${found}>${({ items }) => html`<div class="table-box" tabindex="0" role="region" aria-label=${t("The worst answered questions")}><table>
+    <${Loaded} of=${found}>${({ items }) => html`<div class="table-box" tabindex="0" role="region" aria-label=${t("Worst-answered questions")}><table>
       <thead><tr><th>${t("Question")}</th>${MEASURES.slice(0, 5).map((name) => html`<th class="number" key=${name}>${titleOf(name)}</th>`)}</tr></thead>
       <tbody>${items.map((item) => html`<tr key=${item.question_id}><td>${item.question}</td>${MEASURES.slice(0, 5).map((name) => html`<td class="number" key=${name}>${figure(name, item.values[name])}</td>`)}</tr>`)}</tbody></table></div>`}<//>
   </section>`;

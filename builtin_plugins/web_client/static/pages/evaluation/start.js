@@ -43,9 +43,9 @@ function Ways({ set, offered, onClose }) {
     <fieldset class="choice"><legend>${t("Methods")}</legend>
       ${names.map((name) => html`<${Check} key=${name} label=${name} checked=${methods.includes(name)} onChange=${(on) => toggle(name, on)} />`)}
     </fieldset>
-    <${Check} label=${t("Also without searching by words")} checked=${both} onChange=${setBoth} />
-    ${offered.enhancers.rerank?.available && html`<${Check} label=${t("Also with ranking again")} checked=${rerank} onChange=${setRerank} />`}
+    <${Check} label=${t("Also without keyword search")} checked=${both} onChange=${setBoth} />
+    ${offered.enhancers.rerank?.available && html`<${Check} label=${t("Also with reranking")} checked=${rerank} onChange=${setRerank} />`}
     <${Count} label=${t("Passages to read")} max=${100} value=${count} onChange=${setCount} />
-    <p class=${chosen.length > MOST ? "bad" : "muted"}>${t("{ways} ways × {questions} questions = {answers} answers", { ways: number(chosen.length), questions: number(set.question_count), answers: number(chosen.length * set.question_count) })}</p>
+    <p class=${chosen.length > MOST ? "bad" : "muted"}>${t("{ways} configurations × {questions} questions = {answers} answers", { ways: number(chosen.length), questions: number(set.question_count), answers: number(chosen.length * set.question_count) })}</p>
   <//>`;
 }

@@ -19,7 +19,7 @@ export function Entity({ base, name, onChoose }) {
       <h3>${t("Named in")}</h3>
       <ul class="list">${passages.map((one) => html`<li key=${`${one.document_id}-${one.char_start}`} class="stack close">
         <p class="passage-text">${one.text}</p>
-        <${Link} to=${`/documents/${base.id}/${one.document_id}?from=${one.char_start}&to=${one.char_end}`}>${documents.find((document) => document.id === one.document_id)?.title ?? t("Read it in its place")}<//></li>`)}</ul>
+        <${Link} to=${`/documents/${base.id}/${one.document_id}?from=${one.char_start}&to=${one.char_end}`}>${documents.find((document) => document.id === one.document_id)?.title ?? t("Read it in context")}<//></li>`)}</ul>
     `}<//>
   </aside>`;
 }

@@ -20,7 +20,7 @@ export default function Audit() {
   const filter = (name, label) => html`<input class="input small" aria-label=${label} placeholder=${label} value=${values[name] ?? ""} onChange=${(event) => setQuery({ [name]: event.target.value.trim(), offset: null })} />`;
   return html`<div class="page">
     <${Head} title=${t("Audit log")} about=${t("Changes to accounts, rights and settings. Nobody can alter this log.")} />
-    <div class="filters">${filter("action", t("Action"))}${filter("actor", t("Account id"))}${filter("type", t("Kind of thing"))}${filter("target", t("Id of the thing"))}</div>
+    <div class="filters">${filter("action", t("Action"))}${filter("actor", t("Account id"))}${filter("type", t("Target type"))}${filter("target", t("Target id"))}</div>
     <${Loaded} of=${found}>${({ entries, total }) =>
       !entries.length
         ? html`<${Empty} icon="audit" title=${t("No entries")}>${t("Nothing matches these filters, or nothing has happened yet.")}<//>`

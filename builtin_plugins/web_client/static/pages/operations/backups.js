@@ -33,7 +33,7 @@ export default function Backups() {
     await found.reload();
   });
   return html`<div class="page">
-    <${OperationsHead} current="/operations/backups" about=${t("Rows, files and settings, saved while the server works.")}>
+    <${OperationsHead} current="/operations/backups" about=${t("Rows, files and settings, saved while the server is running.")}>
       <${Button} kind="primary" icon="plus" busy=${make.busy || going} onClick=${make.run}>${t("Back up now")}<//><//>
     <${Failure} error=${make.error ?? rehearse.error} />
     <${Loaded} of=${found}>${({ archives, jobs }) => html`

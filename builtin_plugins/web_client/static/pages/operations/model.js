@@ -28,7 +28,7 @@ function Try({ place }) {
   const [answer, setAnswer] = useState("");
   const action = useAction(async () => setAnswer((await api.testModel({ ...place, body: prompt ? { prompt } : {} })).response));
   return html`<${Form} action=${action} submit=${t("Try it")} submitKind="plain">
-    <${Field} as="textarea" label=${t("What to say to it")} value=${prompt} onInput=${setPrompt} optional />
+    <${Field} as="textarea" label=${t("Prompt")} value=${prompt} onInput=${setPrompt} optional />
     ${answer && html`<p class="passage-text" role="status">${answer}</p>`}
   <//>`;
 }
@@ -57,10 +57,10 @@ function LimitsForm({ place, limits, onSaved }) {
   return html`<section class="stack"><h3>${t("Limits")}</h3>
     <${Form} action=${action} submit=${t("Save")}>
       <div class="halves">
-        <${Field} label=${t("Calls a minute")} type="number" min="1" value=${values.rate} onInput=${set("rate")} optional />
-        <${Field} label=${t("Tokens in an answer")} type="number" min="1" value=${values.tokens} onInput=${set("tokens")} optional />
+        <${Field} label=${t("Calls per minute")} type="number" min="1" value=${values.rate} onInput=${set("rate")} optional />
+        <${Field} label=${t("Tokens per answer")} type="number" min="1" value=${values.tokens} onInput=${set("tokens")} optional />
         <${Field} label=${t("Only these users")} value=${values.users} onInput=${set("users")} hint=${t("Usernames, separated by commas.")} optional />
-        <${Field} label=${t("Only these roles")} value=${values.roles} onInput=${set("roles")} hint=${t("Such as: admin")} optional />
+        <${Field} label=${t("Only these roles")} value=${values.roles} onInput=${set("roles")} hint=${t("For example: admin")} optional />
       </div>
     <//></section>`;
 }

@@ -12,7 +12,7 @@ import { OperationsHead } from "./tabs.js";
 
 const PAUSE = 5_000;
 const TONES = { healthy: "good", degraded: "warn", unhealthy: "bad", unreachable: "neutral", done: "good", running: "accent", failed: "bad" };
-const WORDS = { healthy: "Healthy", degraded: "Degraded", unhealthy: "Unhealthy", unreachable: "Not here", queued: "Waiting", running: "Running", done: "Done", failed: "Failed", cancelled: "Cancelled" };
+const WORDS = { healthy: "Healthy", degraded: "Degraded", unhealthy: "Unhealthy", unreachable: "Unavailable", queued: "Waiting", running: "Running", done: "Done", failed: "Failed", cancelled: "Cancelled" };
 
 const StateBadge = ({ state }) => html`<${Badge} tone=${TONES[state] ?? "neutral"}>${t(WORDS[state] ?? state)}<//>`;
 

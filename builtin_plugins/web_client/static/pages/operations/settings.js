@@ -32,7 +32,7 @@ function List({ settings }) {
   }, [settings, text, changed]);
   return html`<div class="filters">
       <input class="input search" type="search" placeholder=${t("Find a setting")} aria-label=${t("Find a setting")} value=${text} onInput=${(event) => setQuery({ q: event.target.value })} />
-      <${Button} small aria-pressed=${changed} class=${changed ? "pressed" : ""} onClick=${() => setQuery({ changed: changed ? null : 1 })}>${t("Only what isn’t the default")}<//>
+      <${Button} small aria-pressed=${changed} class=${changed ? "pressed" : ""} onClick=${() => setQuery({ changed: changed ? null : 1 })}>${t("Only values that differ from the default")}<//>
     </div>
     <p class="muted" role="status">${plural(shown.length, "One setting", "{n} settings")}</p>
     <div class="table-box" tabindex="0" role="region" aria-label=${t("Settings")}><table>

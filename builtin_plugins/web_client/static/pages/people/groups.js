@@ -16,14 +16,14 @@ export function Groups({ id }) {
   const [deleting, setDeleting] = useState(null);
   const create = html`<${Button} icon="plus" onClick=${() => setEditing({})}>${t("New group")}<//>`;
   return html`<${Loaded} of=${groups}>${(list) => html`
-    ${list.length ? html`<div class="row"><span class="grow muted">${t("Roles that hold a group give all of its rights.")}</span>${create}</div>`
-      : html`<${Empty} icon="people" title=${t("No groups yet")} action=${create}>${t("A group puts rights under one name, so that several roles can hold them.")}<//>`}
+    ${list.length ? html`<div class="row"><span class="grow muted">${t("Roles that contain a group give all of its rights.")}</span>${create}</div>`
+      : html`<${Empty} icon="people" title=${t("No groups yet")} action=${create}>${t("A group puts rights under one name, so that several roles can share them.")}<//>`}
     <div class="cards">${list.map(
-      (group) => html`<${RightsCard} key=${group.id} of=${group} parts=${group.children} fixed=${group.inherited_from && t("From above")} onChange=${() => setEditing(group)} onDelete=${() => setDeleting(group)} />`,
+      (group) => html`<${RightsCard} key=${group.id} of=${group} parts=${group.children} fixed=${group.inherited_from && t("Inherited")} onChange=${() => setEditing(group)} onDelete=${() => setDeleting(group)} />`,
     )}</div>
     ${editing && html`<${Edit} org=${id} group=${editing} others=${list.filter((other) => other.id !== editing.id)} onSaved=${groups.reload} onClose=${() => setEditing(null)} />`}
     ${deleting && html`<${Confirm} title=${t("Delete “{name}”?", { name: deleting.name })} confirm=${t("Delete")} onClose=${() => setDeleting(null)}
-      onConfirm=${async () => { await api.deletePermissionGroup({ org_id: id, group_id: deleting.id }); groups.reload(); }}><p>${t("A group that roles hold must be taken out of them first.")}</p><//>`}
+      onConfirm=${async () => { await api.deletePermissionGroup({ org_id: id, group_id: deleting.id }); groups.reload(); }}><p>${t("Remove the group from all roles first.")}</p><//>`}
   `}<//>`;
 }
 
@@ -51,7 +51,7 @@ function Edit({ org, group, others, onSaved, onClose }) {
       <${Field} label=${t("Name")} value=${name} onInput=${setName} required autofocus />
       <${Field} label=${t("Description")} value=${description} onInput=${setDescription} optional />
       <${KeyChoice} value=${keys} onChange=${setKeys} />
-      <${GroupChoice} legend=${t("Groups that it holds")} groups=${others} value=${children} onChange=${setChildren} />
+      <${GroupChoice} legend=${t("Groups that it contains")} groups=${others} value=${children} onChange=${setChildren} />
     <//>
   <//>`;
 }

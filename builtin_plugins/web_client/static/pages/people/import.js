@@ -8,7 +8,7 @@ import { ChooseJson } from "../../parts/choose-file.js";
 import { Dialog, say } from "../../parts/layers.js";
 import { Json } from "../../parts/json.js";
 
-const COLLISIONS = { skip: "Keep what is here", rename: "Number the new one", fail: "Change nothing" };
+const COLLISIONS = { skip: "Keep the existing one", rename: "Rename the new one", fail: "Cancel the import" };
 
 /** `send({body, query})` is the call that imports into the team or organization. */
 export function Import({ send, onDone }) {

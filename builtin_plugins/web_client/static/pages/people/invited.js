@@ -35,7 +35,7 @@ export function InviteDialog({ title, roles, send, onSent, onClose }) {
 }
 
 export function Invites({ items, onRevoke }) {
-  if (!items.length) return html`<p class="muted">${t("Nobody is invited.")}</p>`;
+  if (!items.length) return html`<p class="muted">${t("No invites.")}</p>`;
   return html`<div class="table-box" tabindex="0" role="region" aria-label=${t("Invites")}><table>
     <thead><tr><th>${t("E-mail")}</th><th>${t("State")}</th><th>${t("Works until")}</th><th><span class="hidden">${t("Actions")}</span></th></tr></thead>
     <tbody>${items.map(

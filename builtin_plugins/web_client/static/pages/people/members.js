@@ -22,9 +22,9 @@ export function Members({ id, rights }) {
   const menuOf = (member) => [
     ...Object.entries(organizationRoles())
       .filter(([role]) => acts(member) && role !== member.org_role)
-      .map(([role, title]) => ({ title: t("Make: {role}", { role: title }), icon: "people", onSelect: () => told(api.setMember({ org_id: id, body: { user_id: member.user_id, org_role: role } })) })),
+      .map(([role, title]) => ({ title: t("Set role: {role}", { role: title }), icon: "people", onSelect: () => told(api.setMember({ org_id: id, body: { user_id: member.user_id, org_role: role } })) })),
     (member.user_id === me || rights.members || rights.roles) && { title: member.user_id === me ? t("What may I do here?") : t("What may they do?"), icon: "info", onSelect: () => setDialog({ kind: "rights", member }) },
-    rights.roles && { title: t("Give a role"), icon: "plus", onSelect: () => setDialog({ kind: "assign", member }) },
+    rights.roles && { title: t("Assign a role"), icon: "plus", onSelect: () => setDialog({ kind: "assign", member }) },
     acts(member) && (member.suspended
       ? { title: t("Lift the suspension"), icon: "check", onSelect: () => told(api.restoreMember({ org_id: id, user_id: member.user_id })) }
       : { title: t("Suspend"), icon: "lock", onSelect: () => told(api.suspendMember({ org_id: id, user_id: member.user_id })) }),

@@ -17,7 +17,7 @@ export function Roles({ id, rights }) {
   return html`<${Loaded} of=${roles}>${(list) => html`
     <div class="row"><span class="grow muted">${t("A role gives rights once it is given to a member.")}</span>${rights.roles && html`<${Button} icon="plus" onClick=${() => setEditing({})}>${t("New role")}<//>`}</div>
     <div class="cards">${list.map(
-      (role) => html`<${RightsCard} key=${role.id} of=${inWords(role)} parts=${role.permission_groups} fixed=${role.is_builtin ? t("Built in") : role.inherited_from && t("From above")} onChange=${() => setEditing(role)} onDelete=${rights.roles && (() => setDeleting(role))} />`,
+      (role) => html`<${RightsCard} key=${role.id} of=${inWords(role)} parts=${role.permission_groups} fixed=${role.is_builtin ? t("Built in") : role.inherited_from && t("Inherited")} onChange=${() => setEditing(role)} onDelete=${rights.roles && (() => setDeleting(role))} />`,
     )}</div>
     ${editing && html`<${Edit} org=${id} role=${editing} onSaved=${roles.reload} onClose=${() => setEditing(null)} />`}
     ${deleting && html`<${Confirm} title=${t("Delete “{name}”?", { name: deleting.name })} confirm=${t("Delete")} onClose=${() => setDeleting(null)}

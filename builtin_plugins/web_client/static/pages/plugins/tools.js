@@ -34,7 +34,7 @@ function Tile({ tool }) {
     <h2>${tool.function.name}</h2><p>${tool.function.description}</p>
     <span class="tile-foot"><span>${plugin}</span>
       ${annotations.readOnlyHint ? html`<${Badge} tone="good">${t("only reads")}<//>` : html`<${Badge} tone=${annotations.destructiveHint ? "bad" : "warn"}>${annotations.destructiveHint ? t("can delete") : t("changes things")}<//>`}
-      ${annotations.openWorldHint && html`<${Badge}><${Icon} name="globe" size=${13} />${t("goes outside")}<//>`}</span>
+      ${annotations.openWorldHint && html`<${Badge}><${Icon} name="globe" size=${13} />${t("reaches other systems")}<//>`}</span>
   </button>`;
 }
 
