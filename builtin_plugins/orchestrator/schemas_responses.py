@@ -16,7 +16,7 @@ Items = list[dict[str, Any]]
 def _refuse_reference(value: Any) -> None:
     if value is not None:
         raise PydanticCustomError(
-            "value_error", "no responses are stored here; send the whole conversation in 'input'"
+            "value_error", "nothing is stored here; send the whole conversation in 'input'"
         )
 
 

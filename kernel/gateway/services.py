@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from yarl import URL
 
+from kernel.http.context import ErrorFormat
+from kernel.http.error_formats import OPENAI_ERRORS, PLAIN_ERRORS
 from kernel.http.routes import RouteTable
 
 if TYPE_CHECKING:
@@ -36,7 +38,8 @@ class Service:
 class Mount:
     """A public prefix of the gateway and the path on the service that it maps to.
 
-    `gated`: writes need a token before anything is forwarded (spec 5.1 rule 6).
+    `gated`: writes need a token before anything is forwarded (spec 5.1 rule 6). `error_format`: how errors
+    of the gateway itself are told there; it may not know the routes of a service on another machine.
     """
 
     prefix: str
@@ -45,6 +48,7 @@ class Mount:
     methods: tuple[str, ...] = ("GET", "POST", "PUT", "DELETE", "PATCH")
     gated: bool = True
     exact: bool = False
+    error_format: ErrorFormat = PLAIN_ERRORS
 
     def service_path(self, public: str) -> str | None:
         """The service's path for a public one; None when the mount does not cover it."""
@@ -110,7 +114,12 @@ SLOTS: tuple[Slot, ...] = (
         ("/v1/marketplace", "/v1/marketplace", {}),
         ("/v1/graph", "/v1/graph", {}),
     ),
-    _slot("orchestrator", 8003, ("/v1/ai", "/v1/ai", {**_READ_POST, "gated": False}), long=True),
+    _slot(
+        "orchestrator",
+        8003,
+        ("/v1/ai", "/v1/ai", {**_READ_POST, "gated": False, "error_format": OPENAI_ERRORS}),
+        long=True,
+    ),
     _slot(
         "rag-pipeline",
         8004,

@@ -5,7 +5,7 @@ The table is asked first, as the dispatcher would find a whole path before any p
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -71,10 +71,20 @@ class Router:
             return target, NO_PARAMETERS
         match = await self._dispatcher.resolve(request)
         if match.http_exception is not None:
-            family = self._families.get(_family(request.rel_url.path))
-            missed = Target(_miss(match.http_exception), UNMATCHED, error_format=family, is_miss=True)
-            return missed, NO_PARAMETERS
+            return await self._missed(request, match.http_exception), NO_PARAMETERS
         return self._targets[match.route], match
+
+    async def _missed(self, request: web.Request, error: web.HTTPException) -> Target:
+        """What answers 404 or 405. The latter can be read by every page that can read the path's answers."""
+        methods = error.allowed_methods if isinstance(error, web.HTTPMethodNotAllowed) else ()
+        others = [(await self.find(request.clone(method=method)))[0] for method in methods]
+        return Target(
+            _miss(methods),
+            UNMATCHED,
+            any_origin=any(other.any_origin for other in others),
+            error_format=self._families.get(_family(request.rel_url.path)),
+            is_miss=True,
+        )
 
     async def takes_any_origin(self, preflight: web.Request) -> bool:
         """Whether what a preflight asks for is open to pages of every origin."""
@@ -98,10 +108,8 @@ def not_allowed(methods: Iterable[str]) -> MethodNotAllowed:
     return MethodNotAllowed(headers={"Allow": ", ".join(sorted(methods))})
 
 
-def _miss(error: web.HTTPException) -> Serve:
-    methods = error.allowed_methods if isinstance(error, web.HTTPMethodNotAllowed) else None
-
+def _miss(methods: Collection[str]) -> Serve:
     async def miss(_ctx: Context) -> NoReturn:
-        raise NotFound() if methods is None else not_allowed(methods)
+        raise not_allowed(methods) if methods else NotFound()
 
     return miss

@@ -102,7 +102,7 @@ async def restore(ctx: Context, name: str, body: RestoreRequest) -> BackupJobOut
     """Replace everything with a backup.
 
     It is checked first. Then the platform restarts and stays out of service until the restore is done.
-    The current state is backed up first.
+    The current state is backed up first. All sessions end: sign in again to read the job.
     """
     await _require(ctx.platform, name)
     if body.confirm_filename != name:

@@ -30,7 +30,7 @@ def speaks_of_another(question: str, best: Candidate, passages: Sequence[Passage
         return False
     told = _codes(f"{best.under} {best.text}")
     alike = any(_kind(one) == _kind(other) for one in asked for other in told)
-    return alike and not any(digits in _numbers(passages) for _, digits in asked)
+    return alike and _numbers(passages).isdisjoint(digits for _, digits in asked)
 
 
 class Asked:

@@ -3,25 +3,50 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-_FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})(?P<info>[^`\n]*)$")
+# However deep it is: in the item of a list, a fence is as deep as the item's text.
+_FENCE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)$")
+_SHORTEST_RULE = 4
 
 
 def lines_of(text: str) -> Iterator[tuple[str, bool]]:
     """The lines of a text with their ends, each with whether it is code; fences are blank lines.
 
-    Of an odd number of fences, a first one that names no language ends code from the passage before.
+    If the last fence closes nothing, a first one that names no language ends code from the passage before.
     """
     lines = text.splitlines(keepends=True)
     if "```" not in text and "~~~" not in text:
         yield from ((line, False) for line in lines)
         return
-    found = {at: fence for at, line in enumerate(lines) if (fence := _FENCE.match(line))}
-    inside = len(found) % 2 == 1 and not next(iter(found.values()))["info"].strip()
+    kinds, unpaired = _kinds(lines, "")
+    if unpaired:
+        kinds, _ = _kinds(lines, unpaired)
+    for line, is_code in zip(lines, kinds, strict=True):
+        yield (" " * len(line), False) if is_code is None else (line, is_code)
+
+
+def _kinds(lines: Sequence[str], opened: str) -> tuple[list[bool | None], str]:
+    """Whether each line is code, None for a fence or a rule, where the fence `opened` is open at first; and
+    the mark of a first fence that names no language, if one is open at the end.
+    """
+    kinds: list[bool | None] = []
+    first = None
     for at, line in enumerate(lines):
-        if at in found:
-            inside = not inside
-            yield " " * len(line), False
-        else:
-            yield line, inside
+        fence = _FENCE.match(line)
+        if fence is None or not fence["mark"].startswith(opened):
+            kinds.append(bool(opened))
+            continue
+        kinds.append(None)
+        if opened or not _marks_title(fence, lines[max(at - 1, 0) : at + 2]):
+            first = first or fence
+            opened = "" if opened else fence["mark"]
+    return kinds, first["mark"] if opened and first and not first["info"].strip() else ""
+
+
+def _marks_title(fence: re.Match[str], near: Sequence[str]) -> bool:
+    """Whether it is a rule above or below a title, as in reStructuredText: tildes, as long as the title."""
+    length = len(fence[0].strip())
+    if length < _SHORTEST_RULE or fence["mark"][0] != "~" or fence["info"].strip():
+        return False
+    return any(0 < len(line.strip()) <= length for line in near if line.strip() != fence["mark"])

@@ -28,8 +28,11 @@ MSG: Final = "application/vnd.ms-outlook"
 # "BM" alone is too short a signature, so the reserved zeros and the size of a known header must follow.
 # Otherwise, a mostly white bitmap would pass as a text of "ÿ". "GIF89a" is printable, but the seven bytes of
 # sizes and flags that follow it in a picture are not. TIFF comes in both byte orders; with `+`, it is a
-# BigTIFF, whose offsets have 64 bits. A portable anymap's head is plain numbers, and what follows is not.
+# BigTIFF, whose offsets have 64 bits. A portable anymap's head is plain numbers, and what follows is no text.
 _NUMBER: Final = rb"(?:\s|#[^\r\n]*+[\r\n])++\d++"
+_LETTER: Final = (
+    rb"(?:[\t\n\r -~]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})"
+)
 IMAGES: Final = {
     "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "image/jpeg": re.compile(rb"\xff\xd8\xff"),
@@ -38,7 +41,7 @@ IMAGES: Final = {
     "image/webp": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
     "image/bmp": re.compile(rb"BM.{4}\0{4}.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\0{3}", re.DOTALL),
     "image/x-portable-anymap": re.compile(
-        rb"P(?:4|[56]%b)(?:%b){2}\s(?=.{0,6}[^\t\n\r -~])" % (_NUMBER, _NUMBER), re.DOTALL
+        rb"P(?:4|[56]%b)(?:%b){2}\s(?!%b{7}|%b*+\Z)" % (_NUMBER, _NUMBER, _LETTER, _LETTER)
     ),
 }
 _COMPOUND_FILE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

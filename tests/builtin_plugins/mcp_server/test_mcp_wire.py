@@ -196,6 +196,10 @@ async def test_pages_read_answers(mcp: Running, tmp_path: Path) -> None:
                 reply,
                 await running.anonymous.request("OPTIONS", "/mcp", headers=asked),
                 await running.anonymous.get("/.well-known/oauth-protected-resource/mcp", headers=page),
+                await client.actor.get("/mcp", headers=page),  # older clients ask whether there is a stream
+                await running.anonymous.request(
+                    "OPTIONS", "/mcp", headers={**page, "Access-Control-Request-Method": "GET"}
+                ),
             ):
                 assert answer.headers["Access-Control-Allow-Origin"] == "*"
             shown = reply.headers["Access-Control-Expose-Headers"].split(", ")

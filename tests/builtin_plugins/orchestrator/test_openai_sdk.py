@@ -258,7 +258,7 @@ class TestResponses:
         from openai import UnprocessableEntityError
 
         stage.play()
-        with pytest.raises(UnprocessableEntityError, match=r"no responses are stored.*'input'") as refused:
+        with pytest.raises(UnprocessableEntityError, match=r"nothing is stored.*'input'") as refused:
             await client.responses.create(model="llama3.2", input=HOTEL, **reference)
         assert refused.value.param == next(iter(reference))
 

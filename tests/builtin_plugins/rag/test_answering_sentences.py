@@ -76,6 +76,8 @@ def test_abbreviations_with_spaces(text: str, expected: int) -> None:
         ),
         ("logsift app.log\n```\nIt is free.\n~~~py\nx\n~~~", ["logsift app.log", "It is free.", "x"]),
         ("Write ```x``` for code.", ["Write ```x``` for code."]),
+        ("1. Run:\n\n    ```sh\n    logsift app.log\n    ```", ["Run:", "logsift app.log"]),
+        ("````md\n```sh\nlogsift a\n```\n````", ["```sh", "logsift a", "```"]),
     ],
 )
 def test_code_in_markdown(text: str, expected: list[str]) -> None:
@@ -83,6 +85,18 @@ def test_code_in_markdown(text: str, expected: list[str]) -> None:
     found = split_sentences(text)
     assert [one.text for one in found] == expected and not any(one.is_heading for one in found)
     assert all(text.startswith(one.text, one.start) for one in found)
+
+
+@pytest.mark.parametrize("above", ["", "~~~~~~~~~~\n"])
+def test_titles_between_tildes(above: str) -> None:
+    """In reStructuredText, tildes as long as a title mark it: what follows is prose, not code."""
+    prose = "The harbour master keeps the keys of the harbour and\ngives them away."
+    section = f"{above}Installing\n~~~~~~~~~~\n\n{prose}\n\n"
+    found = split_sentences(section * 2)
+    assert [(one.text, one.is_heading) for one in found] == [
+        ("Installing", True),
+        (prose.replace("\n", " "), False),
+    ] * 2
 
 
 def test_records_of_the_same_fields() -> None:

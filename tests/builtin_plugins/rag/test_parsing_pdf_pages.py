@@ -242,11 +242,18 @@ def test_huge_bitmaps(tmp_path: Path, size: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["BMW builds cars.", "BM 4000 0000 is a number", "P4 2 3 plums", "P6 650 480 255 francs"]
+    "text",
+    [
+        "BMW builds cars.",
+        "BM 4000 0000 is a number",
+        "P4 2 3 plums",
+        "P6 650 480 255 francs",
+        "P4 120 80 Plätze",
+    ],
 )
 def test_texts_that_begin_like_bitmaps(tmp_path: Path, text: str) -> None:
     """Two letters alone make no picture, nor do numbers after them."""
-    (tmp_path / "a").write_text(text)
+    (tmp_path / "a").write_text(text, encoding="utf-8")
     assert detect_media_type(tmp_path / "a", "a.txt") == "text/plain"
 
 

@@ -81,6 +81,13 @@ class TestFaults:
         assert (answer.status, answer.json()["code"]) == (503, "unavailable")
         assert "tts-stt is unreachable" in answer.detail
 
+    async def test_what_openai_clients_are_told(self, start_platform: Start) -> None:
+        """The gateway's own errors below `/v1/ai` have the message where OpenAI's clients look for it."""
+        running = await gateway_to(start_platform, f"http://127.0.0.1:{free_port()}", "orchestrator")
+        for method, status in (("POST", 503), ("PUT", 405)):
+            answer = await running.anonymous.request(method, "/v1/ai/chat/completions")
+            assert (answer.status, answer.json()["error"]["message"]) == (status, answer.detail)
+
     async def test_unknown_host(self, start_platform: Start) -> None:
         """So is a name that does not resolve."""
         running = await gateway_to(start_platform, "http://nowhere.invalid:8006")

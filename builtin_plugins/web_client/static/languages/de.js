@@ -666,7 +666,7 @@ export default {
   "The restore has begun. The server restarts.": "Das Zurückspielen hat begonnen. Der Server startet neu.",
   "Go back to this backup?": "Zu dieser Sicherung zurückkehren?",
   "Everything that changed since then is replaced.": "Alles, was sich seitdem geändert hat, wird ersetzt.",
-  "The server stops for the restore and starts again. Backups stay.": "Der Server hält dafür an und startet wieder. Sicherungen bleiben.",
+  "The server stops for the restore and starts again; everyone, including you, then has to sign in again. Backups are kept.": "Der Server hält dafür an und startet wieder; danach müssen sich alle neu anmelden, auch Sie. Sicherungen bleiben erhalten.",
   "Type the name of the backup": "Geben Sie den Namen der Sicherung ein",
   "Services that are switched on and off together.": "Dienste, die gemeinsam ein- und ausgeschaltet werden.",
   "Always on": "Immer an",

@@ -76,7 +76,7 @@ function Restore({ archive, onBegun, onClose }) {
     onClose();
   });
   return html`<${Dialog} title=${t("Go back to this backup?")} onClose=${onClose}>
-    <${Notice} tone="warn" title=${t("Everything that changed since then is replaced.")}>${t("The server stops for the restore and starts again. Backups stay.")}<//>
+    <${Notice} tone="warn" title=${t("Everything that changed since then is replaced.")}>${t("The server stops for the restore and starts again; everyone, including you, then has to sign in again. Backups are kept.")}<//>
     <${Form} action=${action} submit=${t("Restore")} submitKind="danger" onCancel=${onClose} disabled=${typed !== archive.name}>
       <p class="muted"><code>${archive.name}</code></p>
       <${Field} label=${t("Type the name of the backup")} value=${typed} onInput=${setTyped} autocomplete="off" autofocus />
