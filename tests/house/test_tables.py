@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import inspect
+from sqlalchemy import inspect, text
 
 from kernel.db import migrate
 from kernel.db.startup import SCHEMA
@@ -45,6 +45,22 @@ async def test_models_and_migrations_agree(platform: Platform) -> None:
         for owner in platform.resource(SCHEMA).owners()
     }
     assert {name: list(lines) for name, lines in found.items() if lines} == {}
+
+
+async def test_numbers_are_given_once(platform: Platform) -> None:
+    """On SQLite, a rebuilt table keeps AUTOINCREMENT, which the comparison of models does not look at."""
+    tables = [
+        table
+        for owner in platform.resource(SCHEMA).owners()
+        for table in owner.tables.base.metadata.tables.values()
+    ]
+    wanted = {table.name for table in tables if table.dialect_options["sqlite"]["autoincrement"]}
+    assert wanted
+    if platform.database.is_sqlite:
+        rows = await platform.database.read(
+            lambda session: session.execute(text("SELECT name, sql FROM sqlite_master")).all()
+        )
+        assert wanted <= {name for name, sql in rows if "AUTOINCREMENT" in (sql or "")}
 
 
 async def test_every_table_has_an_owner(platform: Platform) -> None:
