@@ -36,7 +36,10 @@ export async function openPdf(data) {
       await drawing.promise.catch((error) => {
         if (error.name !== "RenderingCancelledException") throw error;
       });
-      if (mine === latest) await mark(page, viewport, marks, passage);
+      const boxes = mine === latest ? await boxesOf(page, viewport, passage) : [];
+      if (mine !== latest) return; // a later call draws the marks
+      marks.replaceChildren(...boxes);
+      boxes[0]?.scrollIntoView({ block: "center" });
     },
   };
 }
@@ -46,26 +49,26 @@ const BEGINNING = 20; // letters of a page by which it is told whether the passa
 
 const bare = (text) => text.normalize("NFKC").replace(/[\s\u00ad]+/g, "").toLowerCase();
 
-/** Lay a mark over each piece of text that the passage covers, compared without spaces; `isNamed` if it must be on the page. */
-async function mark(page, viewport, marks, { text: passage, isNamed }) {
-  marks.replaceChildren();
+/** A mark over each piece of text that the passage covers, compared without spaces; `isNamed` if it must be on the page. */
+async function boxesOf(page, viewport, { text: passage, isNamed }) {
   const wanted = bare(passage);
-  if (!wanted) return;
+  if (!wanted) return [];
   const { items } = await page.getTextContent();
   const texts = items.map((item) => bare(item.str ?? ""));
   const whole = texts.join("");
   const goesOn = wanted.includes(whole.slice(0, BEGINNING));
   const begins = whole.includes(wanted.slice(0, ENDS));
-  if (!isNamed && !goesOn && !begins) return;
+  if (!isNamed && !goesOn && !begins) return [];
   let from = whole.indexOf(wanted);
   let to = from + wanted.length;
   if (from < 0) [from, to] = byItsEnds(whole, wanted, goesOn);
+  const boxes = [];
   let at = 0;
   for (const [index, text] of texts.entries()) {
-    if (text && at < to && at + text.length > from) marks.append(box(items[index], viewport));
+    if (text && at < to && at + text.length > from) boxes.push(box(items[index], viewport));
     at += text.length;
   }
-  marks.firstElementChild?.scrollIntoView({ block: "center" });
+  return boxes;
 }
 
 /** A passage that goes over a page's edge, or whose middle reads otherwise: by its first and last words. */
