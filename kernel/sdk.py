@@ -143,13 +143,13 @@ from kernel.stores.protocols import (
     StoredPoint,
     VectorStore,
 )
+from kernel.syncing import sync
 from kernel.tools.arguments import from_object as arguments_from_object
 from kernel.tools.arguments import query_values
 from kernel.tools.catalogue import TOOLS, ToolReply, Tools, failed_reply
 from kernel.tools.definitions import ToolDefinition, ToolDefinitions
 from kernel.tools.tool import Tool, tool_name
 from kernel.tracing import (
-    NO_SPAN,
     TRACING,
     Attribute,
     Attributes,
@@ -178,7 +178,6 @@ __all__ = [
     "DIRECTORY",
     "JOB_QUEUE",
     "LANGUAGE",
-    "NO_SPAN",
     "OPENAI_ERRORS",
     "OPEN_STREAMS",
     "OUTGOING",
@@ -393,6 +392,7 @@ __all__ = [
     "settings_in_effect",
     "sign_in_external",
     "store_error",
+    "sync",
     "take_slot",
     "tool_name",
     "utc_now",

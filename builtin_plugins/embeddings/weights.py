@@ -8,12 +8,13 @@ the Hugging Face hub.
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import tempfile
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+
+from kernel.sdk import sync
 
 MODEL = "all-MiniLM-L6-v2"
 REPOSITORY = f"sentence-transformers/{MODEL}"
@@ -179,14 +180,6 @@ def _verify(file: Path, expected: str) -> None:
 def _publish(partial: Path, target: Path) -> None:
     for path in partial.rglob("*"):
         if path.is_file():
-            _sync(path)
+            sync(path)
     partial.rename(target)
-    _sync(target.parent)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(target.parent)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from kernel.sdk import sync
+
 from .json_tree import read_json
 from .tree import TreeError
 
@@ -20,7 +22,7 @@ def add_file(folder: Path, name: str, document: bytes) -> Path:
         return _link(folder, name, temporary)
     finally:
         temporary.unlink()
-        _sync_folder(folder)
+        sync(folder)
 
 
 def replace_file(path: Path, document: bytes) -> Path:
@@ -33,7 +35,7 @@ def replace_file(path: Path, document: bytes) -> Path:
         remove_file(path)
         return added
     _write_temporary(path.parent, path.stem, document).replace(path)
-    _sync_folder(path.parent)
+    sync(path.parent)
     return path
 
 
@@ -41,7 +43,7 @@ def remove_file(path: Path) -> None:
     """Durably remove the file; one that is gone already is not an error. Raises OSError."""
     path.unlink(missing_ok=True)
     if path.parent.is_dir():
-        _sync_folder(path.parent)
+        sync(path.parent)
 
 
 def _write_temporary(folder: Path, name: str, document: bytes) -> Path:
@@ -64,14 +66,6 @@ def _link(folder: Path, name: str, temporary: Path) -> Path:
             number += 1
         else:
             return target
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _is_json(document: bytes) -> bool:

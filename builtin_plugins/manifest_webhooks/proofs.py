@@ -132,7 +132,7 @@ def _check_age(timestamp: str, now: float) -> None:
         raise ProofInvalid(
             f"webhook-timestamp is more than 5 minutes {'behind' if late > 0 else 'ahead of'} the platform's "
             f"clock, which says {datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S} UTC. Synchronize the "
-            "clocks of both machines (NTP), and sign each attempt anew."
+            "clocks of both machines (NTP), and sign each retry with the current time."
         )
 
 

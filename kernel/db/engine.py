@@ -167,7 +167,7 @@ class Database:
             try:
                 while (await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")).scalar():
                     if time.monotonic() > until:
-                        log.warning("a long-running read keeps deleted rows in the write-ahead log for now")
+                        log.warning("deleted rows stay in the write-ahead log until a long read ends")
                         break
                     await asyncio.sleep(_SCRUB_PAUSE)
             finally:

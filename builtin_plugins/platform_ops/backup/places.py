@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from builtin_plugins.platform_ops.backup.errors import BackupFailed
+from kernel.sdk import sync
 
 _TEMPORARY = ".new-"
 
@@ -101,7 +102,7 @@ class FolderPlace:
         target = self._folder / name
         if not target.parent.is_dir():
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _sync(target.parent.parent)
+            sync(target.parent.parent)
         temporary = target.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
         try:
             handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -113,7 +114,7 @@ class FolderPlace:
         except BaseException:  # a thread that is told to stop leaves no half-written file either
             temporary.unlink(missing_ok=True)
             raise
-        _sync(target.parent)
+        sync(target.parent)
 
     def remove(self, name: str) -> None:
         (self._folder / name).unlink(missing_ok=True)
@@ -167,11 +168,3 @@ def _moment(about: dict[str, Any], ask: Callable[[], Any]) -> datetime:
         return datetime.fromtimestamp(found, UTC)
     when: datetime = found
     return when if when.tzinfo else when.replace(tzinfo=UTC)
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

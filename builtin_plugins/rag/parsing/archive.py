@@ -43,7 +43,7 @@ _END64_SIZE: Final = 56
 _LOCATOR_SIZE: Final = 20
 
 BOUNDED: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""Compression methods with which `zipfile` unpacks no more than it is asked for. With any other, a few bytes
+"""Compression methods that `zipfile` unpacks up to the requested size only. With any other, a few bytes
 can become gigabytes, so it is used only in processes whose memory is limited.
 """
 

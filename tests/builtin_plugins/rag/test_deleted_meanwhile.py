@@ -166,7 +166,7 @@ async def test_nothing_is_kept_of_a_deleted_knowledge_base(
 
 
 async def test_deleted_as_an_archive_ends(start_platform: Start, postgres_url: str) -> None:
-    """A deletion that is remembered already, and forgotten at this moment, is remembered anew."""
+    """A deletion is recorded even if an earlier record of it is being removed at that moment."""
     running, ann, base, _ = await boot(start_platform, postgres_url)
     inside = {"a.txt": words("a.txt")}
     await ingest(running, ann, base, "a.txt", words("a.txt"))
