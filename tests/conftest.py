@@ -36,6 +36,7 @@ LONG = (
     "tests/cli/test_guide.py",
     "tests/cli/test_readme.py",
     "tests/kernel/jobs/test_worker_process.py",
+    "tests/kernel/stores/test_pgvector.py",
     "tests/kernel/test_strangers.py",
     "tests/builtin_plugins/embeddings",
     "tests/builtin_plugins/s3_blobs",

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from kernel.db import migrate
 from kernel.db.base import utc_now
 from kernel.db.engine import Database
 from kernel.db.tables import Notice
@@ -18,6 +17,7 @@ from kernel.db.wakeups import wakeups_for
 from kernel.notices import Notices, forget_old_notices
 from kernel.settings import KernelSettings
 from kernel.testing import eventually
+from kernel.testing_databases import copy_sqlite
 
 
 def notices_of(database: Database, home: Path) -> Notices:
@@ -28,8 +28,8 @@ def notices_of(database: Database, home: Path) -> Notices:
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
     """One that several processes share."""
+    copy_sqlite(tmp_path, ())
     opened = Database(KernelSettings(home=tmp_path).sqlalchemy_url)
-    await migrate.upgrade(opened, migrate.kernel_owner(), {})
     yield opened
     await opened.close()
 

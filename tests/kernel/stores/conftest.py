@@ -1,0 +1,30 @@
+"""Databases with the kernel's tables, which no platform has opened."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from kernel.db.engine import Database
+from kernel.settings import KernelSettings
+from kernel.testing_databases import copy_sqlite
+
+
+@pytest.fixture
+async def databases(tmp_path: Path, database_url: str | None) -> AsyncIterator[tuple[Database, Database]]:
+    """One fresh database, opened twice as by two processes."""
+    if database_url is None:
+        copy_sqlite(tmp_path, ())
+    url = KernelSettings(home=tmp_path, database_url=database_url).sqlalchemy_url
+    pair = Database(url), Database(url)
+    yield pair
+    for database in pair:
+        await database.close()
+
+
+@pytest.fixture
+def database(databases: tuple[Database, Database]) -> Database:
+    """The database that the units of a test are of."""
+    return databases[0]
