@@ -314,6 +314,8 @@ def _sqlite_template(templates: _Templates, plugins: frozenset[str]) -> Path:
     with templates.making(f"sqlite-{key}.db") as file:
         if not file.exists():
             home = Path(tempfile.mkdtemp(prefix="making-", dir=file.parent))
+            if plugins:
+                copy_sqlite(home, ())
             _migrate(home, _installed(plugins), {})
             (home / DATABASE).rename(file)
         return file
