@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from kernel.plugins import installed
 from kernel.sdk import Job, JobFailed, Platform, Plugin, hookimpl
 from kernel.testing import Start
 from tests.cli.conftest import Cli
+from tests.fakes.processes import free_port
 
 SECRET = "a-very-secret-passphrase"
 SMALL = {"platform_ops", "rag"}
@@ -24,9 +24,7 @@ SMALL = {"platform_ops", "rag"}
 @pytest.fixture(autouse=True)
 def free(monkeypatch: pytest.MonkeyPatch, bare_cli: Cli) -> None:
     """A port that nobody listens on, and few plugins."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("PLATFORM_PORT", str(probe.getsockname()[1]))
+    monkeypatch.setenv("PLATFORM_PORT", str(free_port()))
     monkeypatch.setenv("PLATFORM_PLUGINS_DISABLED", ",".join({one.name for one in installed()} - SMALL))
 
 

@@ -6,7 +6,6 @@ import asyncio
 import os
 import random
 import signal
-import socket
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ import pytest
 
 from kernel.testing import environment, eventually, migrated_home
 from tests.fakes.paced_embeddings import paced
-from tests.fakes.processes import Child, process_environment, start_python, without_plugins
+from tests.fakes.processes import Child, free_port, process_environment, start_python, without_plugins
 
 pytestmark = pytest.mark.durability
 
@@ -34,9 +33,7 @@ class Server:
         self, home: Path, database_url: str | None, *, plugins: Sequence[str] = PLUGINS, **settings: str
     ) -> None:
         self.home = home
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         values = {"DATABASE_URL": database_url, **without_plugins(*plugins), **settings}
         self._environment = process_environment(environment(home, values))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import files
@@ -16,18 +15,13 @@ from aiohttp import web
 
 from kernel.testing import Actor, Running, eventually, platforms, somebody
 from tests.builtin_plugins.graph_rag.graph_support import API, INSTITUTE, STATION, call, construct, names
+from tests.fakes.processes import free_port
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NAMES = (
     "SELECT DISTINCT ?name WHERE { ?e <http://www.w3.org/2004/02/skos/core#prefLabel> ?name } ORDER BY ?name"
 )
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @asynccontextmanager

