@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from aiohttp import web
+
 from builtin_plugins.conversations.errors import (
     AlreadyShared,
     ConversationNotFound,
@@ -22,8 +27,8 @@ from builtin_plugins.conversations.schemas import (
     TurnRating,
     WhichQuery,
 )
-from builtin_plugins.conversations.services import changing, listing, rating
-from kernel.sdk import AUTHENTICATED, Answer, Context, Page, RouteTable
+from builtin_plugins.conversations.services import changing, exporting, listing, rating
+from kernel.sdk import AUTHENTICATED, Context, Page, RouteTable, utc_now
 
 routes = RouteTable("Conversations", service="rag-pipeline")
 
@@ -53,9 +58,9 @@ async def delete_mine(ctx: Context) -> Deleted:
 @routes.get(
     "/v1/conversations/mine/export", access=AUTHENTICATED, returns=ExportBundle, token_scopes=("ask",)
 )
-async def export_mine(ctx: Context) -> Answer:
+async def export_mine(ctx: Context) -> web.StreamResponse:
     """Download all conversations that the caller started, as JSON."""
-    return _file(await listing.export(ctx.caller, None, None))
+    return await _send(ctx, exporting.export_own(ctx.caller))
 
 
 @routes.get(
@@ -108,9 +113,9 @@ async def rate(ctx: Context, conversation_id: str, turn_id: int, body: TurnRatin
     errors=(ConversationNotFound,),
     token_scopes=("ask",),
 )
-async def export(ctx: Context, conversation_id: str, query: WhichQuery) -> Answer:
+async def export(ctx: Context, conversation_id: str, query: WhichQuery) -> web.StreamResponse:
     """Download a conversation as JSON."""
-    return _file(await listing.export(ctx.caller, conversation_id, query.pipeline_id))
+    return await _send(ctx, await exporting.export_one(ctx.caller, conversation_id, query.pipeline_id))
 
 
 @routes.patch(
@@ -167,6 +172,10 @@ async def end_sharing(ctx: Context, pipeline_id: str, conversation_id: str) -> S
     return await changing.end_sharing(ctx.caller, pipeline_id, conversation_id)
 
 
-def _file(bundle: ExportBundle) -> Answer:
-    name = f"conversations-{bundle.exported_at:%Y-%m-%d}.json"
-    return Answer(bundle, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+async def _send(ctx: Context, pieces: AsyncGenerator[bytes, None]) -> web.StreamResponse:
+    response = await ctx.start_download(f"conversations-{utc_now():%Y-%m-%d}.json", "application/json")
+    async with aclosing(pieces):
+        async for piece in pieces:
+            await response.write(piece)
+    await response.write_eof()
+    return response

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, ScalarSelect, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.conversations.errors import PipelineNotFound
 from builtin_plugins.conversations.models import Thread, Turn
 from builtin_plugins.conversations.schemas import (
     CitationOut,
-    ConversationExport,
     ConversationItem,
     ConversationOut,
     ConversationQuery,
-    ExportBundle,
     TurnOut,
     TurnQuery,
 )
 from builtin_plugins.conversations.services.reading import StoredTurn, load, shown
 from builtin_plugins.conversations.services.threads import Reach, askable, find_begun, reach_for
-from kernel.sdk import Caller, contracts, utc_now
+from kernel.sdk import Caller, contracts
 
 _SNIPPET = 200
-_EVERYTHING = 1_000_000
 
 
 async def list_own(caller: Caller, query: ConversationQuery) -> tuple[list[ConversationItem], int]:
@@ -85,14 +82,24 @@ def _get(session: Session, reach: Reach, conversation_id: str) -> ConversationOu
 
 def record(session: Session, holder: str, thread: Thread) -> ConversationOut:
     """The record as this holder sees it."""
-    answered = (Turn.thread_id == thread.id) & Turn.answered_at.is_not(None)
-    turns = session.scalar(select(func.count()).select_from(Turn).where(answered))
+    turns = session.scalar(select(counted()).where(Thread.id == thread.id))
+    return record_of(holder, thread, turns or 0)
+
+
+def counted() -> ScalarSelect[int]:
+    """How many turns a thread has."""
+    answered = (Turn.thread_id == Thread.id) & Turn.answered_at.is_not(None)
+    return select(func.count()).select_from(Turn).where(answered).correlate(Thread).scalar_subquery()
+
+
+def record_of(holder: str, thread: Thread, turns: int) -> ConversationOut:
+    """The same for a thread with so many turns."""
     return ConversationOut(
         conversation_id=thread.conversation_id,
         title=thread.title,
         created_at=thread.created_at,
         last_activity=thread.last_activity,
-        turns=int(turns or 0),
+        turns=turns,
         own=thread.holder == holder,
         shared=thread.shared_pipeline_id is not None,
         shared_pipeline_id=thread.shared_pipeline_id,
@@ -104,7 +111,7 @@ async def list_turns(caller: Caller, conversation_id: str, query: TurnQuery) -> 
     reach = await reach_for(caller, conversation_id, query.pipeline_id)
     read = caller.platform.database.read
     turns, total = await read(_turns, reach, conversation_id, query.limit, query.offset)
-    return [_turn_out(one) for one in await shown(caller, turns)], total
+    return [turn_out(one) for one in await shown(caller, turns)], total
 
 
 def _turns(
@@ -114,7 +121,8 @@ def _turns(
     return load(session, Turn.thread_id == thread.id, limit, offset)
 
 
-def _turn_out(turn: contracts.RecordedTurn) -> TurnOut:
+def turn_out(turn: contracts.RecordedTurn) -> TurnOut:
+    """A turn as its reader gets it."""
     return TurnOut(
         turn_id=turn.id,
         question=turn.question,
@@ -130,36 +138,3 @@ def _turn_out(turn: contracts.RecordedTurn) -> TurnOut:
         rating=turn.rating,
         rating_comment=turn.rating_comment,
     )
-
-
-async def export(caller: Caller, conversation_id: str | None, pipeline_id: str | None) -> ExportBundle:
-    """One conversation that the caller may read, or all of its own. Raises ConversationNotFound."""
-    snapshot = caller.platform.database.snapshot
-    if conversation_id is None:
-        found = await snapshot(_own_whole, caller.principal.subject)
-    else:
-        reach = await reach_for(caller, conversation_id, pipeline_id)
-        found = [await snapshot(_whole, reach, conversation_id)]
-    made = []
-    for conversation, turns in found:
-        items = [_turn_out(one) for one in await shown(caller, turns)]
-        made.append(ConversationExport(**conversation.model_dump(), items=items))
-    return ExportBundle(exported_at=utc_now(), conversations=made)
-
-
-Whole = tuple[ConversationOut, Sequence[StoredTurn]]
-
-
-def _own_whole(session: Session, holder: str) -> list[Whole]:
-    wanted = (Thread.holder == holder) & Thread.last_activity.is_not(None)
-    threads: Sequence[Any] = session.scalars(select(Thread).where(wanted).order_by(Thread.id)).all()
-    return [_with_turns(session, holder, thread) for thread in threads]
-
-
-def _whole(session: Session, reach: Reach, conversation_id: str) -> Whole:
-    return _with_turns(session, reach.holder, find_begun(session, reach, conversation_id))
-
-
-def _with_turns(session: Session, holder: str, thread: Thread) -> Whole:
-    turns, _ = load(session, Turn.thread_id == thread.id, _EVERYTHING, 0)
-    return record(session, holder, thread), turns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.conversations.answers import Piece, join, without
@@ -35,14 +35,18 @@ def load(
     joined = select(Turn, Thread.conversation_id).join(Thread, Thread.id == Turn.thread_id).where(wanted)
     total = session.scalar(select(func.count()).select_from(joined.subquery()))
     ordered = joined.order_by(Turn.id.desc() if newest_first else Turn.id).limit(limit).offset(offset)
-    rows = session.execute(ordered).all()
+    return stored(session, ordered), int(total or 0)
+
+
+def stored(session: Session, turns: Select[Turn, str]) -> list[StoredTurn]:
+    """The turns of a query for them and their conversations' ids, with their citations."""
+    rows = session.execute(turns).all()
     citations: dict[int, list[Citation]] = {}
     ids = [row.Turn.id for row in rows]
     query = select(Citation).where(Citation.turn_id.in_(ids)).order_by(Citation.turn_id, Citation.number)
     for one in session.scalars(query):
         citations.setdefault(one.turn_id, []).append(one)
-    found = [StoredTurn(row.Turn, row.conversation_id, citations.get(row.Turn.id, ())) for row in rows]
-    return found, int(total or 0)
+    return [StoredTurn(row.Turn, row.conversation_id, citations.get(row.Turn.id, ())) for row in rows]
 
 
 async def shown(caller: Caller, turns: Sequence[StoredTurn]) -> list[contracts.RecordedTurn]:

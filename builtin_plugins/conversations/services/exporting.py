@@ -1,0 +1,94 @@
+"""Conversations as a file, read and written a few turns at a time: a history may be larger than memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, select, tuple_
+from sqlalchemy.orm import Session
+
+from builtin_plugins.conversations.models import Thread, Turn
+from builtin_plugins.conversations.schemas import ConversationOut, ExportBundle
+from builtin_plugins.conversations.services.listing import counted, record_of, turn_out
+from builtin_plugins.conversations.services.reading import StoredTurn, shown, stored
+from builtin_plugins.conversations.services.threads import Reach, find_begun, reach_for
+from kernel.sdk import Caller, utc_now
+
+_AT_ONCE = 50  # conversations whose turns are read, and turns that are held
+_Place = tuple[int, int]  # a thread's id and a turn's, by which they are ordered
+
+
+@dataclass(frozen=True)
+class Page:
+    """Turns in their order, and the conversations that begin with one of them, by its id."""
+
+    turns: Sequence[StoredTurn]
+    begun: dict[int, ConversationOut]
+
+    @property
+    def end(self) -> _Place:
+        """The place of the last one."""
+        last = self.turns[-1].turn
+        return last.thread_id, last.id
+
+
+def export_own(caller: Caller) -> AsyncGenerator[bytes, None]:
+    """All conversations that the caller began."""
+    return _pieces(caller, Thread.holder == caller.principal.subject)
+
+
+async def export_one(
+    caller: Caller, conversation_id: str, pipeline_id: str | None
+) -> AsyncGenerator[bytes, None]:
+    """One that the caller may read. Raises ConversationNotFound."""
+    reach = await reach_for(caller, conversation_id, pipeline_id)
+    thread_id = await caller.platform.database.read(_id_of, reach, conversation_id)
+    return _pieces(caller, reach.threads & (Thread.id == thread_id))
+
+
+def _id_of(session: Session, reach: Reach, conversation_id: str) -> int:
+    return find_begun(session, reach, conversation_id).id
+
+
+async def _pieces(caller: Caller, wanted: ColumnElement[bool]) -> AsyncGenerator[bytes, None]:
+    """The JSON of an `ExportBundle`; each page with the caller's rights at its time."""
+    read, holder = caller.platform.database.read, caller.principal.subject
+    head = ExportBundle(exported_at=utc_now(), conversations=[]).model_dump_json()
+    yield head.removesuffix("]}").encode()
+    place, closing = (0, 0), ""
+    while threads := await read(_threads, wanted, place[0]):
+        while (page := await read(_page, holder, threads, place)).turns:
+            text = ""
+            for turn in await shown(caller, page.turns):
+                text += _opening(page.begun.get(turn.id), closing) + turn_out(turn).model_dump_json()
+                closing = "]}"
+            yield text.encode()
+            place = page.end
+        place = threads[-1], 0
+    yield f"{closing}]}}".encode()
+
+
+def _opening(conversation: ConversationOut | None, closing: str) -> str:
+    """What stands before a turn: the end of one conversation and the beginning of the next, or a comma."""
+    if conversation is None:
+        return ","
+    return (closing and f"{closing},") + conversation.model_dump_json().removesuffix("}") + ',"items":['
+
+
+def _threads(session: Session, wanted: ColumnElement[bool], after: int) -> Sequence[int]:
+    begun = select(Thread.id).where(wanted, Thread.last_activity.is_not(None), Thread.id > after)
+    return session.scalars(begun.order_by(Thread.id).limit(_AT_ONCE)).all()
+
+
+def _page(session: Session, holder: str, threads: Sequence[int], after: _Place) -> Page:
+    order = (Turn.thread_id, Turn.id)
+    query = select(Turn, Thread.conversation_id).join(Thread, Thread.id == Turn.thread_id)
+    later = query.where(Turn.thread_id.in_(threads), Turn.answered_at.is_not(None), tuple_(*order) > after)
+    turns = stored(session, later.order_by(*order).limit(_AT_ONCE))
+    first: dict[int, int] = {}
+    for one in turns:
+        if one.turn.thread_id != after[0]:
+            first.setdefault(one.turn.thread_id, one.turn.id)
+    known = session.execute(select(Thread, counted()).where(Thread.id.in_(first)))
+    return Page(turns, {first[thread.id]: record_of(holder, thread, count) for thread, count in known})
