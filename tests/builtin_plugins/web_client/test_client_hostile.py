@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from playwright.async_api import ViewportSize, expect
+from playwright.async_api import Route, ViewportSize, expect
 
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.web_client.visits import Visitor, evaluate, knowledge_base, publish
@@ -39,6 +40,12 @@ DIALOGS = (
     ("/keys?new=1", "Create"),
     ("/plugins/marketplace?new=1", "Create a draft"),
 )
+# The browser needs many seconds to lay out a word of 400 kB: that isn't what is tried here.
+UNSEEN = """() => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(".markdown { display: none }");
+  document.adoptedStyleSheets = [sheet];
+}"""
 FITS = """(box) => {
   const { left, right } = box.getBoundingClientRect();
   return left >= 0 && right <= innerWidth && box.scrollWidth <= box.clientWidth;
@@ -86,6 +93,30 @@ async def hostile_things(ana: Actor) -> dict[str, Any]:
     questions, run = await evaluate(ana, base["id"])
     ids = {"base": base["id"], "document": sent.json()["document_id"], "chat": chat, "team": team}
     return {**ids, "set": questions, "run": run}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("[a](http://" * 40_000, id="links without an end"),
+        pytest.param("[ " * 100_000, id="brackets without an end"),
+        pytest.param("\n" * 1_000_000 + "```\n" * 30_001, id="code far below"),
+    ],
+)
+async def test_an_answer_that_takes_hours_to_read(site: Running, visitor: Visitor, text: str) -> None:
+    """However a model arranges the marks of Markdown, the page doesn't go through them again and again."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    data = json.dumps({"text": f"{text}\n\nThe end."})
+
+    async def answer(route: Route) -> None:
+        await route.fulfill(content_type="text/event-stream", body=f"event: token\ndata: {data}\n\n")
+
+    page = await visitor.arrive(ana)
+    await page.evaluate(UNSEEN)
+    await page.route("**/query", answer)
+    await visitor.ask("Which hotels are there?")
+    await expect(page.locator(".markdown > :last-child")).to_have_text("The end.")
 
 
 async def test_names_stay_text(site: Running, visitor: Visitor) -> None:

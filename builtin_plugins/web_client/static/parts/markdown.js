@@ -6,7 +6,7 @@
 import { html, useMemo } from "../lib/html.js";
 
 const BLOCK = /^(?:(#{1,6})\s+(.*)|\s*[-*+]\s+(.*)|\s*(\d{1,4})[.)]\s+(.*)|>\s?(.*)|```(.*))$/;
-const INLINE = /\[(\d{1,3})\]|`([^`]+)`|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|\[([^\]]+)\]\((https?:\/\/[^\s)]+)\)/g;
+const INLINE = /\[(\d{1,3})\]|`([^`]+)`|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|\[([^[\]]+)\]\((https?:\/\/[^\s)[]+)\)/g;
 
 export function Markdown({ text, cite = (label) => `[${label}]` }) {
   return html`<div class="markdown">${useMemo(() => blocks(text), [text]).map((block) => render(block, cite))}</div>`;
@@ -21,9 +21,10 @@ function blocks(text) {
     const [, hashes, heading, bullet, order, item, quote, fence] = line.match(BLOCK) ?? [];
     const last = found.at(-1);
     if (fence !== undefined) {
-      const end = lines.findIndex((other, at) => at > index && other.startsWith("```"));
-      found.push({ kind: "code", text: lines.slice(index + 1, end < 0 ? undefined : end).join("\n") });
-      index = end < 0 ? lines.length : end;
+      const begin = index + 1;
+      do index += 1;
+      while (index < lines.length && !lines[index].startsWith("```"));
+      found.push({ kind: "code", text: lines.slice(begin, index).join("\n") });
     } else if (hashes) found.push({ kind: "heading", text: heading });
     else if (bullet !== undefined) add(found, last, "bullets", bullet);
     else if (item !== undefined) add(found, last, "numbers", item, Number(order));
