@@ -63,11 +63,13 @@
     svg { width: 1.5rem; height: 1.5rem; fill: none; stroke: currentColor; stroke-width: 2;
       stroke-linecap: round; stroke-linejoin: round; }
     .panel { width: min(24rem, calc(100vw - 2rem)); height: min(36rem, calc(100vh - 7rem));
+      height: min(36rem, calc(100dvh - 7rem)); /* a phone's address bar takes its part of 100vh */
       background: var(--ground); border: 1px solid var(--line); border-radius: 0.9rem; overflow: hidden;
       display: flex; flex-direction: column; box-shadow: 0 10px 34px rgb(0 0 0 / 28%); }
     header { display: flex; align-items: center; gap: 0.5rem; padding: 0.7rem 0.5rem 0.7rem 1rem;
       background: var(--accent); color: var(--on-accent); }
-    h2 { font-size: 1rem; font-weight: 600; margin: 0; flex: 1; overflow-wrap: anywhere; }
+    h2 { font-size: 1rem; font-weight: 600; margin: 0; flex: 1; overflow-wrap: anywhere;
+      display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }
     header button { padding: 0.25rem; display: grid; }
     header :focus-visible { outline-color: var(--on-accent); outline-offset: -1px; }
     .log { flex: 1; overflow-y: auto; padding: 1rem; display: flex; flex-direction: column; gap: 0.9rem; }

@@ -112,6 +112,17 @@ async def test_on_a_phone(page: Watched, tmp_path: Path) -> None:
     await shoot(page, "phone", tmp_path)
 
 
+async def test_a_long_name_on_a_phone(page: Watched, site: ShopSite) -> None:
+    """As long as a name may be, it leaves most of the chat to what is said."""
+    site.attributes = f'data-title="{"Customer service " * 12}"'
+    await page.page.set_viewport_size({"width": 360, "height": 640})
+    await page.page.goto(site.origin)
+    await page.open()
+    whole = await page.page.get_by_role("dialog").bounding_box()
+    said = await page.page.get_by_role("log").bounding_box()
+    assert whole is not None and said is not None and said["height"] > whole["height"] / 2
+
+
 async def test_a_question_from_right_to_left(page: Watched) -> None:
     """Arabic runs from the right, with its full stop at the left."""
     await page.open()
