@@ -123,8 +123,21 @@ async def test_licences(site: Running, visitor: Visitor) -> None:
     assert (await bob.get("/v1/marketplace/licenses")).json()["licenses"] == []
 
 
+async def test_a_name_in_the_wrong_form(site: Running, visitor: Visitor) -> None:
+    """It is told in words, beside the field; no regular expression."""
+    page = await visitor.arrive(await site.user(role="admin"), "/operations/models")
+    await page.get_by_role("button", name="Pull a model").click()
+    field = page.get_by_label("Name of the model")
+    await field.fill("llama 3.2")
+    await field.press("Enter")
+    await expect(field).to_have_accessible_description(re.compile("characters that aren’t allowed here"))
+    await expect(page.get_by_role("dialog")).not_to_contain_text("^")
+
+
 async def test_sharing_a_conversation(site: Running, visitor: Visitor) -> None:
-    """Users of the pipeline read a shared conversation until that ends; an export has its turns."""
+    """Its owner gets the address to send, at which users of the pipeline read it until that ends, and is told
+    when there are no others; an export has its turns.
+    """
     ana, bob = await site.user(), await site.user()
     base = await knowledge_base(ana)
     # With a team, and not with everybody: other tests' people would find it, too, and ask it first.
@@ -141,11 +154,21 @@ async def test_sharing_a_conversation(site: Running, visitor: Visitor) -> None:
     more = page.locator(".head").get_by_role("button", name="More")
     await more.click()
     await page.get_by_role("menuitem", name="Share with users of the pipeline").click()
-    await expect(page.locator(".head .badge")).to_have_text("Shared")
+    dialog = page.get_by_role("dialog", name="This conversation is shared")
+    await expect(dialog).to_contain_text(page.url)
+    await expect(dialog).to_contain_text("A team")
+    await page.keyboard.press("Escape")
+    await expect(page.locator(".head > .head-actions > .badge")).to_have_text("Shared")
     address = f"/v1/conversations/{page.url.rpartition('/')[2]}"
     read = await bob.get(f"{address}/turns", params=shown)
     assert read.status == 200, read.body
     assert read.json()["items"][0]["question"] == QUESTION
+    alone = {"visibility": "private", "team_id": None}
+    assert (await ana.patch(f"/v1/rag/pipeline/{shown['pipeline_id']}", json=alone)).status == 200
+    await more.click()
+    await page.get_by_role("menuitem", name="Who can read this?").click()
+    await expect(dialog.get_by_role("status")).to_contain_text("Nobody else can read it yet")
+    await page.keyboard.press("Escape")
     await more.click()
     bundle = await saved(page, page.get_by_role("menuitem", name="Export"))
     assert QUESTION in json.dumps(bundle)

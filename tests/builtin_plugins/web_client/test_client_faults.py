@@ -40,6 +40,46 @@ def keep(token: str | None, milliseconds: int) -> str:
     return f"sessionStorage['platform.session'] = JSON.stringify({text})"
 
 
+async def test_an_answer_that_was_cut_off(site: Running, visitor: Visitor) -> None:
+    """It is told in words what happened, and can be tried again; no talk of JSON."""
+    page = await visitor.arrive(await site.user(), "/keys")
+    await page.route(
+        "**/v1/rag/pipeline?*",
+        lambda route: route.fulfill(content_type="application/json", body='{"items": [{"id'),
+    )
+    await visitor.open("/pipelines")
+    told = page.get_by_role("alert")
+    await expect(told).to_contain_text("The connection was lost before the answer was complete.")
+    await page.unroute("**/v1/rag/pipeline?*")
+    await told.get_by_role("button", name="Try again").click()
+    await expect(page.get_by_text("No pipelines yet")).to_be_visible()
+
+
+async def test_nothing_is_deleted_that_was_not_named(site: Running, visitor: Visitor) -> None:
+    """A knowledge base can be deleted once one has been told which pipelines go with it."""
+    ana = await site.user()
+    base = (await ana.post("/v1/rag/knowledge-bases", json={"name": "Empty"})).json()
+    await ana.post("/v1/rag/pipeline", json={"name": "Asks it alone", "knowledge_base_ids": [base["id"]]})
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.route("**/v1/rag/pipeline?*", _busy)
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_role("alert")).to_contain_text("The server is busy")
+    await expect(dialog).to_contain_text("It has no documents.")
+    await expect(dialog.get_by_role("button", name="Delete")).to_be_disabled()
+    await page.unroute("**/v1/rag/pipeline?*")
+    await dialog.get_by_role("button", name="Try again").click()
+    await expect(dialog).to_contain_text("Asks it alone")
+    await dialog.get_by_role("button", name="Delete").click()
+    await page.get_by_role("heading", name="Documents", level=1).wait_for()
+    assert (await ana.get("/v1/rag/pipeline")).json()["total"] == 0
+
+
+async def _busy(route: Route) -> None:
+    await route.fulfill(status=503, json={"detail": "The server is busy", "code": "busy"})
+
+
 async def test_an_update_while_signing_in(site: Running, visitor: Visitor) -> None:
     """The frame of the page's release is gone: one is asked to reload."""
     ana = await site.user()

@@ -353,6 +353,21 @@ async def test_keyboard(site: Running, visitor: Visitor) -> None:
     await expect(page.get_by_role("heading", name="Pipelines", level=1)).to_be_visible()
 
 
+# A shortcut, and how things stand before the browser does anything else, such as to hear of another key.
+TYPED_AT_ONCE = """async () => {
+  document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }));
+  for (let turn = 0; turn < 20; turn += 1) await null;
+  return document.activeElement.getAttribute("role");
+}"""
+
+
+async def test_a_letter_right_after_a_shortcut(site: Running, visitor: Visitor) -> None:
+    """The palette has the focus before the next key arrives: what is typed at once is not lost."""
+    page = await visitor.arrive(await site.user(), "/keys")
+    await page.get_by_role("heading", name="No keys yet").wait_for()
+    assert await page.evaluate(TYPED_AT_ONCE) == "combobox"
+
+
 async def test_hostile_names_are_text(site: Running, visitor: Visitor) -> None:
     """Markup, reversed writing and endless names are shown as text and break nothing."""
     ana = await site.user()

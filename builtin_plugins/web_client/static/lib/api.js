@@ -5,7 +5,7 @@
  * of `send`. It answers the JSON of the answer; `raw` calls answer the `Response`.
  */
 
-import { send } from "./http.js";
+import { jsonOf, send } from "./http.js";
 
 function call(method, template, fixed = {}) {
   return async ({ query, body, signal, headers, repeatable, anonymous, ...parameters } = {}) => {
@@ -13,7 +13,7 @@ function call(method, template, fixed = {}) {
     const { raw, ...options } = { query, body, signal, headers, repeatable, anonymous, ...fixed };
     const answer = await send(method, path, options);
     if (raw) return answer;
-    return answer.status === 204 ? null : answer.json();
+    return answer.status === 204 ? null : jsonOf(answer);
   };
 }
 

@@ -15,6 +15,16 @@ export class ApiError extends Error {
   }
 }
 
+/** An answer that ended too early. */
+export const cutOff = () => new ApiError(0, "cut_off", t("The connection was lost before the answer was complete."));
+
+/** The JSON of an answer. */
+export function jsonOf(answer) {
+  return answer.json().catch((error) => {
+    throw error.name === "AbortError" ? error : cutOff();
+  });
+}
+
 /** Whether the API can't be reached at the moment. */
 export const unreachable = signal(false);
 
@@ -132,13 +142,16 @@ function queryText(query = {}) {
   return kept.length ? `?${new URLSearchParams(kept.map(([key, value]) => [key, String(value)]))}` : "";
 }
 
+/** What is wrong with a field; a regular expression tells people nothing. */
+const textOf = ({ type, msg }) => (type === "string_pattern_mismatch" ? t("It has characters that aren’t allowed here, or not in this place.") : msg);
+
 /** The error that an answer tells of: `detail` is a text, or a list with one entry for each wrong field. */
 export async function errorOf(answer) {
   const body = await answer.json().catch(() => ({}));
   const { detail, code = `status_${answer.status}` } = body ?? {};
   const fields = {};
   if (Array.isArray(detail)) {
-    for (const problem of detail) fields[problem.loc?.at(-1) ?? ""] ??= problem.msg;
+    for (const problem of detail) fields[problem.loc?.at(-1) ?? ""] ??= textOf(problem);
   }
   const listed = Object.entries(fields).map(([name, text]) => (name ? `${name}: ${text}` : text));
   const text = typeof detail === "string" ? detail : listed.join("; ") || detail?.message;

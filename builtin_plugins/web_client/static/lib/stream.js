@@ -1,6 +1,6 @@
 /** Server-sent events over `fetch`, which can send a token and a body (WHATWG HTML, section 9.2). */
 
-import { ApiError } from "./http.js";
+import { ApiError, cutOff } from "./http.js";
 import { t } from "./words.js";
 
 /** The events of an answer, each as {name, data}; an `error` event throws. */
@@ -11,7 +11,7 @@ export async function* eventsOf(answer) {
     for (;;) {
       const { value, done } = await reader.read().catch((error) => {
         if (error.name === "AbortError") throw error;
-        throw new ApiError(0, "cut_off", t("The connection was lost before the answer was complete."));
+        throw cutOff();
       });
       if (done) return;
       const blocks = (rest + value).replace(/\r\n?/g, "\n").split("\n\n");

@@ -1,6 +1,6 @@
 /** What lies over the page: dialogs, menus, short messages. */
 
-import { html, signal, useEffect, useId, useRef, useState } from "../lib/html.js";
+import { html, signal, useEffect, useId, useLayoutEffect, useRef, useState } from "../lib/html.js";
 import { useAction } from "../lib/resource.js";
 import { t } from "../lib/words.js";
 import { Button } from "./basics.js";
@@ -11,7 +11,8 @@ import { Icon } from "./icons.js";
 export function Dialog({ title, onClose, children, wide, closable = true }) {
   const box = useRef(null);
   const id = useId();
-  useEffect(() => {
+  // Before the next key arrives: whoever types on at once types into it.
+  useLayoutEffect(() => {
     const dialog = box.current;
     const before = document.activeElement;
     dialog.showModal();
@@ -37,13 +38,13 @@ export function Dialog({ title, onClose, children, wide, closable = true }) {
 }
 
 /** Asks before something that can't be taken back. `onConfirm` may fail: then the dialog says why. */
-export function Confirm({ title, children, confirm, onConfirm, onClose }) {
+export function Confirm({ title, children, confirm, disabled, onConfirm, onClose }) {
   const action = useAction(async () => {
     await onConfirm();
     onClose();
   });
   return html`<${Dialog} title=${title} onClose=${onClose}>
-    <${Form} action=${action} submit=${confirm} submitKind="danger" onCancel=${onClose}><div class="prose">${children}</div><//>
+    <${Form} action=${action} submit=${confirm} submitKind="danger" disabled=${disabled} onCancel=${onClose}><div class="prose">${children}</div><//>
   <//>`;
 }
 

@@ -1,6 +1,6 @@
 /** The command palette: go anywhere and do anything by its name. */
 
-import { html, useEffect, useMemo, useRef, useState } from "../lib/html.js";
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../lib/html.js";
 import { api } from "../lib/api.js";
 import { useResource } from "../lib/resource.js";
 import { go } from "../lib/router.js";
@@ -47,7 +47,8 @@ export function Palette({ onClose }) {
   const [chosen, setChosen] = useState(0);
   const box = useRef(null);
   const found = useResource(things, []);
-  useEffect(() => {
+  // Before the next key arrives: whoever types on at once types into it.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     box.current.showModal();
     return () => {

@@ -2,11 +2,10 @@
 
 import { computed, signal } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
-import { ApiError } from "../../lib/http.js";
+import { cutOff } from "../../lib/http.js";
 import { onNextAccount } from "../../lib/session.js";
 import { newId } from "../../lib/plain-http.js";
 import { eventsOf } from "../../lib/stream.js";
-import { t } from "../../lib/words.js";
 
 /** Turns, oldest first: {id, question, state, text, sources, steps, done, error, started, pipeline}. */
 export const turns = signal([]);
@@ -29,6 +28,9 @@ export const unanswered = computed(() => {
   return last && last.state !== "done" ? last.question : "";
 });
 
+/** Where a conversation's id waits for its first answer: before that, the server doesn't know it. */
+const BEGUN = "platform.begun";
+
 let stop = null;
 let count = 0;
 
@@ -37,7 +39,10 @@ onNextAccount(startOver);
 
 /** Ask, and show the answer as it comes. `settings` are further fields of the query. */
 export async function ask(question, pipeline, settings) {
-  current.value ??= newId();
+  if (!current.value) {
+    current.value = newId();
+    sessionStorage.setItem(BEGUN, current.value);
+  }
   count += 1;
   const turn = { id: `new-${count}`, question, pipeline, settings, state: "searching", text: "", sources: [], steps: [], done: null, error: null, started: Date.now() };
   turns.value = [...turns.value, turn];
@@ -68,7 +73,8 @@ async function answer({ id, question, pipeline, settings }) {
       }
     }
     // Some proxies end properly what was cut off behind them.
-    if (!complete) throw new ApiError(0, "cut_off", t("The connection was lost before the answer was complete."));
+    if (!complete) throw cutOff();
+    sessionStorage.removeItem(BEGUN);
     changed.value += 1;
   } catch (error) {
     text.write();
@@ -136,7 +142,10 @@ export function startOver() {
 export async function openConversation(id, abort) {
   if (id === current.value) return;
   startOver();
-  const stored = await everything(api.turns, { conversation_id: id, signal: abort });
+  const stored = await everything(api.turns, { conversation_id: id, signal: abort }).catch((error) => {
+    if (error.status === 404 && sessionStorage.getItem(BEGUN) === id) return [];
+    throw error;
+  });
   turns.value = stored.map(restored);
   current.value = id;
 }

@@ -10,6 +10,7 @@ import { Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
 import { saveJson } from "../../parts/save.js";
 import { changed, current, kept, startOver, turns } from "./conversation.js";
+import { Shared } from "./share.js";
 
 const begin = () => {
   startOver();
@@ -34,11 +35,12 @@ export function ConversationHead() {
   const about = found.data;
   const close = () => setDialog("");
   const pipeline = turns.value.at(-1)?.pipeline.id;
-  const told = (work, text) => work.then(() => { say(text); found.reload(); }, (error) => say(error.message, "bad"));
+  const told = (work, done) => work.then(() => { done(); found.reload(); }, (error) => say(error.message, "bad"));
   const items = about && [
     about.own && { title: t("Rename"), icon: "edit", onSelect: () => setDialog("rename") },
-    about.own && !about.shared && { title: t("Share with users of the pipeline"), icon: "share", onSelect: () => told(api.shareConversation({ pipeline_id: pipeline, conversation_id: id }), t("Everyone who can use the pipeline reads it now.")) },
-    about.own && about.shared && { title: t("Stop sharing"), icon: "lock", onSelect: () => told(api.unshareConversation({ pipeline_id: about.shared_pipeline_id, conversation_id: id }), t("Only you see it now.")) },
+    about.own && !about.shared && { title: t("Share with users of the pipeline"), icon: "share", onSelect: () => told(api.shareConversation({ pipeline_id: pipeline, conversation_id: id }), () => setDialog("shared")) },
+    about.own && about.shared && { title: t("Who can read this?"), icon: "people", onSelect: () => setDialog("shared") },
+    about.own && about.shared && { title: t("Stop sharing"), icon: "lock", onSelect: () => told(api.unshareConversation({ pipeline_id: about.shared_pipeline_id, conversation_id: id }), () => say(t("Only you see it now."))) },
     { title: t("Export"), icon: "download", onSelect: () => api.exportConversation({ conversation_id: id }).then((bundle) => saveJson(bundle, "conversation.json"), (error) => say(error.message, "bad")) },
     about.own && { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDialog("delete") },
   ];
@@ -50,6 +52,7 @@ export function ConversationHead() {
       ${items && html`<${Menu} label=${t("More")} items=${items} />`}
     </div>
     <${Failure} error=${found.error} onRetry=${found.reload} />
+    ${dialog === "shared" && html`<${Shared} pipeline=${about.shared_pipeline_id ?? pipeline} onClose=${close} />`}
     ${dialog === "rename" && html`<${Rename} id=${id} title=${about.title ?? ""} onSaved=${() => { changed.value += 1; }} onClose=${close} />`}
     ${dialog === "delete" && html`<${Confirm} title=${t("Delete this conversation?")} confirm=${t("Delete")} onClose=${close}
       onConfirm=${async () => { await api.deleteConversation({ conversation_id: id }); changed.value += 1; begin(); }}><p>${t("Its questions and answers are removed for good.")}</p><//>`}

@@ -1,7 +1,7 @@
 /** Changing and deleting a knowledge base. */
 
 import { html, useState } from "../../lib/html.js";
-import { api } from "../../lib/api.js";
+import { api, everything } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { plural, t } from "../../lib/words.js";
 import { Failure, Notice } from "../../parts/basics.js";
@@ -29,16 +29,16 @@ export function EditBase({ base, onSaved, onClose }) {
 
 /** Pipelines that would have nothing left to search must be named in the request: they go too. */
 export function DeleteBase({ base, count, onDeleted, onClose }) {
-  const pipelines = useResource((signal) => api.pipelines({ query: { limit: 500 }, signal }));
-  const gone = (pipelines.data?.items ?? []).filter((item) => item.knowledge_base_ids.every((id) => id === base.id));
+  const pipelines = useResource((signal) => everything(api.pipelines, { signal }));
+  const gone = (pipelines.data ?? []).filter((item) => item.knowledge_base_ids.every((id) => id === base.id));
   const remove = async () => {
     const receipt = await api.deleteKnowledgeBase({ kb_id: base.id, body: { confirm_delete_pipeline_ids: gone.map((item) => item.id) } });
     say(receipt.message);
     onDeleted();
   };
-  return html`<${Confirm} title=${t("Delete “{name}”?", { name: base.name })} confirm=${t("Delete")} onConfirm=${remove} onClose=${onClose}>
+  return html`<${Confirm} title=${t("Delete “{name}”?", { name: base.name })} confirm=${t("Delete")} disabled=${!pipelines.data} onConfirm=${remove} onClose=${onClose}>
     <${Failure} error=${pipelines.error} onRetry=${pipelines.reload} />
-    <p>${plural(count, "Its only document is removed for good.", "All {n} documents are removed for good.")}</p>
+    <p>${count ? plural(count, "Its only document is removed for good.", "All {n} documents are removed for good.") : t("It has no documents.")}</p>
     ${gone.length > 0 && html`<${Notice} tone="warn">${t("These pipelines search nothing else and are deleted too: {names}", { names: gone.map((item) => item.name).join(", ") })}<//>`}
   <//>`;
 }

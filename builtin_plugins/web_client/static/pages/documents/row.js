@@ -2,6 +2,7 @@
 
 import { html, memo, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
+import { jsonOf } from "../../lib/http.js";
 import { Link, go } from "../../lib/router.js";
 import { useAction } from "../../lib/resource.js";
 import { owns } from "../../lib/session.js";
@@ -25,7 +26,7 @@ export async function readAgain(base, document) {
   const answer = await api.content({ kb_id: base, document_id: document.document_id });
   const body = new FormData();
   body.append("file", new File([await answer.blob()], document.filename));
-  return (await api.upload({ kb_id: base, body })).json();
+  return jsonOf(await api.upload({ kb_id: base, body }));
 }
 
 export const Row = memo(({ base, document, job, put, drop, mine }) => {

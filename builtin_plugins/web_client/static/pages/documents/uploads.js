@@ -2,6 +2,7 @@
 
 import { computed, signal } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
+import { jsonOf } from "../../lib/http.js";
 import { onNextAccount } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 
@@ -73,7 +74,7 @@ async function send({ id, base, file }) {
     const body = new FormData();
     body.append("file", file);
     const answer = await api.upload({ kb_id: base, body, signal: stop.signal });
-    const document = await answer.json();
+    const document = await jsonOf(answer);
     // One that is there, by this name, and still being read may have come from a first try whose answer was lost.
     const isKnown = answer.status === 200 && (document.status === "completed" || document.filename !== file.name);
     if (isKnown) change(id, { state: "known", document });
