@@ -8,6 +8,8 @@ from typing import Any
 
 from sqlalchemy import Engine, event
 
+_LOOK = 100
+
 
 @contextmanager
 def statements() -> Iterator[list[str]]:
@@ -23,3 +25,21 @@ def statements() -> Iterator[list[str]]:
         yield seen
     finally:
         event.remove(Engine, "before_cursor_execute", note)
+
+
+@contextmanager
+def sqlite_steps() -> Iterator[list[int]]:
+    """How many steps of SQLite's machine all statements take: the same for the same rows, on any computer."""
+    steps = [0]
+
+    def count() -> None:
+        steps[0] += _LOOK
+
+    def listen(_connection: Any, cursor: Any, *_: Any) -> None:
+        cursor.connection.set_progress_handler(count, _LOOK)
+
+    event.listen(Engine, "before_cursor_execute", listen)
+    try:
+        yield steps
+    finally:
+        event.remove(Engine, "before_cursor_execute", listen)

@@ -205,7 +205,7 @@ def _of_entity(
 
 def _around(session: Session, sight: Sight, keys: Iterable[str]) -> Sequence[Relation]:
     near = or_(Relation.subject.in_(keys), Relation.object.in_(keys))
-    query = select(Relation).where(Relation.graph_id.in_(sight.graphs), near)
+    query = select(Relation).where(sight.sees(Relation.graph_id), near)
     ordered = query.order_by(Relation.weight.desc(), Relation.graph_id, Relation.number)
     return session.scalars(ordered.limit(_MOST_NEIGHBOURS)).all()
 
@@ -217,7 +217,7 @@ def _totals(session: Session, sight: Sight, keys: Iterable[str]) -> Mapping[str,
     for side in (Relation.subject, Relation.object):
         query = (
             select(side, func.sum(Relation.weight))
-            .where(Relation.graph_id.in_(sight.graphs), side.in_(wanted))
+            .where(sight.sees(Relation.graph_id), side.in_(wanted))
             .group_by(side)
         )
         for key, weight in session.execute(query):

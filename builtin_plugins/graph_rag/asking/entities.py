@@ -77,7 +77,7 @@ def describe(session: Session, sight: Sight, keys: Collection[str]) -> dict[str,
     counted = func.sum(Entity.mentions).label("mentions")
     query = (
         select(Entity.key, Entity.name, Entity.label, counted)
-        .where(Entity.graph_id.in_(sight.graphs), Entity.key.in_(keys))
+        .where(sight.sees(Entity.graph_id), Entity.key.in_(keys))
         .group_by(Entity.key, Entity.name, Entity.label)
         .order_by(counted.desc(), Entity.name, Entity.label)
     )
@@ -94,7 +94,7 @@ def _targets(session: Session, sight: Sight, names: Collection[str]) -> dict[str
     """What names stand for in some document."""
     query = select(Alias.alias, Alias.key).distinct()
     found: dict[str, set[str]] = {}
-    for alias, key in session.execute(query.where(Alias.graph_id.in_(sight.graphs), Alias.alias.in_(names))):
+    for alias, key in session.execute(query.where(sight.sees(Alias.graph_id), Alias.alias.in_(names))):
         found.setdefault(alias, set()).add(key)
     return found
 
@@ -126,7 +126,7 @@ def stood_for(session: Session, sight: Sight, keys: Collection[str]) -> dict[str
 
 
 def _abbreviations(sight: Sight) -> Select[str, str]:
-    shown = select(Alias.alias, Alias.key).distinct().where(Alias.graph_id.in_(sight.graphs))
+    shown = select(Alias.alias, Alias.key).distinct().where(sight.sees(Alias.graph_id))
     return shown.where(Alias.reason == "abbreviation")
 
 

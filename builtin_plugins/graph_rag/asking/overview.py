@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
 from kernel.sdk import Caller
@@ -98,12 +98,11 @@ def _topics(
     where = sight.condition
     if request.kb_id is not None:
         where &= Graph.knowledge_base_id == request.kb_id
-    graphs = select(Graph.id).where(where)
     known = describe(session, sight, {key for one in found for key in one.members[:_NAMED]})
     topics = []
     for one in found:
         named = one.members[:_NAMED]
-        places = _places(session, graphs, named)
+        places = _places(session, where, named)
         passages = passages_at(session, places)
         names = [known[key].name for key in named if key in known]
         topics.append(
@@ -118,11 +117,11 @@ def _topics(
     return topics
 
 
-def _places(session: Session, graphs: object, keys: Collection[str]) -> list[Place]:
+def _places(session: Session, where: ColumnElement[bool], keys: Collection[str]) -> list[Place]:
     """The passages that introduce most of these entities."""
     query = (
         select(Entity.graph_id, Entity.position, func.count().label("named"))
-        .where(Entity.graph_id.in_(graphs), Entity.key.in_(keys))  # type: ignore[arg-type]  # a subquery
+        .where(exists().where(Graph.id == Entity.graph_id, where), Entity.key.in_(keys))
         .group_by(Entity.graph_id, Entity.position)
         .order_by(func.count().desc(), Entity.graph_id, Entity.position)
         .limit(_READ)

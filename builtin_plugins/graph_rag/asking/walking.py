@@ -57,7 +57,7 @@ def _step(session: Session, sight: Sight, frontier: Collection[str], depth: int)
     query = (
         select(*columns, weight)
         .where(
-            Relation.graph_id.in_(sight.graphs),
+            sight.sees(Relation.graph_id),
             or_(Relation.subject.in_(frontier), Relation.object.in_(frontier)),
         )
         .group_by(*columns)
