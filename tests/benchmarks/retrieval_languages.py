@@ -18,7 +18,7 @@ import numpy as np
 from builtin_plugins.embeddings.catalog import MODELS, LocalModel
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine, Vectors
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
-from builtin_plugins.evaluation.services.statistics import interval
+from builtin_plugins.evaluation.services.statistics import intervals
 from builtin_plugins.rag.answering.languages import LanguageDetector
 from kernel.sdk import contracts
 from kernel.stores.dense import DenseIndex
@@ -133,7 +133,7 @@ class Ranked:
     def _above_better(self) -> tuple[float, float, float]:
         better = max(("dense", "text"), key=lambda leg: self.gains[leg].mean())
         above = self.gains["hybrid"] - self.gains[better]
-        return float(above.mean()), *interval(above.tolist())
+        return float(above.mean()), *intervals([above.tolist()])[0]
 
 
 def means(name: str, ranked: Sequence[Ranked]) -> str:

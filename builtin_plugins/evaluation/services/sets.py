@@ -64,18 +64,11 @@ async def list_page(caller: Caller, query: OfBase) -> Page[SetOut]:
 
     def read(session: Session) -> Page[SetOut]:
         seen = sight.of_base(QuestionSet.knowledge_base_id, query.knowledge_base_id)
-        counted = (
-            select(func.count())
-            .where(Question.set_id == QuestionSet.id)
-            .correlate(QuestionSet)
-            .scalar_subquery()
-        )
-        ordered = (
-            select(QuestionSet, counted).where(seen).order_by(QuestionSet.created_at.desc(), QuestionSet.id)
-        )
-        rows = session.execute(ordered.limit(query.limit).offset(query.offset)).all()
+        ordered = select(QuestionSet).where(seen).order_by(QuestionSet.created_at.desc(), QuestionSet.id)
+        rows = session.scalars(ordered.limit(query.limit).offset(query.offset)).all()
         total = session.scalar(select(func.count()).select_from(QuestionSet).where(seen)) or 0
-        items = [_out(found, count) for found, count in rows]
+        counts = _counts(session, [found.id for found in rows])
+        items = [_out(found, counts.get(found.id, 0)) for found in rows]
         return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
     return await caller.platform.database.read(read)
@@ -259,7 +252,13 @@ def add_rows(unit: Unit, set_id: str, rows: Iterable[Question]) -> Added:
 
 
 def _count(session: Session, set_id: str) -> int:
-    return session.scalar(select(func.count()).select_from(Question).where(Question.set_id == set_id)) or 0
+    return _counts(session, [set_id]).get(set_id, 0)
+
+
+def _counts(session: Session, ids: Sequence[str]) -> dict[str, int]:
+    """How many questions these sets have; none of those that have none."""
+    query = select(Question.set_id, func.count()).where(Question.set_id.in_(ids)).group_by(Question.set_id)
+    return dict(session.execute(query).tuples().all())
 
 
 def _out(found: QuestionSet, count: int) -> SetOut:

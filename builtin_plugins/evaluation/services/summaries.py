@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.evaluation.models import Question, Result, Run
 from builtin_plugins.evaluation.schemas import Configuration, Difference, Measure, Summary
 from builtin_plugins.evaluation.services.measures import MEASURES, shown
-from builtin_plugins.evaluation.services.statistics import interval, paired_p
+from builtin_plugins.evaluation.services.statistics import intervals, paired_p
 
 Values = Mapping[str, float | None]
 ByQuestion = Mapping[str, Values]
@@ -46,47 +46,54 @@ def summarize(
     configurations: Sequence[Configuration], results: Mapping[int, Mapping[str, Mapping[str, Any]]]
 ) -> list[Summary]:
     """A summary for each configuration. Takes a moment: call it in a thread."""
+    tables = [list(results.get(at, {}).values()) for at in range(len(configurations))]
     return [
         Summary(
             configuration=one,
             label=one.label,
-            asked=len(results.get(at, {})),
-            measures=_measures(list(results.get(at, {}).values())),
-            failures=Counter(row["failure"] for row in results.get(at, {}).values() if row["failure"]),
+            asked=len(rows),
+            measures=measures,
+            failures=Counter(row["failure"] for row in rows if row["failure"]),
         )
-        for at, one in enumerate(configurations)
+        for one, rows, measures in zip(configurations, tables, _measures(tables), strict=True)
     ]
 
 
-def _measures(rows: Sequence[Values]) -> dict[str, Measure]:
-    found = {}
-    for name in MEASURES:
-        values = [value for row in rows if (value := row[name]) is not None]
-        if values:
-            low, high = interval(values)
-            mean = sum(values) / len(values)
-            found[shown(name)] = Measure(
-                mean=_short(mean), low=_short(low), high=_short(high), questions=len(values)
-            )
+def _measures(tables: Sequence[Sequence[Values]]) -> list[dict[str, Measure]]:
+    found: list[dict[str, Measure]] = [{} for _ in tables]
+    columns = {(at, name): _column(rows, name) for at, rows in enumerate(tables) for name in MEASURES}
+    columns = {place: values for place, values in columns.items() if values}
+    for ((at, name), values), (low, high) in zip(columns.items(), intervals(columns.values()), strict=True):
+        mean = sum(values) / len(values)
+        found[at][shown(name)] = Measure(
+            mean=_short(mean), low=_short(low), high=_short(high), questions=len(values)
+        )
     return found
+
+
+def _column(rows: Sequence[Values], name: str) -> list[float]:
+    return [value for row in rows if (value := row[name]) is not None]
 
 
 def differences(now: ByQuestion, before: ByQuestion) -> dict[str, Difference]:
     """For each measure what changed, over the questions that both have."""
-    found = {}
-    for name in MEASURES:
-        pairs = [(now[one][name], before[one][name]) for one in sorted(now.keys() & before.keys())]
-        changes = [mine - theirs for mine, theirs in pairs if mine is not None and theirs is not None]
-        if changes:
-            low, high = interval(changes)
-            found[shown(name)] = Difference(
-                difference=_short(sum(changes) / len(changes)),
-                low=_short(low),
-                high=_short(high),
-                p=_short(paired_p(changes)),
-                questions=len(changes),
-            )
-    return found
+    both = sorted(now.keys() & before.keys())
+    columns = {name: _changes([(now[one][name], before[one][name]) for one in both]) for name in MEASURES}
+    columns = {name: changes for name, changes in columns.items() if changes}
+    return {
+        shown(name): Difference(
+            difference=_short(sum(changes) / len(changes)),
+            low=_short(low),
+            high=_short(high),
+            p=_short(paired_p(changes)),
+            questions=len(changes),
+        )
+        for (name, changes), (low, high) in zip(columns.items(), intervals(columns.values()), strict=True)
+    }
+
+
+def _changes(pairs: Sequence[tuple[float | None, float | None]]) -> list[float]:
+    return [mine - theirs for mine, theirs in pairs if mine is not None and theirs is not None]
 
 
 def _short(value: float) -> float:
