@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from kernel import hookspecs
 from kernel.auth.models import AuditEntry
 from kernel.auth.principals import Principal
 from kernel.auth.states import ACCOUNT_STATES
+from kernel.db.among import Among, Ids
 from kernel.errors import Forbidden
 from kernel.http.responses import PageQuery
 
@@ -117,7 +118,7 @@ async def _visible(platform: Platform, principal: Principal, org_id: int | None)
         organizations.add(org_id)  # also one that is gone: its entries stay
     if not organizations:
         raise Forbidden("Only Platform Admins and managers of organizations can read the audit log")
-    return [AuditEntry.scope_org_id.in_(organizations)]
+    return [Among(AuditEntry.scope_org_id, bindparam("organizations", sorted(organizations), Ids()))]
 
 
 def _wanted(query: AuditQuery) -> list[ColumnElement[bool]]:

@@ -21,7 +21,7 @@ from tests.fakes.rows import execute
 
 
 class TwoOrganizations(Plugin):
-    """mara manages organizations 1 and 2, 2 being below 1; nobody else manages any."""
+    """mara manages organizations 1 and 2, 2 being below 1, and vera 40,000; nobody else manages any."""
 
     name = "two_organizations"
     version = "1"
@@ -30,6 +30,8 @@ class TwoOrganizations(Plugin):
     async def find_audited_organizations(
         self, principal: Principal, organization_id: int | None
     ) -> Sequence[int]:
+        if principal.username == "vera":
+            return range(2, 40_002)
         managed = {1, 2} if principal.username == "mara" or principal.platform_admin else set()
         below = {None: {1, 2}, 1: {1, 2}, 2: {2}}.get(organization_id, set())
         return sorted(managed & below)
@@ -175,6 +177,10 @@ class TestWhoMayRead:
         assert await targets(mara, org_id=2) == ["4", "1"]
         assert await targets(mara, target_id="2") == []
         assert (await mara.get("/v1/audit", params={"org_id": "3"})).status == 403
+
+    async def test_more_organizations_than_a_statement_has_values(self, running: Running) -> None:
+        """A manager of 40,000 organizations reads the log, too: PostgreSQL takes 32,767 values."""
+        assert await targets(await running.user("vera")) == ["4", "2", "1"]
 
     async def test_nobody_else(self, running: Running) -> None:
         """No user, no administrator who is no Platform Admin, no service, nobody without a token."""
