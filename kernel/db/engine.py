@@ -171,7 +171,8 @@ class Database:
                         break
                     await asyncio.sleep(_SCRUB_PAUSE)
             finally:
-                await connection.exec_driver_sql("PRAGMA busy_timeout=30000")
+                if not connection.invalidated:  # as it is when its statement was cancelled
+                    await connection.exec_driver_sql("PRAGMA busy_timeout=30000")
 
     async def close(self) -> None:
         """Finish what was begun and close every connection; an open one would keep the process alive."""
