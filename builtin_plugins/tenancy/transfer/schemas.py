@@ -84,7 +84,7 @@ class TeamBundle(_Bundle):
 
     format: Literal["platform.team"]
     team: TeamAbout
-    members: Annotated[list[TeamMemberRow], AfterValidator(_once)] = Field([], max_length=MAX_MEMBERS)
+    members: Annotated[list[TeamMemberRow], AfterValidator(_once)] = []
 
 
 class OrganizationBundle(_Bundle):
@@ -96,7 +96,17 @@ class OrganizationBundle(_Bundle):
 
     format: Literal["platform.organization"]
     organization: OrganizationAbout
-    members: Annotated[list[OrganizationMemberRow], AfterValidator(_once)] = Field([], max_length=MAX_MEMBERS)
+    members: Annotated[list[OrganizationMemberRow], AfterValidator(_once)] = []
+
+
+B = TypeVar("B", TeamBundle, OrganizationBundle)
+
+
+def _small(bundle: B) -> B:
+    """What an export may hold, and one transaction can't bring in."""
+    if len(bundle.members) > MAX_MEMBERS:
+        raise ValueError(f"it has more than {MAX_MEMBERS:,} members; import them in several bundles")
+    return bundle
 
 
 class TeamImport(BaseModel):
@@ -112,7 +122,7 @@ class TeamImport(BaseModel):
         policy="skip",
     )
 
-    bundle: TeamBundle
+    bundle: Annotated[TeamBundle, AfterValidator(_small)]
     policy: contracts.ImportPolicy = "skip"
 
 
@@ -129,7 +139,7 @@ class OrganizationImport(BaseModel):
         policy="skip",
     )
 
-    bundle: OrganizationBundle
+    bundle: Annotated[OrganizationBundle, AfterValidator(_small)]
     policy: contracts.ImportPolicy = "skip"
 
 

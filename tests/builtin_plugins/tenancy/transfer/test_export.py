@@ -6,8 +6,11 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from sqlalchemy import insert
 
-from kernel.sdk import Plugin, hookimpl
+from builtin_plugins.tenancy.models import Membership
+from builtin_plugins.tenancy.transfer.schemas import MAX_MEMBERS
+from kernel.sdk import Account, Plugin, Unit, hookimpl
 from kernel.testing import Running, Start
 from tests.builtin_plugins.plugin_registry.registry_support import Shop
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, make_pipeline
@@ -226,3 +229,30 @@ async def test_a_suspended_manager_is_none(sharing: Running) -> None:
     assert (await boss.get(f"{home.path}/export")).status == 200
     await suspend(sharing, home.id, boss)
     refused(await boss.get(f"{home.path}/export"), 403)
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_more_members_than_an_import_takes(start_platform: Start) -> None:
+    """Everybody is exported, however many they are; only an import has a limit, and says so."""
+    running = await start_platform("tenancy")
+    home = await make_home(running, "organization")
+    await running.platform.database.write(_crowd, home.id, MAX_MEMBERS)
+    bundle = await home.export()
+    assert len(bundle["members"]) == MAX_MEMBERS + 1
+    assert "20,000 members" in problems(await home.send(bundle))["body.bundle"]
+
+
+def _crowd(unit: Unit, organization_id: int, number: int) -> None:
+    """Many more members."""
+    names = [f"crowd{at}" for at in range(number)]
+    columns = {"role": "user", "is_active": True, "epoch": 0, "created_at": unit.now()}
+    flags = {"platform_admin": False, "must_change_password": False}
+    accounts = [
+        {"username": name, "username_key": name, "email": f"{name}@x.org", "email_key": f"{name}@x.org"}
+        | columns
+        | flags
+        for name in names
+    ]
+    ids = unit.session.scalars(insert(Account).returning(Account.id), accounts).all()
+    joined = {"organization_id": organization_id, "org_role": "member", "joined_at": unit.now()}
+    unit.session.execute(insert(Membership), [{"user_id": one, **joined} for one in ids])
