@@ -22,6 +22,12 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+# ISO 2022, all of whose bytes are ASCII: Japanese and Korean mail was long written so.
+_SWITCHES: Final = (
+    (b"\x1b$B", "iso2022_jp_ext"),
+    (b"\x1b$@", "iso2022_jp_ext"),
+    (b"\x1b$)C", "iso2022_kr"),
+)
 # These names often stand for the Windows code page that extends them (WHATWG Encoding).
 _MEANT: Final = {
     "iso8859-1": "cp1252",
@@ -53,7 +59,7 @@ def read_head(path: Path) -> bytes:
 def _encoding_of(path: Path) -> str | None:
     """The codec that the head shows; where that is all ASCII, the first part that is not."""
     head = read_head(path)
-    if not head.isascii() or b"\0" in head:
+    if not head.isascii() or b"\0" in head or _switching(head):
         return detect_encoding(head)
     part = _first_part_beyond_ascii(path)
     return "utf-8" if _is_mostly_utf_8(part) else detect_encoding(part)
@@ -95,6 +101,11 @@ def codec_meant(name: str, data: bytes) -> str:
     return _MEANT.get(codec, codec)
 
 
+def _switching(head: bytes) -> str | None:
+    """The codec of text that switches between character sets, if this does."""
+    return next((codec for switch, codec in _SWITCHES if switch in head), None)
+
+
 def _first_foreign(data: bytes) -> int:
     """The place of the first byte that is not ASCII."""
     found = NOT_ASCII.search(data)
@@ -104,13 +115,15 @@ def _first_foreign(data: bytes) -> int:
 def detect_encoding(head: bytes) -> str | None:
     """Return the Python codec of a text's first bytes, None when they are not text.
 
-    A byte order mark decides, or the zeros of UTF-16 without one; else UTF-8, also where a few bytes are not;
-    else what chardet recognizes; else windows-1252. Many control characters below U+0020 mean that it isn't
-    text.
+    A byte order mark decides, the switches of ISO 2022, or the zeros of UTF-16 without a mark; else UTF-8,
+    also where a few bytes are not; else what chardet recognizes; else windows-1252. Many control characters
+    below U+0020 mean that it isn't text.
     """
     for mark, codec in _MARKS:
         if head.startswith(mark):
             return codec if _is_text(decode_head(head, codec)) else None
+    if (switching := _switching(head)) and _is_text(decode_head(head, switching)):
+        return switching
     if (unmarked := _unmarked_utf_16(head)) is not None:
         return unmarked if _is_text(decode_head(head, unmarked)) else None
     if (text := decode_head(head, "utf-8")) is not None:

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from builtin_plugins.rag.parsing import detect_media_type, from_csv, from_html, from_text, parsed_text
+from builtin_plugins.rag.parsing import (
+    detect_media_type,
+    from_csv,
+    from_eml,
+    from_html,
+    from_text,
+    parsed_text,
+)
 from builtin_plugins.rag.parsing.cleaning import clean, without_ansi
 from builtin_plugins.rag.parsing.encoding import detect_encoding
 
@@ -53,6 +60,26 @@ def test_utf_16_without_a_mark(tmp_path: Path, codec: str, text: str) -> None:
     path = written(tmp_path, text.encode(codec))
     assert detect_media_type(path, "notes.txt") == "text/plain"
     assert parsed_text(from_text.parse(path)).split() == text.split()
+
+
+KOREAN = "회의는 월요일 오후 세 시에 시작합니다. 자료를 읽어 주십시오."
+
+
+@pytest.mark.parametrize(("codec", "text"), [("iso2022_jp", JAPANESE), ("iso2022_kr", KOREAN)])
+@pytest.mark.parametrize("times", [1, 3_000])
+def test_text_that_switches_character_sets(tmp_path: Path, codec: str, text: str, times: int) -> None:
+    """ISO 2022 is ASCII with escapes: neither binary nor what a terminal is told."""
+    path = written(tmp_path, f"{text}\n".encode(codec) * times)
+    assert detect_media_type(path, "notes.txt") == "text/plain"
+    assert parsed_text(from_text.parse(path)).split() == text.split() * times
+
+
+def test_a_message_that_switches_character_sets(tmp_path: Path) -> None:
+    """Its subject is found, and its body."""
+    head = b"From: a@example.jp\nSubject: plan\nContent-Type: text/plain; charset=iso-2022-jp\n\n"
+    path = written(tmp_path, head + JAPANESE.encode("iso2022_jp"))
+    assert detect_media_type(path, "plan.eml") == "message/rfc822"
+    assert JAPANESE in parsed_text(from_eml.parse(path))
 
 
 SHORT = [
