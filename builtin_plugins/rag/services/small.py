@@ -10,6 +10,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Final
 
@@ -53,11 +54,12 @@ class EmbeddingLine:
 
     Side by side, all would end together, and nothing would be embedded while they write and parse. Two calls
     are under way: while the engine computes one, the other is cut into tokens, be it of the next in line.
+    Each model has a line of its own: an endpoint that is slow to answer keeps nobody else waiting.
     """
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
-        self._places = asyncio.Semaphore(2)
+        self._turns = defaultdict[str, asyncio.Lock](asyncio.Lock)
+        self._places = defaultdict[str, asyncio.Semaphore](partial(asyncio.Semaphore, 2))
 
     async def embed(self, platform: Platform, model: str, texts: Sequence[str]) -> Embedded:
         """One vector for each text. Raises what `embed` raises."""
@@ -68,15 +70,16 @@ class EmbeddingLine:
         )  # of like size: no call for two passages alone
         batches = [texts[start : start + size] for start in range(0, len(texts), size)]
         calls: list[asyncio.Task[Embedded]] = []
+        places = self._places[model]
         try:
-            async with self._turn:
+            async with self._turns[model]:
                 for batch in batches:
-                    await self._places.acquire()
+                    await places.acquire()
                     if any(map(_has_failed, calls)):
-                        self._places.release()
+                        places.release()
                         break
                     calls.append(asyncio.create_task(embed(platform, model, batch, "passage")))
-                    calls[-1].add_done_callback(lambda _: self._places.release())
+                    calls[-1].add_done_callback(lambda _: places.release())
             parts = await asyncio.gather(*calls)
         finally:
             for call in calls:
@@ -98,13 +101,19 @@ async def ingest_small(platform: Platform, jobs: Together[IngestPayload]) -> Non
     for job_id in deleted:
         jobs.done(job_id)
     chunked = list(await _chunked(platform, found))
-    for model, some in groupby(sorted(chunked, key=_model), key=_model):
-        small = list(some)
-        languages = await languages_of(platform, [one.chunks[0].text for one in small])
-        told = [replace(one, language=language) for one, language in zip(small, languages, strict=True)]
-        texts = [item.text for one in small for item in one.chunks]
-        embedded = await platform.resource(EMBEDDING_LINE).embed(platform, model, texts)
-        await platform.database.write(_store, platform, jobs, told, embedded)
+    async with asyncio.TaskGroup() as group:
+        for model, some in groupby(sorted(chunked, key=_model), key=_model):
+            group.create_task(_embedded(platform, jobs, model, list(some)))
+
+
+async def _embedded(
+    platform: Platform, jobs: Together[IngestPayload], model: str, small: Sequence[_Small]
+) -> None:
+    languages = await languages_of(platform, [one.chunks[0].text for one in small])
+    told = [replace(one, language=language) for one, language in zip(small, languages, strict=True)]
+    texts = [item.text for one in small for item in one.chunks]
+    embedded = await platform.resource(EMBEDDING_LINE).embed(platform, model, texts)
+    await platform.database.write(_store, platform, jobs, told, embedded)
 
 
 def _model(small: _Small) -> str:

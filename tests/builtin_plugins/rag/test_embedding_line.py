@@ -48,9 +48,9 @@ class Doors(HashEmbeddings):
             door.set()
 
 
-def line(platform: Platform, *texts: str) -> asyncio.Task[Embedded]:
+def line(platform: Platform, *texts: str, model: str = "all-minilm") -> asyncio.Task[Embedded]:
     """Texts that wait in line."""
-    return asyncio.create_task(platform.resource(EMBEDDING_LINE).embed(platform, "all-minilm", texts))
+    return asyncio.create_task(platform.resource(EMBEDDING_LINE).embed(platform, model, texts))
 
 
 async def test_the_next_in_line_begins_before_the_last_one_ends(start_platform: Start) -> None:
@@ -90,3 +90,17 @@ async def test_one_that_fails_or_leaves(start_platform: Start, leaves: bool) -> 
     assert len((await good).vectors) == 48
     with pytest.raises(asyncio.CancelledError if leaves else Unavailable):
         await bad
+
+
+async def test_models_do_not_wait_for_each_other(start_platform: Start) -> None:
+    """An endpoint may be slow, or hang: texts of another model are embedded meanwhile."""
+    doors = Doors()
+    platform = (await start_platform("rag", doors)).platform
+    slow = line(platform, *["a"] * 240)
+    await doors.has_begun(2)
+    other = line(platform, "b", model="multilingual-e5-small")
+    await doors.has_begun(3)
+    doors.doors[2].set()
+    assert len((await other).vectors) == 1
+    slow.cancel()
+    await asyncio.wait({slow})

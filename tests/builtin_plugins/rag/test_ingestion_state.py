@@ -16,7 +16,15 @@ from builtin_plugins.rag.models import Document
 from kernel.sdk import Embedded, hookimpl, utc_now
 from kernel.testing import Start
 from tests.builtin_plugins.rag import documents
-from tests.builtin_plugins.rag.rag_support import HANDBOOK, ask, make_base, make_pipeline, somebody, upload
+from tests.builtin_plugins.rag.rag_support import (
+    HANDBOOK,
+    ask,
+    make_base,
+    make_pipeline,
+    settled,
+    somebody,
+    upload,
+)
 from tests.fakes.gated_embeddings import GatedEmbeddings
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.rows import execute
@@ -96,6 +104,39 @@ async def test_small_documents_together(start_platform: Start) -> None:
         for one in listed:
             wanted = "failed" if one["filename"] == "blank.txt" else "completed"
             assert (one["status"], one["chunk_count"] > 0) == (wanted, wanted == "completed")
+
+
+class SlowEndpoint(HashEmbeddings):
+    """One of the models answers only when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told = asyncio.Event()
+
+    @hookimpl
+    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
+        if model == "all-minilm":
+            await self.told.wait()
+        return await super().embed_texts(model, texts)
+
+
+async def test_models_do_not_wait_for_each_other(start_platform: Start) -> None:
+    """Of texts that are read together, those of a model that answers are stored before the others are."""
+    models = SlowEndpoint()
+    running = await start_platform("rag", models)
+    ann = await somebody(running)
+    models.told.set()
+    slow, quick = await make_base(ann, embedding_model="all-minilm"), await make_base(ann)
+    models.told.clear()
+    for base in (slow, quick):
+        await upload(ann, base, "a.txt", "A text.")
+    working = asyncio.create_task(running.run_jobs())
+    found = (await ann.get(f"/v1/rag/knowledge-bases/{quick}/documents")).json()["items"]
+    assert (await settled(ann, quick, found[0]["document_id"]))["status"] == "completed"
+    models.told.set()
+    await working
+    listed = (await ann.get(f"/v1/rag/knowledge-bases/{slow}/documents")).json()["items"]
+    assert listed[0]["status"] == "completed"
 
 
 class PausedEmbeddings(HashEmbeddings):
