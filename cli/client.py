@@ -18,7 +18,6 @@ import aiohttp
 from cli.broken_rules import in_words
 from cli.failures import CommandFailed, ExitCode
 
-_REFRESH_BEFORE = 600.0
 _LONGEST_WAIT = 60.0
 _PATIENCE = 20
 _SIGN_IN = "Sign in with 'platformctl login URL'."
@@ -26,12 +25,22 @@ _SIGN_IN = "Sign in with 'platformctl login URL'."
 
 @dataclass
 class Session:
-    """Who is signed in where. `expires_at` is in seconds since 1970; None for a personal access token."""
+    """Who is signed in where.
+
+    `expires_at` is in seconds since 1970; None for a personal access token. The token is renewed when fewer
+    than `renew_before` seconds are left: each account may do so only a few times a minute.
+    """
 
     url: str
     token: str
     username: str
     expires_at: float | None = None
+    renew_before: float = 600.0
+
+    def keep(self, token: str, lifetime: float) -> None:
+        """Use a fresh token, which lasts so many seconds."""
+        self.token, self.expires_at = token, time.time() + lifetime
+        self.renew_before = min(600.0, lifetime / 2)
 
     @classmethod
     def load(cls, path: Path) -> Session | None:
@@ -134,7 +143,7 @@ class Client:
         """Exchange a token that is about to expire, or was refused; whether there is a new one."""
         async with self._renewing:
             ends = self._session.expires_at
-            if ends is None or (not force and ends - time.time() > _REFRESH_BEFORE):
+            if ends is None or (not force and ends - time.time() > self._session.renew_before):
                 return False
             headers = {"Authorization": f"Bearer {self._session.token}"}
             url = f"{self._session.url}/v1/auth/refresh"
@@ -142,8 +151,7 @@ class Client:
                 if answer.status != 200:
                     return False
                 fresh = await answer.json()
-            self._session.token = fresh["access_token"]
-            self._session.expires_at = time.time() + fresh["expires_in"]
+            self._session.keep(fresh["access_token"], fresh["expires_in"])
             await asyncio.to_thread(self._session.save, self._path)
             return True
 

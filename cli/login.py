@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -87,8 +86,9 @@ async def _with_password(url: str, username: str, password: str) -> Session:
 
     answer = await _ask("POST", url, "/v1/auth/login", json={"username": username, "password": password})
     try:
-        ends = time.time() + answer["expires_in"]
-        return Session(url, answer["access_token"], answer["user"]["username"], ends)
+        session = Session(url, "", answer["user"]["username"])
+        session.keep(answer["access_token"], answer["expires_in"])
+        return session
     except (KeyError, TypeError):
         raise not_a_platform(url) from None
 

@@ -57,9 +57,11 @@ class Terminal:
 
 @pytest_asyncio.fixture
 async def terminal(cli: Cli, start_platform: Start, tmp_path: Path) -> Terminal:
-    running = await start_platform("rag", HashEmbeddings())
-    home = tmp_path / "client"
-    home.mkdir()
+    return await signed_in(cli, await start_platform("rag", HashEmbeddings()), tmp_path / "client")
+
+
+async def signed_in(cli: Cli, running: Running, home: Path) -> Terminal:
+    """A command line of somebody who has just signed in."""
     terminal = Terminal(cli, running, home)
     name = terminal.name = f"ann-{secrets.token_hex(4)}"
     body = {"username": name, "email": f"{name}@example.org", "password": PASSWORD}
@@ -108,6 +110,22 @@ async def test_the_session(terminal: Terminal, tmp_path: Path) -> None:
     terminal.session.unlink()
     refused = await terminal("ingest", str(file), "--kb", "Papers")
     assert refused.exit_code == 1 and "platformctl login" in refused.stderr
+
+
+async def test_a_short_session(cli: Cli, start_platform: Start, tmp_path: Path) -> None:
+    """Where tokens are made for minutes, one is renewed in its second half, and not for each call."""
+    running = await start_platform("rag", HashEmbeddings(), env={"JWT_EXPIRATION_MINUTES": "5"})
+    terminal = await signed_in(cli, running, tmp_path / "client")
+    kept = json.loads(terminal.session.read_text())
+    file = tmp_path / "a.txt"
+    file.write_text("Words to find.")
+    ingest = ("ingest", str(file), "--kb", "Papers", "--no-wait")
+    assert (await terminal(*ingest)).exit_code == 0
+    assert json.loads(terminal.session.read_text()) == kept
+    terminal.session.write_text(json.dumps({**kept, "expires_at": kept["expires_at"] - 200}))
+    assert (await terminal(*ingest)).exit_code == 0
+    renewed = json.loads(terminal.session.read_text())
+    assert renewed["token"] != kept["token"] and renewed["renew_before"] == 150
 
 
 async def test_odd_names(terminal: Terminal, tmp_path: Path) -> None:
