@@ -42,7 +42,7 @@ class KnowledgeBase(Owned, Base):
     reembedding: Mapped[str | None] = mapped_column(String(36))
     """The change of the embedding model that is under way."""
     importing: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
-    """Whether documents of the file that it was made from are still to come."""
+    """Whether documents of the file that it was made from are still to come, if somebody holds that file."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now, index=True)
 
     @property
@@ -59,6 +59,11 @@ class KnowledgeBase(Owned, Base):
     def coming_collection(self) -> str | None:
         """Where its chunks are embedded by another model, if they are."""
         return None if self.reembedding is None else coming_collection(self.id, self.reembedding)
+
+
+def import_holder(kb_id: str) -> str:
+    """Who holds the file that a knowledge base is imported from, until that is done."""
+    return f"rag:import:{kb_id}"
 
 
 def coming_collection(kb_id: str, change: str) -> str:

@@ -22,7 +22,7 @@ from builtin_plugins.rag import hookspecs
 from builtin_plugins.rag.errors import EngineChanged
 from builtin_plugins.rag.events import DocumentIngested
 from builtin_plugins.rag.exchange.bundle import BundledDocument, BundledPassage, BundleReader, broken
-from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.models import Document, KnowledgeBase, import_holder
 from builtin_plugins.rag.services.deletions import forget_ended, is_deleted
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.graphs import builds_graphs, tell_of_graph
@@ -69,7 +69,7 @@ class ImportPayload(BaseModel):
     @property
     def holder(self) -> str:
         """Who holds the file until it is read."""
-        return f"rag:import:{self.knowledge_base_id}"
+        return import_holder(self.knowledge_base_id)
 
 
 class ImportStarted(BaseModel):
@@ -249,7 +249,9 @@ class _Import:
         known: Document | None = unit.session.get(Document, new_id)
         if known is not None:
             return known.status == "processing"
-        if find_same(unit, self._base.id, document.sha256) is not None:
+        same = find_same(unit, self._base.id, document.sha256)
+        if same is not None:
+            self._new[document.id] = same
             raise _Deleted
         row = Document(
             id=new_id,

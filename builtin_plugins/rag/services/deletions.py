@@ -9,9 +9,9 @@ from datetime import datetime
 from sqlalchemy import Select, delete, exists, func, literal_column, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.models import Deletion, Document, KnowledgeBase
+from builtin_plugins.rag.models import Deletion, Document, KnowledgeBase, import_holder
 from builtin_plugins.rag.services.parsers import PARSERS
-from kernel.sdk import Platform, Unit
+from kernel.sdk import Platform, Unit, held_blobs_of
 
 
 class DeletedMeanwhile(Exception):
@@ -21,7 +21,7 @@ class DeletedMeanwhile(Exception):
 def remember(unit: Unit, platform: Platform, base: KnowledgeBase, sha256: str) -> None:
     """A document was deleted, in this unit, which holds the knowledge base."""
     newest = unit.session.scalar(_newest(platform, base.id))
-    if newest is None and not base.importing:
+    if newest is None and not _is_importing(unit.session, base):
         forget_all(unit, base.id)
     else:
         # Not an update: the end of something under way may be about to remove the row.
@@ -58,9 +58,16 @@ def forget_ended(unit: Unit, platform: Platform, base_id: str) -> None:
     kept = Deletion.knowledge_base_id == base_id
     if not unit.session.scalar(select(exists().where(kept))):
         return
-    importing = exists().where(KnowledgeBase.id == base_id, KnowledgeBase.importing)
+    base = unit.session.get(KnowledgeBase, base_id)
+    if base is not None and _is_importing(unit.session, base):
+        return
     waiting = _newest(platform, base_id).scalar_subquery()
-    unit.session.execute(delete(Deletion).where(kept & waiting.is_(None) & ~importing))
+    unit.session.execute(delete(Deletion).where(kept & waiting.is_(None)))
+
+
+def _is_importing(session: Session, base: KnowledgeBase) -> bool:
+    """An earlier release that ends an import only lets go of its file."""
+    return base.importing and bool(held_blobs_of(session, import_holder(base.id)))
 
 
 def forget_all(unit: Unit, base_id: str) -> None:

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 from sqlalchemy import delete as remove_rows
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select, text, update
 
 from builtin_plugins.rag.exchange.importing import IMPORT, ImportPayload
-from builtin_plugins.rag.models import Deletion
+from builtin_plugins.rag.models import Deletion, KnowledgeBase
+from kernel.sdk import Plugin, hookimpl
 from kernel.testing import Actor, Running, Start, eventually, platforms
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, path_of, somebody, upload
 from tests.builtin_plugins.rag.test_exchange import BASES, Meanwhile, exported, imported
@@ -282,3 +283,53 @@ async def test_an_import_that_was_complete(
     await running.platform.database.write(lambda unit: unit.enqueue(IMPORT, payload))
     await running.run_jobs()
     assert set(await documents(bob, new)) == set(NAMES[1:])
+
+
+async def test_an_import_that_an_earlier_release_ended(
+    start_platform: Start, tmp_path: Path, database_url: str | None
+) -> None:
+    """It let go of the file, but didn't note the end: nothing is kept in mind for it any more."""
+    file = await bundle(tmp_path / "here")
+    running = await start_platform("rag", HashEmbeddings(), env={"DATABASE_URL": database_url})
+    bob = await somebody(running)
+    new, _ = await imported(running, bob, file)
+    left = update(KnowledgeBase).values(importing=True)
+    await running.platform.database.write(lambda unit: unit.session.execute(left) and None)
+    await delete(bob, new, "first.md")
+    assert await remembered(running) == 0
+
+
+class Derived(Plugin):
+    """Takes over what it had of an imported knowledge base."""
+
+    name = "derived"
+    version = "1.0.0"
+    description = "Takes over what it had."
+    author = "tests"
+
+    def __init__(self) -> None:
+        self.renamed: Mapping[str, str] = {}
+
+    @hookimpl
+    def import_derived(self, renamed: Mapping[str, str]) -> None:
+        self.renamed = renamed
+
+
+async def test_what_plugins_had_of_an_uploaded_document(
+    start_platform: Start, tmp_path: Path, database_url: str | None
+) -> None:
+    """They are given the id of the upload that took the document's place."""
+    file = await bundle(tmp_path / "here")
+    embeddings, derived = Meanwhile("hash-2"), Derived()
+    running = await start_platform("rag", embeddings, derived, env={"DATABASE_URL": database_url})
+    bob = await somebody(running)
+
+    async def act() -> None:
+        assert (await upload(bob, await only_base(bob), "own.md", harbour("second.md"))).status == 202
+
+    embeddings.happens = once("first", act, fails=False)
+    new, job = await imported(running, bob, file)
+    assert job.json()["status"] == "done", job.body
+    found = await documents(bob, new)
+    assert set(found) == {"first.md", "own.md", "third.md"}
+    assert {one["document_id"] for one in found.values()} <= set(derived.renamed.values())
