@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
@@ -18,8 +19,13 @@ from kernel.sdk import (
     OutgoingError,
     Platform,
     Unavailable,
+    acting,
     contracts,
 )
+
+_WAITS = 10
+_LONGEST_WAIT = 60.0
+"""Seconds: providers count the use of a minute."""
 
 
 class _Item(BaseModel):
@@ -81,14 +87,28 @@ class EndpointModel:
 
     async def _batch(self, texts: Sequence[str]) -> Vectors:
         body = {"model": self._asked, "input": list(texts), "encoding_format": "float"}
-        call = self._client.call("POST", self._address, headers=self._headers, json=body)
-        async with await call as reply:
-            raw = await reply.read()
-        if reply.status != 200:
-            raise ValueError(f"its endpoint answered with status {reply.status}")
-        vectors = _read(raw, len(texts))
+        vectors = _read(await self._answer(body), len(texts))
         check_dimension(self.name, self._declared.dimension, vectors)
         return normalised(vectors)
+
+    async def _answer(self, body: Mapping[str, Any]) -> bytes:
+        """What the endpoint answers. A job waits where it asks for that: nobody else does.
+
+        Raises ValueError for an error.
+        """
+        whose = acting()
+        waits = _WAITS if whose is not None and whose.in_background else 0
+        while True:
+            call = self._client.call("POST", self._address, headers=self._headers, json=body)
+            async with await call as reply:
+                raw = await reply.read()
+            if reply.status == 200:
+                return raw
+            after = reply.headers.get("Retry-After", "")
+            if not waits or reply.status not in (429, 503) or not after.isdecimal():
+                raise ValueError(f"its endpoint answered with status {reply.status}")
+            waits -= 1
+            await asyncio.sleep(min(float(after), _LONGEST_WAIT))
 
 
 def _read(raw: bytes, count: int) -> Vectors:

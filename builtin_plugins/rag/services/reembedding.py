@@ -191,6 +191,7 @@ REEMBED = LongJob(
     reembed,
     title="Change the embedding model",
     lane="large",
+    retries=60,  # about an hour: the old vectors answer meanwhile, and giving up loses all new ones
     on_give_up=_give_up,
     on_cancel=abandon,
     visible=visible,

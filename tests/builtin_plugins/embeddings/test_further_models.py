@@ -23,7 +23,7 @@ from tests.builtin_plugins.rag.rag_support import (
     somebody,
 )
 from tests.fakes.llama_server import llama_server
-from tests.fakes.model_server import ModelServer, Script, model_server, word_vector
+from tests.fakes.model_server import ModelServer, Refusal, Script, model_server, word_vector
 from tests.fakes.tiny_models import declared, sentence_transformer
 
 session = pytest.mark.asyncio(loop_scope="session")
@@ -176,6 +176,25 @@ async def test_it_does_not_fit_what_a_collection_holds(stage: Stage, tmp_path: P
         assert failed["status"] == "failed"
         for said in (refused.detail, failed["error"]):
             assert said.count("sentence-transformers/mine/fp32/") == 2
+
+
+async def test_an_endpoint_that_asks_for_patience(tmp_path: Path) -> None:
+    """A job waits as `Retry-After` says, as often as that; a question is refused at once."""
+    async with model_server() as server, platforms(tmp_path) as start:
+        server.script = Script(models=("far",))
+        models = declared(far={"url": server.url, "dimension": 16})
+        running = await start("embeddings", "rag", env={"PLATFORM_EMBEDDINGS_MODELS": models})
+        ann = await somebody(running)
+        base = await make_base(ann, embedding_model="far")
+        busy = Refusal(429, headers={"Retry-After": "0"})
+        begun = len(server.requests)
+        server.script = Script(models=("far",), start=busy, start_times=begun + 7)
+        assert (await ingest(running, ann, base, "a.txt", TEXT))["status"] == "completed"
+        assert len(server.requests) == begun + 8
+        server.script = Script(models=("far",), start=busy)
+        refused = await ann.post(f"/v1/rag/knowledge-bases/{base}/search", json={"question": QUESTION})
+        assert refused.status == 503 and "status 429" in refused.detail
+        assert len(server.requests) == begun + 9
 
 
 async def test_a_real_server(tmp_path: Path) -> None:

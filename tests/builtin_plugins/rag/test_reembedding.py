@@ -279,3 +279,24 @@ async def test_killed_in_the_middle(tmp_path: Path) -> None:
 
             await eventually(done, 60)
         assert await model_of(ann, base) == NEW and len(await sources(ann, base)) == len(TOPICS)
+
+
+async def test_a_model_that_is_away_for_long(start_platform: Start) -> None:
+    """Where its server is down for many attempts in a row, what was embedded is kept until it is back."""
+    models = TwoModels()
+    running = await start_platform("rag", models)
+    ann = await somebody(running)
+    base = await shelf(ann)
+    calls = 0
+
+    def away() -> None:
+        nonlocal calls
+        calls += 1
+        if 4 <= calls < 24:
+            raise RuntimeError("the server of the model is down")
+
+    await reembed(ann, base)
+    models.before = away
+    await running.run_jobs()
+    assert await model_of(ann, base) == NEW
+    assert calls == 20 + len(TOPICS)
