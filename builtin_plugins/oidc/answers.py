@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -10,9 +11,10 @@ from aiohttp import web
 from builtin_plugins.oidc.flow import LIFETIME, Flow
 from kernel.sdk import Context, PlatformError, store_error
 
-STATE: Final = "oidc_state"
-NONCE: Final = "oidc_nonce"
-_FLOW: Final = "oidc_flow"
+_STATE: Final = "oidc_state"
+_NONCE: Final = "oidc_nonce"
+_FLOW: Final = "oidc_flow_"
+_MOST_FLOWS: Final = 5  # a browser sends them all with each request, whose headers may take 8 KB
 _PRIVATE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 
@@ -23,23 +25,33 @@ class BrowserAnswers:
         self._callback = f"{client_url}/auth/callback"
         self._secure = not insecure
         # The prefix keeps other hosts of the same domain from planting a sign-in of their own (RFC 6265bis).
-        self.flow_cookie = _FLOW if insecure else f"__Host-{_FLOW}"
+        self._flow = _FLOW if insecure else f"__Host-{_FLOW}"
 
-    def to_provider(self, url: str, flow: Flow, sealed: str) -> web.Response:
+    def flow_cookie(self, state: str) -> str:
+        """The name of the cookie of one sign-in: tabs that sign in at the same time have one each."""
+        return f"{self._flow}{state}"
+
+    def to_provider(self, ctx: Context, url: str, flow: Flow, sealed: str) -> web.Response:
         """Off to the provider."""
         response = _redirect(url)
-        for name, value in self._cookies(flow, sealed):
+        begun = [name for name in ctx.request.cookies if name.startswith(self._flow)]  # the oldest first
+        self._forget(response, begun[: 1 - _MOST_FLOWS])
+        cookies = {_STATE: flow.state, _NONCE: flow.nonce, self.flow_cookie(flow.state): sealed}
+        for name, value in cookies.items():
             response.set_cookie(
                 name, value, max_age=LIFETIME, path="/", httponly=True, secure=self._secure, samesite="Lax"
             )
         return response
 
-    def signed_in(self, token: str) -> web.Response:
+    def signed_in(self, token: str, state: str) -> web.Response:
         """Back to the client, with the token where no server and no log sees it."""
-        return self._forgetting(_redirect(f"{self._callback}#token={token}"))
+        return self._ended(_redirect(f"{self._callback}#token={token}"), state)
 
-    def failed(self, ctx: Context, error: Exception, *, forget: bool = True) -> web.Response:
-        """Back to the client's login page with the reason; raises it for callers that aren't browsers."""
+    def failed(self, ctx: Context, error: Exception, *, state: str | None = None) -> web.Response:
+        """Back to the client's login page with the reason; raises it for callers that aren't browsers.
+
+        `state` is that of the sign-in that ends with it, if there is one.
+        """
         known = error if isinstance(error, PlatformError) else store_error(error, ctx.platform.disk)
         if known is None:
             raise error
@@ -48,15 +60,15 @@ class BrowserAnswers:
             raise known
         reason = {"error": known.code, "error_description": str(known.detail)}
         response = _redirect(f"{self._callback}#{urlencode(reason, quote_via=quote)}")
-        return self._forgetting(response) if forget else response
+        return response if state is None else self._ended(response, state)
 
-    def _cookies(self, flow: Flow, sealed: str) -> tuple[tuple[str, str], ...]:
-        return (STATE, flow.state), (NONCE, flow.nonce), (self.flow_cookie, sealed)
-
-    def _forgetting(self, response: web.Response) -> web.Response:
-        for name in (STATE, NONCE, self.flow_cookie):
-            response.del_cookie(name, path="/", httponly=True, secure=self._secure, samesite="Lax")
+    def _ended(self, response: web.Response, state: str) -> web.Response:
+        self._forget(response, (_STATE, _NONCE, self.flow_cookie(state)))
         return response
+
+    def _forget(self, response: web.Response, names: Sequence[str]) -> None:
+        for name in names:
+            response.del_cookie(name, path="/", httponly=True, secure=self._secure, samesite="Lax")
 
 
 def _redirect(url: str) -> web.Response:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from aiohttp import web
 from sqlalchemy.exc import SQLAlchemyError
 
-from builtin_plugins.oidc.answers import NONCE, STATE
 from builtin_plugins.oidc.errors import BadCallback, BadIdToken, NotOffered, ProviderFault
 from builtin_plugins.oidc.schemas import CallbackQuery
 from builtin_plugins.oidc.service import sso_of
@@ -21,7 +20,8 @@ _RATE = Rate(60, per="ip")  # nothing can be guessed here, and a whole office ma
 async def oidc_login(ctx: Context) -> web.Response:
     """Send the browser to the identity provider.
 
-    Sets the cookies `oidc_state` and `oidc_nonce`, valid for five minutes. On failure, a browser is sent to
+    Sets the cookies `oidc_state` and `oidc_nonce`, and a sealed one of this sign-in, valid for five minutes;
+    several sign-ins can be under way in one browser. On failure, a browser is sent to
     the client's `/auth/callback#error=…&error_description=…`; a caller that doesn't accept HTML gets the
     error itself.
     """
@@ -30,7 +30,7 @@ async def oidc_login(ctx: Context) -> web.Response:
         url, flow, sealed = await sso.sign_in.begin()
     except PlatformError as error:
         return sso.answers.failed(ctx, error)
-    return sso.answers.to_provider(url, flow, sealed)
+    return sso.answers.to_provider(ctx, url, flow, sealed)
 
 
 @routes.get(
@@ -48,12 +48,12 @@ async def oidc_callback(ctx: Context, query: CallbackQuery) -> web.Response:
     `/auth/callback#error=…&error_description=…`; a caller that doesn't accept HTML gets the error as JSON.
     """
     sso = sso_of(ctx)
-    cookies = ctx.request.cookies
-    if not query.state or cookies.get(STATE) != query.state:
-        return sso.answers.failed(ctx, BadCallback(), forget=False)  # the owner's sign-in continues
+    state = query.state or ""
+    sealed = ctx.request.cookies.get(sso.answers.flow_cookie(state))
+    if not sealed:
+        return sso.answers.failed(ctx, BadCallback())  # the owner's own sign-ins continue
     try:
-        sealed = cookies.get(sso.answers.flow_cookie)
-        token = await sso.sign_in.finish(query, sealed, cookies.get(NONCE), ctx.audit_origin())
+        token = await sso.sign_in.finish(query, state, sealed, ctx.audit_origin())
     except (PlatformError, SQLAlchemyError, OSError) as error:
-        return sso.answers.failed(ctx, error)
-    return sso.answers.signed_in(token)
+        return sso.answers.failed(ctx, error, state=state)
+    return sso.answers.signed_in(token, state)

@@ -1,7 +1,7 @@
 """A sign-in on its way is kept by the browser that began it, sealed.
 
-The server keeps nothing until the browser comes back: a cookie that only this platform can read ties the
-three together, so that none of them can be swapped for one of another sign-in.
+The server keeps nothing until the browser comes back: a cookie that only this platform can read ties state,
+nonce and verifier together, so that none of them can be swapped for one of another sign-in.
 """
 
 from __future__ import annotations
@@ -34,16 +34,12 @@ class FlowSeal:
         claims = {**{name: getattr(flow, name) for name in _FIELDS}, "exp": int(time.time()) + LIFETIME}
         return jwt.encode(dict(_HEADER), claims, self._key, registry=self._registry)
 
-    def open(self, cookie: str | None, *, state: str, nonce: str | None) -> Flow | None:
-        """The flow of a cookie, where it is fresh and belongs to this state and this nonce."""
+    def open(self, cookie: str, state: str) -> Flow | None:
+        """The flow of a cookie, where it is fresh and belongs to this state."""
         try:
-            claims = jwt.decode(cookie or "", self._key, registry=self._registry).claims
+            claims = jwt.decode(cookie, self._key, registry=self._registry).claims
             flow, expires = Flow(*(str(claims[name]) for name in _FIELDS)), float(claims["exp"])
         except (JoseError, ValueError, TypeError, KeyError):
             return None
-        same = _equal(flow.state, state) and _equal(flow.nonce, nonce or "")
+        same = hmac.compare_digest(flow.state.encode(), state.encode(errors="replace"))
         return flow if same and expires > time.time() else None
-
-
-def _equal(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode(), other.encode(errors="replace"))

@@ -48,11 +48,9 @@ class SignIn:
         flow = Flow.begin()
         return self._client.authorization_url(metadata, flow), flow, self._seal.seal(flow)
 
-    async def finish(
-        self, query: CallbackQuery, cookie: str | None, nonce: str | None, origin: Origin
-    ) -> str:
+    async def finish(self, query: CallbackQuery, state: str, sealed: str, origin: Origin) -> str:
         """The token for a browser that came back. Raises what is to be shown on the login page."""
-        flow = self._seal.open(cookie, state=query.state or "", nonce=nonce) if query.state else None
+        flow = self._seal.open(sealed, state)
         if flow is None:
             raise BadCallback()
         metadata = await self._provider.metadata()

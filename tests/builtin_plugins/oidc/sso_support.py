@@ -26,6 +26,7 @@ from tests.builtin_plugins.oidc.identity_provider import (
 )
 
 LOGIN = f"{PLATFORM}/v1/auth/oidc/login"
+FLOW = "__Host-oidc_flow_"  # and the state of the sign-in
 
 together = pytest.mark.asyncio(loop_scope="module")
 Boot = Callable[..., Awaitable["Site"]]

@@ -24,7 +24,10 @@ const provider = new Provider(issuer, {
   findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id, ...people.get(id) }) }),
   async loadExistingGrant(ctx) {
     const { oidc } = ctx;
-    const grant = new oidc.provider.Grant({ clientId: oidc.client.clientId, accountId: oidc.session.accountId });
+    const { clientId } = oidc.client;
+    const { accountId } = oidc.session;
+    const known = oidc.session.grantIdFor(clientId); // another would end the codes of sign-ins under way
+    const grant = (known && (await oidc.provider.Grant.find(known))) || new oidc.provider.Grant({ clientId, accountId });
     grant.addOIDCScope(oidc.params.scope);
     await grant.save();
     return grant;
