@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from kernel.db.outages import is_outage
 from kernel.errors import (
     ANY_ERROR,
     BadRequest,
@@ -137,12 +138,16 @@ class Pipeline:
         if self._cors.is_preflight(request):
             request.any_origin = await self._router.takes_any_origin(request)
             return self._cors.preflight(request)
+        away = False
         try:
             ctx.principal = await self._identification.identify(
                 ctx.platform, request, judge=not target.judges_credential
             )
+        except ANY_ERROR as error:
+            away = is_outage(error)
+            raise
         finally:
-            if self._is_gateway:
+            if self._is_gateway and not away:  # nobody's fault: who is signed in can't be recognized now
                 await self._limits.check_general(ctx)
         if target.is_miss:
             self._gate(ctx)

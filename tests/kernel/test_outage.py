@@ -69,6 +69,15 @@ async def test_a_server_that_lets_nobody_in(start_platform: Start, postgres_url:
     assert (await sign_in(running))[0] == 200
 
 
+async def test_who_signed_in_is_not_limited_as_a_stranger(start_platform: Start, postgres_url: str) -> None:
+    """Nobody is recognized without a database, so nobody is told of the limit for those without a token."""
+    env = {"RATE_LIMIT_ENABLED": "true", "RATE_LIMIT_PER_MINUTE": "5", "PLATFORM_ACCOUNT_CACHE_SECONDS": "0"}
+    running = await start_platform(env={"DATABASE_URL": postgres_url, **env})
+    alice = await running.user("alice")
+    await Server(postgres_url).close()
+    assert {(await alice.get("/v1/auth/users/1")).status for _ in range(20)} == {503}
+
+
 async def test_a_server_that_takes_no_writes(start_platform: Start, postgres_url: str) -> None:
     """A read-only database is out of service for a write, not broken."""
     running = await start_platform(env={"DATABASE_URL": postgres_url})
