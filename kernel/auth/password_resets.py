@@ -19,7 +19,7 @@ from kernel.auth.listeners import tell_plugins
 from kernel.auth.models import Account, PasswordReset
 from kernel.auth.passwords import Passwords
 from kernel.auth.sessions import revoke_sessions
-from kernel.db.base import utc_now
+from kernel.db.base import shared_now
 from kernel.db.engine import Unit
 from kernel.jobs.declarations import Job, JobFailed
 from kernel.mail import MailFailed
@@ -127,7 +127,7 @@ def _issue(unit: Unit, email: str, token: str, life: timedelta) -> Account | Non
     if account is None or not _may_reset(account):
         return None
     forget_resets(unit, account.id)
-    row = PasswordReset(token_hash=_hash(token), account_id=account.id, expires_at=utc_now() + life)
+    row = PasswordReset(token_hash=_hash(token), account_id=account.id, expires_at=unit.now() + life)
     unit.session.add(row)
     return account
 
@@ -137,7 +137,7 @@ def _refuse_dead(session: Session, token: str) -> None:
     expires: datetime | None = session.scalar(
         select(PasswordReset.expires_at).where(PasswordReset.token_hash == _hash(token))
     )
-    if expires is None or expires <= utc_now():
+    if expires is None or expires <= shared_now(session):
         raise BadResetToken()
 
 
@@ -151,7 +151,7 @@ def _redeem(unit: Unit, token: str) -> Account:
     account: Account | None = unit.session.scalar(
         select(Account).where(Account.id == owner).with_for_update()
     )
-    taken = delete(PasswordReset).where(held, PasswordReset.expires_at > utc_now())
+    taken = delete(PasswordReset).where(held, PasswordReset.expires_at > unit.now())
     if unit.session.scalar(taken.returning(PasswordReset.account_id)) is None:
         raise BadResetToken()
     if account is None or not _may_reset(account):

@@ -26,7 +26,6 @@ from kernel.auth.platform_admins import (
     PlatformAdmins,
     reached,
 )
-from kernel.db.base import utc_now
 from kernel.db.engine import Database, Unit
 from kernel.errors import Conflict, Forbidden, NotFound, PlatformError
 from kernel.resource_keys import ResourceKey
@@ -125,7 +124,7 @@ class SetupCodes:
         current = unit.session.scalar(select(SetupCode).order_by(SetupCode.id.desc()).limit(1))
         refusal = _judge(unit, current, account, code)
         if refusal is None and current is not None:
-            current.consumed_at = utc_now()
+            current.consumed_at = unit.now()
             self._admins.set_flag(unit, account, origin, "setup code")
         return refusal
 
@@ -144,7 +143,7 @@ def _issue(unit: Unit, code: str, origin: Origin | None) -> datetime:
             "This server has, or once had, a Platform Admin, so it issues no setup codes; "
             "use 'platform-admin grant'"
         )
-    row = SetupCode(code_hash=_hash(code), expires_at=utc_now() + LIFETIME)
+    row = SetupCode(code_hash=_hash(code), expires_at=unit.now() + LIFETIME)
     unit.session.add(row)
     unit.session.flush()
     after = {"expires_at": row.expires_at.isoformat()}
@@ -156,7 +155,7 @@ def _judge(unit: Unit, current: SetupCode | None, account: Account, code: str) -
     """Hold a code against the newest one, and count it when it is wrong."""
     if current is None or current.consumed_at is not None:
         return NoActiveCode()
-    if current.expires_at <= utc_now():
+    if current.expires_at <= unit.now():
         return ExpiredCode()
     attempts = unit.session.get(SetupAttempt, (current.id, account.id), populate_existing=True)
     if attempts is not None and attempts.wrong >= WRONG_CODES:

@@ -18,6 +18,7 @@ from kernel.db.base import utc_now
 from kernel.db.tables import JobRecord
 from kernel.sdk import ACCOUNTS, ADMINISTRATION, Plugin, Unit, hookimpl, operator_of
 from kernel.testing import Reply, Running, Start
+from tests.fakes.own_clock import OwnClock
 from tests.fakes.rows import execute
 from tests.fakes.smtp_server import Mailbox, smtp_server
 from tests.fakes.statements import statements
@@ -168,6 +169,19 @@ class TestDeadTokens:
             update(PasswordReset).values(expires_at=utc_now() - timedelta(seconds=1)),
         )
         assert (await confirm(running, token)).status == 400
+
+    async def test_by_the_clock_of_the_database(
+        self, start_platform: Start, mailbox: Mailbox, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A link sent by one machine works on another whose clock is wrong, in either direction."""
+        env = {**mailbox.env, **CLIENT, "DATABASE_URL": postgres_url}
+        running, clock = await start_platform(env=env), OwnClock(monkeypatch)
+        await running.user("ana")
+        for sender, receiver in ((0, 7200), (-7200, 0)):
+            clock.by(sender)
+            token = await token_for(running, mailbox, "ana@example.org")
+            clock.by(receiver)
+            assert (await confirm(running, token)).status == 204
 
     async def test_replaced(self, running: Running, mailbox: Mailbox) -> None:
         """A newer link replaces an older one."""

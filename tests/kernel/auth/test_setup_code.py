@@ -19,6 +19,7 @@ from kernel.sdk import ADMINISTRATION, operator_of
 from kernel.testing import Actor, Reply, Running, Start
 from tests.fakes.audit import audited
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
+from tests.fakes.own_clock import OwnClock
 from tests.fakes.rows import execute
 from tests.fakes.waiting import room_in_the_minute
 
@@ -293,3 +294,16 @@ async def test_fresh_install_needs_none(start_platform: Start) -> None:
     await running.user("ada", role="admin")
     bea = await running.user("bea", role="admin")
     assert ((await bea.get(CLAIM)).status, outcome(await claim(bea, WRONG))) == (404, (404, "no_setup_code"))
+
+
+async def test_by_the_clock_of_the_database(
+    start_platform: Start, platform_home: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A code issued on a machine whose clock is two days behind lasts a day all the same."""
+    boot, clock = await upgraded_boot(start_platform, platform_home, postgres_url), OwnClock(monkeypatch)
+    installed = await boot()
+    clock.by(-2 * 86_400)
+    code = await installed.issue()
+    clock.by(0)
+    answer = await (await installed.sign_in("ada")).post(CLAIM, json={"code": code})
+    assert answer.status == 200, answer.body
