@@ -114,7 +114,7 @@ async def _refuse_used(environment: dict[str, str]) -> None:
     try:
         tables = await database.read(lambda session: sa.inspect(session.connection()).get_table_names())
     except (sa.exc.SQLAlchemyError, OSError) as error:
-        raise unusable(error) from error
+        raise unusable(error, settings.sqlalchemy_url) from error
     finally:
         await database.close()
     if tables:

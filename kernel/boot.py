@@ -126,7 +126,7 @@ async def open_platform(
             storage.needs, offered, stack, blobs=blobs, apply=apply, serving=role != "tool"
         )
         if role != "tool" and isinstance(stores.blobs, HeldBlobs):
-            await _settle(stores.blobs)
+            await _settle(stores.blobs, storage.database.url)
         platform = _assemble(role, plugins, storage, stores, schema, stack)
         plugins.collector.collect(OWN_JOBS)
         plugins.collector.check_routes()
@@ -259,14 +259,14 @@ async def _hold_home(storage: _Storage, stack: AsyncExitStack) -> None:
     try:
         await stack.enter_async_context(home_held(storage.needs.settings.home, storage.database))
     except (SQLAlchemyError, OSError) as error:
-        raise unusable(error) from error
+        raise unusable(error, storage.database.url) from error
 
 
-async def _settle(blobs: HeldBlobs) -> None:
+async def _settle(blobs: HeldBlobs, url: str) -> None:
     try:
         await blobs.settle()
     except (SQLAlchemyError, OSError) as error:
-        raise unusable(error) from error
+        raise unusable(error, url) from error
 
 
 async def _guard(
@@ -284,7 +284,7 @@ async def _guard(
         try:
             await enter_service(opening, guards, stack)
         except (SQLAlchemyError, OSError) as error:
-            raise unusable(error) from error
+            raise unusable(error, opening.needs.database.url) from error
 
 
 def _offered_stores(plugins: _Plugins) -> OfferedStores:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from sqlalchemy import inspect, select
+from sqlalchemy import URL, inspect, make_url, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -66,7 +66,7 @@ class Schema:
         try:
             self.pending = await self._migrate(apply=apply)
         except (SQLAlchemyError, OSError) as error:
-            raise unusable(error) from error
+            raise unusable(error, self._database.url) from error
 
     async def _migrate(self, *, apply: bool) -> list[Pending]:
         owners = self.owners()
@@ -107,9 +107,9 @@ class Schema:
             raise
         except ANY_ERROR as error:
             if owner.name == "kernel":
-                raise unusable(error) from error
+                raise unusable(error, self._database.url) from error
             why = f"its migrations can't be used: {reason_of(error)}"
-            self.unusable[owner.name] = str(unusable(error)) if isinstance(error, NewerDatabase) else why
+            self.unusable[owner.name] = str(newer(error)) if isinstance(error, NewerDatabase) else why
             self._states.fail(owner.name, self.unusable[owner.name])
             return None
 
@@ -139,11 +139,23 @@ def _holds_accounts(session: Session) -> bool:
 SCHEMA: ResourceKey[Schema] = ResourceKey("schema")
 
 
-def unusable(error: BaseException) -> StartupError:
-    """The end of a start whose database can't be used."""
+def unusable(error: BaseException, url: str) -> StartupError:
+    """The end of a start whose database, at this address, can't be used."""
     if isinstance(error, NewerDatabase):
-        return StartupError(f"{error}; install the version that made it, or restore a backup of this version")
-    return StartupError(f"the database can't be used: {reason_of(error)}")
+        return newer(error)
+    address = make_url(url)
+    place = URL.create(
+        address.get_backend_name(), host=address.host, port=address.port, database=address.database
+    )
+    return StartupError(f"the database can't be used: {reason_of(error)} (DATABASE_URL: {place})")
+
+
+def newer(error: NewerDatabase) -> StartupError:
+    """The way out of tables of a later version."""
+    return StartupError(
+        f"{error}; install the version that made it, or restore a backup of this version into an empty"
+        " database"
+    )
 
 
 def reason_of(error: BaseException) -> str:

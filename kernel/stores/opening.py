@@ -84,7 +84,7 @@ async def _own_vectors(database: Database, settings: KernelSettings, *, apply: b
     try:
         return await open_vector_store(database, cast(Choice, settings.vector_store), apply=apply)
     except (SQLAlchemyError, OSError) as error:
-        raise unusable(error) from error
+        raise unusable(error, database.url) from error
 
 
 async def _offered(

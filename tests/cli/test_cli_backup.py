@@ -70,6 +70,23 @@ def usernames(home: Path) -> set[str]:
         return {name for (name,) in connection.execute("SELECT username FROM kernel_account")}
 
 
+def test_the_way_back_from_a_newer_version(cli: Cli, home: Path) -> None:
+    """A database that a later version has changed is left alone; beside it, the backup restores."""
+    name = newest(cli)
+    database = home / "platform.db"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("UPDATE kernel_alembic_version SET version_num = '9999'")
+        connection.commit()
+    refused = cli("backup", "restore", name, "--yes")
+    assert refused.exit_code == 1
+    assert "newer than this version" in refused.stderr
+    assert "into an empty database" in " ".join(refused.stderr.split())
+    for path in home.glob("platform.db*"):
+        path.rename(path.with_name(f"later.{path.name}"))
+    assert cli("backup", "restore", name, "--yes").exit_code == 0
+    assert usernames(home) == {"ann"}
+
+
 def test_create_and_verify(cli: Cli, home: Path) -> None:
     """A backup is made beside the first, and every byte of it read; a name that is none is not found."""
     result = cli("backup", "create")

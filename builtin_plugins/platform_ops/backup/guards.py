@@ -94,8 +94,9 @@ async def before_migrations(opening: Opening, pending: Sequence[Pending]) -> Non
             " PLATFORM_BACKUP_BEFORE_UPGRADE=false upgrades without one"
         ) from error
     log.warning(
-        "made the backup %s before an upgrade. To go back: install the earlier version, then run"
-        " 'platformctl backup restore %s'",
+        "made the backup %s before an upgrade. To go back: stop the platform, install the earlier version,"
+        " give it an empty database (move platform.db* out of PLATFORM_HOME, or name a new one in"
+        " DATABASE_URL), and run 'platformctl backup restore %s'",
         name,
         name,
     )

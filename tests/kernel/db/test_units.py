@@ -252,11 +252,13 @@ async def test_an_unfit_address(start_platform: Start, url: str) -> None:
 
 
 async def test_a_database_that_does_not_answer(start_platform: Start) -> None:
-    """A start without a database fails with the cause, and no password."""
+    """A start without a database fails with the cause, the setting with its address, and no password."""
     from kernel.errors import StartupError
 
+    address = "postgresql://me:hunter22@127.0.0.1:9/db?password=hunter22"
     with pytest.raises(StartupError, match="the database can't be used") as caught:
-        await start_platform(env={"DATABASE_URL": "postgresql://me:hunter22@127.0.0.1:9/db"})
+        await start_platform(env={"DATABASE_URL": address})
+    assert "(DATABASE_URL: postgresql://127.0.0.1:9/db)" in str(caught.value)
     assert "hunter22" not in str(caught.value)
 
 
