@@ -61,7 +61,10 @@ def configure_logs(loader: SettingsLoader) -> KernelSettings:
     settings = loader.load("kernel", KernelSettings)
     if (settings.home / "secrets").is_dir():  # an empty home may be a container's volume, whoever owns it
         refuse_as_root(settings.home)
-    logs.configure(settings.log_level, settings.log_format, settings.log_file)
+    try:
+        logs.configure(settings.log_level, settings.log_format, settings.log_file)
+    except OSError as error:
+        raise StartupError(f"PLATFORM_LOG_FILE: {settings.log_file}: {error.strerror}") from error
     return settings
 
 

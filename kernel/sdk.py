@@ -122,6 +122,7 @@ from kernel.resources import Resource
 from kernel.restarting import request_restart
 from kernel.secrets import SecretStore
 from kernel.settings import Settings, Source, env
+from kernel.settings_checks import base_address
 from kernel.settings_shown import ShownSetting, settings_in_effect
 from kernel.slots import take_slot
 from kernel.start_guards import Opening, StartGuard
@@ -149,17 +150,7 @@ from kernel.tools.arguments import query_values
 from kernel.tools.catalogue import TOOLS, ToolReply, Tools, failed_reply
 from kernel.tools.definitions import ToolDefinition, ToolDefinitions
 from kernel.tools.tool import Tool, tool_name
-from kernel.tracing import (
-    TRACING,
-    Attribute,
-    Attributes,
-    Carried,
-    Links,
-    Span,
-    SpanKind,
-    Tracer,
-    Tracing,
-)
+from kernel.tracing import TRACING, Attribute, Attributes, Carried, Links, Span, SpanKind, Tracer, Tracing
 from kernel.tracing import inside as inside_span
 from kernel.tracing import note_error as note_span_error
 from kernel.version import API_VERSION
@@ -341,6 +332,7 @@ __all__ = [
     "acting",
     "arguments_from_object",
     "audit",
+    "base_address",
     "cancel_job",
     "clean_name",
     "contracts",

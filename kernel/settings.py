@@ -30,6 +30,7 @@ from kernel.settings_checks import (
     database_address,
     long_enough,
     networks,
+    origins,
     redis_address,
     service_addresses,
     split_list,
@@ -234,7 +235,7 @@ class KernelSettings(Settings):
         description="Networks of proxies whose X-Forwarded-For and X-Service-Token are trusted, "
         "separated by commas.",
     )
-    cors_allowed_origins: str = Field(
+    cors_allowed_origins: Annotated[str, AfterValidator(origins)] = Field(
         "*",
         validation_alias=env("CORS_ALLOWED_ORIGINS"),
         description="Origins that browsers may call from, separated by commas, or *.",
@@ -271,7 +272,7 @@ class KernelSettings(Settings):
     workers: int = Field(1, ge=1, le=64, description="Number of API processes sharing the port.")
     plugins_disabled: str = Field("", description="Plugins not to load, separated by commas.")
     plugin_start_timeout: float = Field(
-        15, gt=0, description="Time limit in seconds for each step of a plugin's start."
+        15, gt=0, le=3600, description="Time limit in seconds for each step of a plugin's start."
     )
     worker_concurrency: int = Field(
         2, ge=1, le=64, description="Jobs per lane that one worker runs at the same time (large: one less)."

@@ -28,6 +28,16 @@ def base_address(value: str) -> str:
     return value.partition("#")[0].rstrip("/")
 
 
+def origins(value: str) -> str:
+    """Origins of pages, separated by commas, or ``*``; browsers send them without a slash at the end."""
+    listed = [item.removesuffix("/") for item in split_list(value)]
+    for item in listed:
+        parts = urlsplit(item)
+        if item not in ("*", "null") and f"{parts.scheme}://{parts.netloc}" != item:
+            raise ValueError("expected origins such as https://app.example.org, separated by commas, or *")
+    return ",".join(listed)
+
+
 def redis_address(value: SecretStr | None) -> SecretStr | None:
     """The address of a Redis server, if any."""
     parts = urlsplit(value.get_secret_value() if value else "redis://host")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import AfterValidator, Field, SecretStr, model_validator
 
-from kernel.sdk import Settings, env
+from kernel.sdk import Settings, base_address, env
 
 
 class RagSettings(Settings):
@@ -102,10 +102,10 @@ class RagSettings(Settings):
         description="Folder with a cross-encoder in sentence-transformers' format that reranks passages on "
         "this machine; needs the full installation.",
     )
-    rerank_url: str | None = Field(
+    rerank_url: Annotated[str, AfterValidator(base_address)] | None = Field(
         None,
-        description="Address of a server with a `/v1/rerank` route, such as llama.cpp's or vLLM's. Without "
-        "one, and without a folder, passages are reranked by their words.",
+        description="Address of a server with a `/v1/rerank` route, such as llama.cpp's or vLLM's, or of "
+        "TEI. Without one, and without a folder, passages are reranked by their words.",
     )
     rerank_model: str | None = Field(None, description="Model to ask the reranking server for.")
     rerank_api_key: SecretStr | None = Field(None, description="API key of the reranking server.")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import AfterValidator, Field, SecretStr, field_validator
 
 from builtin_plugins.speech.languages import NAMES, REGIONS
-from kernel.sdk import Settings, env
+from kernel.sdk import Settings, base_address, env
 
 
 class SpeechSettings(Settings):
@@ -62,13 +62,13 @@ class SpeechSettings(Settings):
         2, ge=1, le=64, description="Sentences and recordings that are processed at the same time."
     )
     waiting: int = Field(64, ge=0, description="Requests that may wait for an engine; further ones get 503.")
-    tts_url: str | None = Field(
+    tts_url: Annotated[str, AfterValidator(base_address)] | None = Field(
         None,
         description="Address of a server with OpenAI's /v1/audio/speech, such as http://127.0.0.1:8880.",
     )
     tts_model: str = Field("tts-1", description="Model to request from that server.")
     tts_key: SecretStr | None = Field(None, description="API key for that server.")
-    stt_url: str | None = Field(
+    stt_url: Annotated[str, AfterValidator(base_address)] | None = Field(
         None,
         description="Address of a server with OpenAI's /v1/audio/transcriptions, such as "
         "http://127.0.0.1:8000.",

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from builtin_plugins.tracing.settings import TracingSettings
 from kernel.sdk import PLUGIN_STATES, TRACING, Platform, ResourceKey, StartupError, in_abandonable_thread
@@ -53,6 +54,9 @@ async def open_exporting(platform: Platform) -> AsyncIterator[None]:
 
 
 def _check(settings: TracingSettings) -> None:
+    parts = urlsplit(settings.address or "")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise StartupError("OTEL_EXPORTER_OTLP_ENDPOINT: expected an address such as http://host:4318")
     if settings.exporter.strip().lower() != "otlp":
         raise StartupError(
             f"OTEL_TRACES_EXPORTER: '{settings.exporter}' can't be used; expected otlp or none"

@@ -181,6 +181,12 @@ class TestOneProcess:
         said = f"error: PLATFORM_HOME can't be created: {tmp_path / 'file' / 'home'}: Not a directory"
         assert result.output.strip() == said
 
+    async def test_log_file_that_is_none(self, tmp_path: Path) -> None:
+        """A log file that can't be opened is refused with its setting's name."""
+        result = await run("serve", "--port", "0", "--log-file", str(tmp_path), home=tmp_path / "home")
+        assert result.code == 1
+        assert result.output.strip() == f"error: PLATFORM_LOG_FILE: {tmp_path}: Is a directory"
+
     async def test_unknown_service(self, tmp_path: Path) -> None:
         """`--only` of a service that nobody offers names those there are."""
         result = await run("serve", "--only", "telepathy", "--port", "0", home=tmp_path / "home")

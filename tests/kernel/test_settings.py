@@ -139,6 +139,9 @@ class TestProblems:
             ("TRUSTED_PROXY_CIDRS", "10.0.0.0/99"),
             ("RATE_LIMIT_PER_MINUTE", "0"),
             ("LOG_LEVEL", "LOUD"),
+            ("CORS_ALLOWED_ORIGINS", "app.example.org"),
+            ("CORS_ALLOWED_ORIGINS", "https://app.example.org/page"),
+            ("PLATFORM_PLUGIN_START_TIMEOUT", "1e12"),
             ("ENVIRONMENT", "moon"),
             ("JWT_EXPIRATION_MINUTES", "0"),
             ("DATABASE_URL", "sqlite://"),
@@ -245,3 +248,20 @@ def unknown(environ: dict[str, str]) -> list[str]:
     loader.load("shelf", ShelfSettings, {"size": 1})
     loader.load("kernel", KernelSettings, {"port": 1})
     return list(loader.unknown_variables())
+
+
+@pytest.mark.parametrize(
+    ("plugin", "variable"),
+    [
+        ("rag", "PLATFORM_RAG_RERANK_URL"),
+        ("speech", "PLATFORM_SPEECH_TTS_URL"),
+        ("speech", "PLATFORM_SPEECH_STT_URL"),
+    ],
+)
+@pytest.mark.parametrize("value", ["models.lan:8080", "http://[::bad"])
+async def test_addresses_of_servers(start_platform: Start, plugin: str, variable: str, value: str) -> None:
+    """What is no address is told at the start with the setting's name, not by every call."""
+    running = await start_platform(plugin, env={variable: value})
+    (record,) = (one for one in running.platform.plugins if one.name == plugin)
+    assert record.status == "failed"
+    assert variable in (record.reason or "")

@@ -396,6 +396,7 @@ async def test_traces_can_be_switched_off(start_platform: Start, name: str, valu
     [
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "expected http/protobuf"),
         ("OTEL_TRACES_EXPORTER", "zipkin", "expected otlp or none"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", "expected an address"),
     ],
 )
 async def test_what_can_not_be_used_is_said(

@@ -107,7 +107,7 @@ class TestCors:
 
 async def test_listed_origins_only(start_platform: Start) -> None:
     """With origins listed, only those may read, with credentials; caches are told that it depends."""
-    env = {"CORS_ALLOWED_ORIGINS": "https://a.example, https://b.example"}
+    env = {"CORS_ALLOWED_ORIGINS": "https://a.example, https://b.example/"}
     running = await start_platform(EchoPlugin, env=env)
     allowed = await running.anonymous.get("/v1/echo/open", headers={"Origin": "https://b.example"})
     assert allowed.headers["Access-Control-Allow-Origin"] == "https://b.example"
