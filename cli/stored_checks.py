@@ -142,19 +142,20 @@ async def _check_sealed(platform: Platform) -> Finding:
 
 async def _check_backups(platform: Platform) -> Finding:
     from builtin_plugins.platform_ops.backup.errors import BackupFailed
-    from builtin_plugins.platform_ops.backup.service import archives_of
+    from builtin_plugins.platform_ops.backup.service import archives_of, storage_problem
     from kernel.plugin_settings import PLUGIN_SETTINGS
 
     if platform.resource(PLUGIN_SETTINGS).class_of("platform_ops") is None:
         remedy = "'platformctl plugins why platform_ops' says why."
         return Finding("backups", "warning", "the plugin platform_ops is out of service", remedy)
     used = await platform.database.read(_has_accounts)
+    correct = "Correct PLATFORM_BACKUP_TO or PLATFORM_BACKUP_KEY_FILE."
+    if problem := await asyncio.to_thread(storage_problem, platform):
+        return Finding("backups", "failed", f"no backup can be made: {problem}", correct)
     try:
         entries: Any = await asyncio.to_thread(lambda: archives_of(platform).entries())
     except (BackupFailed, OSError) as error:
-        return Finding(
-            "backups", "failed", f"the backup storage can't be read: {error}", "Correct PLATFORM_BACKUP_TO."
-        )
+        return Finding("backups", "failed", f"the backup storage can't be read: {error}", correct)
     remedy = "Set PLATFORM_BACKUP_SCHEDULE=@daily, or run 'platformctl backup create'."
     if not used:
         return Finding("backups", "ok", "nobody has an account yet")

@@ -12,6 +12,7 @@ from builtin_plugins.platform_ops.backup.guards import GUARD
 from builtin_plugins.platform_ops.backup.jobs import BACK_UP, RESTORE
 from builtin_plugins.platform_ops.backup.leftovers import RELEASE, find_leftovers
 from builtin_plugins.platform_ops.backup.listing import LISTING, open_listing
+from builtin_plugins.platform_ops.backup.service import warn_of_storage
 from builtin_plugins.platform_ops.bundles import handlers as bundles
 from builtin_plugins.platform_ops.configuration import handlers as configuration
 from builtin_plugins.platform_ops.containers.engine import ENGINE, open_engine
@@ -62,6 +63,7 @@ class PlatformOpsPlugin(Plugin):
     @hookimpl
     async def on_start(self, platform: Platform) -> None:
         await find_leftovers(platform)
+        await warn_of_storage(platform)
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:

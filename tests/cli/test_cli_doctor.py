@@ -25,6 +25,7 @@ from kernel.testing import Start, platforms
 from tests.cli.conftest import Cli
 from tests.cli.packages import Package
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.processes import free_port
 
 Findings = dict[str, dict[str, Any]]
 
@@ -32,9 +33,7 @@ Findings = dict[str, dict[str, Any]]
 @pytest.fixture(autouse=True)
 def free(monkeypatch: pytest.MonkeyPatch, bare_cli: Cli) -> None:
     """A port that nobody listens on, whatever runs on this machine."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("PLATFORM_PORT", str(probe.getsockname()[1]))
+    monkeypatch.setenv("PLATFORM_PORT", str(free_port()))
 
 
 def examined(cli: Cli, **env: str) -> tuple[int, Findings]:
@@ -306,6 +305,20 @@ class TestWhatIsStored:
         for archive in (home / "backups").glob("*.tar.gz"):
             os.utime(archive, (time.time() - 9 * 86400,) * 2)
         assert "9 days old" in examined(cli)[1]["backups"]["text"]
+
+    def test_where_no_backup_can_be_made(self, cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A place that can't be written to and a key file that is not there, before the first backup."""
+        (home / "full").write_text("a file, not a folder")
+        for name, value in (
+            ("PLATFORM_BACKUP_TO", home / "full" / "backups"),
+            ("PLATFORM_BACKUP_KEY_FILE", home / "gone"),
+        ):
+            with monkeypatch.context() as changed:
+                changed.setenv(name, str(value))
+                code, found = examined(cli)
+            assert (code, found["backups"]["status"]) == (1, "failed")
+            assert "no backup can be made" in found["backups"]["text"]
+            assert name in found["backups"]["remedy"]
 
     def test_what_is_lost_is_named(self, cli: Cli, home: Path) -> None:
         """A missing upload, an orphan, a lost key, a clock set back."""

@@ -34,6 +34,10 @@ class Entry:
 class Place(Protocol):
     """Files by name. What was written is durable, and complete or absent."""
 
+    def check(self) -> None:
+        """Look, without changing anything, whether it can be written to. Raises BackupFailed."""
+        ...
+
     def entries(self, folder: str) -> Iterator[Entry]:
         """The files below `folder`, an empty one if there is no such folder."""
         ...
@@ -81,6 +85,13 @@ class FolderPlace:
 
     def __str__(self) -> str:
         return str(self._folder)
+
+    def check(self) -> None:
+        there = next(path for path in (self._folder, *self._folder.parents) if path.exists())
+        if not there.is_dir():
+            raise BackupFailed(f"{self._folder}: {there} is not a folder")
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise BackupFailed(f"{self._folder} can't be written: no right to write to {there}")
 
     def entries(self, folder: str) -> Iterator[Entry]:
         top = self._folder / folder
@@ -134,6 +145,9 @@ class RemotePlace:
 
     def __str__(self) -> str:
         return str(self._files.unstrip_protocol(self._root))
+
+    def check(self) -> None:
+        """Only writing shows whether it can be written to: nothing is looked at."""
 
     def entries(self, folder: str) -> Iterator[Entry]:
         top = f"{self._root}/{folder}" if folder else self._root

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -10,16 +11,34 @@ from pathlib import Path
 from builtin_plugins.platform_ops.backup import journal
 from builtin_plugins.platform_ops.backup.archives import Archives, Tell, tell_nobody
 from builtin_plugins.platform_ops.backup.creating import Source, create
+from builtin_plugins.platform_ops.backup.errors import BackupFailed
 from builtin_plugins.platform_ops.backup.manifest import Answer, Manifest
 from builtin_plugins.platform_ops.backup.restoring import bring_blobs, check, holder_of, release_blobs
 from builtin_plugins.platform_ops.settings import OpsSettings
 from builtin_plugins.platform_ops.version import VERSION
 from kernel.sdk import SCHEMA, Platform, Unit, audit, contracts, held_blobs_of, request_restart
 
+log = logging.getLogger("platform_ops.backup")
+
 
 def archives_of(platform: Platform, to: str | None = None) -> Archives:
     """The archives of a platform, or those at another address. Raises BackupFailed."""
     return Archives(platform.settings_of(OpsSettings), platform.settings.home, to)
+
+
+def storage_problem(platform: Platform) -> str | None:
+    """Why no backup can be made with these settings, as far as it is to be seen without making one."""
+    try:
+        archives_of(platform).place.check()
+    except BackupFailed as error:
+        return str(error)
+    return None
+
+
+async def warn_of_storage(platform: Platform) -> None:
+    """At the start of the processes that make scheduled backups: a mistake shows now, not at night."""
+    if platform.role == "worker" and (problem := await asyncio.to_thread(storage_problem, platform)):
+        log.warning("no backup can be made: %s", problem)
 
 
 async def folders_of(platform: Platform) -> dict[str, Path]:

@@ -148,3 +148,18 @@ async def timed(work: Any) -> float:
     started = time.monotonic()
     await work
     return time.monotonic() - started
+
+
+async def test_a_start_tells_of_wrong_settings(
+    start_platform: Start, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who makes scheduled backups says at its start that none can be made, and everything else works."""
+    (tmp_path / "file").write_text("not a folder")
+    for name, value in (
+        ("PLATFORM_BACKUP_TO", tmp_path / "file" / "backups"),
+        ("PLATFORM_BACKUP_KEY_FILE", tmp_path / "gone"),
+    ):
+        caplog.clear()
+        running = await start_platform("platform_ops", env={name: str(value)}, role="worker")
+        assert "no backup can be made" in caplog.text
+        assert running.platform.is_on("platform_ops")
