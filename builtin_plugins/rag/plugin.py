@@ -33,7 +33,7 @@ from builtin_plugins.rag.questions.measuring import ask_measured
 from builtin_plugins.rag.questions.rerankers import RERANKER, open_reranker
 from builtin_plugins.rag.questions.thread import QUESTION_THREAD, open_question_thread
 from builtin_plugins.rag.services import feeding, graphs, lookup, reading
-from builtin_plugins.rag.services.health import health_fields
+from builtin_plugins.rag.services.health import check_reranker, health_fields
 from builtin_plugins.rag.services.ingestion_jobs import INGEST
 from builtin_plugins.rag.services.languages import LANGUAGES
 from builtin_plugins.rag.services.offering import ask_pipeline, pipeline_tools
@@ -55,6 +55,7 @@ from kernel.sdk import (
     Children,
     Context,
     Event,
+    HealthCheck,
     JobRef,
     Permission,
     Platform,
@@ -136,6 +137,10 @@ class RagPlugin(Plugin):
                 title="Platform RAG pipeline",
             )
         ]
+
+    @hookimpl
+    def register_health_checks(self) -> Sequence[HealthCheck]:
+        return [HealthCheck("reranking", check_reranker, service="rag-pipeline")]
 
     @hookimpl
     async def offer_tools(self, ctx: Context) -> Sequence[Tool]:

@@ -6,15 +6,14 @@ import asyncio
 import json
 import logging
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import BaseModel, Field, SecretStr, ValidationError
+from pydantic import AliasChoices, BaseModel, Field, SecretStr, ValidationError
 
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import OUTGOING, CallLimits, OutgoingClient, OutgoingError, Platform, ResourceKey
@@ -24,6 +23,7 @@ log = logging.getLogger("platform.rag.reranking")
 _MOST_BYTES = 4 << 20
 _MOST_CHARS = 4000
 _BATCH = 16
+_TEI_BATCH = 32  # the most that it takes unless told otherwise
 
 
 class RerankFailed(Exception):
@@ -41,41 +41,60 @@ class Reranker(Protocol):
     def place(self) -> Literal["folder", "server"]:
         """Where it runs."""
 
+    @property
+    def problem(self) -> str | None:
+        """Why it may not work: how it failed the last time, or that it was never asked; else None."""
+
     async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """How well each text fits, on a scale of its own. Raises RerankFailed."""
 
 
-@dataclass(frozen=True)
 class RerankServer:
-    """A server with `/v1/rerank`, as Jina, Cohere, llama.cpp, TEI and vLLM speak it."""
+    """A server with `/v1/rerank`, as Jina, Cohere, llama.cpp and vLLM speak it, or TEI's `/rerank`."""
 
-    client: OutgoingClient
-    url: str
-    model: str | None
-    api_key: SecretStr | None
-    name: str = "the reranking server"
+    name = "the reranking server"
     place: Literal["folder", "server"] = "server"
+
+    def __init__(
+        self, client: OutgoingClient, url: str, model: str | None, api_key: SecretStr | None
+    ) -> None:
+        self._client = client
+        self._url = url.rstrip("/").removesuffix("/v1")
+        self._model = {} if model is None else {"model": model}
+        self._headers = {"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else {}
+        self._is_tei = False
+        self.problem: str | None = "nobody has asked it yet"
 
     async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """See `Reranker.scores`."""
+        documents = [text[:_MOST_CHARS] for text in texts]
         try:
-            return await self._scores(question, texts)
+            found = await self._scores(question, documents)
         except (OutgoingError, ValueError) as error:
-            raise RerankFailed(str(error)) from error
+            self.problem = str(error)
+            raise RerankFailed(self.problem) from error
+        self.problem = None
+        return found
 
     async def _scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        key = self.api_key.get_secret_value() if self.api_key else None
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        documents = [text[:_MOST_CHARS] for text in texts]
-        body = {"query": question, "documents": documents, "top_n": len(texts)}
-        asked = body if self.model is None else {"model": self.model, **body}
-        async with await self.client.call(
-            "POST", f"{self.url.rstrip('/')}/v1/rerank", headers=headers, json=asked
-        ) as reply:
-            raw = await reply.read()
-        if reply.status != 200:
-            raise ValueError(f"it answered with status {reply.status}")
-        return _read(raw, len(texts))
+        if not self._is_tei:
+            body = {**self._model, "query": question, "documents": texts, "top_n": len(texts)}
+            status, raw = await self._ask("/v1/rerank", body)
+            if status != 404:
+                return _read(status, raw, len(texts))
+        parts = [texts[at : at + _TEI_BATCH] for at in range(0, len(texts), _TEI_BATCH)]
+        found = [score for part in parts for score in await self._of_tei(question, part)]
+        self._is_tei = True
+        return found
+
+    async def _of_tei(self, question: str, texts: Sequence[str]) -> list[float]:
+        status, raw = await self._ask("/rerank", {"query": question, "texts": texts, "truncate": True})
+        return _read(status, raw, len(texts))
+
+    async def _ask(self, path: str, body: Mapping[str, Any]) -> tuple[int, bytes]:
+        call = self._client.call("POST", self._url + path, headers=self._headers, json=body)
+        async with await call as reply:
+            return reply.status, await reply.read()
 
 
 class CrossEncoderFolder:
@@ -91,6 +110,7 @@ class CrossEncoderFolder:
         self._threads = threads
         self._seconds = seconds
         self._model: Any = None
+        self.problem: str | None = None  # loading the model for nobody would cost its memory
 
     async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """See `Reranker.scores`."""
@@ -98,11 +118,14 @@ class CrossEncoderFolder:
         work = asyncio.get_running_loop().run_in_executor(self._threads, self._scored, pairs)
         try:
             async with asyncio.timeout(self._seconds if self._model is not None else None):
-                return await work
+                found = await work
         except TimeoutError:
             raise RerankFailed(f"it took longer than {self._seconds} s") from None
         except Exception as error:  # boundary: a library over files that anybody made
-            raise RerankFailed(f"{self._folder} can't be used: {error}") from error
+            self.problem = f"{self._folder} can't be used: {error}"
+            raise RerankFailed(self.problem) from error
+        self.problem = None
+        return found
 
     def _scored(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         if self._model is None:
@@ -129,17 +152,22 @@ class CrossEncoderFolder:
 
 class _Result(BaseModel):
     index: Annotated[int, Field(ge=0)]
-    relevance_score: Annotated[float, Field(allow_inf_nan=False)]
+    relevance_score: Annotated[
+        float, Field(allow_inf_nan=False, validation_alias=AliasChoices("relevance_score", "score"))
+    ]
 
 
 class _Results(BaseModel):
     results: list[_Result]
 
 
-def _read(raw: bytes, count: int) -> list[float]:
-    """Scores in the order of the texts."""
+def _read(status: int, raw: bytes, count: int) -> list[float]:
+    """Scores in the order of the texts, of an object or of TEI's list. Raises ValueError."""
+    if status != 200:
+        raise ValueError(f"it answered with status {status}")
     try:
-        results = _Results.model_validate(json.loads(raw)).results
+        found = json.loads(raw)
+        results = _Results.model_validate({"results": found} if isinstance(found, list) else found).results
     except (ValidationError, ValueError, RecursionError):
         raise ValueError("its answer is not a list of results") from None
     scores = {one.index: one.relevance_score for one in results}

@@ -1,14 +1,19 @@
-"""What the service adds to its `/health` (wire-facts 2.1)."""
+"""What the service adds to its `/health` (wire-facts 2.1), and its check of the reranker."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline
-from kernel.sdk import Platform, contracts
+from builtin_plugins.rag.questions.rerankers import RERANKER, RerankFailed
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import NotConfigured, Platform, Unhealthy, contracts
+
+log = logging.getLogger("platform.rag.reranking")
 
 
 async def health_fields(platform: Platform) -> dict[str, Any]:
@@ -31,3 +36,21 @@ def _counts(session: Session) -> dict[str, int]:
 async def has_model_runtime(platform: Platform) -> bool:
     """Whether a model runtime is configured and answers."""
     return bool(await platform.hooks.ask(contracts.check_model_runtime, platform=platform))
+
+
+async def check_reranker(platform: Platform) -> None:
+    """The health check asks only a reranker that failed the last time, or that nobody has asked yet: each
+    call may cost money.
+    """
+    settings = platform.settings_of(RagSettings)
+    if settings.rerank_folder is None and settings.rerank_url is None:
+        raise NotConfigured()
+    reranker = platform.resource(RERANKER)
+    if reranker is None:
+        raise Unhealthy("the cross-encoder can't be used; the server's log says why")
+    if reranker.problem is not None:
+        try:
+            await reranker.scores("Does it answer?", ["It answers.", "It doesn't."])
+        except RerankFailed as error:
+            log.warning("%s failed: %s", reranker.name, error)
+            raise Unhealthy(f"{reranker.name} failed; the server's log says why") from None

@@ -1,4 +1,4 @@
-"""Reranking: by a server with `/v1/rerank`, or by the words of the passages."""
+"""Reranking: by a server with `/v1/rerank` or TEI's `/rerank`, or by the words of the passages."""
 
 from __future__ import annotations
 
@@ -71,16 +71,18 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage_with(folder: Path, seconds: float) -> AsyncIterator[Stage]:
-    """A platform that waits so long for the server."""
+async def stage_with(
+    folder: Path, seconds: float, *, route: str = "/v1/rerank", base: str = "/"
+) -> AsyncIterator[Stage]:
+    """A platform that waits so long for the server, and is given its address with `base`."""
     server = RerankServer()
     app = web.Application()
-    app.add_routes([web.post("/v1/rerank", server.handle)])
+    app.add_routes([web.post(route, server.handle)])
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}{base}"
         async with platforms(folder) as start:
             env = {
                 "PLATFORM_RAG_RERANK_URL": url,
@@ -90,9 +92,10 @@ async def stage_with(folder: Path, seconds: float) -> AsyncIterator[Stage]:
             }
             running = await start("rag", HashEmbeddings(), env=env)
             ann = await somebody(running)
-            base = await make_base(ann, chunk_size=80, chunk_overlap=0)
-            await ingest(running, ann, base, "parts.md", TEXT)
-            yield Stage(running, server, ann, await make_pipeline(ann, base))
+            parts = await make_base(ann, chunk_size=80, chunk_overlap=0)
+            await ingest(running, ann, parts, "parts.md", TEXT)
+            await ingest(running, ann, parts, "others.md", TEXT.replace("Part", "Other"))
+            yield Stage(running, server, ann, await make_pipeline(ann, parts))
     finally:
         await runner.cleanup()
 
@@ -221,6 +224,52 @@ async def test_a_search_tells_the_score(stage: Stage) -> None:
     assert [item["scores"]["rerank"] for item in found["items"]] == [item["score"] for item in found["items"]]
 
 
+@session
+async def test_text_embeddings_inference(tmp_path: Path) -> None:
+    """TEI has no `/v1/rerank`, but a `/rerank` with fields of its own."""
+    async with stage_with(tmp_path, 60, route="/rerank") as stage:
+        stage.server.answer = lambda body: [
+            {"index": at, "score": 1 / (2 + len(body["texts"]) - at)} for at in range(len(body["texts"]))
+        ]
+        answer = await stage.ask(top_k=10)
+        assert answer["method_details"]["reranker"] == "cross_encoder"
+        assert [len(body["texts"]) for body in stage.server.bodies] == [32, 8]
+        assert all(body["truncate"] for body in stage.server.bodies)
+        assert stage.server.keys == [f"Bearer {KEY}"] * 2
+
+
+@session
+async def test_an_address_with_its_version(tmp_path: Path) -> None:
+    """`…/v1` is how other settings name such a server."""
+    async with stage_with(tmp_path, 60, base="/v1") as stage:
+        assert (await stage.ask(top_k=3))["method_details"]["reranker"] == "cross_encoder"
+
+
+@session
+async def test_its_health(stage: Stage) -> None:
+    """A server that fails is seen in `/health`; one that works is left alone."""
+
+    async def health() -> str:
+        return str((await stage.running.anonymous.get("/health")).json()["checks"]["reranking"])
+
+    await stage.ask()
+    stage.server.bodies.clear()
+    assert await health() == "healthy" and stage.server.bodies == []
+    stage.server.answer = BROKEN["status"]
+    await stage.ask()
+    assert await health() == "unhealthy: the reranking server failed; the server's log says why"
+    stage.server.answer = last_first
+    assert await health() == "healthy"
+
+
+@session
+async def test_a_wrong_address_is_seen_at_once(tmp_path: Path) -> None:
+    """Before anybody has asked."""
+    async with stage_with(tmp_path, 60, route="/elsewhere") as stage:
+        answer = (await stage.running.anonymous.get("/health")).json()
+        assert answer["checks"]["reranking"].startswith("unhealthy") and answer["status"] == "degraded"
+
+
 async def small_stage(folder: Path, **env: str) -> AsyncIterator[tuple[Actor, str]]:
     """A platform with another reranker: somebody, and a pipeline."""
     async with platforms(folder) as start:
@@ -267,8 +316,10 @@ async def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     async for ann, pipeline in small_stage(tmp_path, PLATFORM_RAG_RERANK_FOLDER=nowhere):
         answer = await ask(ann, pipeline, QUESTION, rerank=True, top_k=3)
         capabilities = (await ann.get("/v1/rag/capabilities")).json()
+        health = (await ann.get("/health")).json()["checks"]["reranking"]
     assert answer["method_details"]["reranker"] == "lexical"
     assert capabilities["enhancers"]["rerank"]["backend"] == "lexical"
+    assert health == "unhealthy: the cross-encoder can't be used; the server's log says why"
 
 
 class TestCloseness:
