@@ -50,12 +50,12 @@ _COMPARED = re.compile(
     r"|schwer|leicht|schnell|langsam|tief|breit|stark|warm|heiss|kalt|dick|reich)s?e?ste[nrsm]?"
     r"|insgesamt|durchschnittlich|im schnitt|mehr als|weniger als|summe|mas|menos|mayor|menor"
     r"|promedio|plus|moins|moyenne|en (?:cok|az|yuksek|dusuk|buyuk|kucuk|pahali|ucuz|uzun|kisa)|toplam"
-    r"|ortalama|всего|сам\w+|наи\w+|средн\w+)\b|最|总共|一共|平均"
+    r"|ortalama|всего|сам\w+|наи\w+|средн\w+)\b|最|总共|一共|平均|ที่สุด"
 )
 _TIME = re.compile(
     r"\b(when|(what|which) (time|year|date|day|month)|wann|quand|cuando|ne zaman|hangi yil|en que ano"
     r"|welche[mns]? (?:jahr|tag|datum)|когда|каком году|khi nao|nam nao)\b"
-    r"|متى|اي (?:سنة|عام)|कब|किस (?:वर्ष|साल)|哪一?年|什么时候|何时|เมื่อใด|เมื่อไร|ปีใด"
+    r"|متى|اي (?:سنة|عام)|कब|किस (?:वर्ष|साल)|哪一?年|什么时候|何时|ปีใด"
 )
 _MONEY = re.compile(
     r"\b(price|costs?|fee|fare|toll|salary|bonus|rent|dividend|kostet|kosten|preis|gebuhr|fiyat\w*"
@@ -74,6 +74,7 @@ _WHOLE_NAME = re.compile(
 )
 _YEAR = re.compile(r"\b\d{3,4}\b|\d:\d\d|\d\d?\. ?[^\W\d_]|[年月日]")
 _ASKS = re.compile(r"(how much|what|was |wie (viel|hoch|teuer)|ne kadar|kac|combien|quel|cuant)")
+_MARKED = re.compile(r"[\u0900-\u0eff]")  # Indic scripts, Thai and Lao
 _OFTEN = word_list(
     """
     one half once twice daily weekly monthly yearly annual annually none never always every each einmal
@@ -97,7 +98,7 @@ _RELATIVE = word_list(
 @lru_cache(maxsize=256)  # every sentence of five passages asks
 def expected(question: str) -> Expected:
     """The kind of answer that a question asks for."""
-    folded = fold(question)
+    folded = _asked(question)
     if _TIME.search(folded):
         return Expected.TIME
     if _MONEY.search(folded) and _ASKS.match(folded):
@@ -107,15 +108,20 @@ def expected(question: str) -> Expected:
     return Expected.NAME if _NAME.search(folded) else Expected.ANYTHING
 
 
+def _asked(question: str) -> str:
+    """The question, folded where marks are accents: in Hindi and Thai they part one word from another."""
+    return question.casefold() if _MARKED.search(question) else fold(question)
+
+
 def needs_reckoning(question: str) -> bool:
     """Whether rows must be counted or compared before the question can be answered from them."""
-    folded = fold(question)
+    folded = _asked(question)
     return bool(_COUNTED.search(folded) or _COMPARED.search(folded))
 
 
 def counted(question: str) -> str | None:
     """The stem of what a question asks the number of: orders in "How many orders were cancelled?"."""
-    found = _COUNTED.search(folded := fold(question))
+    found = _COUNTED.search(folded := _asked(question))
     return next(iter(content_stems(folded[found.end() :])), None) if found else None
 
 
@@ -179,8 +185,8 @@ def _is_news(word: str, asked: Collection[str]) -> bool:
 
 
 def superlative(question: str) -> str | None:
-    """The word by which a question asks for the first of many, or for what they come to, folded."""
-    found = _COMPARED.search(fold(question))
+    """The word by which a question asks for the first of many, or for what they come to."""
+    found = _COMPARED.search(_asked(question))
     return found[0] if found else None
 
 

@@ -20,6 +20,11 @@ _BEGINNING = re.compile(
 )
 
 
+def is_record(line: str) -> bool:
+    """Whether a line begins with a time, an address or a level."""
+    return _BEGINNING.match(line) is not None
+
+
 def are_records(line: str, following: str) -> bool:
-    """Whether both begin with a time, an address or a level: one alone may be a wrapped line of prose."""
-    return bool(_BEGINNING.match(line) and _BEGINNING.match(following))
+    """Whether both are: one alone may be a wrapped line of prose."""
+    return is_record(line) and is_record(following)

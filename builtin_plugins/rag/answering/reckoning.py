@@ -13,11 +13,15 @@ from builtin_plugins.rag.answering.expectations import (
     states_count,
     superlative,
 )
+from builtin_plugins.rag.answering.logs import is_record
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.words import fold
 
 _LEAST_LISTED = 3
 """Sentences that list what a superlative chooses from: two may be one about the thing and one more."""
+
+_BY_CHANCE = 0.1
+"""The share of a question by which entries alike may differ: pairs of letters, as in Thai, meet by chance."""
 
 _ALIKE = 0.35
 """The share of the words of two such sentences that both have: names and values are most of a short one."""
@@ -29,10 +33,16 @@ def leaves_reckoning(
     """Whether the best sentence is an answer only to someone who counts or compares it with others."""
     if leaves_comparing(question, best, passages):
         return True
+    if _is_entry(best):
+        entries = [one for one in found if _is_entry(one) and one.overlap >= best.overlap - _BY_CHANCE]
+        return len(entries) > 1 and needs_reckoning(question)
     equal = [one for one in found if one.overlap >= best.overlap - 1e-9]
-    if best.is_row:
-        return sum(one.is_row for one in equal) > 1 and needs_reckoning(question)
     return _leaves_counting(question, equal) or _leaves_choosing(question, equal)
+
+
+def _is_entry(one: Candidate) -> bool:
+    """Whether it is one among others, of a table, a list or a log."""
+    return one.is_row or is_record(one.text[one.headed :])
 
 
 def _leaves_counting(question: str, equal: Sequence[Candidate]) -> bool:
@@ -45,7 +55,7 @@ def _leaves_choosing(question: str, equal: Sequence[Candidate]) -> bool:
     """Whether sentences list things by name and value, and none says which is the first of them."""
     listed = [one for one in equal if _is_like(equal[0], one) and has_value(one.text)]
     most = superlative(question) if len(listed) >= _LEAST_LISTED else None
-    return most is not None and not any(most in fold(one.text) for one in listed)
+    return most is not None and not any(fold(most) in fold(one.text) for one in listed)
 
 
 def _is_like(one: Candidate, other: Candidate) -> bool:

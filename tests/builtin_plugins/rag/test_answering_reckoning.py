@@ -204,3 +204,43 @@ ARTICLES = "Article\tWeight\tDepth\nTent\t2.10 kg\t4 m\nStove\t0.29 kg\t1 m\nPol
 def test_the_first_of_rows_must_be_found(question: str) -> None:
     """No row says that it is."""
     assert not answer(question, passages(ARTICLES)).supported
+
+
+LOG = """\
+2025-10-10T13:55:36Z ERROR payment gateway timed out for order 8841
+2025-10-10T13:56:01Z INFO worker-3 took job 17
+2025-10-10T13:57:12Z ERROR disk full on node-2
+2025-10-10T13:59:02Z ERROR payment gateway timed out for order 8850
+"""
+CANCELLED = """\
+- คำสั่งซื้อ 1001 ถูกยกเลิกเมื่อวันจันทร์
+- คำสั่งซื้อ 1002 จัดส่งเมื่อวันอังคาร
+- คำสั่งซื้อ 1003 ถูกยกเลิกเมื่อวันศุกร์
+"""
+BRANCHES = "สาขา\tพนักงาน\tเปิดเมื่อ\nเชียงใหม่\t24\t2540\nภูเก็ต\t31\t2551\nขอนแก่น\t18\t2560"
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        (LOG, "How many errors are there?"),
+        (CANCELLED, "มีคำสั่งซื้อที่ถูกยกเลิกกี่รายการ"),
+        (BRANCHES, "สาขาใดมีพนักงานมากที่สุด"),
+    ],
+)
+def test_entries_that_must_be_counted_or_compared(text: str, question: str) -> None:
+    """The times in a log's lines, and the numbers in a list's, are not how many there are."""
+    assert not answer(question, passages(text)).supported
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "quoted"),
+    [
+        (LOG, "Which disk was full?", "node-2"),
+        (CANCELLED, "คำสั่งซื้อ 1002 จัดส่งวันไหน", "วันอังคาร"),
+        (BRANCHES, "สาขาภูเก็ตมีพนักงานกี่คน", "31"),
+    ],
+)
+def test_an_entry_that_is_asked_for(text: str, question: str, quoted: str) -> None:
+    """One line of a log, one item or one row says it."""
+    assert quoted in answer(question, passages(text)).text

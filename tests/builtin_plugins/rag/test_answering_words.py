@@ -86,6 +86,8 @@ def test_no_passages_support_nothing() -> None:
         ("What time does it leave?", Expected.TIME),
         ("How many people work there?", Expected.NUMBER),
         ("Kaç gün sürer?", Expected.NUMBER),
+        ("เปิดกี่วัน", Expected.NUMBER),
+        ("राम का जन्म किस वर्ष हुआ?", Expected.TIME),
         ("What is the price of the drill?", Expected.MONEY),
         ("Was kostet ein Ausweis?", Expected.MONEY),
         ("Who invented it?", Expected.NAME),
