@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 from kernel import hookspecs
 from kernel.actions import Action
@@ -13,7 +14,9 @@ from kernel.errors import StartupError
 from kernel.events import Event, EventCatalogue
 from kernel.gateway import handlers as gateway_handlers
 from kernel.gateway import root
+from kernel.gateway.health import OWN_CHECKS
 from kernel.gateway.services import Service
+from kernel.hook_types import Declaration
 from kernel.http.route_checks import RouteChecks
 from kernel.jobs import handlers as job_handlers
 from kernel.jobs.declarations import JobRef
@@ -21,6 +24,9 @@ from kernel.offers import Offers
 from kernel.places import Cause
 from kernel.plugin_states import PluginStates
 
+R = TypeVar("R")
+
+KERNEL = "kernel"
 OWN_ROUTES = (*auth_handlers.TABLES, job_handlers.routes, gateway_handlers.routes, root.routes)
 
 
@@ -40,18 +46,22 @@ class Collector:
         self._permissions = permissions
         self._offers = offers
         self._events = events
+        self._holders = {("health check", name): KERNEL for name in OWN_CHECKS}
 
     def collect(self, own_jobs: Iterable[JobRef]) -> None:
         """Permissions, events, jobs, actions, routes, services, checks and sources of every plugin."""
-        declared, offers = self._declarations.of, self._offers
-        for _, permissions in declared(hookspecs.register_permissions):
-            self._permissions.update({item.key: item for item in permissions})
-        for plugin, events in sorted(declared(hookspecs.register_events), key=self._third_party_last):
+        declared, offers = self._declared, self._offers
+        for plugin, permissions in declared(hookspecs.register_permissions):
+            if self._takes(plugin, "permission", [item.key for item in permissions]):
+                self._permissions.update({item.key: item for item in permissions})
+        for plugin, events in declared(hookspecs.register_events):
             self._add_events(plugin, events)
         offers.jobs.update({job.name: job for job in own_jobs})
+        self._holders.update({("job", name): KERNEL for name in offers.jobs})
         for plugin, jobs in declared(hookspecs.register_jobs):
-            offers.jobs.update({job.name: job for job in jobs})
-            offers.job_plugins.update({job.name: plugin for job in jobs})
+            if self._takes(plugin, "job", [job.name for job in jobs]):
+                offers.jobs.update({job.name: job for job in jobs})
+                offers.job_plugins.update({job.name: plugin for job in jobs})
         for plugin, actions in declared(hookspecs.register_actions):
             self._add_actions(plugin, actions)
         for plugin, tables in declared(hookspecs.register_routes):
@@ -59,13 +69,28 @@ class Collector:
         for plugin, services in declared(hookspecs.register_services):
             self._add_services(plugin, services)
         for plugin, checks in declared(hookspecs.register_health_checks):
-            offers.health_checks += [(plugin, check) for check in checks]
+            names = [*dict.fromkeys(check.name for check in checks)]  # one may stand in several services
+            if self._takes(plugin, "health check", names):
+                offers.health_checks += [(plugin, check) for check in checks]
         for plugin, sources in declared(hookspecs.register_plugin_sources):
             offers.sources += [(plugin, source) for source in sources]
 
-    def _third_party_last(self, declared: tuple[str, object]) -> bool:
+    def _declared(self, spec: Declaration[[], R]) -> list[tuple[str, R]]:
+        return sorted(self._declarations.of(spec), key=self._third_party_last)
+
+    def _third_party_last(self, declared: Sequence[Any]) -> bool:
         """Whether it is somebody else's plugin: none takes a name from the platform's own."""
         return not self._states.records[declared[0]].built_in
+
+    def _takes(self, plugin: str, kind: str, names: Sequence[str]) -> bool:
+        """Give a plugin these names; False where it goes out of service instead, as one is taken."""
+        for name in names:
+            holder = plugin if names.count(name) > 1 else self._holders.get((kind, name))
+            if holder is not None:
+                self._refuse(plugin, f"its {kind} '{name}' is already declared by '{holder}'; rename it")
+                return False
+        self._holders.update({(kind, name): plugin for name in names})
+        return True
 
     def _add_events(self, plugin: str, events: Sequence[type[Event]]) -> None:
         problem = self._events.add(plugin, events)
@@ -79,23 +104,21 @@ class Collector:
             if problem is not None:
                 self._refuse(plugin, f"the action '{action.name}' {problem}")
                 return
-        self._offers.actions.update({(action.owner or plugin, action.name): action for action in actions})
+        if self._takes(plugin, "action", [f"{one.owner or plugin}.{one.name}" for one in actions]):
+            self._offers.actions.update({(one.owner or plugin, one.name): one for one in actions})
 
     def _add_services(self, plugin: str, services: Sequence[Service]) -> None:
-        for service in services:
-            if service.name in self._offers.services:
-                holder = self._offers.services[service.name][0]
-                self._states.fail(plugin, f"the service '{service.name}' is already offered by '{holder}'")
-                return
-            self._offers.services[service.name] = (plugin, service)
+        if self._takes(plugin, "service", [service.name for service in services]):
+            self._offers.services.update({service.name: (plugin, service) for service in services})
 
     def check_routes(self) -> None:
         """House rule 7: a wrong route of the kernel stops the start, one of a plugin refuses it."""
         checks = RouteChecks(self._permissions)
-        problems = [("kernel", checks.problem("kernel", OWN_ROUTES))]
-        problems += [(plugin, checks.problem(plugin, [table])) for plugin, table in self._offers.route_tables]
-        for plugin, service in self._offers.services.values():
-            problems.append((plugin, checks.problem(plugin, service.tables, service.name)))
+        problems = [(KERNEL, checks.problem(KERNEL, OWN_ROUTES))]
+        offered = [(plugin, [table], "") for plugin, table in self._offers.route_tables]
+        offered += [(plugin, [*one.tables], one.name) for plugin, one in self._offers.services.values()]
+        for plugin, tables, service in sorted(offered, key=self._third_party_last):
+            problems.append((plugin, checks.problem(plugin, tables, service)))
         for owner, flaw in problems:
             if flaw is not None:
                 self._refuse(owner, *flaw)

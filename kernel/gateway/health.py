@@ -101,7 +101,15 @@ async def _check_plugins(platform: Platform) -> None:
         raise Unhealthy("; ".join(f"{name}: {reason}" for name, reason in bad.items()))
 
 
+def _check_name(service: str) -> str:
+    return service.replace("-", "_")
+
+
 _DATABASE = HealthCheck("database", _check_database, critical=True)
+
+
+OWN_CHECKS = ("database", "disk", "cache", "redis", "plugins", *(_check_name(slot.name) for slot in SLOTS))
+"""Names of checks that are not a plugin's."""
 
 
 def kernel_checks(platform: Platform) -> list[HealthCheck]:
@@ -123,7 +131,7 @@ def service_checks(platform: Platform) -> list[HealthCheck]:
     if platform.settings.phase >= _PHASE_OF_MODELS:
         critical |= {"rag-pipeline", "model-management"}
     return [
-        HealthCheck(name.replace("-", "_"), partial(_check_service, name=name), name in critical)
+        HealthCheck(_check_name(name), partial(_check_service, name=name), name in critical)
         for name in (slot.name for slot in SLOTS)
         if name != GATEWAY
     ]

@@ -5,14 +5,18 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Mapping
+from typing import get_args
 
 from pydantic import BaseModel
 
 from kernel.auth.permissions import Permission
+from kernel.auth.principals import TokenScope
+from kernel.errors import PlatformError
+from kernel.gateway.services import mount_of
 from kernel.http.adapters import adapter_of
 from kernel.http.handler_checks import handler_problem
 from kernel.http.paths import PathTemplate
-from kernel.http.routes import Access, RawBody, Route, RouteTable, Upload
+from kernel.http.routes import Access, Rate, RawBody, Route, RouteTable, Upload
 from kernel.places import Flaw
 
 _PARAMETER = re.compile(r"\{\w+\}")
@@ -38,12 +42,20 @@ class RouteChecks:
                 if why is not None:
                     return Flaw(f"{where} {why}", route.handler)
                 key = (table.service or service, route.method, _shape(route.path))
-                holder = self._owners.get(key) or claimed.get(key)
+                holder = self._owners.get(key) or claimed.get(key) or self._hidden_by(key)
                 if holder is not None:
                     return Flaw(f"{where} is taken by '{holder}'; choose another path", route.handler)
                 claimed[key] = owner
         self._owners.update(claimed)
         return None
+
+    def _hidden_by(self, key: tuple[str, str, str]) -> str | None:
+        """Whose route of a service a public route would hide: it is asked for first."""
+        service, method, path = key
+        mount = None if service else mount_of(path)
+        if mount is None:
+            return None
+        return self._owners.get((mount.service, method, mount.service_path(path) or "/"))
 
 
 def problem_of(route: Route, permissions: Mapping[str, Permission]) -> str | None:
@@ -62,11 +74,33 @@ def problem_of(route: Route, permissions: Mapping[str, Permission]) -> str | Non
         return "can't have fixed=True: it takes parameters"
     if not inspect.iscoroutinefunction(route.handler):
         return "must be served by an 'async def'"
+    odd = _odd_option(route)
+    if odd is not None:
+        return odd
     try:
         _build(route)
     except Exception as error:  # noqa: BLE001 - pydantic may raise anything for a strange type
         return f"can't be served: {str(error).splitlines()[0]}"
     return handler_problem(route)
+
+
+def _odd_option(route: Route) -> str | None:
+    """An option that would fail only when a client calls the route, or reads the documentation of any."""
+    strange = [error for error in route.errors if not _is_error(error)]
+    if strange:
+        return f"has {strange[0]!r} in errors; list classes such as NotFound, or statuses such as 404"
+    if not 200 <= route.status < 400:
+        return f"has status={route.status}; it must be 200 to 399"
+    if not (route.rate is None or isinstance(route.rate, Rate)):
+        return f"has rate={route.rate!r}; write rate=Rate({route.rate!r})"
+    if not set(route.token_scopes) <= set(get_args(TokenScope)):
+        names = ", ".join(map(repr, get_args(TokenScope)))
+        return f"has token_scopes={route.token_scopes!r}; it must be a list of {names}"
+    return None
+
+
+def _is_error(declared: object) -> bool:
+    return isinstance(declared, int) or (isinstance(declared, type) and issubclass(declared, PlatformError))
 
 
 def _is_placed(route: Route, permissions: Mapping[str, Permission]) -> bool:

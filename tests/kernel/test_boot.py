@@ -193,6 +193,16 @@ class TestRoutes:
                 table_of("/v1/strange/{id}", access=PUBLIC, fixed=True),
                 "can't have fixed=True: it takes parameters",
             ),
+            (
+                table_of("/v1/strange", access=PUBLIC, errors=("NotFound",)),
+                "GET /v1/strange has 'NotFound' in errors; list classes such as NotFound, or statuses",
+            ),
+            (table_of("/v1/strange", access=PUBLIC, status=999), "has status=999; it must be 200 to 399"),
+            (table_of("/v1/strange", access=PUBLIC, rate=5), "has rate=5; write rate=Rate(5)"),
+            (
+                table_of("/v1/strange", access=PUBLIC, token_scopes=("reading",)),
+                "has token_scopes=('reading',); it must be a list of 'ask', 'tools', 'manage'",
+            ),
         ],
     )
     async def test_a_stranger_with_an_unfit_route(
