@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
 
 from kernel.actions import Action
 from kernel.auth.permissions import Permission
@@ -15,7 +17,8 @@ from kernel.gateway.services import Service
 from kernel.health import HealthCheck
 from kernel.hook_types import HookSpec
 from kernel.http.routes import RouteTable
-from kernel.jobs.declarations import Job, LongJob
+from kernel.jobs.declarations import Job, JobRef, LongJob
+from kernel.jobs.kinds import Lane
 from kernel.resource_keys import ResourceKey
 from kernel.resources import Resource
 from kernel.settings import Settings
@@ -107,11 +110,34 @@ def _misfit(item: Any) -> str | None:
         return f"contains '{item.key.name}', whose function must take the platform: open(platform)"
     if isinstance(item, StoreOffer) and not _takes(item.open, 1):
         return f"contains the store '{item.name}', whose function must take one argument: open(needs)"
-    if isinstance(item, Job) and not _takes(item.handler, 2):
-        return f"contains the job '{item.name}', whose handler must take (platform, payload)"
+    if isinstance(item, Job | LongJob):
+        return _misfit_of_job(item)
     if isinstance(item, Action) and not _takes(item.handler, 2):
         return f"contains the action '{item.name}', whose handler must take (ctx, parameters)"
     return None
+
+
+def _misfit_of_job(job: JobRef) -> str | None:
+    told = f"contains the job '{job.name}', whose"
+    wanted = ("platform", "payload", "progress") if isinstance(job, LongJob) else ("platform", "payload")
+    if not _takes(job.handler, len(wanted)):
+        return f"{told} handler must take ({', '.join(wanted)})"
+    if job.lane not in get_args(Lane):
+        return f"{told} lane is {job.lane!r}; it must be one of {', '.join(get_args(Lane))}"
+    if job.schedule is not None and not _is_made_of_nothing(job.payload):
+        payload = _name(job.payload)
+        return (
+            f"{told} payload {payload} needs arguments, but the clock passes none; give every field a default"
+        )
+    return None
+
+
+def _is_made_of_nothing(payload: type[BaseModel]) -> bool:
+    try:
+        payload()
+    except ValidationError:
+        return False
+    return True
 
 
 def _takes(function: Any, count: int) -> bool:

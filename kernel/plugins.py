@@ -378,9 +378,8 @@ def _describe(record: PluginRecord, instance: Any) -> None:
 def _misnamed(name: str, instance: Any) -> str | None:
     """What is wrong with what an entry point gives, and how its author puts it right."""
     if isinstance(instance, ModuleType):
-        return (
-            f"its entry point gives a module; name the class in it: {instance.__name__}:{name.title()}Plugin"
-        )
+        meant = f"{instance.__name__}:{name.title().replace('_', '')}Plugin"
+        return f"its entry point gives a module; name the class in it: {meant}"
     own = getattr(instance, "name", "")
     kind = type(instance).__name__
     if not own:

@@ -22,6 +22,7 @@ from sqlalchemy.orm import Session
 from kernel.db.base import shared_now
 from kernel.db.engine import Unit
 from kernel.db.tables import JobRecord, ScheduleRecord
+from kernel.errors import ANY_ERROR
 from kernel.jobs.declarations import JobRef
 from kernel.jobs.kinds import UNDER_WAY
 from kernel.offers import OFFERS
@@ -49,18 +50,26 @@ class Schedule:
 
 def schedules_of(platform: Platform) -> list[Schedule]:
     """What is scheduled, by the names of the jobs. One whose times can't be read is logged and left out."""
-    from croniter import croniter
-
     offers, found = platform.resource(OFFERS), []
     for name, job in sorted(offers.jobs.items()):
-        cron = job.schedule(platform) if callable(job.schedule) else job.schedule
-        if cron is not None and not croniter.is_valid(cron):
-            log.error(
-                "the job '%s' never runs: '%s' is not a schedule; write one such as '0 3 * * *'", name, cron
-            )
-        elif cron is not None:
-            found.append(Schedule(job, offers.job_plugins.get(name, KERNEL), cron))
+        try:
+            cron = _cron_of(platform, job)
+        except ANY_ERROR as error:  # boundary: a plugin's function; the other schedules go on
+            log.error("the job '%s' doesn't run: %s: %s", name, type(error).__name__, error)
+        else:
+            if cron is not None:
+                found.append(Schedule(job, offers.job_plugins.get(name, KERNEL), cron))
     return found
+
+
+def _cron_of(platform: Platform, job: JobRef) -> str | None:
+    """When a job runs; None for never. Raises ValueError, and whatever a plugin's function raises."""
+    from croniter import croniter
+
+    cron = job.schedule(platform) if callable(job.schedule) else job.schedule
+    if cron is not None and not croniter.is_valid(cron):
+        raise ValueError(f"{cron!r} is not a schedule; write one such as '0 3 * * *'")
+    return cron
 
 
 def next_time(cron: str, now: datetime, zone: ZoneInfo) -> datetime:

@@ -20,6 +20,7 @@ from kernel.sdk import (
     Event,
     HealthCheck,
     Job,
+    LongJob,
     Permission,
     Plugin,
     Resource,
@@ -59,6 +60,16 @@ def unopened() -> Any:
 
 async def unhandled(payload: Payload) -> None:
     """A job's handler that does not take the platform."""
+
+
+class Letter(BaseModel):
+    """The payload of a job that must be told something."""
+
+    to: str
+
+
+async def handled(platform: Any, payload: Any) -> None:
+    """A job's handler."""
 
 
 @hookspec.declaration
@@ -145,6 +156,23 @@ RETURNED: dict[str, tuple[str, Any, str]] = {
         "register_jobs",
         [Job("notes.send", Payload, unhandled)],  # type: ignore[arg-type]
         "register_jobs contains the job 'notes.send', whose handler must take (platform, payload)",
+    ),
+    "long_job_without_progress": (
+        "register_jobs",
+        [LongJob("notes.read", Payload, handled, title="Read")],  # type: ignore[arg-type]
+        "register_jobs contains the job 'notes.read', whose handler must take (platform, payload, progress)",
+    ),
+    "job_of_no_lane": (
+        "register_jobs",
+        [Job("notes.fast", Payload, handled, lane="fast")],  # type: ignore[arg-type]
+        "register_jobs contains the job 'notes.fast', whose lane is 'fast'; it must be one of quick,"
+        " standard, large",
+    ),
+    "scheduled_with_arguments": (
+        "register_jobs",
+        [Job("notes.nightly", Letter, handled, schedule="@daily")],
+        "register_jobs contains the job 'notes.nightly', whose payload Letter needs arguments, but the clock"
+        " passes none; give every field a default",
     ),
 }
 
@@ -262,9 +290,9 @@ WRITTEN: dict[str, tuple[type[Plugin] | Candidate, str]] = {
         Candidate("named", NamedOtherwise),
         "its entry point is called 'named', but the plugin says 'otherwise'; make them the same",
     ),
-    "notes": (
-        Candidate("notes", lambda: hookspecs),
-        "its entry point gives a module; name the class in it: kernel.hookspecs:NotesPlugin",
+    "kept_notes": (
+        Candidate("kept_notes", lambda: hookspecs),
+        "its entry point gives a module; name the class in it: kernel.hookspecs:KeptNotesPlugin",
     ),
 }
 

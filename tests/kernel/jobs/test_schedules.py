@@ -41,13 +41,17 @@ class Clock(Plugin):
         self.hour: str | None = "@hourly"
         self.strike: Job[Nothing] = Job("clock.strike", Nothing, self._strike, schedule=lambda _: self.hour)
         self.wrong: Job[Nothing] = Job("clock.wrong", Nothing, self._strike, schedule="at noon")
+        self.broken: Job[Nothing] = Job("clock.broken", Nothing, self._strike, schedule=self._raise)
+
+    def _raise(self, platform: Platform) -> str:
+        raise KeyError("its setting is gone")
 
     async def _strike(self, platform: Platform, payload: Nothing) -> None:
         self.struck += 1
 
     @hookimpl
     def register_jobs(self) -> list[JobRef]:
-        return [self.strike, self.wrong]
+        return [self.strike, self.wrong, self.broken]
 
 
 @pytest.fixture
@@ -188,6 +192,7 @@ async def test_a_schedule_that_cannot_be_read(
     names = [schedule.job.name for schedule in schedules_of(running.platform)]
     assert names == ["clock.strike", "kernel.housekeeping"]
     assert "clock.wrong" in caplog.text and "at noon" in caplog.text
+    assert "clock.broken" in caplog.text and "its setting is gone" in caplog.text
 
 
 @pytest.mark.parametrize(
