@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,7 +13,8 @@ from cli.options import AsJson
 from cli.texts import App, examples
 
 if TYPE_CHECKING:
-    from builtin_plugins.manifest_webhooks.catalog import Holders
+    from builtin_plugins.manifest_webhooks.catalog import Claim, Holders
+    from builtin_plugins.manifest_webhooks.manifest import Manifest
     from builtin_plugins.manifest_webhooks.problems import Problem
     from kernel.sdk import Platform
 
@@ -48,7 +49,7 @@ def validate(
     from cli import console
     from cli.failures import CommandFailed
 
-    checked = {str(path): _checked(path) for path in _files(paths)}
+    checked = dict(_check_all(_files(paths)))
     if not checked:
         raise CommandFailed("no manifest was found", "Manifest files end in .yaml, .yml or .json.")
     if as_json:
@@ -69,8 +70,29 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
             yield path
 
 
-def _checked(path: Path) -> tuple[list[Problem], list[Problem]]:
-    """What is wrong with one file, empty when it is valid; then what is odd about it."""
+def _check_all(files: Iterable[Path]) -> Iterator[tuple[str, tuple[list[Problem], list[Problem]]]]:
+    """What is wrong with each file, empty when it is valid; then what is odd about it."""
+    first: dict[tuple[Path, Claim], str] = {}
+    for path in files:
+        manifest, problems, odd = _checked(path)
+        yield str(path), ([*problems, *_taken(path, manifest, first)], odd)
+
+
+def _taken(path: Path, manifest: Manifest | None, first: dict[tuple[Path, Claim], str]) -> Iterator[Problem]:
+    """What a file of the same folder has already, by the `first` that has it: two can't be live."""
+    from builtin_plugins.manifest_webhooks.catalog import claims_of
+    from builtin_plugins.manifest_webhooks.problems import Problem
+
+    where = {"name": "metadata -> name", "path": "spec -> trigger -> webhook -> path"}
+    for claim in claims_of(manifest) if manifest else ():
+        kind, value = claim
+        holder = first.setdefault((path.parent, claim), path.name)
+        if holder != path.name:
+            said = f"'{value}' is also declared in {holder}"
+            yield Problem(where[kind], said, f"Choose another {kind}; only one of the two files is live.")
+
+
+def _checked(path: Path) -> tuple[Manifest | None, list[Problem], list[Problem]]:
     from builtin_plugins.manifest_webhooks.folder import ManifestFolder
     from builtin_plugins.manifest_webhooks.loading import load_manifest, read_manifest
     from builtin_plugins.manifest_webhooks.problems import ManifestError
@@ -87,8 +109,8 @@ def _checked(path: Path) -> tuple[list[Problem], list[Problem]]:
                 tree = load_manifest(file.read(MAX_MANIFEST_BYTES + 1), path.name)
         manifest = check_manifest(tree, validator, path.name)
     except ManifestError as error:
-        return error.problems, []
-    return [], oddities(tree, manifest, validator)
+        return None, error.problems, []
+    return manifest, [], oddities(tree, manifest, validator)
 
 
 def _for_programs(problems: list[Problem], odd: list[Problem]) -> list[dict[str, Any]]:

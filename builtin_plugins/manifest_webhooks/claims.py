@@ -42,6 +42,12 @@ def forget_claims(unit: Unit, file: str) -> None:
     unit.session.execute(delete(ClaimRow).where(ClaimRow.file == file))
 
 
+def holder_of(session: Session, plugin: str) -> str | None:
+    """The file that holds a plugin's name."""
+    query = select(ClaimRow.file).where(ClaimRow.kind == "name", ClaimRow.value == plugin)
+    return session.scalar(query)
+
+
 def _write(unit: Unit, before: Holders, now: Holders) -> None:
     for kind, value in before.keys() - now.keys():
         unit.session.delete(unit.session.get_one(ClaimRow, (kind, value)))

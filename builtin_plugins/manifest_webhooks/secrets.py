@@ -6,7 +6,7 @@ from kernel.sdk import Platform
 
 from .manifest import Manifest
 
-_NEXT = ".next"
+NEXT = ".next"
 """Ends the name of the secret that is to replace another; senders may use either meanwhile."""
 
 
@@ -19,7 +19,7 @@ def secrets_of(platform: Platform, manifest: Manifest) -> list[bytes]:
     current = None if reference is None else _value(platform, reference)
     if reference is None or current is None:
         return []
-    following = _value(platform, reference + _NEXT)
+    following = _value(platform, reference + NEXT)
     return [current] if following is None else [current, following]
 
 

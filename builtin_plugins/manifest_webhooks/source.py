@@ -25,7 +25,7 @@ from kernel.sdk import (
     off_the_loop,
 )
 
-from .claims import forget_claims
+from .claims import forget_claims, holder_of
 from .files import add_file, remove_file, replace_file
 from .folder import LiveManifest, name_of
 from .loading import load_manifest
@@ -82,11 +82,15 @@ class ManifestSource:
         # The file goes first: a delivery that is under way looks for it before it stores (see storing).
         if path is not None:
             off_the_loop(partial(_guarded, remove_file, path))
-            forget_claims(unit, name_of(path))
+        file = holder_of(unit.session, plugin) if path is None else name_of(path)
+        # A file that can't be read keeps what it holds, whatever is removed.
+        held = file is not None and (path is not None or file not in self._folder.catalog.refused)
+        if file is not None and held:
+            forget_claims(unit, file)
         stored = PointKeeper(self._platform.vectors).forget(unit, plugin)
         unit.after_commit(self.refresh)
         unit.after_commit(self._platform.database.scrub)
-        return path is not None or stored
+        return held or stored
 
     async def refresh(self) -> None:
         await self._folder.refresh()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .manifest import Manifest
 from .problems import ManifestError, Problem, join_path, shorten
+from .secrets import NEXT
 from .templates import malformed_expressions
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _MAX_KEY = 100
 _TYPE_NAMES = {"object": "an object", "string": "text", "array": "a list", "boolean": "true or false"}
 _SECRET_KEY = re.compile(r"secret|token|passw|credential|authorization|api_?-?key", re.IGNORECASE)
 _SECRET_TEXT = re.compile(r"whsec_|-----BEGIN|\bgh[opsu]_|\beyJ|(?=[A-Za-z+/_=-]*[0-9])[A-Za-z0-9+/_=-]{32,}")
+_SECRET_PATH = ("spec", "trigger", "webhook", "secretRef")
 _TEXT_PATH = ("spec", "action", "store", "input", "text")
 
 
@@ -49,8 +51,15 @@ def misspelt_keys(manifest: Mapping[str, Any], schema: Validator) -> list[Proble
 
 
 def oddities(tree: Mapping[str, Any], manifest: Manifest, schema: Validator) -> list[Problem]:
-    """List what is valid, but hardly what the author means: misspelt keys, malformed templates."""
-    return [*misspelt_keys(tree, schema), *odd_templates(manifest)]
+    """List what is valid, but hardly what the author means, such as misspelt keys."""
+    return [*misspelt_keys(tree, schema), *odd_templates(manifest), *_secret_of_another(manifest)]
+
+
+def _secret_of_another(manifest: Manifest) -> Iterator[Problem]:
+    name = manifest.webhook.secret_ref or ""
+    if name.endswith(NEXT):
+        message = f"'{name}' also opens webhooks with the secret '{name.removesuffix(NEXT)}'"
+        yield Problem(join_path(_SECRET_PATH), message, f"Choose a name that doesn't end in '{NEXT}'.")
 
 
 def odd_templates(manifest: Manifest) -> list[Problem]:

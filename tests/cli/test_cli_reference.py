@@ -139,6 +139,21 @@ class TestManifests:
         assert json.loads(cli("manifests", "validate", file, "--json").stdout) == {file: []}
         assert cli("manifests", "validate", file).exit_code == 0
 
+    def test_two_files_that_want_the_same(self, cli: Cli, folder: Path) -> None:
+        """Of two files in one folder with one name and path, the second is told; in two folders both may."""
+        (folder / "bad.yaml").unlink()
+        again, elsewhere = folder / "more.yaml", folder.parent / "good.yaml"
+        for copy in (again, elsewhere):
+            copy.write_text((folder / "good.yaml").read_text())
+        result = cli("manifests", "validate", str(folder), str(elsewhere), "--json")
+        found = json.loads(result.stdout)
+        assert result.exit_code == 1
+        assert (found[str(folder / "good.yaml")], found[str(elsewhere)]) == ([], [])
+        assert [(one["path"], one["message"]) for one in found[str(again)]] == [
+            ("metadata -> name", "'github-issues' is also declared in good.yaml"),
+            ("spec -> trigger -> webhook -> path", "'/github/issues' is also declared in good.yaml"),
+        ]
+
     def test_links_that_the_platform_does_not_follow(self, cli: Cli, folder: Path) -> None:
         """What lies elsewhere is not live, however good it is: the check and the list say so."""
         elsewhere = (folder / "good.yaml").rename(folder.parent / "good.yaml")

@@ -49,6 +49,13 @@ async def until_refused(running: Running, file: str, why: str) -> None:
     await until(refused)
 
 
+async def until_gone(running: Running, plugin: str) -> None:
+    async def gone() -> bool:
+        return (await running.anonymous.get(f"/v1/plugins/{plugin}")).status == 404
+
+    await until(gone)
+
+
 async def until_taken_by(running: Running, plugin: str, path: str = "/notes") -> None:
     async def taken() -> bool:
         return await taker(running, path) == plugin
@@ -237,6 +244,30 @@ async def test_removed_through_the_api(start_platform: Start, folder: Path) -> N
     assert await claims(running) == [("name", "notes", "a.yaml"), ("path", "/notes", "a.yaml")]
     assert (await admin.delete("/v1/plugins/notes")).status == 200
     assert await claims(running) == []
+
+
+async def test_removed_through_the_api_after_its_file(start_platform: Start, folder: Path) -> None:
+    """A plugin whose file was removed by hand leaves nothing either, even if it never stored anything."""
+    path = drop(folder, "a.yaml", manifest())
+    running = await start_platform(*PLUGINS, HashEmbeddings())
+    admin = await running.user(role="admin")
+    path.unlink()
+    await until_gone(running, "notes")
+    assert (await admin.delete("/v1/plugins/notes")).status == 200
+    assert await claims(running) == []
+    assert (await admin.delete("/v1/plugins/notes")).status == 404
+
+
+async def test_removed_through_the_api_while_its_file_is_broken(start_platform: Start, folder: Path) -> None:
+    """What was stored goes; the file is still there, and keeps its name and path until it can be read."""
+    drop(folder, "a.yaml", manifest())
+    running = await start_platform(*PLUGINS, HashEmbeddings())
+    admin = await running.user(role="admin")
+    assert await taker(running) == "notes"
+    drop(folder, "a.yaml", "x")
+    await until_gone(running, "notes")
+    assert (await admin.delete("/v1/plugins/notes")).status == 200
+    assert await claims(running) == [("name", "notes", "a.yaml"), ("path", "/notes", "a.yaml")]
 
 
 async def test_a_file_name_that_is_no_text(start_platform: Start, folder: Path) -> None:

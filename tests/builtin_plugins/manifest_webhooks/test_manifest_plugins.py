@@ -126,6 +126,15 @@ class TestRefused:
         assert "secretRef" in (await record(running, "notes"))["reason"]
         assert "secretRef" in (await running.anonymous.get("/health")).json()["checks"]["manifests"]
 
+    async def test_secret_that_opens_another(self, start_platform: Start, folder: Path) -> None:
+        """A secret's name that ends as a replacement's does opens a second webhook: the record says which."""
+        drop(folder, "a.yaml", manifest(secret="key.next"))
+        running = await start_platform(*PLUGINS, HashEmbeddings())
+        assert (
+            "'key.next' also opens webhooks with the secret 'key'"
+            in (await record(running, "notes"))["reason"]
+        )
+
     async def test_literal_placeholder(self, start_platform: Start, folder: Path) -> None:
         """An expression without its dot is stored unchanged: the record names it, with the remedy."""
         document = manifest()
