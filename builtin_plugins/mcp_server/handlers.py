@@ -33,6 +33,7 @@ from kernel.sdk import (
     PlatformError,
     RawBody,
     RouteTable,
+    ScopeMissing,
     Unauthorized,
     UnsupportedMediaType,
     read_body,
@@ -80,10 +81,16 @@ def _refuse(ctx: Context, error: PlatformError) -> web.Response:
     body = {"detail": error.detail, "code": error.code, **said, "id": None}
     headers = dict(error.headers)
     if error.status == HTTPStatus.UNAUTHORIZED:
-        wrong = 'error="invalid_token", ' if hdrs.AUTHORIZATION in ctx.request.headers else ""
-        where = f'resource_metadata="{_base(ctx)}{_METADATA}/mcp"'
-        headers[hdrs.WWW_AUTHENTICATE] = f'Bearer {wrong}{where}, scope="ask tools"'
+        wrong = "invalid_token" if hdrs.AUTHORIZATION in ctx.request.headers else None
+        headers |= _challenge(ctx, wrong)
     return _json(body, error.status, headers)
+
+
+def _challenge(ctx: Context, error: str | None) -> dict[str, str]:
+    """How to sign in, or with which scopes to do it again (RFC 6750, RFC 9728)."""
+    wrong = "" if error is None else f'error="{error}", '
+    where = f'resource_metadata="{_base(ctx)}{_METADATA}/mcp"'
+    return {hdrs.WWW_AUTHENTICATE: f'Bearer {wrong}{where}, scope="ask tools"'}
 
 
 @routes.post(
@@ -160,7 +167,8 @@ async def _answer(ctx: Context, call: Call) -> web.StreamResponse:
         if task.cancelled():
             return _json(error_message(cancelling.CANCELLED, call.id), 200)
         message, status = task.result()
-        return _json(message, status, cancelling.session_headers(call))
+        more = _challenge(ctx, "insufficient_scope") if status == HTTPStatus.FORBIDDEN else {}
+        return _json(message, status, {**cancelling.session_headers(call), **more})
     finally:
         if not task.done():  # the client left, or its session ended
             task.cancel()
@@ -172,6 +180,8 @@ async def _outcome(ctx: Context, call: Call) -> tuple[dict[str, Any], int]:
         result = await methods.serve(ctx, call)
     except RpcError as error:
         return error_message(error, call.id), status_of(error, call.era)
+    except ScopeMissing as error:
+        return error_message(RpcError.of(error), call.id), error.status
     return result_message(call, result, methods.server_info()), 200
 
 

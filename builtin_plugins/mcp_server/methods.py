@@ -46,12 +46,14 @@ def server_info() -> Result:
 
 
 async def serve(ctx: Context, call: Call) -> Result:
-    """The result of a request. Raises RpcError."""
+    """The result of a request. Raises RpcError, and ScopeMissing, which OAuth has its own answer for."""
     method = _METHODS.get(call.method)
     if method is None or call.era not in method[0]:
         raise RpcError(METHOD_NOT_FOUND, f"Method not found: {call.method[:100]}")
     try:
         result = await method[1](ctx, call)
+    except ScopeMissing:
+        raise
     except PlatformError as error:
         raise RpcError.of(error) from None
     if call.era == "modern" and call.method in _CACHEABLE:

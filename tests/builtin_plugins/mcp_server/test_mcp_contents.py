@@ -159,7 +159,7 @@ async def test_things_of_others(mcp: Running, version: str) -> None:
 
 
 async def test_scopes(mcp: Running) -> None:
-    """A token shows and runs what its scopes open: asking, or tools."""
+    """A token shows and runs what its scopes open: asking, or tools. For more, OAuth clients sign in anew."""
     owner, base, document = await owner_of_a_library(mcp)
     asks, tools = Peer(await program(owner, "ask")), Peer(await program(owner, "tools"))
     shown = {name: await names(client) for name, client in (("ask", asks), ("tools", tools))}
@@ -169,8 +169,13 @@ async def test_scopes(mcp: Running) -> None:
     await asks.refused("tools/call", 400, -32602, name="workshop_weather", arguments={"city": "Oslo"})
     await tools.refused("tools/call", 400, -32602, name="search", arguments={"query": "x"})
     uri = f"platform://knowledge-bases/{base}/documents/{document}"
-    await tools.refused("resources/read", 200, 403, uri=uri)
-    await tools.refused("resources/list", 200, 403)
+    await tools.refused("resources/read", 403, 403, uri=uri)
+    for version in (MODERN, LEGACY):
+        reply = await Peer(tools.actor, version).send("resources/list")
+        assert (reply.status, reply.json()["error"]["data"]) == (403, {"code": "token_scope_missing"})
+        challenge = reply.headers["WWW-Authenticate"]
+        assert challenge.startswith('Bearer error="insufficient_scope", resource_metadata="http')
+        assert challenge.endswith('/.well-known/oauth-protected-resource/mcp", scope="ask tools"')
 
 
 async def names(client: Peer) -> set[str]:
