@@ -1,7 +1,7 @@
-"""Putting a platform together, from its settings to the plugins' last word before serving.
+"""Assembles a platform, from reading its settings to calling `on_start`.
 
-`open_platform` is the boot order. Each part gets what it needs when it is made; the face that plugins see
-(`kernel.platform.Platform`) is made once everything that it names is final.
+`open_platform` is the boot order. Each part gets what it needs when it is made. `kernel.platform.Platform`,
+which plugins see, is made last, when all its attributes are final.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from kernel.auth.states import TOPIC as ACCOUNT_TOPIC
 from kernel.auth.tokens import TOKENS, Tokens
 from kernel.collecting import Collector
 from kernel.db.engine import Database
-from kernel.db.migrate import Pending
 from kernel.db.startup import SCHEMA, Schema, unusable
 from kernel.db.wakeups import wakeups_for
 from kernel.declarations import DECLARATIONS, Declarations
@@ -69,7 +68,7 @@ from kernel.resource_keys import Resources
 from kernel.secrets import SecretStore
 from kernel.settings import KernelSettings, SettingsLoader
 from kernel.settings_checks import split_list
-from kernel.start_guards import Opening, enter_service
+from kernel.start_guards import Opening, StartGuards
 from kernel.starting import Starter
 from kernel.stores.disk import DiskSpace, folders_written
 from kernel.stores.held import HeldBlobs
@@ -95,10 +94,10 @@ async def open_platform(
 ) -> AsyncIterator[Platform]:
     """Settings, plugins, migrations, declarations, resources, in this order; closed in reverse.
 
-    A ``tool`` opens no resources of plugins. With `restart` a plugin that blocks the event loop while it
-    starts is put into quarantine and the process is replaced by a fresh one: only for a process that does
-    nothing else. A `supervised` process doesn't repeat what its parent has logged about settings and plugins.
-    Raises StartupError when storage or authentication fails.
+    A ``tool`` opens no resources of plugins. With `restart`, a plugin that blocks the event loop while it
+    starts is quarantined and the process replaced by a new one: only for a process that does nothing else. A
+    `supervised` process doesn't repeat what its parent has logged about settings and plugins. Raises
+    StartupError when storage or authentication fails.
     """
     candidates = installed() if candidates is None else candidates
     settings = _read_settings(loader)
@@ -109,6 +108,7 @@ async def open_platform(
     plugins = _load_plugins(loader, settings, candidates, quarantine, told)
     async with AsyncExitStack() as stack:
         storage = _connect(settings, plugins, stack)
+        guards = StartGuards(plugins.declarations.of(hookspecs.register_start_guards), plugins.states)
         plugins.settings.load(plugins.declarations.of(hookspecs.register_settings))
         if not supervised:
             plugins.settings.warn_of_unread(settings.plugins_disabled)
@@ -118,7 +118,9 @@ async def open_platform(
         offered = _offered_stores(plugins)
         blobs = await open_early_blobs(storage.needs, offered, stack)
         opening = Opening(storage.needs, schema.owners, blobs)
-        await _guard(opening, schema, plugins, stack, serving=role != "tool")
+        schema.before_migrations = partial(guards.before_migrations, opening)
+        if role != "tool":
+            await _enter_service(opening, guards, stack)
         await schema.migrate(apply=apply)
         if role != "tool":
             schema.refuse_pending()
@@ -144,7 +146,7 @@ async def open_platform(
 async def declared_platform(
     loader: SettingsLoader, candidates: Sequence[Candidate] | None = None
 ) -> AsyncIterator[Platform]:
-    """All that plugins declare, with nothing opened and the database left alone: for explaining commands."""
+    """The plugins' declarations, with nothing opened and no database touched: for commands that explain."""
     settings = _read_settings(loader)
     candidates = installed() if candidates is None else candidates
     plugins = _load_plugins(loader, settings, candidates, Quarantine(settings.home))
@@ -159,7 +161,7 @@ async def declared_platform(
 
 
 async def upgrade(platform: Platform) -> None:
-    """Apply what migrations are pending, and prepare the vector store's. Raises StartupError."""
+    """Apply the pending migrations and prepare the vector store's tables. Raises StartupError."""
     await platform.resource(SCHEMA).migrate(apply=True)
     await prepare_own_vectors(platform.database, platform.settings)
 
@@ -177,7 +179,7 @@ def _read_settings(loader: SettingsLoader) -> KernelSettings:
 
 @dataclass(frozen=True)
 class _Plugins:
-    """The plugins that loaded, and who asks and watches them."""
+    """The loaded plugins, with what calls and watches them."""
 
     host: PluginHost
     states: PluginStates
@@ -223,7 +225,7 @@ def _load_plugins(
 
 @dataclass(frozen=True)
 class _Storage:
-    """What keeps and shares state. Nothing here has asked the database yet."""
+    """What stores and shares state. Nothing here has queried the database yet."""
 
     database: Database
     notices: Notices
@@ -248,7 +250,7 @@ def _connect(settings: KernelSettings, plugins: _Plugins, stack: AsyncExitStack)
 
 
 async def _publish(resources: Resources, events: Sequence[Event]) -> None:
-    if not events:  # as with every unit while stores are opened: there is no platform yet
+    if not events:  # always so while stores are being opened, before there is a platform
         return
     platform = resources.get(PLATFORM)
     for event in events:
@@ -269,22 +271,11 @@ async def _settle(blobs: HeldBlobs, url: str) -> None:
         raise unusable(error, url) from error
 
 
-async def _guard(
-    opening: Opening, schema: Schema, plugins: _Plugins, stack: AsyncExitStack, *, serving: bool
-) -> None:
-    declared = plugins.declarations.of(hookspecs.register_start_guards)
-    guards = [guard for _, own in declared for guard in own]
-
-    async def before_migrations(pending: Sequence[Pending]) -> None:
-        for guard in guards:
-            await guard.before_migrations(opening, pending)
-
-    schema.before_migrations = before_migrations
-    if serving:
-        try:
-            await enter_service(opening, guards, stack)
-        except (SQLAlchemyError, OSError) as error:
-            raise unusable(error, opening.needs.database.url) from error
+async def _enter_service(opening: Opening, guards: StartGuards, stack: AsyncExitStack) -> None:
+    try:
+        await guards.enter_service(opening, stack)
+    except (SQLAlchemyError, OSError) as error:
+        raise unusable(error, opening.needs.database.url) from error
 
 
 def _offered_stores(plugins: _Plugins) -> OfferedStores:
@@ -344,9 +335,9 @@ def _add_accounts(platform: Platform, stack: AsyncExitStack) -> None:
     settings, database, add = platform.settings, platform.database, platform.resources.add
     tokens = add(TOKENS, Tokens(settings, platform.secrets))
     ring = KeyRing(platform.secrets)
-    if platform.role != "tool":  # a tool makes none: whoever explains a home may not be whom it belongs to
+    if platform.role != "tool":  # a tool makes no secrets: its user may not be the home's owner
         tokens.prepare()
-        ring.newest()  # made now: other machines get a copy of the secrets once the first has started
+        ring.newest()  # made now: the operator copies the secrets to other machines after the first start
     add(OWNER_SECRETS, OwnerSecrets(ring))
     limits = add(RATE_LIMITS, RateLimits(platform.cache, enabled=settings.rate_limit_enabled))
     add(ATTEMPTS, Attempts(limits))
@@ -373,7 +364,7 @@ def _outgoing(settings: KernelSettings, metrics: Metrics, tracing: Tracing) -> O
 
 
 def _add_http(platform: Platform, plugins: _Plugins, stack: AsyncExitStack) -> None:
-    """What every request passes, the kernel's answers to `identify_actor` and `decide_access` included."""
+    """Add what every request passes through, including the kernel's `identify_actor` and `decide_access`."""
     settings, hooks, add = platform.settings, platform.hooks, platform.resources.add
     identity = platform.resource(IDENTITY)
     plugins.host.manager.register(identity, identity.name)

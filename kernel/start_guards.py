@@ -1,4 +1,4 @@
-"""What plugins do before a start touches the database: with nobody else in service, or before migrations."""
+"""What plugins do before a start touches the database: while no process serves, or before migrations."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from kernel.db.locks import installation_lock
 from kernel.db.migrate import Owner, Pending
+from kernel.errors import StartupError
+from kernel.plugin_states import PluginStates
 from kernel.stores.offers import StoreNeeds
 from kernel.stores.protocols import BlobStore
 
@@ -19,7 +21,7 @@ _LOOK_AGAIN = 1.0  # seconds
 
 @dataclass(frozen=True)
 class Opening:
-    """A platform that is about to open: its settings, database and secrets, and who has tables.
+    """A platform that is about to open: its settings, database and secrets, and the owners of tables.
 
     `blobs` is None if the blob store is a plugin's that is not open yet (`StoreOffer.early`).
     """
@@ -34,9 +36,9 @@ class StartGuard:
     """What a plugin does at the start of each process that serves or works, before the migrations.
 
     While `waits(opening)` is true, the process waits until no other one is in service, and runs
-    `act(opening)` alone; it must settle what it waited for, failing included. `before_migrations(opening,
-    pending)` runs when a database that holds something is about to be migrated; what it raises stops the
-    start, with nothing changed.
+    `act(opening)` alone; after that, even a failed one, `waits` must be false. `before_migrations(opening,
+    pending)` runs before a database in use is migrated; an error that it raises stops the start, with nothing
+    changed. So does a plugin that has a guard and is out of service.
     """
 
     waits: Callable[[Opening], Awaitable[bool]]
@@ -44,40 +46,60 @@ class StartGuard:
     before_migrations: Callable[[Opening, Sequence[Pending]], Awaitable[None]]
 
 
-async def enter_service(opening: Opening, guards: Sequence[StartGuard], stack: AsyncExitStack) -> None:
-    """Count among the processes in service until `stack` closes; first do what must be done alone."""
-    database = opening.needs.database
-    is_told = False
-    while True:
-        while await _waiting(opening, guards):
-            if not (await _act_alone(opening, guards) or is_told):
-                is_told = True
-                log.warning(
-                    "waiting for other processes to stop: a restore or the like must have the data to itself"
+class StartGuards:
+    """The guards of all plugins, as they were before a wrong setting could take one out of service."""
+
+    def __init__(self, declared: Sequence[tuple[str, Sequence[StartGuard]]], states: PluginStates) -> None:
+        self._declared = declared
+        self._states = states
+
+    async def before_migrations(self, opening: Opening, pending: Sequence[Pending]) -> None:
+        """Let each guard prepare. Raises StartupError if the plugin of a guard is out of service: a wrong
+        setting must not cost the backup.
+        """
+        for plugin, guards in self._declared:
+            if not self._states.is_loaded(plugin):
+                raise StartupError(
+                    f"the database needs an upgrade, but the plugin '{plugin}', which must act first, is out"
+                    f" of service, so nothing was changed: {self._states.records[plugin].reason}"
                 )
-        entering = AsyncExitStack()
-        await entering.enter_async_context(installation_lock(database, "serving", shared=True))
-        # Somebody may have asked for it between the look and the lock.
-        if not await _waiting(opening, guards):
-            stack.push_async_exit(entering)
-            return
-        await entering.aclose()
+            for guard in guards:
+                await guard.before_migrations(opening, pending)
 
+    async def enter_service(self, opening: Opening, stack: AsyncExitStack) -> None:
+        """Be one of the serving processes until `stack` closes; first do what must be done alone."""
+        database = opening.needs.database
+        is_told = False
+        while True:
+            while await self._waiting(opening):
+                if not (await self._act_alone(opening) or is_told):
+                    is_told = True
+                    log.warning(
+                        "waiting for other processes to stop: a restore or the like must have the data"
+                        " to itself"
+                    )
+            entering = AsyncExitStack()
+            await entering.enter_async_context(installation_lock(database, "serving", shared=True))
+            # Somebody may have requested it between the check and the lock.
+            if not await self._waiting(opening):
+                stack.push_async_exit(entering)
+                return
+            await entering.aclose()
 
-async def _act_alone(opening: Opening, guards: Sequence[StartGuard]) -> bool:
-    """Do it, unless somebody else is in service for a second, and return whether it was done: of several
-    processes that start together, the first to be alone does it, and then stays in service.
-    """
-    async with AsyncExitStack() as alone:
-        try:
-            lock = installation_lock(opening.needs.database, "serving", seconds=_LOOK_AGAIN)
-            await alone.enter_async_context(lock)
-        except TimeoutError:
-            return False
-        for guard in await _waiting(opening, guards):
-            await guard.act(opening)
-    return True
+    async def _act_alone(self, opening: Opening) -> bool:
+        """Run the waiting guards, unless others serve for another second; returns whether they ran. Of
+        several processes that start together, the first to be alone runs them, then serves.
+        """
+        async with AsyncExitStack() as alone:
+            try:
+                lock = installation_lock(opening.needs.database, "serving", seconds=_LOOK_AGAIN)
+                await alone.enter_async_context(lock)
+            except TimeoutError:
+                return False
+            for guard in await self._waiting(opening):
+                await guard.act(opening)
+        return True
 
-
-async def _waiting(opening: Opening, guards: Sequence[StartGuard]) -> list[StartGuard]:
-    return [guard for guard in guards if await guard.waits(opening)]
+    async def _waiting(self, opening: Opening) -> list[StartGuard]:
+        in_service = [own for plugin, own in self._declared if self._states.is_loaded(plugin)]
+        return [guard for own in in_service for guard in own if await guard.waits(opening)]

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from builtin_plugins.platform_ops.backup.operator import restore
 from builtin_plugins.platform_ops.backup.service import archives_of, back_up
-from kernel.sdk import Unit
+from kernel.sdk import StartupError, Unit
 from kernel.testing import platforms
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
 
@@ -37,6 +37,28 @@ async def test_backup_before_migrations(database_url: str | None, tmp_path: Path
         manifest = archives.verify(entry.name)
         assert "before the upgrade to access_tokens" in manifest.reason
         assert "access_tokens" not in manifest.revisions
+
+
+@pytest.mark.each_database
+async def test_wrong_setting_stops_an_upgrade(database_url: str | None, tmp_path: Path) -> None:
+    """A plugin out of service makes no backup, so nothing is migrated until its setting is corrected."""
+    env, wrong = {"DATABASE_URL": database_url}, {"PLATFORM_BACKUP_SCHEDULE": "nightly"}
+    plugins = ("platform_ops", "access_tokens")
+    async with platforms(tmp_path / "home") as start:
+        running = await start(*plugins, env=env, migrated=False)
+        await running.user("ann")
+    async with platforms(tmp_path / "home") as start:
+        running = await start(*plugins, env={**env, **wrong})
+        await running.platform.database.write(step_back)
+    async with platforms(tmp_path / "home") as start:
+        with pytest.raises(StartupError, match=r"platform_ops.*PLATFORM_BACKUP_SCHEDULE"):
+            await start(*plugins, env={**env, **wrong})
+    async with platforms(tmp_path / "home") as start:
+        running = await start(*plugins, env=env)
+        (entry,) = archives_of(running.platform).entries()
+        assert (
+            "before the upgrade to access_tokens" in archives_of(running.platform).manifest(entry.name).reason
+        )
 
 
 def make_migration_fail(unit: Unit) -> None:
