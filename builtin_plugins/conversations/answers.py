@@ -1,7 +1,6 @@
-"""Answers cut into pieces by what they cite, so that what cites a passage can be taken out.
+"""Cuts answers into pieces by what they cite, so that what cites a passage can be removed.
 
-A piece without a citation may stem from any passage that the answer was made from, so it goes with each of
-them.
+A piece without a citation may stem from any passage of the answer, so it is removed with each of them.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ Piece = tuple[str | None, list[int]]
 GAP = "[…]"
 
 _CITATION = re.compile(r"\[(\d{1,4}(?:\s*[,;]\s*\d{1,4})*)\]")
-# A piece ends behind a sentence with its citations, whichever side of its full stop they are on.
+# A piece ends after a sentence and its citations, whichever side of the period they are on.
 _END = re.compile(
     r"(?:[.!?…。！？][\"'»”)]*(?:\s*\[[\d,; ]+\])*(?=\s|$)|(?:\[[\d,; ]+\])+[.!?…]?(?=\s|$)|\n)\s*"
 )
 
 
 def cut(answer: str) -> list[Piece]:
-    """The pieces, which joined are the answer again, each with the numbers that it cites."""
+    """The pieces, which together are the answer, each with the numbers that it cites."""
     pieces: list[Piece] = []
     start = 0
     for end in _END.finditer(answer):
@@ -48,7 +47,7 @@ def without(pieces: Sequence[Piece], gone: Collection[int]) -> list[Piece]:
 
 
 def join(pieces: Sequence[Piece], gap: str = GAP) -> str:
-    """The text; `gap` stands once for neighbours that are missing."""
+    """The text; a single `gap` stands for consecutive missing pieces."""
     parts: list[str] = []
     for text, _ in pieces:
         if text is not None:

@@ -1,4 +1,4 @@
-"""What is kept of conversations: threads, their turns, and where the cited passages are."""
+"""What is stored of conversations: threads, their turns, and where the cited passages are."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Base: Any = plugin_base("conversations")
 
 
 class Thread(Base):
-    """A conversation. `holder` is the subject of whoever began it; its client chose `conversation_id`.
+    """A conversation. `holder` is the subject that began it; its client chose `conversation_id`.
 
-    `last_activity` is the time of its last answered question; without one nobody sees it.
+    `last_activity` is the time of its last answered question; it is hidden until there is one.
     """
 
     __tablename__ = "conversations_thread"
@@ -38,8 +38,8 @@ class Thread(Base):
 class Turn(Base):
     """A question and its answer. Ids grow in the order in which questions were asked.
 
-    `pieces` are ``[text, numbers]`` pairs: the answer cut where its citations end. A text that was deleted
-    is null. Until the question is answered, `answered_at` is null.
+    `pieces` are ``[text, numbers]`` pairs: the answer cut where its citations end. A deleted text is null.
+    Until the question is answered, `answered_at` is null.
     """
 
     __tablename__ = "conversations_turn"
@@ -64,9 +64,9 @@ class Turn(Base):
 
 
 class Citation(Base):
-    """Where a passage is that an answer cites as `[number]`. Its text is nowhere but in its document.
+    """Where a passage is that an answer cites as `[number]`. Its text is only stored in its document.
 
-    Numbers below zero are of passages that earlier turns cite: a model was shown what those said.
+    Negative numbers are passages cited by earlier turns, which the model was shown as history.
     """
 
     __tablename__ = "conversations_citation"

@@ -1,4 +1,4 @@
-"""Conversations: what was asked and answered, kept for whoever asked."""
+"""Conversations: questions and answers, kept for the account that asked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DOCUMENT_DELETED = "rag.document_deleted"
 
 
 class ConversationsPlugin(Plugin):
-    """Keeps conversations with pipelines, and forgets what deleted documents said."""
+    """Keeps conversations with pipelines, and removes what stems from deleted documents."""
 
     name = "conversations"
     version = "0.1.0"
@@ -70,7 +70,7 @@ class ConversationsPlugin(Plugin):
         wanted = Thread.holder == holder
         if conversation_id is not None:
             wanted &= Thread.conversation_id == conversation_id
-        turns, total = await caller.platform.database.read(reading.load, wanted, limit, offset)
+        turns, total = await caller.platform.database.snapshot(reading.load, wanted, limit, offset)
         return await reading.shown(caller, turns), total
 
     @hookimpl

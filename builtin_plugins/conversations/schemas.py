@@ -134,7 +134,7 @@ class ConversationExport(ConversationOut):
 
 
 class ExportBundle(BaseModel):
-    """Conversations as a file."""
+    """Conversations in a file."""
 
     format: str = "platform.conversations"
     version: int = 1

@@ -1,8 +1,8 @@
 """A turn from its question to its answer.
 
-The question is written before the answer is made: its id is its place among questions that are asked at the
-same time. Nobody sees it before the answer is stored; a turn that fails or is left is removed, and what a
-killed process leaves is removed by the daily job.
+The question is written before the answer is made, as its id orders simultaneous questions. Nobody sees it
+before the answer is stored. A failed or abandoned turn is removed; the daily job removes those of killed
+processes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from builtin_plugins.conversations.settings import ConversationsSettings
 from kernel.sdk import Caller, Unit, Unprocessable, contracts
 
 RESERVED = "mine"
-_EXTRACTIVE = "extractive"  # quotes its own passages, and nothing of the history
+_EXTRACTIVE = "extractive"  # quotes its own passages, but not the history
 
 Record = dict[str, Any]
 
-# Past the ORM, whose part in a write takes longer than the database's: questions come all at once.
+# Without the ORM, which takes longer than the write itself: many questions may come at once.
 _THREAD: Any = Thread.__table__
 _TURN: Any = Turn.__table__
 _CITATION: Any = Citation.__table__
@@ -38,7 +38,7 @@ _ACTIVE = update(_THREAD).where(_THREAD.c.id == bindparam("thread")).values(last
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, and where."""
+    """A question, and its conversation."""
 
     pipeline_id: str
     question: str
@@ -46,7 +46,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class PendingTurn:
-    """See `contracts.OpenTurn`. `earlier` are the documents that the history's answers stem from."""
+    """See `contracts.OpenTurn`. `earlier` are the documents behind the history's answers."""
 
     caller: Caller
     thread_id: int
@@ -55,7 +55,7 @@ class PendingTurn:
     earlier: Mapping[str, str | None]
 
     async def close(self, answer: contracts.PipelineAnswer, method: str) -> None:
-        """Store the answer, without what stems from documents that were deleted meanwhile."""
+        """Store the answer, without what stems from documents deleted meanwhile."""
         rows = [_citation(self.id, number, one) for number, one in enumerate(answer.passages, 1)]
         if answer.model != _EXTRACTIVE:
             rows += [_earlier(self.id, -at, *one) for at, one in enumerate(sorted(self.earlier.items()), 1)]
@@ -84,14 +84,14 @@ async def open_turn(
     try:
         thread_id, turn_id, begun = await database.write(_open, reach, conversation_id, asked)
     except IntegrityError:
-        # The same conversation was begun at the same time: the other question made it.
+        # Another question began the same conversation at the same time.
         thread_id, turn_id, begun = await database.write(_open, reach, conversation_id, asked)
     history, earlier = ([], {}) if begun else await _history(caller, thread_id)
     return PendingTurn(caller, thread_id, turn_id, history, earlier)
 
 
 def _open(unit: Unit, reach: Reach, conversation_id: str, asked: Asked) -> tuple[int, int, bool]:
-    """The ids of thread and turn, and whether the thread begins with it."""
+    """The ids of thread and turn, and whether the thread begins with this turn."""
     connection, now = unit.session.connection(), unit.now()
     known = find_id(unit.session, reach, conversation_id)
     if known is None:
@@ -108,7 +108,7 @@ def _open(unit: Unit, reach: Reach, conversation_id: str, asked: Asked) -> tuple
 async def _history(caller: Caller, thread_id: int) -> tuple[list[contracts.PastTurn], dict[str, str | None]]:
     most = caller.platform.settings_of(ConversationsSettings).history_turns
     wanted = Turn.thread_id == thread_id
-    turns, _ = await caller.platform.database.read(load, wanted, most, 0, newest_first=True)
+    turns, _ = await caller.platform.database.snapshot(load, wanted, most, 0, newest_first=True)
     told = [contracts.PastTurn(one.question, one.answer) for one in reversed(await shown(caller, turns))]
     return told, {one.document_id: one.knowledge_base_id for turn in turns for one in turn.citations}
 

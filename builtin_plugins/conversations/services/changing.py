@@ -1,4 +1,4 @@
-"""Rename, delete and share conversations; only whoever began one may."""
+"""Rename, delete and share conversations; only the one who began a conversation may."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def _reach_over(caller: Caller, pipeline_id: str) -> Reach:
 
 
 def _own_of(unit: Unit, reach: Reach, pipeline_id: str, conversation_id: str) -> Thread:
-    """The conversation comes before the pipeline: whoever has none learns nothing of either."""
+    """The conversation is checked before the pipeline: callers without one learn nothing of either."""
     thread = _own(unit, reach, conversation_id)
     if pipeline_id not in reach.pipelines:
         raise PipelineNotFound()

@@ -1,4 +1,4 @@
-"""Conversations as a file, read and written a few turns at a time: a history may be larger than memory."""
+"""Exports conversations as a file, a few turns at a time: a history may be larger than memory."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from builtin_plugins.conversations.services.reading import StoredTurn, shown, st
 from builtin_plugins.conversations.services.threads import Reach, find_begun, reach_for
 from kernel.sdk import Caller, utc_now
 
-_AT_ONCE = 50  # conversations whose turns are read, and turns that are held
-_Place = tuple[int, int]  # a thread's id and a turn's, by which they are ordered
+_AT_ONCE = 50  # conversations read at a time, and turns in memory
+_Place = tuple[int, int]  # the ids of thread and turn, which define the order
 
 
 @dataclass(frozen=True)
 class Page:
-    """Turns in their order, and the conversations that begin with one of them, by its id."""
+    """Turns in order, and the conversations that begin with one of them, by turn id."""
 
     turns: Sequence[StoredTurn]
     begun: dict[int, ConversationOut]
 
     @property
     def end(self) -> _Place:
-        """The place of the last one."""
+        """The position of the last turn."""
         last = self.turns[-1].turn
         return last.thread_id, last.id
 
@@ -52,13 +52,14 @@ def _id_of(session: Session, reach: Reach, conversation_id: str) -> int:
 
 
 async def _pieces(caller: Caller, wanted: ColumnElement[bool]) -> AsyncGenerator[bytes, None]:
-    """The JSON of an `ExportBundle`; each page with the caller's rights at its time."""
-    read, holder = caller.platform.database.read, caller.principal.subject
+    """The JSON of an `ExportBundle`; each page is read with the caller's current rights."""
+    database, holder = caller.platform.database, caller.principal.subject
     head = ExportBundle(exported_at=utc_now(), conversations=[]).model_dump_json()
     yield head.removesuffix("]}").encode()
     place, closing = (0, 0), ""
-    while threads := await read(_threads, wanted, place[0]):
-        while (page := await read(_page, holder, threads, place)).turns:
+    while threads := await database.read(_threads, wanted, place[0]):
+        among = wanted & Thread.id.in_(threads)
+        while (page := await database.snapshot(_page, holder, among, place)).turns:
             text = ""
             for turn in await shown(caller, page.turns):
                 text += _opening(page.begun.get(turn.id), closing) + turn_out(turn).model_dump_json()
@@ -70,7 +71,7 @@ async def _pieces(caller: Caller, wanted: ColumnElement[bool]) -> AsyncGenerator
 
 
 def _opening(conversation: ConversationOut | None, closing: str) -> str:
-    """What stands before a turn: the end of one conversation and the beginning of the next, or a comma."""
+    """What precedes a turn: the end of one conversation and the beginning of the next, or a comma."""
     if conversation is None:
         return ","
     return (closing and f"{closing},") + conversation.model_dump_json().removesuffix("}") + ',"items":['
@@ -81,10 +82,10 @@ def _threads(session: Session, wanted: ColumnElement[bool], after: int) -> Seque
     return session.scalars(begun.order_by(Thread.id).limit(_AT_ONCE)).all()
 
 
-def _page(session: Session, holder: str, threads: Sequence[int], after: _Place) -> Page:
+def _page(session: Session, holder: str, among: ColumnElement[bool], after: _Place) -> Page:
     order = (Turn.thread_id, Turn.id)
     query = select(Turn, Thread.conversation_id).join(Thread, Thread.id == Turn.thread_id)
-    later = query.where(Turn.thread_id.in_(threads), Turn.answered_at.is_not(None), tuple_(*order) > after)
+    later = query.where(among, Turn.answered_at.is_not(None), tuple_(*order) > after)
     turns = stored(session, later.order_by(*order).limit(_AT_ONCE))
     first: dict[int, int] = {}
     for one in turns:

@@ -53,7 +53,7 @@ def _page(
 
 
 def _question(which: Callable[[Any], ColumnElement[int]]) -> ColumnElement[str]:
-    """The beginning of a thread's last question, or of its first: the one with the `max` or `min` id."""
+    """The beginning of a thread's last or first question: the one with the `max` or `min` id."""
     answered = (Turn.thread_id == Thread.id) & Turn.answered_at.is_not(None)
     turn = select(which(Turn.id)).where(answered).correlate(Thread).scalar_subquery()
     return select(func.substr(Turn.question, 1, _SNIPPET)).where(Turn.id == turn).scalar_subquery()
@@ -87,13 +87,13 @@ def record(session: Session, holder: str, thread: Thread) -> ConversationOut:
 
 
 def counted() -> ScalarSelect[int]:
-    """How many turns a thread has."""
+    """The number of turns in a thread."""
     answered = (Turn.thread_id == Thread.id) & Turn.answered_at.is_not(None)
     return select(func.count()).select_from(Turn).where(answered).correlate(Thread).scalar_subquery()
 
 
 def record_of(holder: str, thread: Thread, turns: int) -> ConversationOut:
-    """The same for a thread with so many turns."""
+    """The same for a thread with `turns` turns."""
     return ConversationOut(
         conversation_id=thread.conversation_id,
         title=thread.title,
@@ -107,10 +107,10 @@ def record_of(holder: str, thread: Thread, turns: int) -> ConversationOut:
 
 
 async def list_turns(caller: Caller, conversation_id: str, query: TurnQuery) -> tuple[list[TurnOut], int]:
-    """Turns in the order of asking, and how many there are. Raises ConversationNotFound."""
+    """Turns in the order of their questions, and how many there are. Raises ConversationNotFound."""
     reach = await reach_for(caller, conversation_id, query.pipeline_id)
-    read = caller.platform.database.read
-    turns, total = await read(_turns, reach, conversation_id, query.limit, query.offset)
+    snapshot = caller.platform.database.snapshot
+    turns, total = await snapshot(_turns, reach, conversation_id, query.limit, query.offset)
     return [turn_out(one) for one in await shown(caller, turns)], total
 
 

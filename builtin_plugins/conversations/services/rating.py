@@ -1,4 +1,4 @@
-"""Ratings of answers, by whoever may read the conversation; and the rated turns, for evaluation."""
+"""Ratings of answers, by anybody who may read the conversation; and the rated turns, for evaluation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kernel.sdk import Caller, Unit, contracts
 
 
 async def rate(caller: Caller, conversation_id: str, turn_id: int, given: TurnRating) -> None:
-    """Keep or take back a rating with its comment. Raises ConversationNotFound, TurnNotFound."""
+    """Store or remove a rating with its comment. Raises ConversationNotFound, TurnNotFound."""
     reach = await reach_for(caller, conversation_id)
     await caller.platform.database.write(_rate, reach, conversation_id, turn_id, given)
 
@@ -34,7 +34,7 @@ def _rate(unit: Unit, reach: Reach, conversation_id: str, turn_id: int, given: T
 async def rated(caller: Caller, pipelines: Sequence[str], limit: int) -> list[contracts.RecordedTurn]:
     """The latest rated turns with these pipelines in conversations that the caller may read."""
     reach = Reach(caller.principal.subject, await askable(caller, list(pipelines)))
-    turns = await caller.platform.database.read(_rated, reach, pipelines, limit)
+    turns = await caller.platform.database.snapshot(_rated, reach, pipelines, limit)
     return await shown(caller, turns)
 
 

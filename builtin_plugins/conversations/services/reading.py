@@ -1,4 +1,4 @@
-"""Turns as their reader may see them: what cites a document out of its sight is left out of the answer."""
+"""Turns as their reader may see them: parts that cite a document that the reader can't see are left out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kernel.sdk import Caller, contracts
 
 @dataclass(frozen=True)
 class StoredTurn:
-    """A turn's row with its citations, and the conversation that it belongs to."""
+    """A turn's row with its citations, and its conversation."""
 
     turn: Turn
     conversation_id: str
@@ -30,7 +30,7 @@ class StoredTurn:
 def load(
     session: Session, wanted: ColumnElement[bool], limit: int, offset: int, *, newest_first: bool = False
 ) -> tuple[list[StoredTurn], int]:
-    """Answered turns in the order of asking, or the other way round, and how many there are."""
+    """Answered turns in the order of their questions or in reverse, and how many there are."""
     wanted = wanted & Turn.answered_at.is_not(None)
     joined = select(Turn, Thread.conversation_id).join(Thread, Thread.id == Turn.thread_id).where(wanted)
     total = session.scalar(select(func.count()).select_from(joined.subquery()))
@@ -39,7 +39,9 @@ def load(
 
 
 def stored(session: Session, turns: Select[Turn, str]) -> list[StoredTurn]:
-    """The turns of a query for them and their conversations' ids, with their citations."""
+    """The turns that `turns` selects (with their conversations' ids), with their citations. Run it in a
+    snapshot: if a citation were deleted in between, its text would not be hidden.
+    """
     rows = session.execute(turns).all()
     citations: dict[int, list[Citation]] = {}
     ids = [row.Turn.id for row in rows]
@@ -50,18 +52,18 @@ def stored(session: Session, turns: Select[Turn, str]) -> list[StoredTurn]:
 
 
 async def shown(caller: Caller, turns: Sequence[StoredTurn]) -> list[contracts.RecordedTurn]:
-    """The turns with the caller's rights of this moment."""
+    """The turns as seen with the caller's current rights."""
     seen = await readable(caller, {one.document_id for turn in turns for one in turn.citations})
     return [_shown(turn, seen) for turn in turns]
 
 
 async def readable(caller: Caller, document_ids: Collection[str]) -> set[str]:
-    """Those of these documents that the caller may read; asked whether or not there are any."""
+    """Which of these documents the caller may read; looked up even if there are none."""
     return await known(caller, document_ids) or set()
 
 
 async def known(caller: Caller, document_ids: Collection[str]) -> set[str] | None:
-    """The same; None while no plugin can say, which is no reason to delete anything."""
+    """The same; None while no plugin can tell, which must not lead to deletions."""
     found = await caller.platform.hooks.ask(
         contracts.find_documents, caller=caller, document_ids=sorted(document_ids)
     )

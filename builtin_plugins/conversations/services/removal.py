@@ -1,4 +1,4 @@
-"""What leaves conversations: deleted documents, old conversations, questions that were never answered."""
+"""Removals: quotes of deleted documents, old conversations, questions that were never answered."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _NEVER_ANSWERED = timedelta(hours=24)
 
 
 class Tidy(BaseModel):
-    """Nothing to say: the clock starts it."""
+    """An empty payload: the schedule starts it."""
 
 
 async def forget_document(platform: Platform, document_id: str) -> None:
-    """Delete what answers quote from a deleted document, and where they point into it."""
+    """Delete what answers quote from a deleted document, and their citations of it."""
     while await platform.database.write(_forget_some, document_id) == _AT_ONCE:
         pass
     await platform.database.scrub()
@@ -57,8 +57,8 @@ def _forget_some(unit: Unit, document_id: str) -> int:
 def remove_cited(unit: Unit, knowledge_base_id: str, document_id: str | None) -> contracts.RemovedPart:
     """Delete what answers quote from a document, in the unit that deletes the document.
 
-    What is too much for one unit, and what a whole knowledge base leaves, the event of each document's
-    deletion removes: it is pending.
+    What is too much for one unit, and the documents of a whole knowledge base, are left to the pending event
+    of each document's deletion.
     """
     count = cited(unit.session, knowledge_base_id, document_id)
     if document_id is None or count > _MOST_IN_A_DELETION:
@@ -84,7 +84,7 @@ def forget_holder(unit: Unit, holder: str) -> bool:
 
 
 async def tidy(platform: Platform, _payload: Tidy) -> None:
-    """Once a day: what is too old, what was never answered, and documents whose deletion was not heard of."""
+    """Once a day: remove what is too old or unanswered, and quotes of documents whose deletion was missed."""
     await platform.database.write(_delete_unanswered)
     days = platform.settings_of(ConversationsSettings).retention_days
     if days:
@@ -107,7 +107,7 @@ def _delete_old(unit: Unit, days: int) -> int:
 
 
 async def _forget_missing_documents(platform: Platform) -> None:
-    """An answer may have been stored in the same moment in which its document was deleted."""
+    """Remove quotes of documents that were deleted at the very moment when the answer was stored."""
     caller = Caller(platform, Principal("service", "service:conversations"))
     after = ""
     while ids := await platform.database.read(_cited_after, after):

@@ -1,4 +1,4 @@
-"""Whose conversation an id means: the caller's own, else the one shared over a pipeline that it may ask."""
+"""Which conversation an id means: the caller's own, else one shared over a pipeline that it may ask."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kernel.sdk import Caller, contracts
 Found = TypeVar("Found")
 
 _MOST_CANDIDATES = 500
-_NO_PIPELINE = "-"  # so that one statement serves who may ask a pipeline and who may not
+_NO_PIPELINE = "-"  # so that one statement serves callers with and without pipelines
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Reach:
 
     @property
     def threads(self) -> ColumnElement[bool]:
-        """The condition for a query over threads."""
+        """The condition for queries over threads."""
         shared = Thread.shared_pipeline_id.in_(sorted(self.pipelines) or [_NO_PIPELINE])
         return or_(Thread.holder == self.holder, shared)
 
@@ -36,7 +36,7 @@ class Reach:
 async def reach_for(caller: Caller, conversation_id: str, pipeline_id: str | None = None) -> Reach:
     """The caller's reach for this id; with a pipeline, only what is shared over that one.
 
-    Which pipelines the caller may ask is found out whether or not anything is shared.
+    The caller's pipelines are looked up whether or not anything is shared.
     """
     database = caller.platform.database
     candidates = await database.read(_pipelines_sharing, conversation_id, pipeline_id)
@@ -44,7 +44,7 @@ async def reach_for(caller: Caller, conversation_id: str, pipeline_id: str | Non
 
 
 async def askable(caller: Caller, pipeline_ids: list[str]) -> set[str]:
-    """Those of these pipelines that the caller may ask."""
+    """Which of these pipelines the caller may ask."""
     found = await caller.platform.hooks.ask(
         contracts.find_pipelines, caller=caller, pipeline_ids=pipeline_ids
     )
@@ -61,14 +61,14 @@ def _pipelines_sharing(session: Session, conversation_id: str, pipeline_id: str 
 
 
 def find(session: Session, reach: Reach, conversation_id: str, *, lock: bool = False) -> Thread | None:
-    """The caller's own conversation of this id, else the oldest shared one; None where there is none."""
+    """The caller's own conversation with this id, else the oldest shared one; None if there is none."""
     query = _first(select(Thread), reach, conversation_id)
     found: Thread | None = session.scalar(query.with_for_update() if lock else query)
     return found
 
 
 def find_id(session: Session, reach: Reach, conversation_id: str) -> int | None:
-    """The id of the same."""
+    """The id of that conversation."""
     return session.connection().execute(_first(select(Thread.id), reach, conversation_id)).scalar()
 
 
@@ -78,7 +78,7 @@ def _first(query: Select[Found], reach: Reach, conversation_id: str) -> Select[F
 
 
 def find_begun(session: Session, reach: Reach, conversation_id: str, *, lock: bool = False) -> Thread:
-    """The same once a question of it was answered. Raises ConversationNotFound."""
+    """The same, if any of its questions has been answered. Raises ConversationNotFound."""
     found = find(session, reach, conversation_id, lock=lock)
     if found is None or found.last_activity is None:
         raise ConversationNotFound()

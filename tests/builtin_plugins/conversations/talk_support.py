@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from kernel.testing import Actor, Running
+from sqlalchemy import Executable, text
+
+from kernel.testing import Actor, Running, eventually
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, path_of, somebody
+
+T = TypeVar("T")
 
 MINE = "/v1/conversations/mine"
 HOTELS = """# Hotels
@@ -74,3 +80,21 @@ async def turns(actor: Actor, conversation: str, **query: Any) -> list[dict[str,
 async def listed(actor: Actor) -> dict[str, Any]:
     """The conversations that somebody began, by id."""
     return {one["conversation_id"]: one for one in (await actor.get(MINE)).json()["items"]}
+
+
+_WAITING = text(
+    "SELECT count(*) FROM pg_locks WHERE relation = 'conversations_citation'::regclass AND NOT granted"
+)
+
+
+async def overtaken(talk: Talk, reading: Awaitable[T], *changes: Executable) -> T:
+    """What `reading` finds if these changes come when it has read turns, but not yet their citations."""
+    database = talk.running.platform.database
+    async with database.connection() as changing:
+        if not database.is_sqlite:
+            await changing.execute(text("LOCK TABLE conversations_citation"))
+        found = asyncio.ensure_future(reading)
+        await eventually(lambda: database.is_sqlite or changing.scalar(_WAITING))
+        for change in changes:
+            await changing.execute(change)
+    return await found

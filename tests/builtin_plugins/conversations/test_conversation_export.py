@@ -6,11 +6,11 @@ import json
 
 import aiohttp
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import delete, insert, update
 
-from builtin_plugins.conversations.models import Thread, Turn
+from builtin_plugins.conversations.models import Citation, Thread, Turn
 from kernel.sdk import Unit
-from tests.builtin_plugins.conversations.talk_support import MINE, Talk
+from tests.builtin_plugins.conversations.talk_support import MINE, Talk, overtaken
 from tests.builtin_plugins.rag.rag_support import somebody
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -67,3 +67,59 @@ async def test_it_is_read_while_it_is_sent(talk: Talk) -> None:
         bundle = json.loads(begun + await answer.content.read())
     names = [one["conversation_id"] for one in bundle["conversations"]]
     assert names == [f"talk-{number}" for number in range(109)]
+
+
+def _cite_a_secret(unit: Unit, subject: str) -> int:
+    of_subject = Turn.asked_by == subject
+    cited = update(Turn).where(of_subject).values(pieces=[["a secret [1]", [1]]]).returning(Turn.id)
+    turn: int = unit.session.execute(cited).scalar_one()
+    place = {"chunk_id": "", "source": "", "char_start": 0, "char_end": 1, "score": 1.0}
+    unit.session.add(Citation(turn_id=turn, number=1, document_id="not theirs", **place))
+    return turn
+
+
+def _share(unit: Unit, subject: str, pipeline: str) -> None:
+    unit.session.execute(update(Thread).where(Thread.holder == subject).values(shared_pipeline_id=pipeline))
+
+
+async def test_what_is_shared_no_more_ends(talk: Talk) -> None:
+    """Whoever reads slowly gets no turn of a conversation after its owner stopped sharing it."""
+    carl, write = await somebody(talk.running), talk.running.platform.database.write
+    await write(_talk_for_years, str(carl.user["id"]), 1, 110, LARGE)
+    await write(_share, str(carl.user["id"]), talk.pipeline)
+    headers = {"Authorization": f"Bearer {talk.bob.token}"}
+    async with (
+        aiohttp.ClientSession(headers=headers, read_bufsize=1024) as session,
+        session.get(f"{talk.running.url}/v1/conversations/talk-0/export") as answer,
+    ):
+        begun = await answer.content.readexactly(1)
+        assert (await carl.delete(talk.sharing("talk-0"))).status == 200
+        (found,) = json.loads(begun + await answer.content.read())["conversations"]
+    assert found["turns"] == 110 and len(found["items"]) < 110
+
+
+@pytest.mark.each_database
+async def test_what_is_deleted_while_it_is_read(talk: Talk) -> None:
+    """A conversation is whole, or not there: the parts of a page are of one moment."""
+    carl = await somebody(talk.running)
+    subject = str(carl.user["id"])
+    await talk.running.platform.database.write(_talk_for_years, subject, 2, 3, 1)
+    answer = await overtaken(talk, carl.get(f"{MINE}/export"), delete(Thread).where(Thread.holder == subject))
+    found = answer.json()["conversations"]
+    assert [(one["turns"], len(one["items"])) for one in found] in ([(3, 3), (3, 3)], [])
+
+
+@pytest.mark.each_database
+@pytest.mark.parametrize("path", ["export", "turns"])
+async def test_what_loses_its_document_while_it_is_read(talk: Talk, path: str) -> None:
+    """What cites a document that the reader can't see stays hidden while the document is being deleted."""
+    carl = await somebody(talk.running)
+    await talk.running.platform.database.write(_talk_for_years, str(carl.user["id"]), 1, 1, 1)
+    turn = await talk.running.platform.database.write(_cite_a_secret, str(carl.user["id"]))
+    answer = await overtaken(
+        talk,
+        carl.get(f"/v1/conversations/talk-0/{path}"),
+        update(Turn).where(Turn.id == turn).values(pieces=[[None, [1]]], withheld=True),
+        delete(Citation).where(Citation.turn_id == turn),
+    )
+    assert b"question 0.0" in answer.body and b"secret" not in answer.body
