@@ -1,4 +1,4 @@
-"""The archives at one place: listing, reading, checking, keeping the newest. All calls block."""
+"""The archives at one place: list, read, verify, keep the newest. All calls block."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from kernel.sdk import utc_now
 _NAMED = "platform-%Y%m%d-%H%M%S.tar.gz"
 
 Tell = Callable[[str, int], None]
-"""Called with what is worked on, and how much further it got."""
+"""Called with the current work, and how much further it got."""
 
 
 def tell_nobody(_what: str, _by: int) -> None:
-    """Nobody follows."""
+    """The default: reports no progress."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Archive:
 
 
 class Archives:
-    """What lies at the place that the settings name. Raises BackupFailed for settings that can't be used."""
+    """The archives at the configured place. Raises BackupFailed for invalid settings."""
 
     def __init__(self, settings: OpsSettings, home: Path, to: str | None = None) -> None:
         self._settings = settings
@@ -47,12 +47,12 @@ class Archives:
         self.sealer: Sealer | None = sealer_of(settings)
 
     def entries(self) -> list[Entry]:
-        """The files of archives, newest name first."""
+        """The archive files, newest name first."""
         found = [entry for entry in self.place.entries("") if NAME.fullmatch(entry.name)]
         return sorted(found, key=lambda entry: entry.name, reverse=True)
 
     def manifest(self, name: str) -> Manifest:
-        """What an archive holds. Raises FileNotFoundError, ArchiveBroken."""
+        """An archive's manifest. Raises FileNotFoundError, ArchiveBroken."""
         if not NAME.fullmatch(name):
             raise FileNotFoundError(name)
         return read_manifest(self.place, name)
@@ -65,27 +65,27 @@ class Archives:
         return entries[0].name
 
     def begin(self) -> None:
-        """Remove what a killed backup left half written. Only under the lock of archiving."""
+        """Remove what a killed backup left half-written. Only under the lock of archiving."""
         if isinstance(self.place, FolderPlace):
             self.place.sweep()
         self.objects.load_known()
 
     def finish(self, manifest: Manifest) -> str:
-        """Write the manifest, which makes the archive exist; returns its name.
+        """Write the manifest, which completes the archive; returns its name.
 
-        It sorts behind all that are there, whatever a clock said: a name from the future must not make old
-        archives the newest, nor one from the past this one the oldest.
+        The name sorts after all existing ones, even if a clock was wrong: an archive from the future must not
+        stay the newest, nor the new one become the oldest.
         """
         moment = utc_now().replace(tzinfo=None, microsecond=0)
         for entry in self.entries():
-            with suppress(ValueError, OverflowError):  # a name that no clock gave
+            with suppress(ValueError, OverflowError):  # not a timestamp
                 moment = max(moment, datetime.strptime(entry.name, _NAMED) + timedelta(seconds=1))
         name = moment.strftime(_NAMED)
         self.place.write(name, packed(manifest))
         return name
 
     def keep_newest(self, also: Iterable[str] = (), replaced: str | None = None) -> int:
-        """Remove `replaced`, all archives but the newest and `also`, and what none needs; returns how many
+        """Remove `replaced`, all archives except the newest and `also`, and unneeded pieces; returns how many
         archives.
         """
         entries = self.entries()
@@ -97,7 +97,7 @@ class Archives:
         try:
             needed = {piece for name in kept for piece in self.manifest(name).pieces()}
         except (ArchiveBroken, FileNotFoundError):
-            return len(old)  # what a damaged archive needs is unknown: everything stays
+            return len(old)  # a damaged archive's pieces are unknown: keep everything
         self.objects.remove_all_but(needed)
         return len(old)
 
@@ -122,13 +122,13 @@ class Archives:
 
 
 class Listing:
-    """Remembers the sizes of archives, which only their manifests know."""
+    """Caches the sizes of archives, which only their manifests contain."""
 
     def __init__(self) -> None:
         self._sizes: dict[tuple[str, datetime], int] = {}
 
     def of(self, archives: Archives) -> list[Archive]:
-        """All archives, newest name first; of one that can't be read, only its own file counts."""
+        """All archives, newest name first; an unreadable one counts with its own file only."""
         found = []
         for entry in archives.entries():
             key = (entry.name, entry.modified_at)

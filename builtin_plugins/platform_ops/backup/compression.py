@@ -1,4 +1,4 @@
-"""Zstandard (RFC 8878) for pieces of archives: a module of Python itself from 3.14, its backport before."""
+"""Zstandard (RFC 8878) for pieces of archives: Python's own module from 3.14, its backport before."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LEVEL = 3
 
 
 class Damaged(Exception):
-    """What was to be decompressed is not a whole frame, or larger than it may be."""
+    """The data is not a complete frame, or its content is too large."""
 
 
 def compressed(content: bytes) -> bytes:
@@ -20,7 +20,7 @@ def compressed(content: bytes) -> bytes:
 
 
 def decompressed(frame: bytes, most: int) -> bytes:
-    """The content of exactly one complete frame, checksum verified; uses memory for at most `most` bytes.
+    """The content of exactly one complete frame, with its checksum verified; at most `most` bytes.
 
     Raises Damaged.
     """
@@ -30,7 +30,7 @@ def decompressed(frame: bytes, most: int) -> bytes:
         if told is not None and told > most:
             raise Damaged("larger than it may be")
         reader = zstd.ZstdDecompressor()
-        found = bytes(reader.decompress(frame, max_length=most + 1))  # one more: the frame's end is read, too
+        found = bytes(reader.decompress(frame, max_length=most + 1))  # one more, to read the frame's end
     except zstd.ZstdError as error:
         raise Damaged(str(error)) from None
     if not reader.eof or reader.unused_data or len(found) > most:

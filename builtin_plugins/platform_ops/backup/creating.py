@@ -1,8 +1,8 @@
-"""Making an archive of a platform that continues serving.
+"""Makes an archive of a platform in service.
 
-Order makes it consistent. Files of people first, then one snapshot of all rows, then the files that came
-meanwhile: whatever the rows refer to is there. A file that came and went in between is no longer to be had,
-and the snapshot is taken again.
+The order makes it consistent: first the uploads, then one snapshot of all rows, then uploads that arrived
+meanwhile, so that everything that the rows refer to is there. If one arrived and was deleted in between, the
+snapshot is taken again.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _LARGEST_CONFIG = 1024 * 1024
 
 
 Owners = Callable[[], Sequence[Any]]
-"""Who has tables, as the schema says."""
+"""The owners of tables, by the schema."""
 
 Answers = Callable[[], Awaitable[Sequence[Answer]]]
 """Asks the questions that a drill asks again."""
 
 
 async def no_answers() -> Sequence[Answer]:
-    """Of a platform that can't be asked."""
+    """The default, for a platform that can't answer questions."""
     return ()
 
 
 @dataclass(frozen=True)
 class Source:
-    """What to back up. `blobs` is None where the blob store is not open; `folders` are named by plugins."""
+    """What to back up. `blobs` is None if the blob store is not open; `folders` are named by plugins."""
 
     version: str
     home: Path
@@ -64,13 +64,13 @@ async def create(
 ) -> str:
     """Make an archive and remove those that are too old; returns its name. Raises BackupFailed.
 
-    `keep` names archives that stay however old they are, `instead_of` one whose place the new one takes.
+    `keep` names archives to keep however old they are, `instead_of` one that the new one replaces.
     """
     async with installation_lock(source.database, "archiving"):
         await asyncio.to_thread(archives.begin)
         before = await source.answers()
         owners, blobs = await _rows_and_blobs(source, archives.objects, tell)
-        # What changed meanwhile may or may not be in the snapshot.
+        # Changes during the backup may or may not be in the snapshot.
         after = await source.answers()
         answers = [answer for answer in before if answer in after]
         files = await asyncio.to_thread(_take_folders, source.folders, archives.objects)
@@ -99,7 +99,7 @@ async def _rows_and_blobs(source: Source, objects: Objects, tell: Tell) -> tuple
 async def _take_blobs(
     source: Source, objects: Objects, held: set[str], taken: dict[str, Content], tell: Tell
 ) -> None:
-    """Archive contents that are not yet; one that is gone meanwhile is left out."""
+    """Archive contents that aren't yet archived; those deleted meanwhile are left out."""
     if source.blobs is None:
         return
     for digest in sorted(held - set(taken)):
@@ -173,5 +173,5 @@ def _secret_part(source: Source) -> dict[str, object]:
 
 
 def _secret_files(source: Source) -> list[Path]:
-    """The stored ones: what the environment says is not the platform's to keep."""
+    """Only stored secrets: those from the environment are not the platform's."""
     return [source.home / "secrets" / name for name in source.secrets.names()]

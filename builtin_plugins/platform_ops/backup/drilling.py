@@ -1,4 +1,4 @@
-"""A rehearsed restore that was asked for over HTTP: `platformctl backup drill`, run by a worker."""
+"""A restore drill requested over HTTP: a worker runs `platformctl backup drill`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kernel.sdk import (
 log = logging.getLogger("platform_ops.backup")
 
 _WITHOUT_END: Final = 10**9
-# A copy of everything takes what it takes; a cancelled job ends it.
+# No short limit, as it copies everything; cancelling the job ends it.
 _LIMITS: Final = ChildLimits(
     memory_mb=1_000_000, cpu_seconds=_WITHOUT_END, wall_seconds=_WITHOUT_END, file_bytes=1 << 50
 )
@@ -58,7 +58,7 @@ async def run_drill(platform: Platform, payload: Drill, progress: Progress) -> s
 
 
 async def _rehearse(platform: Platform, payload: Drill) -> str:
-    """Run the command; returns what was the same. Raises BackupFailed."""
+    """Run the command; returns what it found to be the same. Raises BackupFailed."""
     home = platform.settings.home.absolute()
     folder = home / _FOLDER / payload.job_id
     await asyncio.to_thread(_make_empty, folder)
@@ -79,7 +79,7 @@ async def _rehearse(platform: Platform, payload: Drill) -> str:
 
 
 def _reason(error: ChildFailed) -> str:
-    """What the command said was wrong; the rest of its words are for the log."""
+    """The error that the command reported; the rest of its output is for the log."""
     _, found, reason = error.said.rpartition("error: ")
     if error.reason != "failed" or not found:
         log.error("a drill ended (%s): %s", error, error.said.strip())
@@ -93,13 +93,13 @@ def _make_empty(folder: Path) -> None:
 
 
 def instances(home: Path) -> list[Path]:
-    """The folders of temporary instances; each is called like its job."""
+    """The folders of temporary instances, each named after its job."""
     folder = home / _FOLDER
     return list(folder.iterdir()) if folder.is_dir() else []
 
 
 def remove_instances(folders: Iterable[Path]) -> None:
-    """Remove what drills left behind whose worker was killed."""
+    """Remove what drills of killed workers left behind."""
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -6,7 +6,7 @@ from kernel.sdk import BadRequest, Conflict, NotFound
 
 
 class BackupFailed(Exception):
-    """An archive can't be made, read or restored. The text says why and what to do; it is public."""
+    """An archive can't be made, read or restored. The public text tells why and what to do."""
 
 
 class ArchiveBroken(BackupFailed):

@@ -1,4 +1,4 @@
-"""At the start of a process: a restore that was ordered, and a backup before migrations."""
+"""At the start of a process: carry out an ordered restore, and back up before migrations."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _BACK = (
 
 
 async def waits(opening: Opening) -> bool:
-    """Whether a restore was ordered, or interrupted before all of its files were in place."""
+    """Whether a restore was ordered, or interrupted before all its files were in place."""
     return await opening.needs.database.read(_ordered) is not None
 
 
 async def act(opening: Opening) -> None:
-    """Restore what was ordered. A failure leaves everything as it was, and is written down.
+    """Carry out the ordered restore. A failure leaves everything unchanged and is recorded in the journal.
 
-    Raises StartupError for the machine's faults: the restore stays ordered, and the next start tries again.
+    Raises StartupError for faults of the machine: the restore stays ordered, and the next start tries again.
     """
     found = await opening.needs.database.read(_ordered)
     if found is None:
@@ -61,8 +61,8 @@ async def act(opening: Opening) -> None:
     except BackupFailed as error:
         await _failed(opening, job_id, str(error))
     except (sa.exc.SQLAlchemyError, OSError):
-        raise  # the machine's fault: the next start tries again
-    except ANY_ERROR as error:  # boundary: the platform must start with what it has
+        raise  # a fault of the machine: the next start tries again
+    except ANY_ERROR as error:  # boundary: the platform must start with its current data
         if is_machine_fault(error):
             raise StartupError(
                 f"the restore of {name} was interrupted: {_reason(error)}; the next start tries again"
@@ -88,7 +88,7 @@ async def before_migrations(opening: Opening, pending: Sequence[Pending]) -> Non
         name = await create(_source(opening), archives, reason, instead_of=tried)
     except sa.exc.SQLAlchemyError:
         raise
-    except ANY_ERROR as error:  # boundary: whatever the store of uploads raises
+    except ANY_ERROR as error:  # boundary: the blob store may raise anything
         raise StartupError(
             f"no backup could be made before the upgrade, so nothing was changed: {_reason(error)}."
             " PLATFORM_BACKUP_BEFORE_UPGRADE=false upgrades without one"
@@ -103,9 +103,9 @@ async def before_migrations(opening: Opening, pending: Sequence[Pending]) -> Non
 
 
 def _newest_for(archives: Archives, reason: str) -> str | None:
-    """The newest archive if an earlier try of this very upgrade made it.
+    """The newest archive, if an earlier attempt at this same upgrade made it.
 
-    A migration that fails is tried by every start; an archive more for each would push out all that are good.
+    Every start retries a failed migration; one more archive each time would push out all good ones.
     """
     entries = archives.entries()
     try:
@@ -122,7 +122,7 @@ GUARD = StartGuard(waits, act, before_migrations)
 
 
 async def _replace(opening: Opening, archives: Archives, job_id: str, name: str) -> None:
-    """Back up what is here, then replace it."""
+    """Back up the current state, then replace it."""
     manifest = await asyncio.to_thread(_manifest, archives, name)
     needs = opening.needs
     output = "nobody had an account before it, so the earlier state was not backed up"
@@ -161,7 +161,7 @@ def _source(opening: Opening) -> Source:
 
 
 def _ordered(session: Session) -> tuple[str, str, str, dict[str, str]] | None:
-    """(job id, archive, phase, folders) of the oldest restore that waits; also of an older schema."""
+    """(job id, archive, phase, folders) of the oldest waiting restore; also works with an older schema."""
     inspector = sa.inspect(session.connection())
     if not inspector.has_table(BackupJob.__tablename__):
         return None

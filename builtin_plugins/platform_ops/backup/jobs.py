@@ -1,4 +1,4 @@
-"""The jobs that make and restore archives; each is followed under `/v1/jobs` and in the journal."""
+"""The jobs that make and restore archives; each is shown under `/v1/jobs` and in the journal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger("platform_ops.backup")
 
 
 class BackUp(BaseModel):
-    """The journal's entry; without one the clock asked, and it is made."""
+    """The journal's entry; a scheduled backup has none yet and makes it."""
 
     job_id: str = ""
 
@@ -37,7 +37,7 @@ class Restore(BaseModel):
 
 
 async def run_backup(platform: Platform, payload: BackUp, progress: Progress) -> str | None:
-    """Make an archive. Interrupted, it starts again; what was stored is not stored twice."""
+    """Make an archive. If interrupted, it starts again; stored pieces are not stored twice."""
     job_id = payload.job_id or await platform.database.write(journal.ask_for, "backup", "schedule")
     if await platform.database.write(journal.start, job_id) is None:
         return None
@@ -56,7 +56,7 @@ async def run_backup(platform: Platform, payload: BackUp, progress: Progress) ->
 
 
 async def run_restore(platform: Platform, payload: Restore, progress: Progress) -> str | None:
-    """Check an archive, bring its files, then have the platform start again, which replaces the rows."""
+    """Check an archive and fetch its files, then restart the platform, which replaces the rows."""
     if await platform.database.write(journal.start, payload.job_id) is None:
         return None
     progress.report(0, unit="rows and files", message="Checking")

@@ -1,4 +1,4 @@
-"""The history of backups, restores and drills: what was asked for, and what came of it."""
+"""The history of backups, restores and drills: what was requested, and the outcome."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class BackupJobs(BaseModel):
 
 
 def ask_for(unit: Unit, action: str, requested_by: str, archive: str | None = None) -> str:
-    """Write a job that waits; returns its id."""
+    """Add a waiting job; returns its id."""
     job = BackupJob(id=uuid.uuid4().hex, action=action, archive=archive, requested_by=requested_by)
     unit.session.add(job)
     unit.session.flush()
@@ -52,7 +52,7 @@ def ask_for(unit: Unit, action: str, requested_by: str, archive: str | None = No
 
 
 def is_under_way(session: Session, action: str, archive: str) -> bool:
-    """Whether a job on this archive waits or runs."""
+    """Whether a job on this archive is waiting or running."""
     job = select(BackupJob.id).where(
         BackupJob.action == action,
         BackupJob.archive == archive,
@@ -62,12 +62,12 @@ def is_under_way(session: Session, action: str, archive: str) -> bool:
 
 
 def change(unit: Unit, job_id: str, **values: Any) -> None:
-    """Write down what happened to a job."""
+    """Record what happened to a job."""
     unit.session.execute(update(BackupJob).where(BackupJob.id == job_id).values(**values))
 
 
 def start(unit: Unit, job_id: str) -> BackupJob | None:
-    """Begin a job, again if it was interrupted; None if it has ended already."""
+    """Begin a job, or begin it again after an interruption; None if it has already ended."""
     job = unit.session.get(BackupJob, job_id)
     if job is None or job.status in ("done", "error"):
         return None
@@ -89,7 +89,7 @@ def shown(session: Session) -> BackupJobs:
 
 
 def find(session: Session, job_id: str) -> BackupJobOut:
-    """One job. Raises BackupJobNotFound, also for what can't be an id."""
+    """One job. Raises BackupJobNotFound, also for an invalid id."""
     job = session.get(BackupJob, job_id) if _ID.fullmatch(job_id) else None
     if job is None:
         raise BackupJobNotFound()

@@ -1,6 +1,6 @@
-"""Restores that did not happen: what they brought is let go, and a killed operator's is closed.
+"""Cleans up after restores that did not happen: releases their files, and closes those of killed commands.
 
-And the temporary instances of drills whose worker was killed.
+Also removes temporary instances of drills whose worker was killed.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from builtin_plugins.platform_ops.backup.restoring import HOLDER, release_blobs
 from builtin_plugins.platform_ops.models import BackupJob
 from kernel.sdk import Job, Platform, Unit, held_blobs_of, installation_lock
 
-_PATIENCE = 1.0  # seconds; whoever prepares a restore holds the lock for longer than anybody waits
+_PATIENCE = 1.0  # seconds; preparing a restore holds the lock for longer than it is worth waiting
 
 
 class Nothing(BaseModel):
-    """Needs no payload."""
+    """An empty payload."""
 
 
 async def find_leftovers(platform: Platform) -> None:
-    """At each start: close a restore whose command was killed, and have unneeded files released."""
+    """At each start: close restores whose command was killed, and release unneeded files."""
     if await platform.database.read(_of_operators):
         with suppress(TimeoutError):
             async with installation_lock(platform.database, "restoring", seconds=_PATIENCE):
                 await platform.database.write(_close)
     if await platform.database.read(_left):
         await platform.database.write(_ask)
-    # Listed before their jobs are: one that begins meanwhile isn't a leftover.
+    # Listed before their jobs: one that begins in between isn't a leftover.
     if found := await asyncio.to_thread(instances, platform.settings.home):
         needed = await platform.database.read(_under_way)
         await asyncio.to_thread(remove_instances, [path for path in found if path.name not in needed])
@@ -45,7 +45,7 @@ async def _release(platform: Platform, _payload: Nothing) -> None:
 
 
 def _of_operators(session: Session) -> list[str]:
-    """Restores by commands that are not ordered yet: nobody continues with one whose process is gone."""
+    """Restores by commands that are not ordered yet; if the process is gone, nobody continues them."""
     query = select(BackupJob.id).where(
         BackupJob.action == "restore",
         BackupJob.requested_by == "operator",
@@ -65,7 +65,7 @@ def _under_way(session: Session) -> set[str]:
 
 
 def _left(session: Session) -> dict[str, list[str]]:
-    """Contents by holder, of restores that have ended."""
+    """Held contents of ended restores, by holder."""
     needed = _under_way(session)
     found = held_blobs_of(session, HOLDER)
     return {holder: own for holder, own in found.items() if holder.removeprefix(HOLDER) not in needed}

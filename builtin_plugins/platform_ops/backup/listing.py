@@ -1,4 +1,4 @@
-"""The archives as each process knows them: their sizes, and how old the newest is."""
+"""Each process's list of archives: their sizes, and how old the newest is."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def open_listing(platform: Platform) -> AsyncIterator[Listing]:
 
 
 def _offer_age(platform: Platform) -> None:
-    """Let `/metrics` show when the newest backup was made; 0 where there is none."""
+    """Make `/metrics` show when the newest backup was made; 0 if there is none."""
     newest = platform.metrics.gauge(
         "backup_newest_timestamp_seconds",
         "When the newest backup was made, in Unix time; 0 if there is none.",

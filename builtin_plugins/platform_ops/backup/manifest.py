@@ -1,6 +1,6 @@
-"""An archive's list of what it holds: `manifest.json`, alone in a small `.tar.gz` that carries the name.
+"""An archive's list of contents: `manifest.json`, alone in a small `.tar.gz` with the archive's name.
 
-Nothing in it is trusted before it was checked: names are patterns, contents are hashes, sizes have limits.
+Nothing in it is trusted unchecked: names must match patterns, contents are hashes, sizes have limits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from builtin_plugins.platform_ops.backup.places import Place
 from builtin_plugins.platform_ops.backup.sealing import Sealed
 
 NAME = re.compile(r"platform-[0-9]{8}-[0-9]{6}\.tar\.gz")
-"""The names of archives (wire-facts 9.4): date and time of their making, in UTC."""
+"""The names of archives (wire-facts 9.4): the date and time of creation, in UTC."""
 _MEMBER = "manifest.json"
 _LARGEST_FILE = 128 * 1024 * 1024
 _LARGEST = 512 * 1024 * 1024
@@ -54,14 +54,14 @@ class Content(_Part):
 
 
 class File(Content):
-    """A file in a folder of a plugin's."""
+    """A file in a plugin's folder."""
 
     folder: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]{0,62}$")]
     path: Annotated[str, Field(max_length=1000), AfterValidator(_relative)]
 
 
 class Column(_Part):
-    """A column, and how its values are written."""
+    """A column, and how its values are encoded."""
 
     name: Identifier
     kind: Kind
@@ -70,8 +70,8 @@ class Column(_Part):
 class Table(_Part):
     """The rows of a table: a JSON array on each line.
 
-    `digest` is the sum of the rows' hashes, whatever their order. `highest` is the last number that the table
-    gave to a row of its own accord.
+    `digest` is the sum of the rows' hashes, independent of their order. `highest` is the last number that the
+    table's sequence gave to a row.
     """
 
     name: Identifier
@@ -83,7 +83,7 @@ class Table(_Part):
 
 
 class Owner(_Part):
-    """Who has tables, and the Alembic revision that they are of."""
+    """An owner of tables, and their Alembic revision."""
 
     name: Identifier
     revision: Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,64}$")] | None
@@ -91,14 +91,14 @@ class Owner(_Part):
 
 
 class Answer(_Part):
-    """A question that was asked when the archive was made, and the answer's exact text."""
+    """A question asked when the archive was made, and the exact text of the answer."""
 
     question: str
     answer: str
 
 
 class Manifest(_Part):
-    """All that an archive holds."""
+    """Everything that an archive contains."""
 
     format: Literal["platform.backup"] = "platform.backup"
     version: Literal[1] = 1
@@ -116,7 +116,7 @@ class Manifest(_Part):
     sealed: Sealed | None = None
 
     def pieces(self) -> Iterator[str]:
-        """All pieces that it needs, some more than once."""
+        """All pieces that it needs, possibly with repetitions."""
         for owner in self.owners:
             for table in owner.tables:
                 yield from table.pieces
@@ -124,17 +124,17 @@ class Manifest(_Part):
             yield from content.pieces
 
     def about(self) -> bytes:
-        """What the sealed part vouches for: everything else."""
+        """What the sealed part authenticates: everything else."""
         return hashlib.sha256(self.model_copy(update={"sealed": None}).model_dump_json().encode()).digest()
 
     @property
     def revisions(self) -> dict[str, str | None]:
-        """Owner to revision."""
+        """From owner to revision."""
         return {owner.name: owner.revision for owner in self.owners}
 
 
 def packed(manifest: Manifest) -> bytes:
-    """The file that carries the archive's name."""
+    """The file with the archive's name."""
     content = manifest.model_dump_json(indent=1).encode()
     inside = io.BytesIO()
     with tarfile.open(fileobj=inside, mode="w", format=tarfile.USTAR_FORMAT) as tar:
@@ -174,7 +174,7 @@ def _decompressed(stored: bytes) -> bytes:
 
 
 def _only_member(content: bytes) -> bytes:
-    """The one file inside; anything else, such as links or paths, was not made by the platform."""
+    """The only file inside; anything else, such as links or paths, was not made by the platform."""
     try:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as tar:
             members = [member for _, member in zip(range(2), tar, strict=False)]

@@ -1,7 +1,7 @@
-"""What archives consist of: pieces of at most 4 MiB, compressed, named by the SHA-256 of their content.
+"""The pieces that archives consist of: at most 4 MiB, compressed, named by the SHA-256 of their content.
 
-What two archives have in common is stored once. What is read is checked against its name, and never grows
-past the limit while it is decompressed.
+What two archives share is stored once. A piece that is read is verified by its name, and decompression never
+exceeds the limit.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from builtin_plugins.platform_ops.backup.errors import ArchiveBroken
 from builtin_plugins.platform_ops.backup.places import Place
 
 PIECE = 4 * 1024 * 1024
-"""Bytes in a piece at most, before compression."""
+"""The maximum of bytes in a piece, before compression."""
 FOLDER = "objects"
 _SMALLEST = 256 * 1024
-# What the compression may add to what can't be compressed.
+# What compression may add to incompressible data.
 _STORED = PIECE + 64 * 1024
 
 
@@ -31,11 +31,11 @@ class Objects:
         self.written = 0
 
     def load_known(self) -> None:
-        """Look what is stored already, for not writing it again."""
+        """List what is already stored, to avoid writing it again."""
         self._known = {_digest(entry.name): entry.size for entry in self._place.entries(FOLDER)}
 
     def size_of(self, digests: Iterable[str]) -> int:
-        """Bytes that these pieces take at the place."""
+        """The bytes that these pieces take at the place."""
         return sum(self._known.get(digest, 0) for digest in set(digests))
 
     def write(self, piece: bytes) -> str:
@@ -49,7 +49,7 @@ class Objects:
         return digest
 
     def read(self, digest: str) -> bytes:
-        """A piece, checked. Raises ArchiveBroken."""
+        """A piece, verified. Raises ArchiveBroken."""
         try:
             stored = self._place.read(_name(digest), _STORED)
         except FileNotFoundError:
@@ -67,7 +67,7 @@ class Objects:
         return map(self.read, digests)
 
     def remove_all_but(self, digests: set[str]) -> int:
-        """Remove what no archive needs any more; returns how many pieces that were."""
+        """Remove pieces that no archive needs any more; returns how many there were."""
         unused = [entry.name for entry in self._place.entries(FOLDER) if _digest(entry.name) not in digests]
         for name in unused:
             self._place.remove(name)
@@ -83,9 +83,9 @@ def _digest(name: str) -> str:
 
 
 class LineCutter:
-    """Cuts a growing text into pieces, at places that depend on the lines around them.
+    """Cuts a growing text into pieces, at places that depend on the surrounding lines.
 
-    A line that is added or removed changes the piece that it is in: the pieces after it stay as they were.
+    An added or removed line only changes the piece that it is in; later pieces stay the same.
     """
 
     def __init__(self, objects: Objects) -> None:
@@ -102,7 +102,7 @@ class LineCutter:
             self._cut(PIECE)
 
     def end(self) -> list[str]:
-        """Store what is left; returns all pieces."""
+        """Store the rest; returns all pieces."""
         if self._waiting:
             self._cut(len(self._waiting))
         return self.pieces
@@ -113,7 +113,7 @@ class LineCutter:
 
 
 def lines_of(pieces: Iterable[bytes], longest: int) -> Iterator[bytes]:
-    """The lines of a text in pieces, without their ends. Raises ArchiveBroken past `longest` bytes."""
+    """The lines of a text in pieces, without line breaks. Raises ArchiveBroken past `longest` bytes."""
     waiting = b""
     for piece in pieces:
         *lines, waiting = (waiting + piece).split(b"\n")

@@ -1,4 +1,4 @@
-"""A restore by the operator on the server, whether or not the platform runs."""
+"""A restore by the operator on the server, whether or not the platform is running."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from builtin_plugins.platform_ops.backup.service import (
 from builtin_plugins.platform_ops.models import BackupJob
 from kernel.sdk import PLUGIN_SETTINGS, SCHEMA, Opening, Platform, StoreNeeds, Unit, installation_lock
 
-_TURN = 0.5  # seconds between two looks whether somebody else did it
+_TURN = 0.5  # seconds between checks whether another process has done it
 
 
 async def restore(platform: Platform, name: str) -> str:
-    """Restore an archive and answer what was done. Raises BackupFailed; then nothing was changed."""
+    """Restore an archive; returns what was done. Raises BackupFailed, leaving everything unchanged."""
     async with installation_lock(platform.database, "restoring"):
         return await _restore(platform, name)
 
@@ -52,7 +52,7 @@ async def _restore(platform: Platform, name: str) -> str:
 
 
 async def _carried_out(platform: Platform, job_id: str) -> Any:
-    """Wait until no process is in service and restore, unless one that starts again does it first."""
+    """Wait until no process is in service, then restore, unless a restarting one does it first."""
     while True:
         with suppress(TimeoutError):
             async with installation_lock(platform.database, "serving", seconds=_TURN):

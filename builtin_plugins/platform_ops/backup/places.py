@@ -1,7 +1,7 @@
 """Where archives are: a folder, or any address that fsspec knows, such as ``s3://bucket/folder``.
 
-A place holds archives by name, and in `objects/` what they consist of. Names are ours, never a caller's. All
-calls block: run them in a thread.
+A place contains archives by name, and their pieces in `objects/`. Names are ours, never a caller's. All calls
+block: run them in a thread.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from builtin_plugins.platform_ops.backup.errors import BackupFailed
-from kernel.sdk import sync
+from kernel.sdk import ANY_ERROR, sync
 
 _TEMPORARY = ".new-"
 
@@ -32,10 +32,10 @@ class Entry:
 
 
 class Place(Protocol):
-    """Files by name. What was written is durable, and complete or absent."""
+    """Files by name. A written file is durable; a file is complete or absent."""
 
     def check(self) -> None:
-        """Look, without changing anything, whether it can be written to. Raises BackupFailed."""
+        """Check that it can be written to, without changing anything. Raises BackupFailed."""
         ...
 
     def entries(self, folder: str) -> Iterator[Entry]:
@@ -78,7 +78,7 @@ def _protocols(filesystem: Any) -> tuple[str, ...]:
 
 
 class FolderPlace:
-    """A folder of this machine; only its owner can read it."""
+    """A folder on this machine; only its owner can read it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -104,7 +104,7 @@ class FolderPlace:
                     yield Entry(str(path.relative_to(self._folder)), found.st_size, when)
 
     def read(self, name: str, limit: int) -> bytes:
-        # Through a link somebody could have another file read as an archive.
+        # Through a link, somebody could have another file read as an archive.
         handle = os.open(self._folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
             return file.read(limit + 1)
@@ -122,7 +122,7 @@ class FolderPlace:
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(target)
-        except BaseException:  # a thread that is told to stop leaves no half-written file either
+        except BaseException:  # even a thread that is told to stop must leave no half-written file
             temporary.unlink(missing_ok=True)
             raise
         sync(target.parent)
@@ -131,13 +131,13 @@ class FolderPlace:
         (self._folder / name).unlink(missing_ok=True)
 
     def sweep(self) -> None:
-        """Remove what a killed process had begun to write. Only under the lock of archiving."""
+        """Remove files that a killed process had begun to write. Only under the lock of archiving."""
         for path in self._folder.rglob(f"{_TEMPORARY}*"):
             path.unlink(missing_ok=True)
 
 
 class RemotePlace:
-    """An address of fsspec's. Writing a file is atomic there, as in object stores."""
+    """An fsspec address. Writing a file is atomic there, as in object stores."""
 
     def __init__(self, filesystem: Any, root: str) -> None:
         self._files = filesystem
@@ -147,13 +147,14 @@ class RemotePlace:
         return str(self._files.unstrip_protocol(self._root))
 
     def check(self) -> None:
-        """Only writing shows whether it can be written to: nothing is looked at."""
+        """Checks nothing: only writing shows whether it can be written to."""
 
     def entries(self, folder: str) -> Iterator[Entry]:
         top = f"{self._root}/{folder}" if folder else self._root
         self._files.invalidate_cache()
         try:
-            found = self._files.find(top, detail=True, maxdepth=2 if folder else 1)
+            with self._explained():
+                found = self._files.find(top, detail=True, maxdepth=2 if folder else 1)
         except FileNotFoundError:
             return
         for path, about in found.items():
@@ -161,17 +162,29 @@ class RemotePlace:
             yield Entry(name, int(about["size"] or 0), _moment(about, partial(self._files.modified, path)))
 
     def read(self, name: str, limit: int) -> bytes:
-        content: bytes = self._files.cat_file(f"{self._root}/{name}", start=0, end=limit + 1)
+        with self._explained():
+            content: bytes = self._files.cat_file(f"{self._root}/{name}", start=0, end=limit + 1)
         return content
 
     def write(self, name: str, content: bytes) -> None:
         path = f"{self._root}/{name}"
-        self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
-        self._files.pipe_file(path, content)
+        with self._explained():
+            self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+            self._files.pipe_file(path, content)
 
     def remove(self, name: str) -> None:
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), self._explained():
             self._files.rm_file(f"{self._root}/{name}")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raise BackupFailed for errors that only the store's library knows."""
+        try:
+            yield
+        except OSError:
+            raise
+        except ANY_ERROR as error:  # boundary: botocore, for one, has classes of its own for bad credentials
+            raise BackupFailed(" ".join(str(error).split())) from error
 
 
 def _moment(about: dict[str, Any], ask: Callable[[], Any]) -> datetime:

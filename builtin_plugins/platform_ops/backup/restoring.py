@@ -1,7 +1,7 @@
-"""Restoring an archive: everything is brought here and checked; then one transaction replaces all rows.
+"""Restores an archive: everything is fetched and checked, then one transaction replaces all rows.
 
-A kill before that transaction is committed leaves the old state, and after it the new one. Nobody is
-in service meanwhile (`guards`).
+A kill before its commit leaves the old state, and after it the new one. No process is in service meanwhile
+(`guards`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BLOBS_AT_ONCE = 50
 
 
 async def check(archives: Archives, name: str, owners: Owners, tell: Tell = tell_nobody) -> Manifest:
-    """Read every byte, and see that this program can take it. Raises BackupFailed; nothing was changed."""
+    """Read every byte, and check that this program can restore it. Changes nothing. Raises BackupFailed."""
     try:
         manifest = await asyncio.to_thread(archives.verify, name, tell)
     except FileNotFoundError:
@@ -45,18 +45,18 @@ async def check(archives: Archives, name: str, owners: Owners, tell: Tell = tell
 
 
 HOLDER = "restore:"
-"""What holds the files of an archive until the rows that refer to them are in place; then the job's id."""
+"""The prefix, before a job's id, of the name that holds an archive's files until its rows are in place."""
 
 
 def holder_of(job_id: str) -> str:
-    """Who holds the files of an archive that this job restores."""
+    """The name under which this job holds the files of its archive."""
     return f"{HOLDER}{job_id}"
 
 
 async def bring_blobs(
     manifest: Manifest, objects: Objects, database: Database, blobs: BlobStore, holder: str, tell: Tell
 ) -> None:
-    """Have the blob store hold every file of the archive."""
+    """Bring every file of the archive to the blob store, and hold it."""
     for content in manifest.blobs:
         staged = await blobs.stage(_stream(objects, content), max(content.size, 1))
         if staged.sha256 != content.sha256:
@@ -67,7 +67,7 @@ async def bring_blobs(
 
 
 async def release_blobs(contents: Sequence[str], database: Database, blobs: BlobStore, holder: str) -> None:
-    """Let go of files, by their hashes, of a restore that did not happen."""
+    """Release files, by their hashes, of a restore that did not happen."""
 
     def release(unit: Unit, part: Sequence[str]) -> None:
         for sha256 in part:
@@ -93,8 +93,8 @@ async def replace_rows(
 ) -> None:
     """Replace everything in the database by the archive's rows, in one transaction. Raises BackupFailed.
 
-    The journal stays, with the job `done["id"]` changed by the other values of `done`. Every session ends: of
-    those from before, some were ended since the backup, and others are of accounts that are gone.
+    The journal stays; the job `done["id"]` gets the other values of `done`. Every session ends, as some
+    archived sessions were ended since the backup, and current ones may be of accounts that are gone.
     """
     declared = owners()
 
@@ -116,7 +116,7 @@ async def replace_rows(
 
 
 def _numbers(connection: Connection, manifest: Manifest) -> dict[str, int]:
-    """The last number that each table has given, here or in the archive."""
+    """The last number that each table has given to a row, here or in the archive."""
     archived = {table.name: table.highest or 0 for owner in manifest.owners for table in owner.tables}
     names = set(archived) & set(sa.inspect(connection).get_table_names())
     tables = holdings.reflected(connection, names).tables
@@ -126,7 +126,7 @@ def _numbers(connection: Connection, manifest: Manifest) -> dict[str, int]:
 
 
 def _continue_after(connection: Connection, numbers: Mapping[str, int]) -> None:
-    """Give no number twice, such as an account's; migrations that rebuilt a table have forgotten its last."""
+    """Give no number, such as an account's id, twice: migrations that rebuilt a table have lost its last."""
     names = {name for name, number in numbers.items() if number}
     tables = holdings.reflected(connection, names & set(sa.inspect(connection).get_table_names())).tables
     for name, table in tables.items():
@@ -149,13 +149,13 @@ def _fill(connection: Connection, manifest: Manifest, objects: Objects, tell: Te
     present = holdings.reflected(connection, [table.name for table in archived])
     constraints = _defer_references(connection, [table.name for table in archived])
     for table in archived:
-        # Migrations write their own rows.
+        # Migrations write their own rows, too.
         connection.execute(sa.delete(present.tables[table.name]))
     for table in archived:
         put_rows(connection, table, present.tables[table.name], objects, tell)
     _check_references(connection, constraints)
-    # PostgreSQL closes the cursors that read these tables with the savepoint; until then, no migration can
-    # alter the tables.
+    # The end of the savepoint closes PostgreSQL's cursors on these tables; until then, no migration can alter
+    # them.
     with connection.begin_nested() as reading:
         problems = [compare_rows(connection, table, present.tables[table.name]) for table in archived]
         reading.rollback()
@@ -164,7 +164,7 @@ def _fill(connection: Connection, manifest: Manifest, objects: Objects, tell: Te
 
 
 def _defer_references(connection: Connection, tables: Sequence[str]) -> list[tuple[str, str]]:
-    """Let rows come in any order. SQLite's references rest during a change of the schema anyway."""
+    """Allow rows in any order. SQLite doesn't check references during schema changes anyway."""
     if connection.dialect.name == "sqlite":
         return []
     inspector, quote = sa.inspect(connection), connection.dialect.identifier_preparer.quote
@@ -203,9 +203,9 @@ def _write_journal(connection: Connection, rows: list[dict[str, Any]], done: dic
 def apply_files(
     manifest: Manifest, archives: Archives, home: Path, secrets: SecretStore, folders: dict[str, Path]
 ) -> list[str]:
-    """Put secrets and the files of plugins into place; returns what was done. Twice is as good as once.
+    """Put secrets and the files of plugins into place; returns what was done. Idempotent.
 
-    `config.yaml` describes the machine as much as the platform, so it is restored as `config.restored.yaml`.
+    `config.yaml` also describes the machine, so it is restored as `config.restored.yaml`.
     """
     said = []
     if manifest.sealed is not None and archives.sealer is not None:
@@ -222,7 +222,7 @@ def apply_files(
 
 
 def _apply_secrets(found: dict[str, str], secrets: SecretStore) -> list[str]:
-    """The archive's replace those of the same name; of keys, all stay that rows may be sealed with."""
+    """The archive's secrets replace those of the same name; all keys that rows may be sealed with stay."""
     changed = []
     for name, value in sorted(found.items()):
         here = secrets.get(name)

@@ -1,4 +1,4 @@
-"""Rows out of a database and into one, table by table, within a transaction of the caller's."""
+"""Reads rows from a database and writes them to one, table by table, in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from builtin_plugins.platform_ops.backup.values import (
 from kernel.sdk import holdings, off_the_loop
 
 JOURNAL = "platform_ops_backup_job"
-"""The history of this installation's backups: no restore turns it back."""
+"""The history of this installation's backups, which a restore doesn't change."""
 _AT_ONCE = 500
 _LONGEST_ROW = 1024 * 1024 * 1024
 
 Report = Callable[[str, int], None]
-"""Called with each table and the rows that were done."""
+"""Called with each table and the number of rows done."""
 
 
 def take_owners(
     connection: Connection, owners: Sequence[Any], objects: Objects, report: Report
 ) -> list[Owner]:
-    """Write all rows of every owner into pieces. `connection` sees one state of the database."""
+    """Write all rows of every owner into pieces. `connection` must see a single state of the database."""
     found = []
     for holding in holdings.holdings(connection, owners):
         names = [name for name in holding.tables if name != JOURNAL]
@@ -70,7 +70,7 @@ def _write(rows: list[Any], columns: Sequence[Column], cutter: LineCutter, diges
 
 
 def columns_of(table: sa.Table) -> list[Column]:
-    """A table's columns, each with its kind. Raises BackupFailed."""
+    """The columns of a table, each with its kind. Raises BackupFailed."""
     return [Column(name=column.name, kind=kind_of(column)) for column in table.columns]
 
 
@@ -104,7 +104,7 @@ def check_rows(table: Table, objects: Objects, report: Report) -> None:
 def put_rows(
     connection: Connection, archived: Table, table: sa.Table, objects: Objects, report: Report
 ) -> None:
-    """Fill an empty table. Raises ArchiveBroken if it does not fit the archived one."""
+    """Fill an empty table. Raises ArchiveBroken if it doesn't match the archived one."""
     sqlite = connection.dialect.name == "sqlite"
     columns = {column.name: column for column in archived.columns}
     if set(columns) != set(table.columns.keys()):
@@ -160,13 +160,13 @@ def _archived(table: Table, objects: Objects) -> Iterator[list[Any]]:
 
 
 def _numbered(table: sa.Table) -> sa.Column[Any] | None:
-    """The column whose numbers the database gives, if there is one."""
+    """The column that the database numbers, if there is one."""
     keys = list(table.primary_key.columns)
     return keys[0] if len(keys) == 1 and isinstance(keys[0].type, sa.Integer) else None
 
 
 def highest(connection: Connection, table: sa.Table) -> int | None:
-    """The last number given, also to a row that is gone: it must not be given again."""
+    """The last number given, even to a row that is gone, as it must not be given again."""
     column = _numbered(table)
     if column is None:
         return None
@@ -196,7 +196,7 @@ def _sequence(connection: Connection, table: sa.Table, column: sa.Column[Any]) -
 
 
 def continue_after(connection: Connection, table: sa.Table, given: int | None) -> None:
-    """Have the next row numbered after those that are there, and after the last number `given`."""
+    """Number the next row after all existing ones, and after the last number `given`."""
     column = _numbered(table)
     if column is None:
         return

@@ -1,4 +1,4 @@
-"""Encrypting what an archive holds of secrets: AES-256-GCM, with a key from a passphrase or a key file."""
+"""Encrypts an archive's secrets: AES-256-GCM, with a key from a passphrase or a key file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COST, _BLOCK, _LANES = 2**17, 8, 1
 
 
 class Sealed(BaseModel):
-    """What is sealed, and what its key is made from; base64."""
+    """Sealed data, and what its key is derived from; base64."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -41,7 +41,7 @@ class Sealer:
     secret: bytes
 
     def seal(self, content: dict[str, Any], about: bytes) -> Sealed:
-        """Encrypt; it opens only together with `about`, which so can't be changed either."""
+        """Encrypt; opening requires the same `about`, which is thereby protected from changes."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         salt, nonce = secrets.token_bytes(16), secrets.token_bytes(12)
@@ -50,7 +50,7 @@ class Sealer:
         return Sealed(key=self.kind, salt=_text(salt), nonce=_text(nonce), data=_text(data))
 
     def open(self, sealed: Sealed, about: bytes) -> dict[str, Any]:
-        """The content. Raises BackupFailed for another passphrase, or if anything was changed."""
+        """Decrypt. Raises BackupFailed for a wrong passphrase, or if anything was changed."""
         from cryptography.exceptions import InvalidTag
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -78,7 +78,7 @@ class Sealer:
 
 
 def sealer_of(settings: OpsSettings) -> Sealer | None:
-    """What the settings say to seal with; None if they say nothing. Raises BackupFailed."""
+    """The sealer for the configured passphrase or key file; None without one. Raises BackupFailed."""
     if settings.backup_key_file is not None:
         return Sealer("key-file", _key_in(settings.backup_key_file))
     if settings.backup_passphrase is not None:

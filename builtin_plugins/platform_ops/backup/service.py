@@ -1,4 +1,4 @@
-"""Backing up and restoring from within a platform: what routes, jobs and commands share."""
+"""Backup and restore from within a platform: what routes, jobs and commands share."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def archives_of(platform: Platform, to: str | None = None) -> Archives:
 
 
 def storage_problem(platform: Platform) -> str | None:
-    """Why no backup can be made with these settings, as far as it is to be seen without making one."""
+    """Why no backup can be made with these settings, as far as known without making one."""
     try:
         archives_of(platform).place.check()
-    except BackupFailed as error:
+    except (BackupFailed, OSError, RuntimeError) as error:  # the last is of a `~` that is nobody's home
         return str(error)
     return None
 
 
 async def warn_of_storage(platform: Platform) -> None:
-    """At the start of the processes that make scheduled backups: a mistake shows now, not at night."""
+    """Called when a process that makes scheduled backups starts: a mistake shows now, not at night."""
     if platform.role == "worker" and (problem := await asyncio.to_thread(storage_problem, platform)):
         log.warning("no backup can be made: %s", problem)
 
@@ -50,9 +50,9 @@ async def folders_of(platform: Platform) -> dict[str, Path]:
 
 
 async def answers_of(platform: Platform) -> list[Answer]:
-    """Questions of which the answers must be the same after a restore.
+    """Questions whose answers must be the same after a restore.
 
-    None where plugins have opened nothing.
+    Empty if plugins have not been opened.
     """
     if platform.role == "tool":
         return []
@@ -63,7 +63,7 @@ async def answers_of(platform: Platform) -> list[Answer]:
 
 
 async def source_of(platform: Platform) -> Source:
-    """A platform as what to back up."""
+    """The platform as a source of backups."""
     return Source(
         version=VERSION,
         home=platform.settings.home,
@@ -79,14 +79,14 @@ async def source_of(platform: Platform) -> Source:
 async def back_up(
     platform: Platform, reason: str, tell: Tell = tell_nobody, to: str | None = None
 ) -> tuple[str, Manifest]:
-    """Make an archive; returns its name and what it holds. Raises BackupFailed."""
+    """Make an archive; returns its name and contents. Raises BackupFailed."""
     archives = await asyncio.to_thread(archives_of, platform, to)
     name = await create(await source_of(platform), archives, reason, tell)
     return name, await asyncio.to_thread(archives.manifest, name)
 
 
 def described(name: str, manifest: Manifest) -> str:
-    """What an archive holds, in a few lines."""
+    """An archive's contents, in a few lines."""
     rows = sum(table.rows for owner in manifest.owners for table in owner.tables)
     lines = [
         f"{name}: {rows} rows of {len(manifest.owners)} owners, {len(manifest.blobs)} uploaded files,"
@@ -98,7 +98,7 @@ def described(name: str, manifest: Manifest) -> str:
 
 
 async def prepare_restore(platform: Platform, job_id: str, name: str, tell: Tell = tell_nobody) -> Manifest:
-    """Check an archive and bring its files here. Raises BackupFailed; what is in service is unchanged."""
+    """Check an archive and fetch its files, without changing the running platform. Raises BackupFailed."""
     archives = await asyncio.to_thread(archives_of, platform)
     manifest = await check(archives, name, platform.resource(SCHEMA).owners, tell)
     await bring_blobs(manifest, archives.objects, platform.database, platform.blobs, holder_of(job_id), tell)
@@ -108,14 +108,14 @@ async def prepare_restore(platform: Platform, job_id: str, name: str, tell: Tell
 def order_restore(
     unit: Unit, job_id: str, name: str, folders: Mapping[str, Path], origin: dict[str, object] | None = None
 ) -> None:
-    """Have every process in service start again; the first one that is alone replaces the rows."""
+    """Make every process in service restart; the first that is alone replaces the rows."""
     journal.change(unit, job_id, phase="ordered", folders={key: str(path) for key, path in folders.items()})
     audit(unit, "backup.restore_ordered", "backup", name, origin=origin)
     request_restart(unit)
 
 
 async def give_up_restore(platform: Platform, job_id: str) -> None:
-    """Let go of the files that were brought for a restore that does not happen."""
+    """Release the files that were fetched for a restore that does not happen."""
     holder = holder_of(job_id)
     held = await platform.database.read(held_blobs_of, holder)
     await release_blobs(held.get(holder, []), platform.database, platform.blobs, holder)

@@ -1,8 +1,8 @@
-"""Values of columns in a form that both databases share, as JSON.
+"""Column values as JSON, in a form that both databases share.
 
-Times are ISO 8601 in UTC, bytes base64, decimals and JSON documents text: the latter so that a database's
-NULL and JSON's `null` stay apart. Columns are described by what the database says, not by models: an
-archive made before an upgrade is of tables that the models no longer know.
+Times are ISO 8601 in UTC, bytes base64, decimals text. JSON documents are text, too, to keep NULL and JSON's
+`null` apart. Columns are described by the database, not by models: an archive made before an upgrade has
+tables that the models no longer know.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MODULUS = 2**256
 
 
 def kind_of(column: sa.Column[Any]) -> Kind:
-    """How a column's values are written. Raises BackupFailed for a type that both databases don't share."""
+    """How a column's values are encoded. Raises BackupFailed for a type that both databases don't share."""
     for known, kind in _KINDS:
         if isinstance(column.type, known):
             return kind
@@ -49,7 +49,7 @@ def kind_of(column: sa.Column[Any]) -> Kind:
 
 
 def selected(column: sa.Column[Any], kind: Kind, *, sqlite: bool) -> sa.ColumnElement[Any]:
-    """The column in a query, as text where the driver's own reading would lose something."""
+    """The column in a query, as text if the driver would lose information."""
     if kind == "json" or (kind == "uuid" and not sqlite):
         return sa.type_coerce(column, sa.Text) if sqlite else sa.cast(column, sa.Text)
     if sqlite and kind in ("time", "date", "uuid"):
@@ -58,7 +58,7 @@ def selected(column: sa.Column[Any], kind: Kind, *, sqlite: bool) -> sa.ColumnEl
 
 
 def written(value: Any, kind: Kind) -> Any:
-    """A value as it is stored in the archive."""
+    """A value in the form that is stored in the archive."""
     if value is None:
         return None
     return _WRITTEN[kind](value) if kind in _WRITTEN else value
@@ -75,7 +75,7 @@ def stored_type(column: sa.Column[Any], kind: Kind, *, sqlite: bool) -> TypeEngi
 
 
 def to_store(value: Any, kind: Kind, *, sqlite: bool) -> Any:
-    """A value of the archive as the database takes it. Raises ArchiveBroken."""
+    """A value from the archive in the form that the database takes. Raises ArchiveBroken."""
     if value is None:
         return None
     try:
@@ -85,7 +85,7 @@ def to_store(value: Any, kind: Kind, *, sqlite: bool) -> Any:
 
 
 class RowDigest:
-    """The sum of the hashes of rows, in whichever order they come and however a database writes JSON."""
+    """The sum of the hashes of rows, independent of their order and of how a database formats JSON."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._json = [at for at, column in enumerate(columns) if column.kind == "json"]
@@ -94,7 +94,7 @@ class RowDigest:
         self.rows = 0
 
     def add(self, row: Sequence[Any]) -> None:
-        """Count a row, its values as in the archive."""
+        """Add a row, with its values as in the archive."""
         values = list(row)
         for at in self._json:
             if values[at] is not None:

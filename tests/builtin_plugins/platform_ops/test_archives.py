@@ -133,3 +133,14 @@ async def test_backup_to_s3(start_platform: Start, monkeypatch: pytest.MonkeyPat
         assert shop.archives.verify(second).reason == "test"
     finally:
         server.stop()
+
+
+async def test_what_a_library_of_a_store_says(start_platform: Start) -> None:
+    """Errors that botocore alone knows are told like those of a folder: missing credentials, a wrong name."""
+    running = await start_platform("platform_ops", env={"PLATFORM_BACKUP_TO": "s3://no bucket/platform"})
+    admin = await running.user("boss", role="admin")
+    answer = await admin.get("/v1/backups")
+    assert answer.status == 503
+    assert "Invalid bucket name" in answer.json()["detail"]
+    with pytest.raises(BackupFailed, match="Invalid bucket name"):
+        await back_up(running.platform, "test")

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from builtin_plugins.platform_ops.backup.creating import create
 from builtin_plugins.platform_ops.backup.service import back_up, source_of
 from kernel.jobs.schedules import Scheduler
-from kernel.sdk import Plugin, Unit, hookimpl, utc_now
+from kernel.sdk import PLUGIN_STATES, Plugin, Unit, hookimpl, utc_now
 from kernel.testing import Start
 from tests.builtin_plugins.platform_ops.conftest import Open, Shop
 
@@ -157,9 +157,11 @@ async def test_a_start_tells_of_wrong_settings(
     (tmp_path / "file").write_text("not a folder")
     for name, value in (
         ("PLATFORM_BACKUP_TO", tmp_path / "file" / "backups"),
+        ("PLATFORM_BACKUP_TO", tmp_path / ("x" * 300)),  # as without the right to look into a folder: OSError
+        ("PLATFORM_BACKUP_TO", "~nobody-here/backups"),
         ("PLATFORM_BACKUP_KEY_FILE", tmp_path / "gone"),
     ):
         caplog.clear()
         running = await start_platform("platform_ops", env={name: str(value)}, role="worker")
         assert "no backup can be made" in caplog.text
-        assert running.platform.is_on("platform_ops")
+        assert running.platform.resource(PLUGIN_STATES).is_loaded("platform_ops")
