@@ -1,8 +1,10 @@
-"""Answers of the browser flow: redirects that are kept nowhere, and cookies that live five minutes."""
+"""Responses of the browser flow: uncached redirects, and cookies that last five minutes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from http.cookies import CookieError
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -14,12 +16,12 @@ from kernel.sdk import Context, PlatformError, store_error
 _STATE: Final = "oidc_state"
 _NONCE: Final = "oidc_nonce"
 _FLOW: Final = "oidc_flow_"
-_MOST_FLOWS: Final = 5  # a browser sends them all with each request, whose headers may take 8 KB
+_MOST_FLOWS: Final = 5  # a browser sends all of them with each request, and its headers are limited to 8 KB
 _PRIVATE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 
 class BrowserAnswers:
-    """Makes them. `insecure` leaves out what a browser keeps for https:// alone."""
+    """Makes the responses. `insecure` leaves out what browsers restrict to https://."""
 
     def __init__(self, client_url: str, *, insecure: bool) -> None:
         self._callback = f"{client_url}/auth/callback"
@@ -32,7 +34,7 @@ class BrowserAnswers:
         return f"{self._flow}{state}"
 
     def to_provider(self, ctx: Context, url: str, flow: Flow, sealed: str) -> web.Response:
-        """Off to the provider."""
+        """Redirect to the provider."""
         response = _redirect(url)
         begun = [name for name in ctx.request.cookies if name.startswith(self._flow)]  # the oldest first
         self._forget(response, begun[: 1 - _MOST_FLOWS])
@@ -44,13 +46,13 @@ class BrowserAnswers:
         return response
 
     def signed_in(self, token: str, state: str) -> web.Response:
-        """Back to the client, with the token where no server and no log sees it."""
+        """Redirect to the client, with the token where no server or log sees it."""
         return self._ended(_redirect(f"{self._callback}#token={token}"), state)
 
     def failed(self, ctx: Context, error: Exception, *, state: str | None = None) -> web.Response:
-        """Back to the client's login page with the reason; raises it for callers that aren't browsers.
+        """Redirect to the client's login page with the reason; raises it for callers that aren't browsers.
 
-        `state` is that of the sign-in that ends with it, if there is one.
+        `state` is that of the failed sign-in, if there is one.
         """
         known = error if isinstance(error, PlatformError) else store_error(error, ctx.platform.disk)
         if known is None:
@@ -68,7 +70,8 @@ class BrowserAnswers:
 
     def _forget(self, response: web.Response, names: Sequence[str]) -> None:
         for name in names:
-            response.del_cookie(name, path="/", httponly=True, secure=self._secure, samesite="Lax")
+            with suppress(CookieError):  # a name that only the client itself can have made up
+                response.del_cookie(name, path="/", httponly=True, secure=self._secure, samesite="Lax")
 
 
 def _redirect(url: str) -> web.Response:

@@ -1,4 +1,4 @@
-"""What a sign-in through the provider can fail with (wire-facts 3.3). The texts reach the login page."""
+"""Errors of a sign-in through the provider (wire-facts 3.3). The login page shows their texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One sign-in on its way: state, nonce and PKCE verifier."""
+"""One sign-in in progress: state, nonce and PKCE verifier."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ class Flow:
 
     @classmethod
     def begin(cls) -> Flow:
-        """Fresh ones."""
+        """New random secrets."""
         return cls(secrets.token_urlsafe(24), secrets.token_urlsafe(24), secrets.token_urlsafe(48))

@@ -1,4 +1,4 @@
-"""Tables of the oidc plugin: what was used up, and whose a provider's session is."""
+"""Tables of the oidc plugin: single-use values, and the subjects of provider sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Base: Any = plugin_base("oidc")
 
 
 class Used(Base):
-    """A state or a logout token that came in once and must not again, until it would be refused anyway."""
+    """A used state or logout token, kept until it would be refused as expired anyway."""
 
     __tablename__ = "oidc_used"
 
@@ -23,7 +23,7 @@ class Used(Base):
 
 
 class ProviderSession(Base):
-    """The subject of a session at the provider: a logout token may name nothing but the session (`sid`)."""
+    """The subject of a session at the provider, as a logout token may name only the session (`sid`)."""
 
     __tablename__ = "oidc_session"
 

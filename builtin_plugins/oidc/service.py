@@ -1,4 +1,4 @@
-"""What the plugin opens: everything of single sign-on, put together from its settings."""
+"""The plugin's resource: single sign-on, set up from its settings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SSO: ResourceKey[Sso | None] = ResourceKey("single sign-on")
 
 @asynccontextmanager
 async def open_sso(platform: Platform) -> AsyncIterator[Sso | None]:
-    """Single sign-on, or None where it is not offered. Nobody is called."""
+    """Single sign-on, or None if it is not offered. Makes no calls."""
     settings = platform.settings_of(OidcSettings)
     if settings.hidden_because is not None:
         if settings.issuer:
@@ -50,7 +50,7 @@ async def open_sso(platform: Platform) -> AsyncIterator[Sso | None]:
 
 
 def _assemble(platform: Platform, settings: OidcSettings, outgoing: OutgoingClient) -> Sso:
-    # Only a platform with a provider pays for these and the libraries below them: 120 modules.
+    # Imported only with a provider, as these and their libraries are 120 modules.
     from builtin_plugins.oidc.services.client import Client
     from builtin_plugins.oidc.services.fetching import Fetcher
     from builtin_plugins.oidc.services.provider import Provider

@@ -121,7 +121,7 @@ class OidcSettings(Settings):
 
     @property
     def hidden_because(self) -> str | None:
-        """Why single sign-on is not offered; None when it is (spec 5.5 rule 4)."""
+        """Why single sign-on is not offered; None if it is (spec 5.5 rule 4)."""
         if not self.issuer or not self.redirect_uri or not self.client_id:
             return "it is not configured"
         if self.allow_insecure:
@@ -136,7 +136,7 @@ class OidcSettings(Settings):
 
     @property
     def login_url(self) -> str:
-        """Where a browser begins: next to the callback, on the same host, so that the cookies come back."""
+        """Where a browser begins: next to the callback, on the same host, so that its cookies are sent."""
         return (self.redirect_uri or CALLBACK).removesuffix(CALLBACK) + LOGIN
 
     @property

@@ -13,7 +13,7 @@ from kernel.sdk import PUBLIC, Context, Forbidden, PlatformError, Rate, RouteTab
 
 routes = RouteTable("Authentication")
 
-_RATE = Rate(60, per="ip")  # nothing can be guessed here, and a whole office may share one address
+_RATE = Rate(60, per="ip")  # nothing can be guessed here, and a whole office may share an address
 
 
 @routes.get(LOGIN, access=PUBLIC, status=302, errors=(NotOffered, ProviderFault), rate=_RATE)

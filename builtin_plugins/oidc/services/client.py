@@ -31,7 +31,7 @@ class Client:
         self._settings = settings
 
     def authorization_url(self, metadata: Metadata, flow: Flow) -> str:
-        """Where the browser asks the provider."""
+        """The provider's address for the browser."""
         url: str = prepare_grant_uri(
             metadata.authorization_endpoint,
             client_id=self._settings.client_id,
@@ -60,7 +60,7 @@ class Client:
         return access, identity
 
     async def userinfo(self, metadata: Metadata, access_token: str, subject: str) -> dict[str, Any] | None:
-        """What the provider says about `subject`; None when it can't be asked. BadIdToken for another's."""
+        """The provider's data on `subject`; None if it can't be reached. BadIdToken for another subject's."""
         if metadata.userinfo_endpoint is None:
             return {}
         headers = {"Authorization": f"Bearer {access_token}"}
@@ -75,7 +75,7 @@ class Client:
         return said
 
     def _auth(self, metadata: Metadata) -> ClientAuth:
-        """HTTP Basic where the provider takes it, else the secret in the form; nothing without a secret."""
+        """HTTP Basic if the provider accepts it, else the secret in the form; nothing without a secret."""
         settings = self._settings
         if settings.client_secret is None:
             return ClientAuth(settings.client_id, None, "none")

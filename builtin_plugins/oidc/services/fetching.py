@@ -16,7 +16,7 @@ log = logging.getLogger("platform.oidc")
 
 
 class Fetcher:
-    """Reaches the provider at its issuer's address, or at the internal one in the issuer's name."""
+    """Calls the provider at its issuer's address, or at an internal one on its behalf."""
 
     def __init__(self, client: OutgoingClient, settings: OidcSettings) -> None:
         self._client = client
@@ -47,7 +47,7 @@ class Fetcher:
         return _json_of(body, reply.status, f"{method} {urlsplit(url).path}")
 
     def _place(self, url: str) -> tuple[str, dict[str, str]]:
-        """Where to send a call, and the headers that name the public address it stands for."""
+        """Where to send a call, and the headers with the public address that it stands for."""
         parts = urlsplit(url)
         if self._internal is None or parts.netloc != self._issuer.netloc:
             return url, {}

@@ -1,4 +1,4 @@
-"""What must come in only once, and whose a provider's session is: rows that expire."""
+"""Rows that expire: single-use values, and the subjects of provider sessions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SESSION_DAYS: Final = 30
 
 
 def use_up(unit: Unit, kind: str, value: str, seconds: float) -> bool:
-    """Note for so long that `value` came in; False when it had already, in any process."""
+    """Record the use of `value` for a time; False if it was already used, in any process."""
     now = unit.now()
     unit.session.execute(delete(Used).where(Used.expires_at < now))
     until = now + timedelta(seconds=seconds)
@@ -29,7 +29,7 @@ def use_up(unit: Unit, kind: str, value: str, seconds: float) -> bool:
 
 
 def remember_session(unit: Unit, sid: str, subject: str) -> None:
-    """Note whose a session of the provider is."""
+    """Record the subject of a provider session."""
     now = unit.now()
     unit.session.execute(delete(ProviderSession).where(ProviderSession.expires_at < now))
     until = now + timedelta(days=_SESSION_DAYS)
@@ -37,7 +37,7 @@ def remember_session(unit: Unit, sid: str, subject: str) -> None:
 
 
 def subject_of_session(unit: Unit, sid: str) -> str | None:
-    """Whose a session of the provider is."""
+    """The subject of a provider session."""
     query = select(ProviderSession.subject).where(ProviderSession.digest == _digest("sid", sid))
     subject: str | None = unit.session.scalar(query)
     return subject

@@ -1,4 +1,4 @@
-"""From what the provider says about somebody to what the kernel asks: name, address, role."""
+"""Turns the provider's data about somebody into what the kernel needs: name, address, role."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def identity_of(
 ) -> ExternalIdentity:
     """The identity: userinfo first, the ID token second (wire-facts 3.3).
 
-    `userinfo` is None when the provider could not be asked: what only it says is then unknown, and takes no
-    role from anybody.
+    `userinfo` is None if the provider could not be reached: missing claims are then unknown, and take no role
+    away.
     """
     said = {**id_claims, **(userinfo or {})}
     return ExternalIdentity(
@@ -53,7 +53,7 @@ def _role(
 
 
 def _claim(said: Mapping[str, Any], path: str) -> Any:
-    """A claim of exactly this name, or what its path reaches: names may contain dots (a URL does)."""
+    """The claim with exactly this name, else at this path: names may contain dots (a URL does)."""
     if path in said:
         return said[path]
     found: Any = said

@@ -1,4 +1,4 @@
-"""The provider as it describes itself: discovery and keys, asked when needed, remembered for a while."""
+"""The provider's discovery document and keys, fetched when needed and cached for a while."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = logging.getLogger("platform.oidc")
 _METADATA: Final = 0
 _KEYS: Final = 1
 _MOST_KEYS: Final = 50
-_PAUSE: Final = 10.0  # seconds between two early renewals of the keys: anybody can name unknown ones
+_PAUSE: Final = 10.0  # seconds between early renewals of the keys, as anybody can name unknown ones
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Provider:
         return await self._keys.get(_KEYS)
 
     async def renewed_keys(self) -> KeySet:
-        """The keys read again, for a token that names one not known: the provider may have rotated them."""
+        """The keys, fetched again for a token with an unknown key: the provider may have rotated them."""
         now = time.monotonic()
         if now - self._renewed >= _PAUSE:
             self._renewed = now

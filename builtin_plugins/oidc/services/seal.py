@@ -1,7 +1,7 @@
-"""A sign-in on its way is kept by the browser that began it, sealed.
+"""A sign-in in progress is stored in the browser that began it, sealed.
 
-The server keeps nothing until the browser comes back: a cookie that only this platform can read ties state,
-nonce and verifier together, so that none of them can be swapped for one of another sign-in.
+The server stores nothing until the browser returns: a cookie that only this platform can read binds state,
+nonce and verifier together, so that none can be replaced by another sign-in's.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FlowSeal:
         return jwt.encode(dict(_HEADER), claims, self._key, registry=self._registry)
 
     def open(self, cookie: str, state: str) -> Flow | None:
-        """The flow of a cookie, where it is fresh and belongs to this state."""
+        """The flow of a cookie, if it is fresh and belongs to this state."""
         try:
             claims = jwt.decode(cookie, self._key, registry=self._registry).claims
             flow, expires = Flow(*(str(claims[name]) for name in _FIELDS)), float(claims["exp"])

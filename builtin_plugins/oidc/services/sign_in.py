@@ -24,7 +24,7 @@ _ERROR_CODE: Final = re.compile(r"[a-z_]{1,60}")
 
 
 class SignIn:
-    """The two steps: send the browser to the provider, and take it back."""
+    """The two steps: send the browser to the provider, and receive it back."""
 
     def __init__(
         self,
@@ -43,13 +43,13 @@ class SignIn:
         self._seal = seal
 
     async def begin(self) -> tuple[str, Flow, str]:
-        """The provider's address to go to, the flow, and its sealed cookie. Raises ProviderFault."""
+        """The provider's address, the flow, and its sealed cookie. Raises ProviderFault."""
         metadata = await self._provider.metadata()
         flow = Flow.begin()
         return self._client.authorization_url(metadata, flow), flow, self._seal.seal(flow)
 
     async def finish(self, query: CallbackQuery, state: str, sealed: str, origin: Origin) -> str:
-        """The token for a browser that came back. Raises what is to be shown on the login page."""
+        """The token for a browser that returns. Raises errors to show on the login page."""
         flow = self._seal.open(sealed, state)
         if flow is None:
             raise BadCallback()
@@ -63,13 +63,13 @@ class SignIn:
         return await self._exchange(metadata, query.code, flow, origin)
 
     def _check_issuer(self, metadata: Metadata, named: str | None) -> None:
-        """An answer of another provider must not reach this one (mix-up, RFC 9207 section 2.4)."""
+        """Refuse another provider's answer (mix-up attack, RFC 9207 section 2.4)."""
         if named != self._provider.issuer and (named is not None or metadata.names_itself):
             log.warning("an authorization response came from %.200r", named)
             raise BadCallback("The response did not come from this platform's identity provider")
 
     async def _use_up(self, flow: Flow) -> None:
-        """A state counts once, in every process: a callback can't be replayed."""
+        """Accept a state only once, across all processes, so that a callback can't be replayed."""
         if not await self._platform.database.write(use_up, "state", flow.state, LIFETIME):
             raise BadCallback("This sign-in was already completed; start again")
 
@@ -86,7 +86,7 @@ class SignIn:
 
 
 def _refusal(error: str, description: str | None) -> RefusedByProvider:
-    """The provider's refusal in our words: its own came through the browser, and could be anybody's."""
+    """The provider's refusal in our words: its own text came through the browser, and could be anybody's."""
     log.info("the identity provider refused a sign-in: %.60r (%.200r)", error, description)
     code = error if _ERROR_CODE.fullmatch(error) else "unknown error"
     return RefusedByProvider(f"The identity provider refused the sign-in ({code})")

@@ -1,4 +1,4 @@
-"""Sign-out: here and at the provider, and the provider's word that somebody signed out there."""
+"""Sign-out here and at the provider, and the provider's notices of sign-outs there."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SignOut:
         self._check = check
 
     async def here(self, account_id: int, origin: Origin) -> str | None:
-        """End all sessions of an account; where to sign out at the provider, if it came from there."""
+        """End all sessions of an account; returns the provider's sign-out page, if it came from there."""
         issuer = await self._platform.database.write(_end_sessions, account_id, origin)
         return await self._provider_url() if issuer == self._provider.issuer else None
 
@@ -54,29 +54,29 @@ class SignOut:
     async def by_provider(self, token: str, origin: Origin) -> None:
         """End the sessions that a logout token is about. Raises BadLogoutToken.
 
-        A session of the provider is all sessions here: they are ended by account. A subject that has no
-        account is signed out already.
+        A provider session corresponds to all sessions of the account here. A subject without an account is
+        already signed out.
         """
         claims = await self._check.logout_token(token)
         if await self._platform.database.write(self._end_by_provider, claims, origin):
             log.info("the identity provider ended the sessions of an account")
 
     def _end_by_provider(self, unit: Unit, claims: dict[str, Any], origin: Origin) -> bool:
-        """Whether somebody has an account here."""
+        """End the sessions of a subject; returns whether it has an account here."""
         if not use_up(unit, "jti", claims["jti"], self._left(claims["exp"])):
             raise BadLogoutToken("The logout token was used already")
         subject = claims.get("sub") or subject_of_session(unit, claims["sid"])
         return subject is not None and end_external_sessions(unit, self._provider.issuer, subject, origin)
 
     def _left(self, expires: float) -> float:
-        """For how many seconds a token could come again."""
+        """For how many seconds a token could be replayed."""
         now = time.time()
         left = max(min(expires, now + _LONGEST_MEMORY) - now, 0)
         return left + self._settings.leeway_seconds + 1
 
 
 def _end_sessions(unit: Unit, account_id: int, origin: Origin) -> str | None:
-    """End all sessions of an account; which provider it signs in through."""
+    """End all sessions of an account; returns which provider it signs in through."""
     account = unit.session.get_one(Account, account_id)
     revoke_sessions(unit, account_id)
     audit(unit, "account.signed_out", "account", account_id, origin=origin)

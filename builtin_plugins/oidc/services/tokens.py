@@ -1,4 +1,4 @@
-"""ID tokens and logout tokens of the provider: signature first, then every claim that says whose it is."""
+"""ID tokens and logout tokens of the provider: the signature is checked first, then the claims."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST_SUBJECT: Final = 255
 
 
 class Untrusted(Exception):
-    """A token does not hold; the text says why, in words that may be shown."""
+    """An invalid token; the text tells why and may be shown."""
 
 
 class TokenCheck:
@@ -121,7 +121,7 @@ class TokenCheck:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong, as the library names it: the words are its own, not those of the token."""
+    """The library's reason; the words are its own, not the token's."""
     if isinstance(error, JoseError):
         claim = getattr(error, "claim", None)
         return f"{error.error}{f' ({claim})' if claim else ''}"

@@ -315,6 +315,14 @@ class TestCallback:
         browser.plant(flow_of(back), value, CALLBACK)
         await bounced(shared, browser, back.url)
 
+    async def test_with_cookies_of_impossible_names(self, shared: Site) -> None:
+        """A name that no server can set, and so none can delete, is no reason to fail."""
+        sent = {"Accept": "text/html", "Cookie": "; ".join(f"{FLOW}[{n}]=x" for n in range(9))}
+        for path in ("login", "callback?state=[1]"):
+            where = f"/v1/auth/oidc/{path}"
+            reply = await shared.running.anonymous.get(where, headers=sent, allow_redirects=False)
+            assert reply.status == 302, reply.body
+
     async def test_that_is_not_ours_leaves_ours_alone(self, shared: Site) -> None:
         """A foreign callback, forced on a browser that is signing in, does not spoil the sign-in."""
         browser, back = await halfway(shared)
