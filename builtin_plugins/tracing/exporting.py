@@ -1,4 +1,4 @@
-"""Sending spans: in batches, by their own thread, and never at the expense of the work they record."""
+"""Sends spans in batches, in a separate thread, never at the expense of the work that they record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("platform.tracing")
 
-_LAST_WORDS: Final = 3.0  # seconds at the end for what was not sent yet
+_LAST_WORDS: Final = 3.0  # seconds at the end for sending the rest
 _NOT_INSTALLED: Final = (
     "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry's packages are not installed; install"
     " platform-kernel[otel], or unset the variable"
@@ -56,7 +56,8 @@ async def open_exporting(platform: Platform) -> AsyncIterator[None]:
 def _check(settings: TracingSettings) -> None:
     parts = urlsplit(settings.address or "")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise StartupError("OTEL_EXPORTER_OTLP_ENDPOINT: expected an address such as http://host:4318")
+        name = f"OTEL_EXPORTER_OTLP_{'TRACES_' if settings.traces_endpoint else ''}ENDPOINT"
+        raise StartupError(f"{name}: expected an address such as http://host:4318")
     if settings.exporter.strip().lower() != "otlp":
         raise StartupError(
             f"OTEL_TRACES_EXPORTER: '{settings.exporter}' can't be used; expected otlp or none"

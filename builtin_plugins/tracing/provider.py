@@ -1,4 +1,4 @@
-"""OpenTelemetry's library, set up for one process. Imported only where traces are made."""
+"""Sets up OpenTelemetry's library for one process. Only imported if traces are recorded."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make_provider(address: str, service: str, role: str) -> TracerProvider:
 
 
 class Patient(SpanExporter):
-    """Says once a minute that a collector doesn't take spans, where the library would fill the log."""
+    """Reports only once a minute that a collector refuses spans; the library would flood the log."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter

@@ -23,7 +23,7 @@ _NOWHERE = Context()
 
 
 class RecordedSpan:
-    """A span of the library. What is current is the kernel's business, not that of the library's context."""
+    """A span of the library. The kernel tracks the current span, not the library's context."""
 
     def __init__(self, span: LibrarySpan, propagator: TraceContextTextMapPropagator) -> None:
         self.span = span

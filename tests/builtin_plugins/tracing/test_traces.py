@@ -397,6 +397,7 @@ async def test_traces_can_be_switched_off(start_platform: Start, name: str, valu
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "expected http/protobuf"),
         ("OTEL_TRACES_EXPORTER", "zipkin", "expected otlp or none"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318", "expected an address"),
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector:4318", "expected an address"),
     ],
 )
 async def test_what_can_not_be_used_is_said(
@@ -406,7 +407,7 @@ async def test_what_can_not_be_used_is_said(
     env = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318", name: value}
     running = await start_platform("tracing", env=env)
     record = next(one for one in running.platform.plugins if one.name == "tracing")
-    assert expected in str(record.reason)
+    assert f"{name}: " in str(record.reason) and expected in str(record.reason)
     assert (await running.anonymous.get("/health")).status == 200
 
 
