@@ -1,7 +1,7 @@
-"""Cancelling a job: one that waits ends at once, one that runs is notified, wherever it runs.
+"""Cancelling a job: a waiting one ends at once, a running one is notified, wherever it runs.
 
-The request is a fact in the job's record and a notice to the workers, so it survives the death of either
-side: whoever takes the job up again finds the request before it does anything.
+The request is stored in the job's record and announced to the workers, so it survives a crash of either side:
+a worker that takes the job up again sees the request before it does anything.
 """
 
 from __future__ import annotations

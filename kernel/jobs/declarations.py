@@ -27,7 +27,7 @@ class JobFailed(Exception):
 
 class JobMoved(Exception):
     """Raise it in a handler to continue in another lane, with another payload: for work that turns out to be
-    larger than it looked. It does not count as an attempt. The job waits for its turn there, with others.
+    larger than it looked. It does not count as an attempt. The job waits there for its turn.
     """
 
     def __init__(self, lane: Lane, payload: BaseModel) -> None:
@@ -51,9 +51,9 @@ class AnyJob(Generic[P]):
     happens at a time across all workers; missed runs are caught up once; nothing runs while the plugin is
     disabled.
 
-    `together(platform, jobs)` handles many small jobs at once, where they are enqueued with `gather` into the
-    lane ``quick``. It calls `jobs.done(id)` for those that it completed; the others, all of them after an
-    error, are then handled one by one.
+    `together(platform, jobs)` handles many small jobs at once if they are enqueued with `gather` into the
+    lane ``quick``. It calls `jobs.done(id)` for those that it completed; the others (after an error, all of
+    them) are then handled one by one.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Job(AnyJob[P]):
 
     @property
     def title(self) -> None:
-        """Nobody watches it."""
+        """None: nobody follows it."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,13 @@ class LongJob(AnyJob[P]):
     reference to its result, such as the path of what it created. It must be idempotent: after a crash it runs
     again, with `progress` as last saved. When the job is cancelled, or the worker stops, the handler gets a
     CancelledError at its next await: clean up and let it pass. Only a cancelled job is followed by
-    `on_cancel(platform, payload)`, which, like `on_give_up`, may run more than once.
-    `on_unreadable(platform, subject, reason)` takes the place of `on_give_up` where the stored payload no
-    longer fits its type, such as after an upgrade: all that is known then is what the job worked on.
+    `on_cancel(platform, payload)`, which, like `on_give_up`, may run more than once. `on_unreadable(platform,
+    subject, reason)` is called instead of `on_give_up` if the stored payload no longer fits its type, such as
+    after an upgrade: then only the job's subject is known.
 
     `title` says in general what the job does ("Read a document"), because it is kept longer than the object
-    that the job works on. `visible` returns a query for the ids of the subjects that a scope can see: those
-    who can see the subject can see the job. Its owner and administrators always can, and only they can cancel
-    it.
+    that the job works on. `visible` returns a query for the ids of the subjects that a scope can see: whoever
+    can see the subject can see the job. Its owner and administrators always can, and only they can cancel it.
     """
 
     handler: Callable[[Platform, P, Progress], Awaitable[str | None]]

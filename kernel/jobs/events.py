@@ -20,14 +20,14 @@ log = logging.getLogger("platform.jobs")
 
 
 class StoredEvent(BaseModel):
-    """An event by its name, with its fields."""
+    """A stored event: its name and its fields."""
 
     event: str
     fields: dict[str, Any]
 
 
 def stored_event(event: Event) -> StoredEvent:
-    """What is kept of an event until its delivery."""
+    """The form in which an event is stored until its delivery."""
     return StoredEvent(event=event.event_name, fields=event.model_dump(mode="json"))
 
 
@@ -39,7 +39,7 @@ async def _deliver(platform: Platform, stored: StoredEvent) -> None:
 
 
 async def _deliver_all(platform: Platform, events: Together[StoredEvent]) -> None:
-    """One that fails is delivered again by itself."""
+    """Deliver several events; one that fails is retried by itself."""
     for job_id, stored in events.payloads.items():
         try:
             await _deliver(platform, stored)

@@ -1,4 +1,4 @@
-"""The queue in figures: how many jobs wait, for how long, and who does them."""
+"""Figures about the queue: how many jobs wait, for how long, and how many workers there are."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RECENT = timedelta(days=1)
 
 @dataclass(frozen=True)
 class LaneFigures:
-    """The jobs of a lane that wait or run."""
+    """How many jobs of a lane wait or run."""
 
     lane: str
     status: str
@@ -33,7 +33,7 @@ class LaneFigures:
 
 @dataclass(frozen=True)
 class QueueFigures:
-    """All lanes that have jobs; the workers that showed a sign of life lately."""
+    """All lanes that have jobs, and the number of workers with a recent sign of life."""
 
     workers: int
     lanes: Sequence[LaneFigures]
@@ -61,7 +61,7 @@ def read_queue(session: Session) -> QueueFigures:
 
 
 def offer_figures(platform: Platform) -> None:
-    """Let `/metrics` show the queue and the room left on the disk."""
+    """Show the queue and the free disk space at `/metrics`."""
     metrics, lanes = platform.metrics, get_args(Lane)
     jobs = metrics.gauge("jobs_under_way", "Jobs that are waiting or running.", ("lane", "status"))
     oldest = metrics.gauge("jobs_oldest_waiting_seconds", "Age of the oldest waiting job.", ("lane",))
@@ -86,7 +86,7 @@ def offer_figures(platform: Platform) -> None:
 
 
 def _seconds(now: datetime, moment: Any) -> int:
-    if isinstance(moment, str):  # what SQLite makes of MIN()
+    if isinstance(moment, str):  # SQLite's MIN() returns text
         moment = datetime.fromisoformat(moment)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

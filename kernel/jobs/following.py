@@ -1,4 +1,4 @@
-"""Long jobs for whoever may see them: the list, one of them, its changes as they happen, its cancel."""
+"""Long jobs for those who may see them: list, show, follow, cancel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kernel.jobs.kinds import CHANGED, UNDER_WAY
 from kernel.jobs.schemas import JobOut, JobQuery, render
 from kernel.offers import OFFERS
 
-# A stream says something at least this often: proxies end one that is silent.
+# Seconds after which a stream sends at least something: proxies end silent ones.
 _BREATH = 15.0
 
 
@@ -73,8 +73,8 @@ def _get(session: Session, job_id: str, visible: ColumnElement[bool]) -> JobOut:
 
 
 def running_jobs(session: Session, kind: str) -> list[JobOut]:
-    """The long jobs of a kind that run now, whoever they belong to: a plugin sees by them how far its own
-    work is, in whichever process it is done.
+    """The running long jobs of a kind, whoever owns them: a plugin's own work and its progress, in any
+    process.
     """
     wanted = (JobRecord.status == "running") & (JobRecord.name == kind) & JobRecord.title.is_not(None)
     return [render(row) for row in session.scalars(select(JobRecord).where(wanted))]
@@ -89,9 +89,9 @@ def _find(session: Session, job_id: str, visible: ColumnElement[bool], *, lock: 
 
 
 async def follow_job(caller: Caller, job_id: str) -> AsyncGenerator[tuple[str, JobOut], None]:
-    """The job as it is, then as `job` events whenever it changes, until it has ended. Raises JobNotFound.
+    """Yield the job as a `job` event now and whenever it changes, until it has ended. Raises JobNotFound.
 
-    What the caller may see is checked each time: the stream ends with a 404 when it no longer may.
+    Access is checked each time: the stream ends with a 404 once the caller may no longer see the job.
     """
     changed = asyncio.Event()
 
@@ -112,7 +112,7 @@ async def follow_job(caller: Caller, job_id: str) -> AsyncGenerator[tuple[str, J
 
 
 async def cancel_job(caller: Caller, job_id: str) -> JobOut:
-    """Cancel a job: at once when it waits, soon when it runs; a second time changes nothing.
+    """Cancel a job: at once if it waits, soon if it runs. A second call changes nothing.
 
     Raises JobNotFound, NotYourJob, JobFinished.
     """
@@ -140,7 +140,7 @@ async def _visible_to(caller: Caller) -> ColumnElement[bool]:
 
 
 def visible(jobs: Iterable[JobRef], scope: Scope) -> ColumnElement[bool]:
-    """The predicate of the long jobs that a scope sees: its own, and those that work on what it sees."""
+    """The condition for long jobs that a scope sees: its own, and those that work on what it sees."""
     long = JobRecord.title.is_not(None)
     if scope.everything:
         return long

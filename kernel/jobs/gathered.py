@@ -1,4 +1,4 @@
-"""What is written into a job's record while it waits with others of its kind, and who takes it up."""
+"""The values of `JobRecord.gathered`, for jobs that wait with others of their kind, and their carriers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pydantic import BaseModel
 from kernel.jobs.kinds import Lane
 
 CARRIER: Final = "kernel.carry"
-"""The kind of the jobs that take up others."""
+"""The kind of the jobs that run others (carriers)."""
 
 TAKEN: Final = "taken:"
-"""Begins `gathered` of a job that a carrier has; the carrier's id follows."""
+"""Prefix of `gathered` for a job that a carrier has taken; the carrier's id follows."""
 TAKEN_END: Final = "taken;"
-"""Sorts behind everything that begins with `TAKEN`."""
+"""Sorts after everything that begins with `TAKEN`."""
 
 
 def waiting(job: str, lane: Lane) -> str:
@@ -33,7 +33,7 @@ def taken(carrier: str) -> str:
 
 
 class Load(BaseModel):
-    """What a carrier takes up: jobs of this kind that wait in this lane. It knows its own id."""
+    """A carrier's payload: its own id, and the kind and lane of the jobs to take up."""
 
     carrier: str
     job: str

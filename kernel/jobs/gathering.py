@@ -1,12 +1,12 @@
-"""Jobs that come by the thousand: taken up in turns, and the small ones many at a time.
+"""Jobs that arrive in thousands: taken up in turns, and small ones many at a time.
 
-A job that waits with others has a record and no place in the queue: that would cost more than the work of a
-small one. What waits in the queue is a carrier, an ordinary job that takes up the next of them. In the lane
-``quick`` it takes many, hands them to the `together` of their kind, and goes on so for two seconds; in the
-others it runs one. Before it begins, it calls the next carrier if there is more.
+A job that waits with others has a record but no place in the queue, which would cost more than a small job's
+work. In the queue waits a carrier, an ordinary job that takes up the next of them. In the lane ``quick`` it
+takes many, passes them to the `together` of their kind, and repeats that for two seconds; in other lanes it
+runs one. Before it begins, it enqueues the next carrier if more jobs wait.
 
-Whatever a carrier could not complete gets its own place in the queue, and is run as any job is: with its
-attempts, pauses and limits. So does everything that a carrier had when its worker died.
+A job that a carrier could not complete gets its own place in the queue and runs like any job, with its
+attempts, pauses and limits. So does every job that a carrier had when its worker died.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ log = logging.getLogger("platform.jobs")
 
 _MOST: Final = 64
 _TURN: Final = 2.0
-"""Seconds; then others in the lane get their turn."""
+"""Seconds after which others in the lane get their turn."""
 _UNLIMITED: Final = 1_000_000
 
 
 class _Line(NamedTuple):
-    """The jobs of one owner's share that wait, and since when."""
+    """One owner's waiting jobs of one share: how many, and since when."""
 
     owner_id: int | None
     share: str | None
@@ -58,10 +58,10 @@ class _Line(NamedTuple):
 
 
 async def carry(platform: Platform, load: Load) -> None:
-    """Take up what is next, and see to it."""
+    """Take up the next jobs and run them."""
     job = platform.resource(OFFERS).jobs.get(load.job)
     at_once = job is not None and job.together is not None and load.lane == "quick"
-    await _let_go(platform, load)  # what an attempt that died had taken
+    await _let_go(platform, load)  # taken by an attempt that died
     if job is not None and at_once:
         await _carry_many(platform, job, load)
         return
@@ -70,7 +70,7 @@ async def carry(platform: Platform, load: Load) -> None:
 
 
 async def _carry_many(platform: Platform, job: JobRef, load: Load) -> None:
-    """Take one lot after another for a while: calling another carrier costs as much as many small jobs."""
+    """Take one batch after another for a while: another carrier costs as much as many small jobs."""
     until = time.monotonic() + _TURN
     while records := await platform.database.write(_take, platform, load, _MOST, True):
         went_well = await _together(platform, job, records)
@@ -80,8 +80,8 @@ async def _carry_many(platform: Platform, job: JobRef, load: Load) -> None:
 
 
 async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord]) -> bool:
-    """Whether the jobs could be handled at once. An error is not blamed on any one of them: each is then run
-    by itself, and shows its own.
+    """Handle the jobs together; returns whether that worked. An error is not blamed on any of them: each is
+    then run by itself and shows its own.
     """
     went_well = True
     acting_var.set(Acting(job.name, account_id=None))
@@ -121,7 +121,7 @@ def _place_alone(unit: Unit, platform: Platform, load: Load, counts: bool) -> No
 
 
 def _take(unit: Unit, platform: Platform, load: Load, most: int, at_once: bool) -> list[JobRecord]:
-    """The jobs whose turn it is, from now on this carrier's."""
+    """Take the jobs whose turn it is for this carrier."""
     lines = _lines(unit.session, load)
     if not lines:
         return []
@@ -142,7 +142,7 @@ def _take(unit: Unit, platform: Platform, load: Load, most: int, at_once: bool) 
 
 
 def _lines(session: Session, load: Load) -> list[_Line]:
-    """The waiting owners, the oldest job first."""
+    """The waiting lines, that with the oldest job first."""
     since = func.min(JobRecord.created_at)
     query = (
         select(JobRecord.owner_id, JobRecord.share, func.count(), since)
@@ -154,7 +154,7 @@ def _lines(session: Session, load: Load) -> list[_Line]:
 
 
 def _busy(session: Session, load: Load) -> dict[tuple[int | None, str | None], int]:
-    """How much of each share carriers have in hand."""
+    """The weight of the jobs that carriers have taken, by owner and share."""
     query = (
         select(JobRecord.owner_id, JobRecord.share, func.sum(JobRecord.weight))
         .where(
@@ -167,7 +167,7 @@ def _busy(session: Session, load: Load) -> dict[tuple[int | None, str | None], i
 
 
 def _turns(lines: Sequence[_Line], busy: dict[tuple[int | None, str | None], int], most: int) -> list[_Line]:
-    """Whose turn it is, `most` times: the owner with the least in hand, then the share, then who is older."""
+    """Whose turn it is, `most` times: the owner with the least taken, then the share, then the oldest."""
     shares = defaultdict(int, busy)
     owners: defaultdict[int | None, int] = defaultdict(int)
     for (owner, _), weight in busy.items():
@@ -186,7 +186,7 @@ def _turns(lines: Sequence[_Line], busy: dict[tuple[int | None, str | None], int
 
 
 def _weighed(session: Session, load: Load, turns: Sequence[_Line]) -> Iterator[JobRecord]:
-    """The jobs of these turns; one that another carrier takes at this moment is left out."""
+    """The jobs of these turns, without those that another carrier is just taking."""
     counts: defaultdict[_Line, int] = defaultdict(int)
     for line in turns:
         counts[line] += 1
@@ -211,7 +211,7 @@ def _oldest(session: Session, load: Load, line: _Line, count: int) -> Sequence[J
 
 
 def _within(records: Iterator[JobRecord], most: int) -> list[JobRecord]:
-    """As many as weigh up to `most`, at least one."""
+    """As many as weigh at most `most` together, but at least one."""
     found: list[JobRecord] = []
     weight = 0
     for record in records:

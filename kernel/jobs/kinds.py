@@ -1,4 +1,4 @@
-"""What the database needs to know of a job that is enqueued; the declaration itself names the platform."""
+"""What the database needs to know of an enqueued job; the declarations themselves need the platform."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 Lane = Literal["quick", "standard", "large"]
-"""Jobs of one lane wait for each other, and never for those of another: a mail does not wait behind a
-thousand documents, nor a small document behind huge ones."""
+"""Jobs wait only for others in their lane: a mail never waits for documents, nor a small one for huge ones.
+"""
 
 Status = Literal["queued", "running", "done", "failed", "cancelled"]
 """``queued`` and ``running`` are under way; the other three are final."""
@@ -15,9 +15,9 @@ Status = Literal["queued", "running", "done", "failed", "cancelled"]
 UNDER_WAY = ("queued", "running")
 
 QUEUED = "kernel.jobs.queued"
-"""Topic of the notice that a job was put into the lane that is its key."""
+"""Topic of the notice that a job was enqueued; its key is the lane."""
 CHANGED = "kernel.jobs.changed"
-"""Topic of the notice that what people see of a long job changed; its id is the key."""
+"""Topic of the notice that a long job's visible state changed; its id is the key."""
 CANCEL = "kernel.jobs.cancel"
 """Topic of the notice that a job is to be cancelled; its id is the key."""
 
@@ -32,7 +32,7 @@ class JobKind(Protocol):
 
     @property
     def lane(self) -> Lane:
-        """Where it waits unless whoever enqueues it says otherwise."""
+        """Where it waits by default."""
         ...
 
     @property
@@ -43,11 +43,11 @@ class JobKind(Protocol):
 
 @dataclass(frozen=True)
 class Gather:
-    """Says that a job waits with others of its kind and is taken up in turn, rather than in order of arrival.
+    """Makes a job wait with others of its kind and be taken up in turn rather than in order of arrival.
 
-    Turns go to owners, and among an owner's jobs to `share`s (such as knowledge bases), so that ten thousand
-    jobs of one don't hold up the single one of another. In the lane ``quick`` many are handled at once, by
-    the `together` of their declaration: up to a sum of `weight`s of 64.
+    Owners take turns, and within an owner's jobs the `share`s (such as knowledge bases), so that one's ten
+    thousand jobs don't hold up another's single job. In the lane ``quick``, many are handled at once by the
+    `together` of their declaration: up to a total `weight` of 64.
     """
 
     share: str | None = None
@@ -56,7 +56,7 @@ class Gather:
 
 @dataclass(frozen=True)
 class Placing:
-    """What whoever enqueues a job says about it: its id, another lane, whose it is, what it works on."""
+    """The options of `Unit.enqueue`: a job's id, another lane, its owner, what it works on."""
 
     job_id: str | None = None
     lane: Lane | None = None
@@ -67,7 +67,7 @@ class Placing:
 
 @dataclass(frozen=True)
 class Placed:
-    """A job that was written, by its id, and the lane whose bell is to be rung for it, if any."""
+    """The id of a job that was written, and the lane to notify, if any."""
 
     job_id: str
     rings: Lane | None

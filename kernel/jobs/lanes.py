@@ -1,9 +1,9 @@
-"""The lanes in which jobs wait: DBOS's queues, looked into when something happened rather than all the time.
+"""The lanes in which jobs wait: DBOS's queues, checked when something happens rather than all the time.
 
-A look into a queue takes 2.5 ms of processor time, and DBOS's own loops look all the time: 4 % of a core with
-nothing to do. Here each lane's loop sleeps until its bell rings (a job was enqueued, a job ended), and looks
-by itself only every `FALLBACK` seconds, should a bell be lost. What DBOS runs besides its queues (delayed
-workflows, its schedules, messages between workflows) is not used and is stopped.
+Checking a queue takes 2.5 ms of processor time, and DBOS's own loops poll all the time: 4 % of a core when
+idle. Here, each lane's loop sleeps until its bell rings (a job was enqueued or has ended), and otherwise
+checks only every `FALLBACK` seconds, in case a bell was lost. What else DBOS runs (delayed workflows, its
+schedules, messages between workflows) is not used and is stopped.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from kernel.jobs.queue import QUEUES, WORKFLOW, dbos_url
 if TYPE_CHECKING:
     from dbos import DBOS, DBOSConfig
 
-# Seconds between two looks into a lane whose bell does not ring.
+# Seconds between checks of a lane whose bell does not ring.
 FALLBACK = 30.0
-# The place of a job is free once DBOS has written that it ended: look then, and again in case that took long.
+# A job's place is free once DBOS has recorded its end: check then, and again in case that took long.
 _AFTER_A_JOB = (0.02, 0.2, 1.0, 5.0)
-# The queue's own notion of a code version: jobs are looked up by name, so every release may run any job.
+# DBOS's code version, always the same: jobs are found by name, so every release may run any job.
 _VERSION = "1"
 _NEVER = 86_400.0
 _LAST_LOOK = 2.0  # seconds to wait for a queue check at shutdown, in case the database is unreachable
 
 
 class Bell(threading.Event):
-    """The stop signal of a queue's loop, whose `wait` a ring ends early: the loop then looks at once."""
+    """The stop signal of a queue's loop; a ring ends its `wait` early, so that the loop checks at once."""
 
     def __init__(self) -> None:
         super().__init__()
         self._rung = threading.Event()
 
     def ring(self) -> None:
-        """End the wait under way, or the next one."""
+        """End the current wait, or else the next one."""
         self._rung.set()
 
     def set(self) -> None:
@@ -55,7 +55,7 @@ class Bell(threading.Event):
 
 
 class Lanes:
-    """The queues of one worker process. One for each process: DBOS keeps one instance."""
+    """The queues of one worker process. Only one per process, because DBOS is a singleton."""
 
     def __init__(
         self,
@@ -74,11 +74,11 @@ class Lanes:
         self._threads: list[threading.Thread] = []
 
     def open(self) -> None:
-        """Begin to take jobs, each handed to `work` in its own thread. Blocks for a moment."""
+        """Start taking jobs; each is passed to `work` in its own thread. Blocks for a moment."""
         from dbos import DBOS
 
         dbos = DBOS(config=self._config())
-        # A function: DBOS marks what it is given, and a bound method takes no attributes.
+        # A function, because DBOS sets attributes on it, which a bound method doesn't allow.
         DBOS.workflow(name=WORKFLOW, max_recovery_attempts=1_000_000)(lambda job_id: self._work(job_id))
         DBOS.listen_queues([])
         DBOS.launch()
@@ -88,7 +88,7 @@ class Lanes:
             self._serve(dbos, lane)
 
     def close(self) -> None:
-        """Stop taking jobs. Blocks until the queue checks in progress are done, two seconds at most."""
+        """Stop taking jobs. Blocks until running queue checks are done, for two seconds at most."""
         for bell in self._bells.values():
             bell.set()
         until = time.monotonic() + _LAST_LOOK
@@ -96,14 +96,14 @@ class Lanes:
             thread.join(max(0.0, until - time.monotonic()))
 
     def ring(self, lanes: Iterable[str] = QUEUES) -> None:
-        """Look into these lanes now."""
+        """Have these lanes checked now."""
         for lane, bell in self._bells.items():
             if lane in lanes:
                 bell.ring()
 
     def left(self, lane: Lane) -> None:
-        """A job of this lane ended: look for the next one as soon as its place is free; for threads."""
-        with suppress(RuntimeError):  # the loop is closed: the process ends
+        """A job of this lane ended: take the next one once its place is free. Callable from any thread."""
+        with suppress(RuntimeError):  # the loop is closed: the process is ending
             self._loop.call_soon_threadsafe(self._ring_later, self._bells[lane])
 
     def _ring_later(self, bell: Bell) -> None:
@@ -111,7 +111,7 @@ class Lanes:
             self._loop.call_later(seconds, bell.ring)
 
     def requeue(self, executors: list[str]) -> None:
-        """Put what these workers had taken back into its lane."""
+        """Put jobs that these workers had taken back into their lanes."""
         from dbos import DBOS
 
         for queue in QUEUES.values():

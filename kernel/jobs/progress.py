@@ -52,7 +52,7 @@ class Progress:
         }
 
     def unsaved(self) -> Mapping[str, Any]:
-        """What has to be saved, and counts as saved from now on; empty when nothing changed."""
+        """What must be saved, and from now on counts as saved; empty if nothing changed."""
         values = self.values()
         if values == self._saved:
             return {}
@@ -63,9 +63,9 @@ class Progress:
 def seconds_left(
     done: int, done_before: int, total: int | None, started_at: datetime, progress_at: datetime, now: datetime
 ) -> int | None:
-    """The rest at the pace of this run, in whole seconds, at least 1; None while pace or end are unknown.
+    """The time left at the pace of this run, in whole seconds, at least 1; None if pace or end is unknown.
 
-    `done_before` had been done when this run started; `progress_at` is when `done` was written.
+    `done_before` is what earlier runs had done; `progress_at` is when `done` was written.
     """
     made, took = done - done_before, (progress_at - started_at).total_seconds()
     if total is None or made <= 0 or took <= 0:

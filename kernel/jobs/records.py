@@ -1,9 +1,9 @@
-"""The books of jobs: what their records say at each turn. Statements only; the runner decides."""
+"""The statements that change job records; the runner decides when."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel
 from sqlalchemy import select, update
@@ -17,7 +17,7 @@ from kernel.jobs.kinds import CHANGED, UNDER_WAY, JobKind, Lane
 
 
 def claim(unit: Unit, job_id: str) -> JobRecord | None:
-    """Count an attempt; None when there is nothing left to do."""
+    """Start an attempt and count it; None if there is nothing left to do."""
     change = (
         update(JobRecord)
         .where(JobRecord.id == job_id, JobRecord.status.in_(UNDER_WAY))
@@ -38,20 +38,20 @@ def claim(unit: Unit, job_id: str) -> JobRecord | None:
 
 
 def note(unit: Unit, record: JobRecord, values: Mapping[str, Any]) -> None:
-    """Change a record that is under way; one that is not stays as it is."""
+    """Change the record of an unfinished job; a finished one stays as it is."""
     under_way = (JobRecord.id == record.id) & JobRecord.status.in_(UNDER_WAY)
     unit.session.execute(update(JobRecord).where(under_way).values(**values))
     tell(unit, record)
 
 
 def close(unit: Unit, record: JobRecord, status: str, values: Mapping[str, Any]) -> None:
-    """Close the books. What a finished job was about is forgotten: it may have been deleted since."""
+    """Record a job's end. The payload of a successful one is erased: its subject may be deleted later."""
     forgotten: dict[str, Any] = {"gathered": None, **({"payload": {}} if status == "done" else {})}
     note(unit, record, {"status": status, "finished_at": utc_now(), **forgotten, **values})
 
 
 def move(unit: Unit, record: JobRecord, lane: Lane, payload: BaseModel) -> None:
-    """Let a job under way wait in another lane; the attempt doesn't count."""
+    """Make a running job wait in another lane; the attempt doesn't count."""
     note(
         unit,
         record,
@@ -66,29 +66,47 @@ def move(unit: Unit, record: JobRecord, lane: Lane, payload: BaseModel) -> None:
     )
 
 
+def give_way(unit: Unit, record: JobRecord) -> bool:
+    """Make a job between two attempts wait behind the others in its lane; False if there are none or it was
+    cancelled.
+    """
+    others = select(JobRecord.id).where(
+        JobRecord.lane == record.lane, JobRecord.status == "queued", JobRecord.id != record.id
+    )
+    mine = (JobRecord.id == record.id) & (JobRecord.status == "running")
+    change = (
+        update(JobRecord)
+        .where(mine, JobRecord.cancel_requested_at.is_(None), others.exists())
+        .values(status="queued", gathered=waiting(record.name, cast(Lane, record.lane)))
+        .returning(JobRecord.id)
+    )
+    gives = unit.session.scalar(change) is not None
+    if gives:
+        tell(unit, record)
+    return gives
+
+
 class CancelledJob(BaseModel):
-    """A job that was cancelled, by its id."""
+    """The id of a cancelled job."""
 
     job_id: str
 
 
 def cancel(unit: Unit, record: JobRecord, told: JobKind | None, values: Mapping[str, Any]) -> None:
-    """Close the books of a cancelled job; `told` is the job that then notifies its plugin."""
+    """Record a cancelled job's end; `told` is the job that then notifies its plugin."""
     close(unit, record, "cancelled", {"error": None, "message": "", **values})
     if told is not None:
         unit.enqueue(told, CancelledJob(job_id=record.id))
 
 
 def tell(unit: Unit, record: JobRecord) -> None:
-    """Notify those who follow the job, if people may follow it."""
+    """Notify the job's followers, if it can be followed."""
     if record.title is not None:
         unit.notify(CHANGED, record.id)
 
 
 def next_waiting(session: Session) -> str | None:
-    """The job that waits longest, if any; one that was interrupted waits too. What waits for a carrier, or
-    is with one, comes with that.
-    """
+    """The longest-waiting job, if any, even an interrupted one. Carriers take gathered jobs."""
     by_itself = JobRecord.gathered.is_(None) | (JobRecord.name == CARRIER)
     waiting = select(JobRecord.id).where(JobRecord.status.in_(UNDER_WAY), by_itself)
     found: str | None = session.scalar(waiting.order_by(JobRecord.created_at, JobRecord.id).limit(1))

@@ -1,4 +1,4 @@
-"""Forgetting jobs that ended: long and failed ones after a time that people may set, the rest after a day."""
+"""Removes finished jobs: long and failed ones after a configurable time, the rest after a day."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _UNSEEN = timedelta(days=1)
 
 
 async def forget_finished(database: Database, queue: JobQueue, days: int) -> int:
-    """Remove jobs that ended more than `days` ago, from the books and the queue; returns how many.
+    """Remove jobs that ended more than `days` ago from records and queue; returns how many.
 
-    Ordinary jobs that were done go after a day: nobody looks at them.
+    Ordinary jobs that succeeded go after a day: nobody looks at them.
     """
     now, kept, removed = await database.read(shared_now), timedelta(days=days), 0
     while found := await database.read(_ended, now - kept, now - min(_UNSEEN, kept)):
-        # The queue first: a job that is left there alone would never be removed.
+        # The queue first: without its record, a job would stay there forever.
         await queue.forget(found)
         await database.write(_forget, found)
         removed += len(found)

@@ -1,4 +1,4 @@
-"""Running one job: attempts, retries with growing pauses, giving up with a reason, ending when cancelled."""
+"""Running one job: attempts, retries with growing pauses, giving up with a reason, cancellation."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from kernel.errors import ANY_ERROR, PlatformError
 from kernel.jobs import records
 from kernel.jobs.cancelling import TELL_OF_CANCEL
 from kernel.jobs.declarations import JobFailed, JobMoved, JobRef, LongJob
+from kernel.jobs.gathered import CARRIER
 from kernel.jobs.kinds import QUEUED, Lane
 from kernel.jobs.progress import Progress
 from kernel.jobs.queue import JOB_QUEUE
@@ -44,7 +45,7 @@ _SAVE_EVERY = 1.0
 
 
 class JobRunner:
-    """Runs jobs of one platform by their ids."""
+    """Runs a platform's jobs by id."""
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
@@ -53,9 +54,9 @@ class JobRunner:
     async def run(self, job_id: str, *, longest_pause: float = _LONGEST_PAUSE) -> Lane | None:
         """Run the job until it is done, given up or cancelled; returns its lane if there was anything to do.
 
-        Cancelling the task leaves the job to be run again.
+        If the task is cancelled, the job will be run again.
         """
-        # Before the record is read: a cancel that comes later is heard, one that came earlier is read.
+        # Before the record is read: a later cancellation sets the signal, an earlier one is in the record.
         signal = self._signals[job_id] = StopSignal()
         lane: Lane | None = None
         try:
@@ -65,17 +66,19 @@ class JobRunner:
                 if pause is None:
                     break
                 await signal.pause(min(pause, longest_pause))
+                if await self._write(self._give_way, record):
+                    break
         finally:
             del self._signals[job_id]
         return lane
 
     def cancel(self, job_id: str) -> None:
-        """A person cancelled the job: end it, if it runs here."""
+        """End a job that a person cancelled, if it runs here."""
         if job_id in self._signals:
             self._signals[job_id].request()
 
     async def _attempt(self, record: JobRecord, signal: StopSignal) -> float | None:
-        """One attempt; returns the pause before the next one, None when it was the last."""
+        """Make one attempt; returns the pause before the next one, None if it was the last."""
         job = self._platform.resource(OFFERS).jobs.get(record.name)
         if job is None:
             await self._close(record, "failed", error=f"no plugin provides the job '{record.name}' any more")
@@ -114,9 +117,18 @@ class JobRunner:
         return None
 
     def _move(self, unit: Unit, record: JobRecord, moved: JobMoved) -> None:
-        queue = self._platform.resource(JOB_QUEUE)
         records.move(unit, record, moved.lane, moved.payload)
-        rings = queue.call_carrier(unit.session, record.name, moved.lane)
+        self._call_carrier(unit, record.name, moved.lane)
+
+    def _give_way(self, unit: Unit, record: JobRecord) -> bool:
+        """Let waiting jobs go first: a lane has few places, and this job may fail for an hour."""
+        if record.name == CARRIER or not records.give_way(unit, record):
+            return False
+        self._call_carrier(unit, record.name, cast(Lane, record.lane))
+        return True
+
+    def _call_carrier(self, unit: Unit, job: str, lane: Lane) -> None:
+        rings = self._platform.resource(JOB_QUEUE).call_carrier(unit.session, job, lane)
         if rings is not None:
             unit.notify(QUEUED, rings)
 
@@ -132,7 +144,7 @@ class JobRunner:
 
     @asynccontextmanager
     async def _saving(self, record: JobRecord, progress: Progress) -> AsyncIterator[None]:
-        """Write the progress once a second, if it changed; what it says last is written with the outcome."""
+        """Save changed progress once a second; the last state is saved with the outcome."""
         saving = asyncio.create_task(self._save(record, progress), name=f"progress of {record.id}")
         try:
             yield
@@ -167,7 +179,7 @@ class JobRunner:
         return pause
 
     async def _hindered(self, record: JobRecord, job: JobRef, fault: Fault) -> float:
-        """The machine is at fault: that is not counted, and tried again for as long as it takes."""
+        """Record a fault of the machine: not counted as a failure, and retried as long as it takes."""
         faults = record.faults + 1
         pause = _pause(job, faults)
         message = f"{brief(fault)}; trying again in {pause:g} s"
@@ -187,7 +199,7 @@ class JobRunner:
         await self._close(record, "failed", error=reason)
 
     async def _tell(self, record: JobRecord, job: JobRef, call: Callable[[], Awaitable[None]]) -> None:
-        """Notify the plugin that its job is given up; it is retried like the job itself."""
+        """Notify the plugin that its job is given up; retried like the job itself."""
         tries = failures = 0
         while True:
             try:
@@ -211,7 +223,7 @@ class JobRunner:
         await self._write(records.close, record, status, values)
 
     async def _write(self, change: Callable[..., T], *args: Any) -> T:
-        """Write the books, for as long as it takes: a database that is away must not make a job run twice."""
+        """Write to the record, however long it takes: a database outage must not make a job run twice."""
         tries = 0
         while True:
             try:
@@ -229,21 +241,21 @@ def _pause(job: JobRef, tries: int) -> float:
 
 
 def _unreadable(error: ValidationError) -> str:
-    """Why a payload does not fit, by the names of its fields: its values may be private."""
+    """Why a payload does not fit; names only its fields, as its values may be private."""
     fields = sorted({".".join(str(part) for part in item["loc"]) or "payload" for item in error.errors()})
     return f"these stored fields of the job don't fit this version of its plugin: {', '.join(fields)}"[:500]
 
 
 def _reason(error: BaseException, failures: int) -> str:
-    """What people may read: the public text of an error that has one, else its kind."""
+    """The reason that people may read: an error's public text if it has one, otherwise its type."""
     said = str(error.detail) if isinstance(error, PlatformError) else type(error).__name__
     return f"{said} (given up after {failures} attempts)"
 
 
 async def drain(platform: Platform, *, longest_pause: float = _LONGEST_PAUSE) -> int:
-    """Run everything that is queued, here and now, in the order it came; returns how many jobs ran.
+    """Run all queued jobs here and now, in order of arrival; returns how many jobs ran.
 
-    The same runner as in a worker, without the queue: for tests and for one-shot commands.
+    Uses the worker's runner without the queue, for tests and one-shot commands.
     """
     runner, ran = platform.resource(JOB_RUNNER), 0
     while job_id := await platform.database.read(records.next_waiting):

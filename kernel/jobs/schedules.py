@@ -1,8 +1,8 @@
-"""Jobs that run by the clock: one run at a time over all workers and machines, a missed run made up once.
+"""Scheduled jobs: one run at a time over all workers and machines; missed runs are caught up once.
 
-When a job is due is a row that all workers share, looked at by one clock and moved on under one lock.
-Whoever finds it due enqueues the run and sets the next time after now, so that however many times were
-missed, one run follows; a run that is still under way holds back the next one.
+The next time of each job is a row that all workers share, compared with one clock and advanced under a lock.
+The worker that finds it due enqueues the run and sets the next time after now, so only one run follows,
+however many were missed; a run still under way delays the next one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("platform.schedules")
 
 KERNEL = "kernel"
-# Seconds between two looks: at most, and while a run that is due waits for the one before it.
+# Seconds between checks: at most, and while a due run waits for the one before it.
 _LONGEST = 60.0
 _SHORTEST = 5.0
 _SKEW = timedelta(minutes=5)
@@ -41,7 +41,7 @@ _SKEW = timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class Schedule:
-    """A job that runs by the clock, whose it is, and when: five cron fields or a word such as ``@hourly``."""
+    """A scheduled job, its plugin, and its times: five cron fields or a word such as ``@hourly``."""
 
     job: JobRef
     plugin: str
@@ -49,7 +49,7 @@ class Schedule:
 
 
 def schedules_of(platform: Platform) -> list[Schedule]:
-    """What is scheduled, by the names of the jobs. One whose times can't be read is logged and left out."""
+    """The schedules, ordered by job name. One whose times are invalid is logged and left out."""
     offers, found = platform.resource(OFFERS), []
     for name, job in sorted(offers.jobs.items()):
         try:
@@ -63,7 +63,7 @@ def schedules_of(platform: Platform) -> list[Schedule]:
 
 
 def _cron_of(platform: Platform, job: JobRef) -> str | None:
-    """When a job runs; None for never. Raises ValueError, and whatever a plugin's function raises."""
+    """A job's times; None for never. Raises ValueError, and whatever a plugin's function raises."""
     from croniter import croniter
 
     cron = job.schedule(platform) if callable(job.schedule) else job.schedule
@@ -73,7 +73,7 @@ def _cron_of(platform: Platform, job: JobRef) -> str | None:
 
 
 def next_time(cron: str, now: datetime, zone: ZoneInfo) -> datetime:
-    """The first time after `now`, by the clocks of the zone; in UTC."""
+    """The first time after `now` in the time zone, as UTC."""
     from croniter import croniter
 
     found: datetime = croniter(cron, now.astimezone(zone)).get_next(datetime)
@@ -88,7 +88,7 @@ class Scheduler:
         self._zone = ZoneInfo(platform.settings.time_zone)
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Enqueue due jobs until cancelled."""
         while True:
             pause = _LONGEST
             try:
@@ -98,7 +98,7 @@ class Scheduler:
             await asyncio.sleep(pause)
 
     async def turn(self, now: datetime) -> float:
-        """Enqueue what is due at `now`; returns the seconds until the next look."""
+        """Enqueue the jobs due at `now`; returns the seconds until the next check."""
         known = await self._platform.database.read(known_schedules)
         due = []
         for schedule in schedules_of(self._platform):
@@ -119,12 +119,12 @@ class Scheduler:
 
 
 def known_schedules(session: Session) -> Mapping[str, ScheduleRecord]:
-    """The rows of all schedules, by the names of their jobs."""
+    """The rows of all schedules, by job name."""
     return {record.name: record for record in session.scalars(select(ScheduleRecord))}
 
 
 def _advance(unit: Unit, schedule: Schedule, now: datetime, zone: ZoneInfo) -> datetime:
-    """Enqueue the run if it is due and the last one has ended; returns when to look again."""
+    """Enqueue the run if it is due and the last one has ended; returns when to check again."""
     unit.lock("schedules")
     name, following = schedule.job.name, next_time(schedule.cron, now, zone)
     record = unit.session.get(ScheduleRecord, name)
@@ -143,9 +143,9 @@ def _advance(unit: Unit, schedule: Schedule, now: datetime, zone: ZoneInfo) -> d
 
 
 def _was_set_back(record: ScheduleRecord, now: datetime) -> bool:
-    """Whether the last run is in the future: the clock was set back since, and the next time is too late.
+    """Whether the last run is in the future: then the clock was set back, and the next time is too late.
 
-    Clocks of several machines differ by less.
+    The clocks of several machines differ by less.
     """
     return record.last_at is not None and record.last_at > now + _SKEW
 

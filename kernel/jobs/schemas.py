@@ -53,7 +53,7 @@ class JobQuery(PageQuery):
 
 
 def render(record: JobRecord) -> JobOut:
-    """A record as clients see it. Errors of attempts that are followed by another are not for them."""
+    """A record as clients see it, without errors of attempts that are being retried."""
     return JobOut(
         id=record.id,
         kind=record.name,

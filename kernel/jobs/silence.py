@@ -1,7 +1,7 @@
-"""Which workers are gone: those whose sign of life stays the same for too long.
+"""Finds dead workers: those whose sign of life has not changed for too long.
 
-By the clock of who looks, which nobody sets (`time.monotonic`): a machine whose clock is set back or forward,
-or is wrong, neither loses its jobs while it works on them nor keeps them when it is gone.
+Measured by the observer's own monotonic clock: a machine whose clock is wrong or gets set neither loses jobs
+that it is working on nor keeps them when it is dead.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from datetime import UTC, datetime
 
 SILENT_SECONDS = 30.0
 GONE = datetime(1970, 1, 1, tzinfo=UTC)
-"""The last sign of life of a worker that said goodbye."""
+"""The last sign of life of a worker that stopped in an orderly way."""
 
-_BLIND_SECONDS = 20.0  # between two looks: who could not look, saw nobody's silence
+_BLIND_SECONDS = 20.0  # between checks: who could not check has not observed any silence
 
 
 class Watched:
-    """The signs of life of other workers, as one of them sees them."""
+    """The signs of life of all workers, as observed by one of them."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[datetime, float]] = {}
         self._looked_at = float("-inf")
 
     def silent(self, beats: Mapping[str, datetime], now: float) -> list[str]:
-        """Those that are gone, from the last beat of each at the moment `now` of the watcher's clock.
+        """The dead workers, given the last beat of each and the observer's time `now`.
 
-        After a while without a look, such as an outage of the database, everybody's silence starts over: they
-        could not show life either, and the first that can again must not take the jobs of all others.
+        After a gap, such as an outage of the database, all silences start over: the others could not show
+        life either, and the first to return must not take over everybody's jobs.
         """
         if now - self._looked_at > _BLIND_SECONDS:
             self._seen = {name: (beat, now) for name, (beat, _) in self._seen.items()}

@@ -1,4 +1,4 @@
-"""Jobs as spans, in the traces of what enqueued them (OpenTelemetry's conventions for messaging)."""
+"""Jobs as spans in the traces that enqueued them (OpenTelemetry's conventions for messaging)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _LONGEST = 64
 
 
 def trace_to_store() -> str | None:
-    """What a job that is enqueued now remembers of the trace that it belongs to."""
+    """The `traceparent` to store with a job that is enqueued now; None without a trace."""
     found = carried_by_current().get(TRACEPARENT, "")
     return found if 0 < len(found) <= _LONGEST else None
 
 
 @contextmanager
 def attempt_span(tracing: Tracing, record: JobRecord) -> Iterator[None]:
-    """One attempt. A carrier isn't work in itself: the jobs that it takes up have their spans."""
+    """The span of one attempt. A carrier has none: the jobs that it runs have their own."""
     if tracing.tracer is None or record.name == CARRIER:
         yield
         return
@@ -37,9 +37,9 @@ def attempt_span(tracing: Tracing, record: JobRecord) -> Iterator[None]:
 
 @contextmanager
 def together_span(tracing: Tracing, records: Sequence[JobRecord]) -> Iterator[None]:
-    """Jobs that are handled at once: each has a span in its own trace.
+    """The spans of jobs that are handled together, each in its own trace.
 
-    What happens meanwhile is below that of the first; the others link to it.
+    Nested spans belong to the first one; the others link to it.
     """
     if tracing.tracer is None or not records:
         yield
@@ -63,7 +63,7 @@ def together_span(tracing: Tracing, records: Sequence[JobRecord]) -> Iterator[No
         stack.enter_context(current(lead))
         try:
             yield
-        except BaseException as error:  # also when cancelled: noted, and raised again
+        except BaseException as error:  # including cancellation: recorded and raised again
             note_error(lead, error)
             raise
 

@@ -1,4 +1,4 @@
-"""Stopping one job under way because a person cancelled it; a worker that ends stops its jobs otherwise."""
+"""Stopping a running job that a person cancelled; a stopping worker ends its jobs in another way."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Cancelled(Exception):
 
 
 class StopSignal:
-    """Whether one job under way was cancelled, and how its handler learns of it."""
+    """Whether a running job was cancelled, and how its handler learns of it."""
 
     def __init__(self) -> None:
         self._requested = asyncio.Event()
@@ -31,7 +31,7 @@ class StopSignal:
 
     @asynccontextmanager
     async def stops(self) -> AsyncIterator[None]:
-        """End the block, by a CancelledError inside it, when the job is cancelled. Raises Cancelled."""
+        """If the job is cancelled, cancel the block (CancelledError inside it) and raise Cancelled."""
         if self.requested:
             raise Cancelled
         limit = asyncio.timeout(None)
@@ -47,7 +47,7 @@ class StopSignal:
             self._limit = None
 
     async def pause(self, seconds: float) -> None:
-        """Wait, less if the job is cancelled meanwhile."""
+        """Wait; ends early if the job is cancelled."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._requested.wait()

@@ -1,4 +1,4 @@
-"""Several jobs of one kind in one hand: their payloads, and which of them are done."""
+"""Several jobs of one kind handled together: their payloads, and which of them are done."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _DONE = (
 
 
 class Together(Generic[P]):
-    """Jobs that are handled at once. `payloads` has them by their ids.
+    """Jobs that are handled together. `payloads` holds their payloads by job id.
 
-    `done(job_id)` says that one is complete; `close(unit, results)` writes that with the handler's own rows,
-    and what each made. Jobs that are not done are run again, one by one.
+    `done(job_id)` marks one as complete; `close(unit, results)` records that, with each job's result, in the
+    same transaction as the handler's own rows. Jobs that are not done are run again, one by one.
     """
 
     def __init__(self, kind: type[P], records: Sequence[JobRecord]) -> None:
@@ -39,17 +39,17 @@ class Together(Generic[P]):
         }
 
     def done(self, job_id: str, result: str | None = None) -> None:
-        """This job is complete, which is written when the handler has returned; `result` is what it made."""
+        """Mark this job as complete; recorded once the handler returns. `result`: what it created."""
         self._done[job_id] = result
 
     def cancelled(self, unit: Unit) -> set[str]:
-        """Those that were cancelled: leave them out. Until the commit, no others can be cancelled."""
+        """The cancelled ones, to be left out. Until the commit, no others can be cancelled."""
         query = select(JobRecord.id, JobRecord.cancel_requested_at).where(JobRecord.id.in_(self._records))
         rows = unit.session.execute(query.order_by(JobRecord.id).with_for_update())
         return {row.id for row in rows if row.cancel_requested_at is not None}
 
     def close(self, unit: Unit, results: Mapping[str, str | None]) -> None:
-        """Write, with the unit, that these jobs are complete, and what they made."""
+        """Record in the unit that these jobs are complete, with their results."""
         if not results:
             return
         now = utc_now()
@@ -59,12 +59,12 @@ class Together(Generic[P]):
             tell(unit, self._records[job_id])
 
     def close_done(self, unit: Unit) -> None:
-        """Write what `done` has said."""
+        """Record the jobs marked by `done`."""
         self.close(unit, self._done)
 
 
 def _payload(kind: type[P], record: JobRecord) -> P | None:
-    """None for one that does not fit, or that a person cancelled: run by itself, it says so."""
+    """The payload; None if it doesn't fit or the job was cancelled: run by itself, it reports that."""
     if record.cancel_requested_at is not None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""A worker process: takes jobs from the queue, shows signs of life, takes over from workers that died."""
+"""A worker process: takes jobs from the queue, shows signs of life, takes over from dead workers."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 log = logging.getLogger("platform.worker")
 
 _BEAT = 10.0
-_CLEARING_UP = 2.0  # seconds that interrupted jobs have at a stop
+_CLEARING_UP = 2.0  # seconds for interrupted jobs to clean up at a stop
 _MOST_WORKERS = 256
 _LEFT = "kernel.jobs.worker_left"
 
 
 class Worker:
-    """Runs jobs until it is told to stop. One for each process: DBOS keeps one instance."""
+    """Runs jobs until it is told to stop. Only one per process, because DBOS is a singleton."""
 
     def __init__(self, platform: Platform, slot: str) -> None:
         self._platform = platform
         self._slot = slot
-        # Another name with each start: what the queue holds under an earlier one is nobody's any more.
+        # A new name at each start: what the queue holds under an earlier one has no owner any more.
         self._executor = executor = f"{slot}:{secrets.token_hex(4)}"
         self._runner = platform.resource(JOB_RUNNER)
         settings = platform.settings
@@ -59,7 +59,7 @@ class Worker:
         self._watched = Watched()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until `stop` is set. Jobs that are under way then are handed back to the queue."""
+        """Work until `stop` is set; jobs still running then are handed back to the queue."""
         await self._platform.database.write(_bury, self._slot)
         await self._beat()
         listen = self._platform.notices.listen
@@ -77,7 +77,7 @@ class Worker:
             await self._hand_back()
 
     async def _launched(self, stop: asyncio.Event) -> bool:
-        """Whether the queue runs; False when the stop came first: a busy SQLite makes a launch take long."""
+        """Launch the queue. False if the stop came first: on a busy SQLite, a launch takes long."""
         launch = asyncio.create_task(asyncio.to_thread(self._lanes.open))
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait({launch, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -87,10 +87,10 @@ class Worker:
         return launch.done()
 
     def _workflow(self, job_id: str) -> None:
-        """Runs in a thread of DBOS; the job itself runs in the platform's event loop.
+        """Run a job: called in a thread of DBOS, while the job itself runs in the platform's event loop.
 
-        Returning or raising would end the job in the queue's books: a job that is interrupted stays here
-        until the process goes, one whose bookkeeping fails (a database that is away) is tried again.
+        Returning or raising would end the job for the queue: an interrupted job stays here until the process
+        ends, and one whose bookkeeping fails (an outage of the database) is tried again.
         """
         while not self._run_once(job_id):
             time.sleep(_BEAT)
@@ -116,7 +116,7 @@ class Worker:
         return await running
 
     async def _watch(self, stop: asyncio.Event) -> None:
-        """Show life now and then; look after the jobs of others, at once when one of them says goodbye."""
+        """Show life now and then; take over others' jobs, at once if another worker reports that it stops."""
         stopped = asyncio.create_task(stop.wait())
         while not stop.is_set():
             left = asyncio.create_task(self._left.wait())
@@ -148,9 +148,9 @@ class Worker:
         await self._platform.database.write(_forget_workers, dead)
 
     async def _hand_back(self) -> None:
-        """Stop taking jobs, cancel the running ones, let them clean up, and release them to other workers.
+        """Stop taking jobs, cancel running ones, let them clean up, and release them to other workers.
 
-        No job may be taken after that: this worker's record is gone, so nobody would ever release it.
+        No job may be taken after that: with this worker's record gone, nobody would ever release it.
         """
         self._stopping = True
         await asyncio.to_thread(self._lanes.close)
@@ -163,7 +163,7 @@ class Worker:
 
 
 def _bury(unit: Unit, slot: str) -> None:
-    """Whoever held this slot before is dead, however recently it was seen."""
+    """Mark the earlier holder of this slot as dead, however recently it was seen."""
     known = unit.session.scalars(select(WorkerRecord.id))
     dead = [executor for executor in known if executor == slot or executor.startswith(f"{slot}:")]
     change = update(WorkerRecord).where(WorkerRecord.id.in_(dead)).values(seen_at=GONE)
@@ -193,9 +193,9 @@ def _leave(unit: Unit, executor: str) -> None:
 
 @asynccontextmanager
 async def executor_slot(platform: Platform) -> AsyncIterator[str]:
-    """A name for this worker that is its own while it lives, and the same one after a restart.
+    """A name that is unique while this worker lives and the same after a restart.
 
-    The first free slot of this home on this host, held by a file lock.
+    It is the first free slot of this home on this host, held by a file lock.
     """
     folder = platform.settings.home / "run"
     slot, handle = await asyncio.to_thread(take_slot, folder, _MOST_WORKERS, "worker-")

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from kernel.db.tables import JobRecord
 from kernel.jobs.runner import JobRunner
-from kernel.sdk import Event, Job, JobFailed, Platform, Plugin, Unavailable, Unit, hookimpl
+from kernel.sdk import Event, Job, JobFailed, Lane, Platform, Plugin, Unavailable, Unit, hookimpl
 from kernel.testing import Running, Start
 from tests.fakes.rows import execute
 
@@ -101,10 +101,12 @@ async def running(start_platform: Start, plugin: JobsPlugin, database_url: str |
     return await start_platform(plugin, env={"DATABASE_URL": database_url})
 
 
-async def enqueue(running: Running, job: Job[Payload], word: str, job_id: str | None = None) -> str:
+async def enqueue(
+    running: Running, job: Job[Payload], word: str, job_id: str | None = None, lane: Lane | None = None
+) -> str:
     """Enqueue in its own unit."""
     return await running.platform.database.write(
-        lambda unit: unit.enqueue(job, Payload(word=word), job_id=job_id)
+        lambda unit: unit.enqueue(job, Payload(word=word), job_id=job_id, lane=lane)
     )
 
 
@@ -158,6 +160,18 @@ async def test_errors_are_retried_then_given_up(running: Running, plugin: JobsPl
     found = await record(running, second)
     assert (found.status, len(plugin.given_up)) == ("failed", 1)
     assert "RuntimeError" in (found.error or "")
+
+
+@pytest.mark.parametrize("lane", ["quick", "large"])
+async def test_others_go_first_after_a_failure(running: Running, plugin: JobsPlugin, lane: Lane) -> None:
+    """A lane has few places: what fails again and again takes turns with what waits there."""
+    plugin.failures = 3
+    jobs = [await enqueue(running, plugin.work, word, lane=lane) for word in ("a", "b", "c")]
+    await running.run_jobs()
+    assert plugin.ran == ["a", "b", "c", "a", "b", "c"]
+    for job_id in jobs:
+        found = await record(running, job_id)
+        assert (found.status, found.attempts, found.failures, found.gathered) == ("done", 2, 1, None)
 
 
 async def test_the_public_text_of_an_error_is_the_reason(running: Running, plugin: JobsPlugin) -> None:
