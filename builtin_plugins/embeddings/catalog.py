@@ -1,4 +1,4 @@
-"""The models that this plugin runs, and all that distinguishes them."""
+"""The models that this plugin runs, and everything that distinguishes them."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ from kernel.sdk import Embedded, contracts
 
 
 class Load(Protocol):
-    """Makes a model's engine."""
+    """Creates a model's engine."""
 
     def __call__(self, settings: EmbeddingsSettings, home: Path | None = None) -> EmbeddingEngine:
-        """In `home`, files that are derived from the weights are kept for all processes."""
+        """Files derived from the weights are kept in `home`, for all processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A model of this machine.
+    """A model on this machine.
 
-    `names` are those that clients may use, in lower case. `prefixes` precede a text of each purpose, as
-    the model was trained. `unrelated` is the cosine of two texts with nothing in common;
-    `meaning` is the share of vectors in hybrid search for questions in `languages` (None for about all),
-    `elsewhere` that for others. They are chosen on the sets in `tests/benchmarks`.
-    `load` makes its engine; `locate` raises WeightsNotFound where its files are not there, and reads none of
-    them.
+    `names` are those that clients may use, in lower case. `prefixes` precede a text for each purpose, as in
+    training. `unrelated` is the cosine of two unrelated texts. `meaning` is the share of vectors in hybrid
+    search for questions in `languages` (None for about all), and `elsewhere` that for others; both were
+    chosen on the sets in `tests/benchmarks`. `load` creates the engine; `locate` raises WeightsNotFound if
+    its files are missing, without reading them.
     """
 
     name: str
@@ -45,7 +44,7 @@ class LocalModel:
     elsewhere: float = 0.2
 
     def embedded(self, vectors: Vectors, engine: str) -> Embedded:
-        """Vectors with what a search has to know of the model."""
+        """Vectors, with what a search has to know about the model."""
         return Embedded(vectors, engine, self.unrelated, self.meaning, self.languages, self.elsewhere)
 
 
@@ -99,18 +98,18 @@ E5_SMALL = LocalModel(
     0.7,
     _load_e5,
     lambda settings: locate_file(settings.e5_file),
-    languages=frozenset({"en"}),  # it knows the others as well, but words work better there
+    languages=frozenset({"en"}),  # it knows other languages, too, but words work better for those
     elsewhere=0.5,
 )
 MODELS = (E5_SMALL, MINILM)
 
 
 def is_left_out(model: LocalModel, settings: EmbeddingsSettings) -> bool:
-    """Whether a light installation goes without this model. Asking for it says how to add it."""
+    """Whether this model is missing as part of a light installation; using it tells how to add it."""
     return model is MINILM and settings.weights is None and not is_packaged()
 
 
 def find_model(name: str, models: Sequence[LocalModel] = MODELS) -> LocalModel | None:
-    """The model that a client calls `name`, in any case; None for one of somebody else."""
+    """The model that clients call `name`, regardless of case; None if it isn't one of this plugin's."""
     wanted = name.lower()
     return next((model for model in models if wanted in model.names), None)

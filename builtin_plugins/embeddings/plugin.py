@@ -28,7 +28,7 @@ ENDPOINTS: ResourceKey[Mapping[str, EndpointModel]] = ResourceKey("embedding end
 
 
 class EmbeddingsPlugin(Plugin):
-    """Implements `embed_texts` for this machine's models, and those that its settings name."""
+    """Implements `embed_texts` for the local models, and those named in the settings."""
 
     models: Sequence[LocalModel] = MODELS
     name = "embeddings"
@@ -52,7 +52,7 @@ class EmbeddingsPlugin(Plugin):
     @hookimpl
     async def on_start(self, platform: Platform) -> None:
         if platform.role == "api":
-            # Past the limit itself the plugin would be taken out of service.
+            # Beyond the limit, the plugin would be taken out of service.
             await platform.resource(EMBEDDINGS).preload(0.9 * platform.settings.plugin_start_timeout)
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""The engines of this process: each loaded at its first text, run off the event loop."""
+"""The engines of this process: each is loaded with its first text and runs outside the event loop."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("platform.embeddings")
 
 _NICER = 5
-_HALVES = re.compile(r"[\ud800-\udfff]")  # of characters, which no tokenizer takes
+_HALVES = re.compile(r"[\ud800-\udfff]")  # of characters, which no tokenizer accepts
 
 
 class LocalEmbeddings:
-    """The models of this machine."""
+    """The models on this machine."""
 
     def __init__(
         self,
@@ -45,15 +45,15 @@ class LocalEmbeddings:
         self._models = models
         self._settings = _for_role(settings, platform.role)
         self._durations = durations
-        # Five at a time: a large document and the line of small ones have two batches each under way, and
-        # questions in the same process need not wait for any.
+        # Five at a time: a large document and the line of small ones run two batches each, and questions in
+        # the same process need not wait for them.
         self._threads = ThreadPoolExecutor(5, "platform-embed", initializer=_yield_to_others)
         self._preloading: asyncio.Task[None] | None = None
         home = platform.settings.home
         self._engines = {model.name: _Engine(model, self._settings, home, self._threads) for model in models}
 
     async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:
-        """Vectors of `texts`; None for a model of another name.
+        """Vectors of `texts`; None for an unknown model.
 
         Raises Unavailable without an engine, and what `check_model_call` raises.
         """
@@ -80,7 +80,7 @@ class LocalEmbeddings:
         return known.embedded(vectors, identity)
 
     async def preload(self, seconds: float) -> None:
-        """Load the models that the settings name. What takes longer continues; what fails is logged."""
+        """Load the models named in the settings. Slow ones continue in the background; errors are logged."""
         loading = asyncio.create_task(self._preload(), name="preloading embedding models")
         self._preloading = loading
         await asyncio.wait({loading}, timeout=seconds)
@@ -93,13 +93,13 @@ class LocalEmbeddings:
                     await self._engines[known.name].loaded()
 
     async def problem(self) -> str | None:
-        """Why a model can't be used now, as far as that is known without loading it; None when all can."""
+        """Why a model can't be used now, as far as known without loading it; None if all can."""
         here = [model.name for model in self._models if not is_left_out(model, self._settings)]
         problems = [await self._engines[name].problem() for name in here]
         return next((problem for problem in problems if problem is not None), None)
 
     def close(self) -> None:
-        """Let go of the threads."""
+        """Release the threads."""
         if self._preloading is not None:
             self._preloading.cancel()
         for engine in self._engines.values():
@@ -108,7 +108,7 @@ class LocalEmbeddings:
 
 
 class _Engine:
-    """A model's engine, once somebody needs it."""
+    """A model's engine, loaded on first use."""
 
     def __init__(
         self, model: LocalModel, settings: EmbeddingsSettings, home: Path, threads: ThreadPoolExecutor
@@ -123,9 +123,9 @@ class _Engine:
         self._problem: str | None = None
 
     async def encode(self, texts: list[str], purpose: contracts.Purpose) -> Vectors:
-        """One vector for each text; few short ones that come at once are computed together.
+        """One vector for each text; a few short texts at the same time are computed together.
 
-        Where batches are computed side by side, as in a worker, passages don't wait for each other.
+        If batches run in parallel, as in a worker, passages don't wait for each other.
 
         Raises Unavailable.
         """
@@ -136,7 +136,7 @@ class _Engine:
         return await asyncio.get_running_loop().run_in_executor(self._threads, engine.encode, texts)
 
     async def loaded(self) -> EmbeddingEngine:
-        """The engine, loaded for the first who asks, also if they leave meanwhile. Raises Unavailable."""
+        """The engine, loaded for the first caller, even if that one leaves meanwhile. Raises Unavailable."""
         if self._engine is not None:
             return self._engine
         if self._loading is None:
@@ -151,7 +151,7 @@ class _Engine:
             self._gathered = Gathered(self._engine.encode, self._threads)
 
     def close(self) -> None:
-        """Wait no longer for an engine that is being loaded, nor for texts."""
+        """Stop waiting for an engine that is being loaded, and for texts."""
         if self._loading is not None:
             self._loading.cancel()
         if self._gathered is not None:
@@ -171,7 +171,7 @@ class _Engine:
         return engine
 
     async def problem(self) -> str | None:
-        """Why there can be no vectors now, as far as that is known without loading the engine."""
+        """Why there can be no vectors now, as far as known without loading the engine."""
         if self._engine is None and self._problem is None:
             try:
                 await asyncio.to_thread(self._model.locate, self._settings)
@@ -187,20 +187,21 @@ def _for_role(settings: EmbeddingsSettings, role: str) -> EmbeddingsSettings:
 
 
 def _yield_to_others() -> None:
-    """Lower the priority of this thread and of those it starts, the runtime's among them.
+    """Lower the priority of this thread and those it starts, including the runtime's.
 
-    Vectors take both cores for milliseconds; what only hands on an answer then need not wait for its share.
+    Embedding keeps all cores busy for milliseconds; work that only passes on an answer should not wait for
+    it.
     """
-    with suppress(OSError):  # some systems know priorities of processes only
+    with suppress(OSError):  # some systems only have priorities for processes
         os.setpriority(
             os.PRIO_PROCESS, threading.get_native_id(), os.getpriority(os.PRIO_PROCESS, 0) + _NICER
         )
 
 
 def load_engine(model: LocalModel, settings: EmbeddingsSettings, home: Path | None = None) -> EmbeddingEngine:
-    """The engine that the settings ask for, verified against the reference vectors.
+    """The configured engine, verified against the reference vectors.
 
-    Raises WeightsError when the model files are missing or damaged, EngineError when no engine runs here.
+    Raises WeightsError if the model files are missing or damaged, EngineError if no engine runs here.
     """
     started = time.monotonic()
     engine = model.load(settings, home)
@@ -209,7 +210,7 @@ def load_engine(model: LocalModel, settings: EmbeddingsSettings, home: Path | No
 
 
 def _problem_of(model: LocalModel, error: Exception) -> str:
-    """What the public may read of an error; its own text names folders."""
+    """The public text of an error; its own text names folders."""
     if isinstance(error, WeightsError):
         return f"the model files of {model.name} are missing or damaged; the server's log says what to do"
     if isinstance(error, DeclaredWrongly):

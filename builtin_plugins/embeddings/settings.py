@@ -77,7 +77,7 @@ class EmbeddingsSettings(Settings):
 
     @property
     def for_torch(self) -> Literal["bf16", "fp32"]:
-        """The precision of models that torch runs: bf16 only where it was asked for."""
+        """The precision of models in torch: bf16 only if configured."""
         return "bf16" if self.precision == "bf16" else "fp32"
 
     @property

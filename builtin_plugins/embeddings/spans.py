@@ -1,4 +1,4 @@
-"""Embedding as a span, by OpenTelemetry's conventions for generative AI."""
+"""Spans for embedding, by OpenTelemetry's conventions for generative AI."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kernel.sdk import TRACING, Platform, Span
 
 
 def embedding_span(platform: Platform, model: str, provider: str) -> AbstractContextManager[Span]:
-    """A call of an embedding model; `provider` is ``platform`` for one that runs in this process."""
+    """A span for a call of an embedding model; `provider` is ``platform`` if it runs in this process."""
     attributes = {
         "gen_ai.operation.name": "embeddings",
         "gen_ai.provider.name": provider,

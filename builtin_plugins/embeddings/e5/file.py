@@ -1,4 +1,4 @@
-"""Where the packed file of multilingual-e5-small is, and proof that it is the published one."""
+"""Finds the packed file of multilingual-e5-small, and verifies that it is the published one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 
 
 def locate_file(file: Path | None = None) -> Path:
-    """The file: `file` when one is named, else the installed package's. Raises WeightsNotFound."""
+    """The path of the file: `file` if given, else the installed package's. Raises WeightsNotFound."""
     found = file if file is not None else _in_package()
     if not found.is_file():
         raise WeightsNotFound(

@@ -1,4 +1,4 @@
-"""multilingual-e5-small as a network: the layers in OpenVINO's graph, the word embeddings left in 4 bit."""
+"""multilingual-e5-small as a network: the layers in OpenVINO's graph, the word embeddings in 4 bit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class E5:
         self._home = home
         self._weights = mapped.Arrays({})
         self._unigram = Unigram(self._packed.vocabulary, self._packed.positions)
-        del self._packed.vocabulary  # 25 MB, in the tokenizer's own form now
+        del self._packed.vocabulary  # 25 MB that the tokenizer now has in its own form
         self.fingerprint = fingerprint
         self.dimension = self._packed.shape.hidden
 

@@ -40,7 +40,7 @@ class Vocabulary:
 
 
 class PackedModel:
-    """The file, mapped into memory. Tensors are read when they are asked for."""
+    """The file, mapped into memory. Tensors are read on demand."""
 
     def __init__(self, file: Path) -> None:
         self._bytes: Bytes = np.memmap(file, np.uint8, mode="r")
@@ -59,7 +59,7 @@ class PackedModel:
     def words(self, ids: npt.NDArray[np.int32]) -> Vectors:
         """The word embeddings of `ids` [...]: float32 [..., hidden].
 
-        Only these rows are unpacked: the whole table would be 384 MB in fp32, and is 54 MB in the file.
+        Only these rows are unpacked: the whole table would be 384 MB in fp32, but is 54 MB in the file.
         """
         return _unpacked(self._words[ids]).reshape(*ids.shape, self.shape.hidden)
 
@@ -76,7 +76,7 @@ class PackedModel:
         return self._bytes[start : start + size]
 
     def _plain(self, name: str) -> Vectors:
-        return self._raw(name).view(np.float32).copy()  # a graph takes no memory that can't be written to
+        return self._raw(name).view(np.float32).copy()  # a graph doesn't accept read-only memory
 
 
 class _Reader:
@@ -114,7 +114,7 @@ def _vocabulary(reader: _Reader) -> Vocabulary:
 
 
 def _replacements(reader: _Reader) -> dict[int, str]:
-    """For `str.translate`: what each of these characters becomes, which may be nothing."""
+    """For `str.translate`: the replacement of each of these characters, which may be empty."""
     count, _ = reader.numbers("iI")
     found = {}
     for _ in range(count):

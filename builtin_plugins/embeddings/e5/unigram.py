@@ -1,8 +1,8 @@
 """SentencePiece's unigram tokenizer (Kudo 2018) as XLM-RoBERTa uses it, over a plain dictionary.
 
-The library `tokenizers` gives the same ids and holds 250 MB for the 250,000 pieces; the dictionary holds a
-fifth of that, and takes a fraction of a millisecond for a passage: no piece continues in the next word, so
-each word is split by itself, and the words that were used last are not split again.
+The library `tokenizers` gives the same ids, but takes 250 MB for the 250,000 pieces. The dictionary takes a
+fifth of that, and a fraction of a millisecond for a passage: no piece crosses word boundaries, so each word
+is split by itself, and recently used words are cached.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _SPACES = re.compile(" {2,}")
 _WORDS = re.compile(f"{_SPACE}?[^{_SPACE}]*")  # the whole text, in parts that begin with a space
 _KEPT_WORDS = 20_000  # about 5 MB
 _LONGEST_KEPT = 24
-"""Characters of a word. Longer ones are lines without spaces, as in Chinese, and hardly ever come again."""
-_UNKNOWN_PENALTY = 10.0  # below the least likely piece, as SentencePiece has it
+"""Characters of a cached word. Longer ones are lines without spaces, as in Chinese, which rarely recur."""
+_UNKNOWN_PENALTY = 10.0  # below the least likely piece, as in SentencePiece
 _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 
@@ -27,9 +27,9 @@ class Unigram:
     """Splits texts into the ids of the most likely pieces."""
 
     def __init__(self, vocabulary: Vocabulary, most: int) -> None:
-        """`most` is the greatest number of ids of one text, its two marks included."""
+        """`most` is the maximum of ids for one text, including its two marks."""
         found = {piece.decode(): number for number, piece in enumerate(vocabulary.pieces)}
-        for mark in _SPECIAL:  # a document that spells one out gets its letters, not the mark
+        for mark in _SPECIAL:  # a document that contains one literally gets its letters, not the mark
             found.pop(mark, None)
         self._pieces = found
         self._scores = vocabulary.scores
@@ -41,9 +41,9 @@ class Unigram:
         self._kept = lru_cache(_KEPT_WORDS)(self._best)
 
     def ids(self, text: str) -> list[int]:
-        """The ids of a text between the marks of its begin and end; what is beyond the limit is left out."""
+        """The ids of a text between its begin and end marks; what exceeds the limit is left out."""
         wanted = self._most - 2
-        # A piece has a handful of characters; what can't be reached within the limit need not be split.
+        # Pieces are short: text that can't be reached within the limit need not be split.
         normal = self._normalised(text[: wanted * self._longest])
         return [self._begin, *self._split(normal, wanted), self._end]
 

@@ -1,1 +1,1 @@
-"""Embedding engines: each turns texts into unit vectors in this process, without calling out."""
+"""Embedding engines: each turns texts into unit vectors in this process, without network calls."""

@@ -1,8 +1,8 @@
-"""The fastest arithmetic of a processor whose loss of precision doesn't matter.
+"""Chooses a processor's fastest arithmetic whose loss of precision doesn't matter.
 
-In int8 a network's matrix products take about two thirds of the time they take in bf16, and half of what they
-take in fp32. Weights are quantised once, by row; activations are quantised at run time, in groups (OpenVINO's
-dynamic quantization). Everything else stays in bf16 or fp32.
+Int8 matrix products take about two thirds of the time of bf16, and half of that of fp32. Weights are
+quantized once, by row; activations are quantized at run time, in groups (OpenVINO's dynamic quantization).
+Everything else stays in bf16 or fp32.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from builtin_plugins.embeddings.engines.base import Asked, EngineError, Precisio
 from builtin_plugins.embeddings.engines.openvino_runtime import opset, runtime
 
 GROUP = 64
-"""Activations that share a scale: 32 makes a batch a sixth slower, 128 hardly any faster."""
+"""Activations that share a scale: 32 would make a batch a sixth slower, 128 hardly any faster."""
 
-_WIDTH = 2 * GROUP  # of the row that is computed to see what the runtime does
+_WIDTH = 2 * GROUP  # length of the test row that shows what the runtime does
 _LARGE, _SMALL = 127.0, 0.25
 _PROCESSOR = Path("/proc/cpuinfo")
 
@@ -31,7 +31,7 @@ class Arithmetic(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As it is written in an engine's identity: `bf16`, `int8-bf16`, `fp32` …"""
+        """As in an engine's identity: `bf16`, `int8-bf16`, `fp32` …"""
         return f"int8-{self.precision}" if self.int8 else self.precision
 
     @property
@@ -44,9 +44,9 @@ class Arithmetic(NamedTuple):
 
 
 def chosen(asked: Asked, core: Any, *, takes_int8: bool) -> Arithmetic:
-    """What to compute a network in; one that does not take int8 gets the fastest of the others.
+    """What to compute a network in; one that doesn't tolerate int8 gets the fastest of the others.
 
-    Raises EngineError when int8 or bf16 was asked for and the processor does not support it.
+    Raises EngineError if int8 or bf16 is configured but not supported by the processor.
     """
     has_bf16 = "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     if asked == "bf16" and not has_bf16:
@@ -57,7 +57,7 @@ def chosen(asked: Asked, core: Any, *, takes_int8: bool) -> Arithmetic:
     plain: Precision = "bf16" if has_bf16 else "fp32"
     if not takes_int8 or (asked == "auto" and _has_tiles()):
         return Arithmetic(plain)
-    # With tiles of bf16, the runtime computes in int8 only what is otherwise in fp32.
+    # With bf16 tiles, the runtime only uses int8 for what would otherwise be fp32.
     beside: tuple[Precision, ...] = (plain,) if asked == "auto" else (plain, "fp32")
     found = (Arithmetic(precision, int8=True) for precision in beside)
     in_int8 = next((one for one in found if computes_in_int8(core, one)), None)
@@ -79,10 +79,10 @@ def _has_tiles() -> bool:
 
 
 def computes_in_int8(core: Any, arithmetic: Arithmetic) -> bool:
-    """Whether the runtime really quantises activations here, found out by computing one row.
+    """Whether the runtime really quantizes activations here, found out by computing one row.
 
-    Its own report says so either way. Without the processor's instructions (VNNI) it keeps activations as
-    they are and widens the weights, which takes longer than not using int8 at all.
+    It always claims to. Without the processor's instructions (VNNI), it keeps activations as they are and
+    widens the weights, which takes longer than not using int8 at all.
     """
     ops = opset()
     numbers = ops.parameter([-1, _WIDTH], np.float32)
@@ -90,7 +90,7 @@ def computes_in_int8(core: Any, arithmetic: Arithmetic) -> bool:
     weights = ops.multiply(ops.convert(ones, "f32"), ops.constant(np.ones((_WIDTH, 1), np.float32)))
     product = ops.result(ops.matmul(numbers, weights, False, True))
     row = np.full((1, _WIDTH), _SMALL, np.float32)
-    row[0, ::GROUP] = _LARGE  # one in each group, beside which quantising makes the small ones 0
+    row[0, ::GROUP] = _LARGE  # one per group, next to which quantization rounds the small ones to 0
     try:
         compiled = core.compile_model(runtime().Model([product], [numbers]), "CPU", arithmetic.options)
         return bool(compiled([row])[0][0, 0] == row[0, ::GROUP].sum())

@@ -46,19 +46,19 @@ class EngineError(RuntimeError):
 
 
 class DeclaredWrongly(EngineError):
-    """The settings are wrong about a model; the message may be shown to anybody."""
+    """The settings of a model are wrong; the message may be shown to anybody."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Texts and the vectors [n, dimension] that a published library gives them in fp32."""
+    """Texts and their vectors [n, dimension] by a published library in fp32."""
 
     texts: list[str]
     vectors: Vectors
 
     @classmethod
     def read(cls, file: Path) -> Reference:
-        """From a JSON file with a list of `entries` of `text` and `vector`."""
+        """Read a JSON file with a list of `entries` with `text` and `vector`."""
         import numpy as np
 
         entries = json.loads(file.read_text(encoding="utf-8"))["entries"]
@@ -71,7 +71,7 @@ class Network(Protocol):
 
     @property
     def model(self) -> str:
-        """The published name, as `all-MiniLM-L6-v2`."""
+        """The published name, such as `all-MiniLM-L6-v2`."""
 
     @property
     def fingerprint(self) -> str:
@@ -83,20 +83,20 @@ class Network(Protocol):
 
     @property
     def reference(self) -> Reference:
-        """What an engine's vectors are compared with when it is loaded."""
+        """The vectors that an engine's are compared with on loading."""
 
     @property
     def takes_int8(self) -> bool:
-        """Whether its vectors stay within a thousandth of fp32 when its products are computed in int8."""
+        """Whether its vectors stay within a thousandth of fp32 when products are computed in int8."""
 
     def graph(self, *, int8: bool) -> Any:
         """The `openvino.Model`, its weights in fp32 or in int8."""
 
     def forget(self) -> None:
-        """Give back the memory of the graph's weights: they are read again where they are needed."""
+        """Free the memory of the graph's weights; they are read again if needed."""
 
     def tokens(self, texts: list[str]) -> list[Ids]:
-        """Token ids of each text, cut at the greatest length that the model reads."""
+        """The token ids of each text, cut at the model's maximum length."""
 
     def inputs(self, tokens: list[Ids]) -> list[npt.NDArray[Any]]:
         """The graph's inputs for one batch (`packed`)."""
@@ -107,9 +107,9 @@ class EmbeddingEngine(Protocol):
 
     @property
     def identity(self) -> str:
-        """Engine, model, arithmetic and weights, as `openvino/all-MiniLM-L6-v2/bf16/53aa51172d14`.
+        """Engine, model, arithmetic and weights, such as `openvino/all-MiniLM-L6-v2/bf16/53aa51172d14`.
 
-        Stored beside each vector: vectors of two identities are never compared.
+        Stored with each vector: vectors of different identities are never compared.
         """
 
     @property

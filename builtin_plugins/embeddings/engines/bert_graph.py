@@ -16,7 +16,7 @@ from builtin_plugins.embeddings.engines.base import BertShape
 from builtin_plugins.embeddings.engines.openvino_runtime import opset, runtime
 
 FORM = "1"
-"""Of what `projected_together` and `quantised` make: another number makes files that keep it unusable."""
+"""The format of what `projected_together` and `quantised` make: a new number invalidates stored files."""
 _PROJECTIONS = ("query", "key", "value")
 _TOGETHER = "projections"
 _SCALE = ".scale"
@@ -26,7 +26,7 @@ _MASKED = np.float32(-1e4)  # far below any attention score, and representable i
 
 
 def projected_together(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape) -> Mapping[str, Any]:
-    """The tensors with those of queries, keys and values as one, since one product takes less time."""
+    """The tensors, with queries, keys and values joined, since one product is faster than three."""
     found = dict(weights)
     for index in range(shape.layers):
         prefix = f"encoder.layer.{index}.attention.self."
@@ -37,7 +37,7 @@ def projected_together(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape
 
 
 def quantised(weights: Mapping[str, npt.NDArray[Any]]) -> Mapping[str, Any]:
-    """The tensors with the layers' matrices in int8, each with a scale for every row."""
+    """The tensors, with the layers' matrices in int8 and a scale for each row."""
     found = dict(weights)
     for name, tensor in weights.items():
         if name.startswith("encoder.") and tensor.ndim == _MATRIX:
@@ -50,10 +50,11 @@ def quantised(weights: Mapping[str, npt.NDArray[Any]]) -> Mapping[str, Any]:
 def build(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape) -> Any:
     """The graph as an `openvino.Model`, from the tensors of `projected_together` or `quantised`.
 
-    It shares their memory and doesn't keep it: hold on to them.
+    It uses their memory without keeping it alive: hold on to them.
 
-    Inputs: word embeddings, float32 [rows, length, hidden], and what `Packed` says of them.
-    Output: float32 [texts, hidden], the sum over each text's tokens: normalised, it is their mean.
+    Inputs: word embeddings, float32 [rows, length, hidden], and the indexes of `Packed`.
+    Output: float32 [texts, hidden], the sum over each text's tokens; once normalized, it equals their
+    normalized mean.
     """
     return _BertBuilder(weights, shape).model()
 
@@ -87,7 +88,7 @@ class _BertBuilder:
         return self._layer_norm(self._op.add(words, positions), "embeddings.LayerNorm")
 
     def _attention_bias(self, texts: Any) -> Any:
-        """A token looks at those of its own text: [rows, 1, tokens, tokens]."""
+        """Restricts a token's attention to its own text: [rows, 1, tokens, tokens]."""
         seen = self._op.unsqueeze(texts, self._integers([1, 2]))
         others = self._op.not_equal(self._op.unsqueeze(texts, self._integers([1, 3])), seen)
         return self._op.multiply(self._op.convert(others, "f32"), _MASKED)
@@ -129,7 +130,7 @@ class _BertBuilder:
         return self._op.add(scaled, self._constant(f"{name}.bias"))
 
     def _sums(self, states: Any, tokens: Any, starts: Any) -> Any:
-        # No matrix product: with one at the end, the runtime would add up the layers in bf16, too.
+        # Not a matrix product: with one at the end, the runtime would also add up the layers in bf16.
         every = self._op.reshape(states, self._integers([-1, self._shape.hidden]), False)
         return self._op.embedding_bag_offsets_sum(every, tokens, starts)
 

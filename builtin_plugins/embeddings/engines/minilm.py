@@ -19,18 +19,19 @@ from kernel.sdk import mapped
 REFERENCE_FILE = Path(__file__).with_name("reference.json")
 _WORDS = "embeddings.word_embeddings.weight"
 MAX_TOKENS = 256
-"""The published `max_seq_length`; what a text has beyond it does not enter its vector."""
+"""The published `max_seq_length`; the rest of a text is ignored."""
 
 
 class MiniLm:
     """See `Network`."""
 
-    takes_int8 = False  # its vectors would be 1.5 thousandths away
+    takes_int8 = False  # its vectors would differ by 0.0015
 
     def __init__(self, weights: Weights, home: Path | None = None) -> None:
         self._shape = BertShape.read(weights.config)
         self._published = mapped.arrays_of(weights.tensors)
-        # Half of the model's bytes, of which a text needs a few rows: in the graph each process had its own.
+        # Half of the model's bytes, but a text needs only a few rows; in the graph, each process would have a
+        # copy.
         self._words = self._published[_WORDS]
         self._weights = mapped.derived(home, weights.model, f"{weights.fingerprint}-{FORM}", self._together)
         self._tokenizer = Tokenizer.from_file(str(weights.tokenizer))
@@ -55,7 +56,7 @@ class MiniLm:
 
     def _together(self) -> Mapping[str, Vectors]:
         tensors = {
-            name: np.array(tensor)  # a graph takes no memory that can't be written to
+            name: np.array(tensor)  # a graph doesn't accept read-only memory
             for name, tensor in self._published.items()
             if tensor.dtype.kind == "f" and name != _WORDS
         }

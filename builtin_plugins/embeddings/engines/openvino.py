@@ -1,4 +1,4 @@
-"""Networks on OpenVINO's CPU runtime: no torch in memory, the fastest arithmetic that the processor has."""
+"""Networks on OpenVINO's CPU runtime: no torch in memory, and the processor's fastest arithmetic."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ from builtin_plugins.embeddings.engines.openvino_runtime import runtime
 from builtin_plugins.embeddings.engines.verification import verify
 
 _WINDOW = 1024  # texts tokenized and sorted at once: bounds memory for a caller that hands over a whole book
-# Tokens per run. Larger batches are not faster on a processor, take more memory, and keep
-# others waiting.
+# Tokens per run. Larger batches are not faster on a CPU, take more memory, and delay others.
 _BATCH_TOKENS = 512
-# Kernels that a stream keeps, some five for each shape of a batch. The runtime's own limit is 5,000, and with
-# it the memory of a process grows as long as new shapes come.
+# Kernels that a stream keeps, about five for each batch shape. With the runtime's own limit of 5,000, a
+# process's memory would grow as long as new shapes come.
 _KERNELS = 200
 
 
@@ -37,14 +36,14 @@ class _Running(NamedTuple):
 
     rows: list[int]
     request: Any
-    inputs: Any  # the runtime shares this memory and does not keep it
+    inputs: Any  # the runtime uses this memory without keeping it alive
 
 
 class OpenVinoEngine:
-    """One compiled network; each batch under way borrows an inference request of its own.
+    """One compiled network; each running batch borrows its own inference request.
 
-    The requests share the runtime's streams, which serve them in the order of arrival: a question waits for
-    one batch of a running ingestion, not for all of them.
+    The requests share the runtime's streams, first come, first served: a question waits for one batch of a
+    running ingestion, not for all of them.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class OpenVinoEngine:
                 answers a question sooner, several take less processor time for many passages.
 
         Raises:
-            EngineError: int8 or bf16 was asked for on a processor without it, or the vectors are not the
+            EngineError: int8 or bf16 is configured on a processor without it, or the vectors are not the
                 reference's.
         """
         core = runtime().Core()
@@ -77,7 +76,7 @@ class OpenVinoEngine:
         self._compiled = core.compile_model(network.graph(int8=arithmetic.int8), "CPU", options)
         self._idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
         verify(self, network.reference)
-        network.forget()  # the runtime has brought them into its own form meanwhile
+        network.forget()  # the runtime has copied them to its own form
 
     @property
     def identity(self) -> str:
@@ -107,14 +106,14 @@ class OpenVinoEngine:
             while running:
                 self._finish(running.popleft(), means)
         finally:
-            for left in running:  # after an error, which is raised: the runtime still reads their memory
+            for left in running:  # after an error: the runtime still reads their memory
                 with suppress(RuntimeError):
                     left.request.wait()
         return normalised(means)
 
     def _start(self, rows: list[int], tokens: list[Ids]) -> _Running:
         started = _Running(rows, self._borrow(), self._network.inputs(tokens))
-        for place, table in enumerate(started.inputs):  # passing a list takes the runtime twice as long
+        for place, table in enumerate(started.inputs):  # passing a list would take twice as long
             started.request.set_input_tensor(place, runtime().Tensor(table, shared_memory=True))
         started.request.start_async()
         return started
@@ -138,20 +137,20 @@ def _options(threads: int | None, streams: int) -> dict[str, Any]:
         "PERFORMANCE_HINT": "LATENCY" if streams == 1 else "THROUGHPUT",
         "NUM_STREAMS": streams,
         "CPU_RUNTIME_CACHE_CAPACITY": _KERNELS,  # undocumented, so a test names it and the release is pinned
-        "ENABLE_CPU_PINNING": False,  # pinned threads would fight with the other processes for the same cores
+        "ENABLE_CPU_PINNING": False,  # pinned threads would compete with other processes for the same cores
     }
-    if threads is not None or streams > 1:  # with several streams the runtime would not take every core
+    if threads is not None or streams > 1:  # with several streams, the runtime would not use every core
         options["INFERENCE_NUM_THREADS"] = threads or _cores()
     return options
 
 
 def _cores() -> int:
-    """Those that this process may use, where the system says."""
+    """The cores that this process may use, if the system tells."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Row numbers, longest first, in groups of `_BATCH_TOKENS` at most; a longer text is alone."""
+    """Row numbers, longest first, in groups of at most `_BATCH_TOKENS`; a longer text is alone."""
     batch: list[int] = []
     tokens = 0
     for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):

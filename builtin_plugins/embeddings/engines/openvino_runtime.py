@@ -2,8 +2,8 @@
 
 `import openvino` also imports `openvino.tools.ovc`, which reports the import to Google Analytics from a
 forked process and writes into the user's home (openvino 2026.4 with openvino-telemetry 2025.2; nothing but a
-file in that home prevents it). The package treats the converter as optional, so it is hidden while the
-runtime loads.
+file in that home prevents it). The converter is optional for the package, so it is hidden while the runtime
+loads.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def runtime() -> Any:
 
 
 def opset() -> Any:
-    """The operation set that the graph is written in (13 brought scaled dot product attention)."""
+    """The operation set of the graph (13 introduced scaled dot product attention)."""
     return runtime().opset13
 
 
 def _load_without_converter() -> ModuleType:
     modules = cast("dict[str, ModuleType | None]", sys.modules)
-    modules[_CONVERTER] = None  # an import of it now raises ModuleNotFoundError
+    modules[_CONVERTER] = None  # importing it now raises ModuleNotFoundError
     try:
         return importlib.import_module("openvino")
     finally:

@@ -1,4 +1,4 @@
-"""The texts of a batch side by side in few rows: padding costs as much as text does.
+"""Packs the texts of a batch side by side into few rows, as padding costs as much as text.
 
 Sentences of an answer differ in length by a factor of five: padded to the longest, they would cost two thirds
 more. Passages of similar length get a row each.
@@ -16,10 +16,10 @@ from builtin_plugins.embeddings.engines.base import Ids
 
 _STEP = 8
 _ROW = 128
-"""Tokens of a row that short texts share: attention looks from each of its tokens at all others."""
+"""Tokens of a row that short texts share; few, as attention compares each token with all others."""
 _TRIES = 4
 _ALIKE = 1000
-"""The length of a row at which attention takes as long as all else."""
+"""The length of a row at which attention takes as long as everything else."""
 
 Integers = npt.NDArray[np.int32]
 
@@ -27,10 +27,10 @@ Integers = npt.NDArray[np.int32]
 class Packed(NamedTuple):
     """A batch as the network reads it.
 
-    `ids`, `places` and `texts` are int32 [rows, length]: of each token its id, its place in its text, and the
-    number of its text, from 1; 0 is padding. `tokens` is int32 [tokens]: where in the rows, read one after
-    another, the tokens of the first text are, then of the second …; `starts` is int32 [texts]: where in
-    `tokens` each text begins.
+    `ids`, `places` and `texts` are int32 [rows, length]: each token's id, its position in its text, and its
+    text's number from 1; 0 is padding. `tokens` is int32 [tokens]: the indexes, in the flattened rows, of the
+    tokens of the first text, then of the second …; `starts` is int32 [texts]: where in `tokens` each text
+    begins.
     """
 
     ids: Integers
@@ -61,20 +61,18 @@ def packed(tokens: Sequence[Ids]) -> Packed:
 
 
 def padded_length(tokens: int) -> int:
-    """The least length of a row for so many tokens.
+    """The shortest allowed row for this many tokens.
 
-    A runtime makes its own kernels for each length, and keeps them: that takes it milliseconds, and most
-    of a megabyte. Of eight lengths it sees one.
+    For each length, the runtime compiles and keeps kernels, which takes milliseconds and most of a megabyte,
+    so only one of eight lengths is used.
     """
     return -(-tokens // _STEP) * _STEP
 
 
 def _arranged(lengths: Sequence[int]) -> tuple[int, list[list[int]]]:
-    """The length of the rows, and the numbers of the texts in each: of a few lengths, the one that takes the
-    least time.
-    """
+    """The length of the rows, and the numbers of the texts in each row: the fastest of a few lengths."""
     total, order = sum(lengths), sorted(range(len(lengths)), key=lambda number: -lengths[number])
-    even = -(-total // -(-total // _ROW))  # were there no text longer than that
+    even = -(-total // -(-total // _ROW))  # if no text is longer than that
     longest = padded_length(max(lengths))
     shared = max(longest, padded_length(even))
     tried = [longest, *(shared + more * _STEP for more in range(_TRIES)), padded_length(total)]
@@ -83,7 +81,7 @@ def _arranged(lengths: Sequence[int]) -> tuple[int, list[list[int]]]:
 
 
 def _rows(lengths: Sequence[int], order: Sequence[int], length: int) -> list[list[int]]:
-    """Each text in the first row that has room for it."""
+    """Put each text into the first row that has room for it."""
     rows: list[list[int]] = []
     free: list[int] = []
     for number in order:

@@ -1,4 +1,4 @@
-"""The reference engine: the published library runs the published files; others answer to its vectors."""
+"""The reference engine: the published library with the published files, by which others are verified."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class ModelFiles(Protocol):
 
 
 class SentenceTransformersEngine:
-    """A model in torch. Calls wait for one another: the library promises nothing about threads."""
+    """A model in torch. Calls run one at a time, as the library doesn't promise thread safety."""
 
     def __init__(
         self, weights: ModelFiles, *, precision: Precision = "fp32", max_tokens: int | None = None
     ) -> None:
-        """Load the model; the first engine in a process pays the import of torch (seconds, some 500 MB).
+        """Load the model; the first engine in a process pays for importing torch (seconds, some 500 MB).
 
-        `max_tokens` is the most that it reads of a text; the folder says so when it is None.
+        `max_tokens` is the maximum that it reads of a text; if None, the folder's setting applies.
 
         Raises:
             DeclaredWrongly: it can't read so many.
@@ -44,13 +44,13 @@ class SentenceTransformersEngine:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
 
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # it would draw a bar into the log of a server
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # no progress bar in a server's log
         kind = torch.bfloat16 if precision == "bf16" else torch.float32
         self._model = SentenceTransformer(
             str(weights.folder),
             device="cpu",
             local_files_only=True,
-            model_kwargs={"dtype": kind, "use_safetensors": True},  # a pickle would run what is in it
+            model_kwargs={"dtype": kind, "use_safetensors": True},  # a pickle would execute its contents
         )
         self._read_at_most(max_tokens)
         self._identity = identity("sentence-transformers", weights.model, precision, weights.fingerprint)
@@ -84,4 +84,4 @@ class SentenceTransformersEngine:
                 show_progress_bar=False,
                 convert_to_numpy=True,
             )
-        return normalised(np.asarray(vectors, np.float32))  # in bf16 the library's own is a thousandth off
+        return normalised(np.asarray(vectors, np.float32))  # in bf16, the library's is a thousandth off

@@ -1,7 +1,7 @@
-"""A loaded engine is compared with vectors that a published library made from the same weights.
+"""Compares a loaded engine with vectors that a published library made from the same weights.
 
-It costs a few milliseconds at load and catches what tests on another machine cannot: a kernel that computes
-wrongly on this processor, a changed tokenizer, a changed runtime.
+This takes a few milliseconds at load and catches what tests on another machine cannot: a kernel with wrong
+results on this processor, a changed tokenizer, a changed runtime.
 """
 
 from __future__ import annotations

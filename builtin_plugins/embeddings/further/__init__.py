@@ -1,1 +1,1 @@
-"""Embedding models that an operator names: folders in sentence-transformers' format, and endpoints."""
+"""Embedding models configured by an operator: folders in sentence-transformers' format, and endpoints."""

@@ -1,4 +1,4 @@
-"""What `PLATFORM_EMBEDDINGS_MODELS` may say about a model."""
+"""The contents of `PLATFORM_EMBEDDINGS_MODELS`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 class FurtherModel(BaseModel):
     """A model in a folder, or one that an endpoint serves.
 
-    `dimension` is held against the vectors that come. `max_tokens` is the most that a model in a folder
-    reads of a text, `max_chars` what an endpoint is sent of one. Prefixes that are not given are those of
-    the folder's own prompts, else none. `unrelated`, `meaning`, `languages` and `elsewhere` are those of
-    `Embedded`.
+    `dimension` is checked against the vectors. `max_tokens` limits what a model in a folder reads of a text,
+    `max_chars` what an endpoint is sent of one. Prefixes default to the folder's own prompts, else none.
+    `unrelated`, `meaning`, `languages` and `elsewhere` are those of `Embedded`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,12 +56,12 @@ class FurtherModel(BaseModel):
         return self
 
     def prefix(self, purpose: contracts.Purpose) -> str:
-        """What precedes a text, as far as the setting says."""
+        """The prefix of a text, as far as configured."""
         return (self.passage_prefix if purpose == "passage" else self.query_prefix) or ""
 
 
 def checked_models(models: dict[str, FurtherModel]) -> dict[str, FurtherModel]:
-    """The models by name, once no name is taken. Raises ValueError."""
+    """The models by name, after checking that no name is taken. Raises ValueError."""
     for name in models:
         if not _NAME.fullmatch(name):
             raise ValueError(f"'{name}' must be 1 to 64 lower-case letters, digits, '.', '_' or '-'")
@@ -72,18 +71,18 @@ def checked_models(models: dict[str, FurtherModel]) -> dict[str, FurtherModel]:
 
 
 def from_text(value: Any) -> Any:
-    """JSON of the environment, or what config.yaml holds."""
+    """Parses JSON from the environment, or the value from config.yaml."""
     return json.loads(value) if isinstance(value, str) else value
 
 
 def checked_keys(keys: SecretStr | None) -> SecretStr | None:
-    """`keys` once they can be read. Raises ValueError."""
+    """`keys`, after checking their format. Raises ValueError."""
     keys_of(keys)
     return keys
 
 
 def keys_of(keys: SecretStr | None) -> dict[str, str]:
-    """API keys by the names of their models, of `name=key, …`. Raises ValueError."""
+    """API keys by model name, from `name=key, …`. Raises ValueError."""
     entries = [entry.strip() for entry in keys.get_secret_value().split(",")] if keys else []
     pairs = [entry.partition("=") for entry in entries if entry]
     if any(not name or not equals or not key for name, equals, key in pairs):
@@ -92,7 +91,7 @@ def keys_of(keys: SecretStr | None) -> dict[str, str]:
 
 
 def check_dimension(name: str, declared: int, vectors: Vectors) -> None:
-    """Raise DeclaredWrongly where a model's vectors are not as long as the setting says."""
+    """Raise DeclaredWrongly if a model's vectors don't have the configured length."""
     if vectors.shape[1] != declared:
         raise DeclaredWrongly(
             f"the model '{name}' gives vectors of {vectors.shape[1]} numbers, but its 'dimension' in "

@@ -23,9 +23,9 @@ from kernel.sdk import (
     contracts,
 )
 
-_WAITS = 10
+_WAITS = 3
 _LONGEST_WAIT = 60.0
-"""Seconds: providers count the use of a minute."""
+"""Seconds: providers limit use per minute. A longer wait, as for tomorrow's quota, would hold up others."""
 
 
 class _Item(BaseModel):
@@ -92,7 +92,7 @@ class EndpointModel:
         return normalised(vectors)
 
     async def _answer(self, body: Mapping[str, Any]) -> bytes:
-        """What the endpoint answers. A job waits where it asks for that: nobody else does.
+        """The endpoint's answer. Only jobs wait and retry if it asks for that.
 
         Raises ValueError for an error.
         """
@@ -105,10 +105,11 @@ class EndpointModel:
             if reply.status == 200:
                 return raw
             after = reply.headers.get("Retry-After", "")
-            if not waits or reply.status not in (429, 503) or not after.isdecimal():
+            asks_to_wait = reply.status in (429, 503) and after.isdecimal() and float(after) <= _LONGEST_WAIT
+            if not waits or not asks_to_wait:
                 raise ValueError(f"its endpoint answered with status {reply.status}")
             waits -= 1
-            await asyncio.sleep(min(float(after), _LONGEST_WAIT))
+            await asyncio.sleep(float(after))
 
 
 def _read(raw: bytes, count: int) -> Vectors:

@@ -24,7 +24,7 @@ _PASSAGE_PROMPTS = ("passage", "document")
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """What an engine asks of the files: see `engines.sentence_transformers.ModelFiles`."""
+    """What an engine needs of the files: see `engines.sentence_transformers.ModelFiles`."""
 
     folder: Path
     model: str
@@ -32,7 +32,7 @@ class ModelFolder:
 
 
 def folder_model(name: str, declared: FurtherModel) -> LocalModel:
-    """The local model of a folder. Its files are read when the engine is loaded, but for its prompts."""
+    """The local model of a folder. Its files, except the prompts, are only read when the engine is loaded."""
     folder = Path(declared.folder or "")
     return LocalModel(
         name,
@@ -56,7 +56,7 @@ def _prefixes(folder: Path, declared: FurtherModel) -> Mapping[contracts.Purpose
 
 
 def _prompts(folder: Path) -> Mapping[str, str]:
-    """The prompts that the model's makers wrote down; none where they can't be read."""
+    """The prompts in the model's own configuration; none if they can't be read."""
     try:
         found = json.loads((folder / PROMPTS).read_text(encoding="utf-8")).get("prompts")
     except (OSError, ValueError, AttributeError):
@@ -91,13 +91,13 @@ def _load(name: str, declared: FurtherModel, settings: EmbeddingsSettings) -> Em
         check_dimension(name, declared.dimension, engine.encode(["probe"]))
     except DeclaredWrongly:
         raise
-    except Exception as error:  # boundary: a library over files that anybody made
+    except Exception as error:  # boundary: a library that reads third-party files
         raise WeightsDamaged(f"{folder} can't be loaded as a sentence-transformers model: {error}") from error
     return engine
 
 
 def _content(folder: Path) -> str:
-    """The digest of all files that decide the vectors, with their names."""
+    """The digest of all files that determine the vectors, with their names."""
     whole = hashlib.sha256()
     for path in _deciding(folder):
         with path.open("rb") as stream:

@@ -1,4 +1,4 @@
-"""The models that the settings name, made ready to be asked."""
+"""Prepares the models that the settings name."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _MOST_BYTES = 256 << 20
 
 
 async def local_models(settings: EmbeddingsSettings) -> Sequence[LocalModel]:
-    """Those in folders."""
+    """The models in folders."""
     named = [(name, one) for name, one in settings.models.items() if one.folder is not None]
     return await asyncio.to_thread(lambda: [folder_model(name, one) for name, one in named])
 
 
 @asynccontextmanager
 async def open_endpoints(platform: Platform) -> AsyncIterator[Mapping[str, EndpointModel]]:
-    """Those behind endpoints, by name."""
+    """The models behind endpoints, by name."""
     settings = platform.settings_of(EmbeddingsSettings)
     keys = keys_of(settings.keys)
     found = dict[str, EndpointModel]()

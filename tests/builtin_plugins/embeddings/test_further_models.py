@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -195,6 +196,22 @@ async def test_an_endpoint_that_asks_for_patience(tmp_path: Path) -> None:
         refused = await ann.post(f"/v1/rag/knowledge-bases/{base}/search", json={"question": QUESTION})
         assert refused.status == 503 and "status 429" in refused.detail
         assert len(server.requests) == begun + 9
+
+
+async def test_an_endpoint_that_asks_for_too_much_patience(tmp_path: Path) -> None:
+    """Nobody waits for the quota of tomorrow inside a job: it is tried again like any that failed."""
+    async with model_server() as server, platforms(tmp_path) as start:
+        server.script = Script(models=("far",))
+        models = declared(far={"url": server.url, "dimension": 16})
+        running = await start("embeddings", "rag", env={"PLATFORM_EMBEDDINGS_MODELS": models})
+        ann = await somebody(running)
+        base = await make_base(ann, embedding_model="far")
+        exhausted = Refusal(429, headers={"Retry-After": "3600"})
+        begun = len(server.requests)
+        server.script = Script(models=("far",), start=exhausted, start_times=begun + 2)
+        async with asyncio.timeout(20):
+            assert (await ingest(running, ann, base, "a.txt", TEXT))["status"] == "completed"
+        assert len(server.requests) == begun + 3
 
 
 async def test_a_real_server(tmp_path: Path) -> None:
