@@ -1,7 +1,7 @@
-"""Many small texts at once: one parser process, batches across documents, one commit.
+"""Ingest many small texts at once: one parser process, batches across documents, one commit.
 
-Whatever is not plain sailing is left to the way of a single document (`ingest`), which also says what is
-wrong with it.
+Anything unusual is left to the ingestion of a single document (`ingest`), which also reports what is wrong
+with it.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class _Small:
 
 
 class EmbeddingLine:
-    """Embeds the passages of many documents: those of whoever came first before anybody else's.
+    """Embeds the passages of many documents, first come, first served.
 
-    Side by side, all would end together, and nothing would be embedded while they write and parse. Two calls
-    are under way: while the engine computes one, the other is cut into tokens, be it of the next in line.
-    Each model has a line of its own: an endpoint that is slow to answer keeps nobody else waiting.
+    In parallel, all groups would end together, and the engine would be idle while they write and parse. Two
+    calls run at a time: one is tokenized, possibly of the next group, while the engine computes the other.
+    Each model has its own line, so that a slow endpoint delays nobody else.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class EmbeddingLine:
 
         size = -(
             -len(texts) // -(-len(texts) // _MOST_AT_ONCE)
-        )  # of like size: no call for two passages alone
+        )  # equal sizes, so that no call has only a few passages
         batches = [texts[start : start + size] for start in range(0, len(texts), size)]
         calls: list[asyncio.Task[Embedded]] = []
         places = self._places[model]
@@ -101,9 +101,10 @@ async def ingest_small(platform: Platform, jobs: Together[IngestPayload]) -> Non
     for job_id in deleted:
         jobs.done(job_id)
     chunked = list(await _chunked(platform, found))
-    async with asyncio.TaskGroup() as group:
-        for model, some in groupby(sorted(chunked, key=_model), key=_model):
-            group.create_task(_embedded(platform, jobs, model, list(some)))
+    by_model = groupby(sorted(chunked, key=_model), key=_model)
+    work = [_embedded(platform, jobs, model, list(some)) for model, some in by_model]
+    for failed in filter(None, await asyncio.gather(*work, return_exceptions=True)):
+        raise failed  # only after the other models are through
 
 
 async def _embedded(
@@ -125,8 +126,8 @@ def _collection(small: _Small) -> str:
 
 
 def _load(session: Session, jobs: Mapping[str, IngestPayload]) -> tuple[list[_Small], list[str]]:
-    """The documents for which somebody waits, and the jobs of those that were deleted since. What was
-    cancelled is neither: its job, run by itself, says so.
+    """The documents that are still wanted, and the jobs of deleted ones. Cancelled documents are in neither:
+    their jobs run alone and report it.
     """
     ids = {payload.document_id for payload in jobs.values()}
     query = (
@@ -175,7 +176,7 @@ def _store(
     small: Sequence[_Small],
     embedded: Embedded,
 ) -> None:
-    """Stage and publish all of it. What was deleted, changed or cancelled meanwhile is left out."""
+    """Stage and publish everything, except what was deleted, changed or cancelled meanwhile."""
     held, vectors = _hold(unit, small), platform.vectors
     cancelled = jobs.cancelled(unit)
     for one in small:
@@ -200,7 +201,7 @@ def _store(
 def _points(
     small: Sequence[_Small], embedded: Embedded, held: Collection[str]
 ) -> Mapping[str, Sequence[Point]]:
-    """The passages of those that are held, by collection: stored at once, they cost half as much."""
+    """The passages of locked documents, by collection: storing them together halves the cost."""
     import numpy as np
 
     ends = np.cumsum([len(one.chunks) for one in small])
@@ -215,7 +216,7 @@ def _points(
 
 
 def _hold(unit: Unit, small: Sequence[_Small]) -> dict[str, Document]:
-    """Lock knowledge bases and documents, in this order: neither can be deleted before the commit."""
+    """Lock knowledge bases, then documents, so that none can be deleted before the commit."""
     bases = sorted({one.base.id for one in small})
     kept = select(KnowledgeBase.id, KnowledgeBase.revision).where(KnowledgeBase.id.in_(bases))
     kept = kept.order_by(KnowledgeBase.id).with_for_update(read=True, key_share=True)

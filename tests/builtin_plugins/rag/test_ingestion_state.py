@@ -139,6 +139,43 @@ async def test_models_do_not_wait_for_each_other(start_platform: Start) -> None:
     assert listed[0]["status"] == "completed"
 
 
+class BrokenEndpoint(HashEmbeddings):
+    """One of the models fails while the other computes; which texts that one was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[str] = []
+        self.broken = False
+        self.failed = asyncio.Event()
+
+    @hookimpl
+    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
+        if self.broken and model == "all-minilm":
+            self.failed.set()
+            raise RuntimeError("the endpoint is down")
+        if self.broken:
+            self.given += texts
+            await self.failed.wait()
+            await asyncio.sleep(0)  # the failure has been heard of
+        return await super().embed_texts(model, texts)
+
+
+async def test_a_model_that_fails_stops_no_other(start_platform: Start) -> None:
+    """Of texts that are read together, those of the other models are embedded once, and not again."""
+    models = BrokenEndpoint()
+    running = await start_platform("rag", models)
+    ann = await somebody(running)
+    down, good = await make_base(ann, embedding_model="all-minilm"), await make_base(ann)
+    models.broken = True
+    for base in (down, good):
+        await upload(ann, base, "a.txt", "A text.")
+    await running.run_jobs()
+    assert models.given == ["A text."]
+    for base, status in ((down, "failed"), (good, "completed")):
+        listed = (await ann.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["items"]
+        assert listed[0]["status"] == status
+
+
 class PausedEmbeddings(HashEmbeddings):
     """Says when it is asked for vectors of several texts, and gives them when it is told to."""
 
