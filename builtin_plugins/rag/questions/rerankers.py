@@ -1,4 +1,4 @@
-"""Who can rerank: a server with `/v1/rerank`, or a cross-encoder in a folder on this machine."""
+"""Rerankers: a server with `/v1/rerank`, or a cross-encoder in a folder on this machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger("platform.rag.reranking")
 _MOST_BYTES = 4 << 20
 _MOST_CHARS = 4000
 _BATCH = 16
-_TEI_BATCH = 32  # the most that it takes unless told otherwise
+_TEI_BATCH = 32  # a server's default limit
 
 
 class RerankFailed(Exception):
@@ -31,11 +31,11 @@ class RerankFailed(Exception):
 
 
 class Reranker(Protocol):
-    """Says how well texts fit a question."""
+    """Scores how well texts fit a question."""
 
     @property
     def name(self) -> str:
-        """What people read: `the reranking server`."""
+        """How messages name it, such as `the reranking server`."""
 
     @property
     def place(self) -> Literal["folder", "server"]:
@@ -43,7 +43,7 @@ class Reranker(Protocol):
 
     @property
     def problem(self) -> str | None:
-        """Why it may not work: how it failed the last time, or that it was never asked; else None."""
+        """Why it may not work: its last failure, or that it has not been used yet; else None."""
 
     async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """How well each text fits, on a scale of its own. Raises RerankFailed."""
@@ -82,6 +82,7 @@ class RerankServer:
             status, raw = await self._ask("/v1/rerank", body)
             if status != 404:
                 return _read(status, raw, len(texts))
+        self._is_tei = False  # until it answers as one: another server may have its address by now
         parts = [texts[at : at + _TEI_BATCH] for at in range(0, len(texts), _TEI_BATCH)]
         found = [score for part in parts for score in await self._of_tei(question, part)]
         self._is_tei = True
@@ -98,8 +99,8 @@ class RerankServer:
 
 
 class CrossEncoderFolder:
-    """A cross-encoder in sentence-transformers' format, loaded when first asked for; one text pair at a time
-    for all who ask, as the library promises nothing about threads.
+    """A cross-encoder in sentence-transformers' format, loaded on first use; only one call at a time, as the
+    library doesn't promise thread safety.
     """
 
     name = "the cross-encoder"
@@ -110,7 +111,7 @@ class CrossEncoderFolder:
         self._threads = threads
         self._seconds = seconds
         self._model: Any = None
-        self.problem: str | None = None  # loading the model for nobody would cost its memory
+        self.problem: str | None = None  # a check must not load the model: it takes memory
 
     async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """See `Reranker.scores`."""
@@ -121,7 +122,7 @@ class CrossEncoderFolder:
                 found = await work
         except TimeoutError:
             raise RerankFailed(f"it took longer than {self._seconds} s") from None
-        except Exception as error:  # boundary: a library over files that anybody made
+        except Exception as error:  # boundary: a library that reads third-party files
             self.problem = f"{self._folder} can't be used: {error}"
             raise RerankFailed(self.problem) from error
         self.problem = None
@@ -146,7 +147,7 @@ class CrossEncoderFolder:
             str(self._folder),
             device="cpu",
             local_files_only=True,
-            model_kwargs={"use_safetensors": True},  # a pickle would run what is in it
+            model_kwargs={"use_safetensors": True},  # a pickle would execute its contents
         )
 
 
@@ -162,7 +163,7 @@ class _Results(BaseModel):
 
 
 def _read(status: int, raw: bytes, count: int) -> list[float]:
-    """Scores in the order of the texts, of an object or of TEI's list. Raises ValueError."""
+    """Scores in the order of the texts, from an object or TEI's list. Raises ValueError."""
     if status != 200:
         raise ValueError(f"it answered with status {status}")
     try:
@@ -183,7 +184,7 @@ def _finite(scores: list[float]) -> list[float]:
 
 
 def within(scores: Sequence[float]) -> list[float]:
-    """Scores within 0 to 1: logits are brought there by the logistic curve."""
+    """Scores within 0 to 1; logits are mapped by the logistic function."""
     if all(0.0 <= score <= 1.0 for score in scores):
         return list(scores)
     return [1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, score)))) for score in scores]

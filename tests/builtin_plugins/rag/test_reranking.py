@@ -239,6 +239,22 @@ async def test_text_embeddings_inference(tmp_path: Path) -> None:
 
 
 @session
+async def test_another_kind_of_server_at_the_same_address(tmp_path: Path) -> None:
+    """What answered as TEI once and is another server now is asked as that, without a restart."""
+
+    def tei(body: dict[str, Any]) -> Any:
+        texts = body.get("texts")
+        return 404 if texts is None else [{"index": at, "score": 0.5} for at in range(len(texts))]
+
+    async with stage_with(tmp_path, 60, route="/{version:(v1/)?}rerank") as stage:
+        stage.server.answer = tei
+        assert (await stage.ask(top_k=3))["method_details"]["reranker"] == "cross_encoder"
+        stage.server.answer = lambda body: last_first(body) if "documents" in body else 404
+        await stage.ask(top_k=3)
+        assert (await stage.ask(top_k=3))["method_details"]["reranker"] == "cross_encoder"
+
+
+@session
 async def test_an_address_with_its_version(tmp_path: Path) -> None:
     """`…/v1` is how other settings name such a server."""
     async with stage_with(tmp_path, 60, base="/v1") as stage:
