@@ -1,4 +1,4 @@
-"""The media type of a file by its content; its name only chooses between flavours of text."""
+"""Detect the media type of a file by its content; its name only chooses between kinds of text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from builtin_plugins.rag.parsing.archive import (
     directory_bytes,
     starts_tar,
 )
-from builtin_plugins.rag.parsing.encoding import decode_head, detect_encoding, read_head
+from builtin_plugins.rag.parsing.encoding import detect_encoding, read_head
 from builtin_plugins.rag.parsing.flavours import text_flavour
 
 PDF: Final = "application/pdf"
@@ -26,9 +26,10 @@ ZIP: Final = "application/zip"
 TAR_TYPES: Final = ("application/x-tar", *COMPRESSED.values())
 MSG: Final = "application/vnd.ms-outlook"
 # "BM" alone is too short a signature, so the reserved zeros and the size of a known header must follow.
-# Otherwise, a mostly white bitmap would pass as a text of "ÿ". "GIF89a" is printable, but the seven bytes of
-# sizes and flags that follow it in a picture are not. TIFF comes in both byte orders; with `+`, it is a
-# BigTIFF, whose offsets have 64 bits. A portable anymap's head is plain numbers, and what follows is no text.
+# Without this signature, a mostly white bitmap would pass as a text of "ÿ". "GIF89a" is printable, but the
+# seven bytes of sizes and flags that follow it in a picture are not. TIFF comes in both byte orders; with
+# `+`, it is a BigTIFF, whose offsets have 64 bits. A portable anymap's head is plain numbers, and what
+# follows is no text.
 _NUMBER: Final = rb"(?:\s|#[^\r\n]*+[\r\n])++\d++"
 _LETTER: Final = (
     rb"(?:[\t\n\r -~]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})"
@@ -95,7 +96,7 @@ ODP_TYPES: Final = (
 )
 RTF: Final = "application/rtf"
 
-# EPUB and OpenDocument: the kind is the content of this member, and another must be there with it.
+# EPUB and OpenDocument: this member contains the media type, and another one must exist, too.
 _KIND: Final = "mimetype"
 _NEEDED: Final = {
     EPUB: "META-INF/container.xml",
@@ -103,18 +104,18 @@ _NEEDED: Final = {
 }
 _CONTENT_TYPES: Final = "[Content_Types].xml"
 _MAX_CONTENT_TYPES_BYTES: Final = 1024 * 1024
-# No tag contains a "<": a match that went past one would read the rest of the file for each tag left open.
+# Excludes "<": otherwise each unclosed tag would make the match scan the rest of the file.
 _OVERRIDE: Final = re.compile(rb"<(?:\w+:)?Override\b([^<>]*+)>")
 _ATTRIBUTE: Final = re.compile(rb"(PartName|ContentType)\s*=\s*[\"']([^\"']*)[\"']")
-# Text to the eye of a byte counter, but not to a reader.
+# Looks like text by its bytes, but is not for reading.
 _POSTSCRIPT: Final = b"%!PS"
 _UNPACKED_BYTES: Final = 512
 _BZIP2: Final = b"BZh"
-# The sign of bzip2 alone is also how a text may begin; that of its first block follows.
+# A text may begin with bzip2's signature, so the one of its first block is required, too.
 _COMPRESSED_FILE: Final = re.compile(rb"\x1f\x8b|BZh[1-9]1AY&SY|\xfd7zXZ\0")
-_BZIP2_BYTES: Final = 1024 * 1024  # its first block, before whose end nothing is unpacked
+_BZIP2_BYTES: Final = 1024 * 1024  # the whole first block: nothing can be unpacked before its end
 _XZ_MEMORY_BYTES: Final = 128 * 1024 * 1024
-# zlib for gzip's wrapper.
+# zlib's window bits for a gzip header.
 _GZIP_WRAPPER: Final = 31
 
 
@@ -122,10 +123,10 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
     """Return the media type of the file at `path`, None when no built-in parser reads its kind.
 
     Reads the first 64 KiB, and of a zip also its directory and content types, nothing more. `filename` only
-    breaks ties between plain text, Markdown and CSV. Blocks on the disk: call it off the event loop.
+    breaks ties between kinds of text. Blocks on the disk: call it off the event loop.
     """
     head = read_head(path)
-    if head.startswith(b"PK\x03\x04"):  # a PDF may be among its first bytes
+    if head.startswith(b"PK\x03\x04"):  # checked first, as a stored PDF may be among a zip's first bytes
         return _package_type(path)
     if b"%PDF-" in head[:1024]:
         return PDF
@@ -142,8 +143,9 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
     if not head or head.startswith(_POSTSCRIPT):
         return None
     codec = detect_encoding(head)
-    text = decode_head(head, codec) if codec else None
-    return None if text is None else text_flavour(text.removeprefix("\ufeff"), filename)
+    if codec is None:
+        return None
+    return text_flavour(head.decode(codec, "replace").removeprefix("\ufeff"), filename)
 
 
 def is_tar(path: Path) -> bool:
@@ -156,7 +158,7 @@ def is_tar(path: Path) -> bool:
 
 
 def _unpacked(head: bytes) -> bytes:
-    """The first bytes of a compressed file, none where more of it is needed; of another file its own."""
+    """The first unpacked bytes of a compressed file, none if `head` is too short; `head` of other files."""
     try:
         if head.startswith(b"\x1f\x8b"):
             return zlib.decompressobj(_GZIP_WRAPPER).decompress(head, _UNPACKED_BYTES)
@@ -170,7 +172,7 @@ def _unpacked(head: bytes) -> bytes:
 
 
 def _package_type(path: Path) -> str | None:
-    """The kind of a zip: a document, or an archive; None for an unsupported document, and a broken zip."""
+    """The media type of a zip, a document or an archive; None for an unsupported document or a broken zip."""
     with path.open("rb") as file:
         try:
             size = directory_bytes(file)
@@ -180,7 +182,7 @@ def _package_type(path: Path) -> str | None:
                 known = _named_type(archive) or _office_type(archive)
                 is_document = _KIND in archive.NameToInfo or _CONTENT_TYPES in archive.NameToInfo
                 return known or (None if is_document else ZIP)
-        except (OSError, *ZIP_FAULTS):  # a damaged directory may name places before the beginning
+        except (OSError, *ZIP_FAULTS):  # a damaged directory may point before the beginning of the file
             return None
 
 

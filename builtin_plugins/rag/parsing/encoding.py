@@ -1,4 +1,4 @@
-"""Which characters the bytes of a text file mean, and reading them in bounded portions."""
+"""Detect the encoding of a text file, and read it in bounded portions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from builtin_plugins.rag.parsing.code_pages import NOT_ASCII, code_page_of
 HEAD_BYTES: Final = 65_536
 """How much of a file decides its kind and its encoding."""
 
-# UTF-32 LE begins with the mark of UTF-16 LE, so it is looked for first.
+# UTF-32 LE first: its mark begins with that of UTF-16 LE.
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -22,7 +22,7 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# ISO 2022, all of whose bytes are ASCII: Japanese and Korean mail was long written so.
+# ISO 2022, whose bytes are all ASCII: long used for Japanese and Korean mail.
 _SWITCHES: Final = (
     (b"\x1b$B", "iso2022_jp_ext"),
     (b"\x1b$@", "iso2022_jp_ext"),
@@ -43,11 +43,13 @@ _SAMPLE_BYTES: Final = 16_384
 _BEFORE_BYTES: Final = 1_024
 """How much ASCII is kept before the part that decides."""
 _ESCAPED: Final = re.compile("[\udc80-\udcff]+")
-# Controls that no text has, in any number. C1 controls say nothing: converted text is full of them.
+# Control characters that text never has in any number. C1 is left out: converted text is full of them.
 _C0: Final = re.compile("[\x00-\x08\x0e-\x1b\x7f]")
 _MAX_C0: Final = 0.01
+_MAX_UNREAD: Final = 0.05
+"""Of the characters of text in ISO 2022: spaces of a text that only mentions a switch are more."""
 _LATIN_SHARE: Final = 0.7
-"""Of the characters of a text: the others may be dashes, quotes and foreign names."""
+"""Minimum share of a text's characters: the others may be dashes, quotes and foreign names."""
 
 
 def read_head(path: Path) -> bytes:
@@ -57,7 +59,7 @@ def read_head(path: Path) -> bytes:
 
 
 def _encoding_of(path: Path) -> str | None:
-    """The codec that the head shows; where that is all ASCII, the first part that is not."""
+    """The codec shown by the head, or by the first part that isn't ASCII if the head is."""
     head = read_head(path)
     if not head.isascii() or b"\0" in head or _switching(head):
         return detect_encoding(head)
@@ -74,7 +76,7 @@ def _first_part_beyond_ascii(path: Path) -> bytes:
 
 
 def _is_mostly_utf_8(part: bytes) -> bool:
-    """Whether at least half of what isn't ASCII is UTF-8: the rest is then for `repair`."""
+    """Whether at least half of what isn't ASCII is UTF-8; `repair` then handles the rest."""
     runs = NOT_ASCII.findall(part)
     return 2 * sum(is_utf_8(run) for run in runs) >= len(runs)
 
@@ -91,8 +93,8 @@ def is_utf_8(data: bytes) -> bool:
 def codec_meant(name: str, data: bytes) -> str:
     """The codec to use for text that declares this one. Raises `LookupError` for an unknown name.
 
-    Programs that don't know name ISO 8859-1 or ASCII, whatever they write: where it is UTF-8, it is read so.
-    So is what declares UTF-16 and has been converted since, without the zeros of its line ends.
+    Many programs declare ISO 8859-1 or ASCII whatever they write, so such text is read as UTF-8 if it is
+    valid UTF-8. So is text that declares UTF-16 but has since been converted, as its line ends have no zeros.
     """
     codec = codecs.lookup(name).name
     claims = codec in ("iso8859-1", "ascii") and not data.isascii()
@@ -102,27 +104,53 @@ def codec_meant(name: str, data: bytes) -> str:
 
 
 def _switching(head: bytes) -> str | None:
-    """The codec of text that switches between character sets, if this does."""
+    """The ISO 2022 codec of a text that switches between character sets, else None."""
     return next((codec for switch, codec in _SWITCHES if switch in head), None)
 
 
 def _first_foreign(data: bytes) -> int:
-    """The place of the first byte that is not ASCII."""
+    """The offset of the first byte that is not ASCII."""
     found = NOT_ASCII.search(data)
     return found.start() if found else 0
+
+
+def _of_windows(error: UnicodeError) -> tuple[str, int]:
+    """Characters such as ① and 髙, which Windows adds to ISO-2022-JP, in the places of its Shift JIS."""
+    assert isinstance(error, UnicodeDecodeError)
+    found = error.object[error.start : error.end]
+    if len(found) != 2 or min(found) <= 0x20:
+        return "\ufffd", error.end
+    row, cell = found
+    lead = (row + 1) // 2 + (0x70 if row < 0x5F else 0xB0)
+    trail = cell + (0x7E if row % 2 == 0 else 0x1F if cell < 0x60 else 0x20)
+    return bytes((lead, trail)).decode("cp932", "replace"), error.end
+
+
+codecs.register_error("iso-2022-of-windows", _of_windows)
+
+
+def _errors_in(codec: str, otherwise: str) -> str:
+    """How to decode bytes that are not of this codec."""
+    return "iso-2022-of-windows" if codec.startswith("iso2022_jp") else otherwise
+
+
+def _is_switching(head: bytes, codec: str) -> bool:
+    """Whether this is text of an ISO 2022 codec, and not a program's text with such a switch in it."""
+    text = decode_head(head, codec) if head.isascii() else None
+    return text is not None and text.count("\ufffd") <= _MAX_UNREAD * len(text) and _is_text(text)
 
 
 def detect_encoding(head: bytes) -> str | None:
     """Return the Python codec of a text's first bytes, None when they are not text.
 
-    A byte order mark decides, the switches of ISO 2022, or the zeros of UTF-16 without a mark; else UTF-8,
-    also where a few bytes are not; else what chardet recognizes; else windows-1252. Many control characters
-    below U+0020 mean that it isn't text.
+    A byte order mark decides, then the escape sequences of ISO 2022, then the zeros of UTF-16 without a mark;
+    else UTF-8, even if a few bytes are invalid; else what chardet recognizes; else windows-1252. Many control
+    characters below U+0020 mean that it isn't text.
     """
     for mark, codec in _MARKS:
         if head.startswith(mark):
             return codec if _is_text(decode_head(head, codec)) else None
-    if (switching := _switching(head)) and _is_text(decode_head(head, switching)):
+    if (switching := _switching(head)) and _is_switching(head, switching):
         return switching
     if (unmarked := _unmarked_utf_16(head)) is not None:
         return unmarked if _is_text(decode_head(head, unmarked)) else None
@@ -140,7 +168,7 @@ def detect_encoding(head: bytes) -> str | None:
 
 
 def _unmarked_utf_16(head: bytes) -> str | None:
-    """The codec of UTF-16 without a mark: in Latin script, every other byte is zero, and no other one is."""
+    """The codec of UTF-16 without a mark: in Latin script, exactly every other byte is zero."""
     first, second = head[::2].count(0), head[1::2].count(0)
     most, codec = (second, "utf-16-le") if first == 0 else (first, "utf-16-be")
     return codec if min(first, second) == 0 and most > _LATIN_SHARE * (len(head) // 2) else None
@@ -152,17 +180,19 @@ def _recognized(head: bytes) -> str | None:
 
 
 def decoded_as(name: str, data: bytes) -> str:
-    """Bytes that declare a character set; one that is unknown or wrong gives way to what they show."""
+    """Decode bytes by the declared character set, or by what they show if it is unknown or wrong."""
     try:
         return data.decode(codec_meant(name, data))
     except (LookupError, ValueError):
-        return data.decode(detect_encoding(data) or "cp1252", "replace")
+        codec = detect_encoding(data) or "cp1252"
+        return data.decode(codec, _errors_in(codec, "replace"))
 
 
 def decode_head(head: bytes, codec: str) -> str | None:
-    """Decode the beginning of a file, whose last character may be cut in two; None when it is not `codec`."""
+    """Decode the beginning of a file, whose last character may be cut off; None if it isn't in `codec`."""
     try:
-        return codecs.getincrementaldecoder(codec)().decode(head, final=len(head) < HEAD_BYTES)
+        decoder = codecs.getincrementaldecoder(codec)(_errors_in(codec, "strict"))
+        return decoder.decode(head, final=len(head) < HEAD_BYTES)
     except UnicodeDecodeError:
         return None
 
@@ -175,14 +205,14 @@ def _is_text(text: str | None) -> bool:
 
 
 def open_text(path: Path, *, newline: str | None = None) -> TextIO:
-    """Open a text file with the encoding that its bytes show; pass what is read through `repair`."""
+    """Open a text file in its detected encoding; pass what is read through `repair`."""
     codec = _encoding_of(path) or "utf-8"
-    errors = "surrogateescape" if codec.startswith("utf-8") else "replace"
+    errors = _errors_in(codec, "surrogateescape" if codec.startswith("utf-8") else "replace")
     return path.open(encoding=codec, errors=errors, newline=newline)
 
 
 def repair(text: str) -> str:
-    """Read bytes that are not UTF-8, in a file that is otherwise, as windows-1252: mixed files are common."""
+    """Read the invalid bytes of a UTF-8 file as windows-1252: mixed files are common."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -202,7 +232,7 @@ def read_portions(path: Path, chars: int) -> Iterator[str]:
 
 
 def read_lines(path: Path, max_chars: int) -> Iterator[str]:
-    """Yield the lines of a file without their ends; a longer line than `max_chars` comes in several parts."""
+    """Yield the lines of a file without line breaks; one longer than `max_chars` comes in several parts."""
     with open_text(path) as file:
         while line := file.readline(max_chars):
             yield repair(line.removesuffix("\n"))

@@ -74,6 +74,33 @@ def test_text_that_switches_character_sets(tmp_path: Path, codec: str, text: str
     assert parsed_text(from_text.parse(path)).split() == text.split() * times
 
 
+def test_what_windows_adds_to_iso_2022(tmp_path: Path) -> None:
+    """Numbers in circles and names in mail of Windows, read as Windows does; a text that is cut off."""
+    more = b"\x1b$B\x2d\x21\x2d\x6a\x7c\x62\x1b(B"
+    data = f"{JAPANESE}\n".encode("iso2022_jp") + more
+    path = written(tmp_path, data)
+    assert detect_media_type(path, "notes.txt") == "text/plain"
+    assert parsed_text(from_text.parse(path)).split() == [JAPANESE, "①㈱髙"]
+    head = b"From: a@example.jp\nSubject: plan\nContent-Type: text/plain; charset=iso-2022-jp\n\n"
+    message = parsed_text(from_eml.parse(written(tmp_path, head + data)))
+    assert JAPANESE in message and "①㈱髙" in message
+    assert parsed_text(from_text.parse(written(tmp_path, data[:-4]))).startswith(JAPANESE)
+
+
+@pytest.mark.parametrize("times", [1, 10_000])
+def test_a_few_foreign_bytes(tmp_path: Path, times: int) -> None:
+    """A file of UTF-8 with something pasted from elsewhere is text, however early that comes."""
+    path = written(tmp_path, f"{RUSSIAN}\n".encode() * times + b"a caf\xe9 nearby\n")
+    assert detect_media_type(path, "notes.txt") == "text/plain"
+    assert "a café nearby" in parsed_text(from_text.parse(path))
+
+
+def test_a_switch_in_other_text() -> None:
+    """A program that writes such a switch stays what it is."""
+    text = "print('\x1b$B')  # begins two bytes for each character\n" + "of words that are English\n" * 100
+    assert detect_encoding(text.encode()) == "utf-8"
+
+
 def test_a_message_that_switches_character_sets(tmp_path: Path) -> None:
     """Its subject is found, and its body."""
     head = b"From: a@example.jp\nSubject: plan\nContent-Type: text/plain; charset=iso-2022-jp\n\n"
