@@ -1,4 +1,4 @@
-"""The platform as the command line asks it over HTTP: the session that was signed in, and its calls."""
+"""The HTTP client of the command line: the stored session, and calls to the platform."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ from cli.failures import CommandFailed, ExitCode
 
 _LONGEST_WAIT = 60.0
 _PATIENCE = 20
+_RESTART = 6
+"""How often to try a server that was there a moment ago: for a minute in all."""
 _SIGN_IN = "Sign in with 'platformctl login URL'."
 
 
 @dataclass
 class Session:
-    """Who is signed in where.
+    """A stored session: an account and the platform's address.
 
     `expires_at` is in seconds since 1970; None for a personal access token. The token is renewed when fewer
     than `renew_before` seconds are left: each account may do so only a few times a minute.
@@ -38,20 +40,20 @@ class Session:
     renew_before: float = 600.0
 
     def keep(self, token: str, lifetime: float) -> None:
-        """Use a fresh token, which lasts so many seconds."""
+        """Use a new token, valid for `lifetime` seconds."""
         self.token, self.expires_at = token, time.time() + lifetime
         self.renew_before = min(600.0, lifetime / 2)
 
     @classmethod
     def load(cls, path: Path) -> Session | None:
-        """What an earlier login left; None when there is none."""
+        """The session of an earlier login, if there is one."""
         try:
             return cls(**json.loads(path.read_text(encoding="utf-8")))
         except (FileNotFoundError, ValueError, TypeError):
             return None
 
     def save(self, path: Path) -> None:
-        """Write the session for its owner's eyes only, all of it or nothing."""
+        """Write the session atomically, readable only by its owner."""
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_suffix(f".{os.getpid()}")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -63,14 +65,14 @@ class Session:
 
 
 def session_file() -> Path:
-    """Where the session is kept."""
+    """The session's file."""
     from cli.running import kernel_settings
 
     return kernel_settings().home / "login.json"
 
 
 def checked_url(url: str) -> str:
-    """The address without what follows it. Raises CommandFailed."""
+    """The address without path, query and fragment. Raises CommandFailed."""
     whole = url if "://" in url else f"http://{url}"
     if not _is_address(whole):
         raise CommandFailed(f"'{url}' is not a URL", "Write it as https://example.org.", code=ExitCode.USAGE)
@@ -81,21 +83,22 @@ def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError:  # brackets without a pair, or a port that is none
+    except ValueError:  # unbalanced brackets or an invalid port
         return False
     blank = any(char.isspace() for char in url)
     return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and not blank
 
 
 class Client:
-    """Calls the platform as the account that signed in, and renews its token in time."""
+    """Calls the platform as the signed-in account and renews the token in time."""
 
     def __init__(self, http: aiohttp.ClientSession, session: Session, path: Path) -> None:
         self._http = http
         self._session = session
         self._path = path
         self._renewing = asyncio.Lock()
-        self.tell_wait: Callable[[float], None] = lambda _seconds: None
+        self._has_answered = False
+        self.tell_wait: Callable[[str, float], None] = lambda _why, _seconds: None
 
     async def get(self, path: str, **query: Any) -> Any:
         """The JSON that a GET returns. Raises CommandFailed."""
@@ -104,22 +107,33 @@ class Client:
     async def call(
         self, method: str, path: str, *, form: Callable[[], aiohttp.FormData] | None = None, **options: Any
     ) -> Any:
-        """The JSON of an answer; waits where the platform asks for patience. Raises CommandFailed.
+        """The JSON of a response; waits as long as the rate limit demands. Raises CommandFailed.
 
-        `form` builds the form data for each attempt. Each wait is reported to `tell_wait`, in seconds.
+        `form` builds the form data of an upload for each attempt. Uploads and reads also wait for a platform
+        that answered before and is gone: it may be restarting. Each wait is reported to `tell_wait`: why, and
+        the seconds.
         """
+        lost = 0
         for attempt in range(_PATIENCE):
             data: dict[str, Any] = {} if form is None else {"data": form()}
-            async with self._request(method, path, **options, **data) as answer:
-                if answer.status == 401 and attempt == 0 and await self._renewed(force=True):
-                    continue
-                wait = _wait_of(answer)
-                if wait is not None:
-                    self.tell_wait(wait)
-                    await asyncio.sleep(wait)
-                    continue
-                await refuse(answer, f"{method} {path}")
-                return await answer.json()
+            try:
+                async with self._request(method, path, **options, **data) as answer:
+                    self._has_answered = True
+                    if answer.status == 401 and attempt == 0 and await self._renewed(force=True):
+                        continue
+                    wait = _wait_of(answer)
+                    if wait is None:
+                        await refuse(answer, f"{method} {path}")
+                        return await answer.json()
+                    why = "Rate limit"
+            except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
+                safe = method == "GET" or form is not None
+                if not (safe and self._has_answered) or lost == _RESTART or isinstance(error, TimeoutError):
+                    raise
+                why, wait = "No answer", 2.0**lost
+                lost += 1
+            self.tell_wait(why, wait)
+            await asyncio.sleep(wait)
         raise CommandFailed(f"{method} {path}: the platform is busy", "Try again later.")
 
     @asynccontextmanager
@@ -140,7 +154,7 @@ class Client:
             yield answer
 
     async def _renewed(self, *, force: bool) -> bool:
-        """Exchange a token that is about to expire, or was refused; whether there is a new one."""
+        """Exchange a token that is about to expire or was refused. Returns whether there is a new one."""
         async with self._renewing:
             ends = self._session.expires_at
             if ends is None or (not force and ends - time.time() > self._session.renew_before):
@@ -157,15 +171,15 @@ class Client:
 
 
 def _wait_of(answer: aiohttp.ClientResponse) -> float | None:
-    """The seconds after which to ask again; None for an answer that is final."""
+    """Seconds to wait before asking again; None for a final response."""
     after = answer.headers.get("Retry-After")
     if answer.status not in (429, 503) or after is None:
         return None
-    return min(_LONGEST_WAIT, float(after)) if after.isdecimal() else _LONGEST_WAIT  # a proxy may name a date
+    return min(_LONGEST_WAIT, float(after)) if after.isdecimal() else _LONGEST_WAIT  # a proxy may send a date
 
 
 def no_answer(url: str, error: Exception, remedy: str) -> CommandFailed:
-    """The error to show: nothing answers, the connection was lost, or another kind of server is there."""
+    """The error to show: no answer, a lost connection, or another kind of server."""
     if isinstance(error, aiohttp.ClientResponseError | aiohttp.InvalidURL):
         return not_a_platform(url)
     if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
@@ -174,7 +188,7 @@ def no_answer(url: str, error: Exception, remedy: str) -> CommandFailed:
 
 
 def not_a_platform(url: str) -> CommandFailed:
-    """The error to show when another kind of server answers."""
+    """The error to show if another kind of server answers."""
     return CommandFailed(
         f"what answers at {url} is not the platform's API",
         "Check the address: 'platformctl serve' shows it as 'API'.",
@@ -182,7 +196,7 @@ def not_a_platform(url: str) -> CommandFailed:
 
 
 async def refuse(answer: aiohttp.ClientResponse, what: str) -> None:
-    """Raises CommandFailed for an answer that is an error."""
+    """Raise CommandFailed for an error response."""
     if answer.status < 400:
         return
     if answer.status == 401:
@@ -209,7 +223,7 @@ async def _events(answer: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, An
 
 @asynccontextmanager
 async def signed_in() -> AsyncIterator[Client]:
-    """The platform of the last login, or the one that PLATFORM_API_URL and PLATFORM_API_TOKEN name.
+    """The platform of the last login, or that of PLATFORM_API_URL and PLATFORM_API_TOKEN.
 
     Raises CommandFailed without either.
     """

@@ -1,4 +1,4 @@
-"""What `platformctl ingest` shows on a terminal while files go up and are read."""
+"""The progress bars of `platformctl ingest` while files are uploaded and read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BAR_WIDTH = 20
 
 
 class Reading(NamedTuple):
-    """How far a document is: `done` of `total`, in `unit`s."""
+    """A document's progress: `done` of `total`, in `unit`s."""
 
     document_id: str
     name: str
@@ -25,7 +25,7 @@ class Reading(NamedTuple):
 
 
 class Bars:
-    """A bar for what is uploaded, one for what is read, and one for each document that takes long."""
+    """A bar for uploads, one for reading, and one for each document that takes long."""
 
     def __init__(self, console: Console) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -46,7 +46,7 @@ class Bars:
 
     @property
     def are_seen(self) -> bool:
-        """Whether anybody looks at them."""
+        """Whether the bars are shown."""
         return not self._progress.disable
 
     def __enter__(self) -> Bars:
@@ -57,16 +57,17 @@ class Bars:
         self._progress.stop()
 
     def uploaded(self, done: int, total: int) -> None:
-        """So many of the files were sent, or skipped."""
+        """Show how many files were sent or skipped."""
         self._uploading = self._show(self._uploading, "Uploading", done, total)
 
-    def waits(self, seconds: float) -> None:
-        """Show how long the rate limit makes uploads wait; the next file clears it."""
-        if self._uploading is not None:
-            self._progress.update(self._uploading, description=f"Rate limit: waiting {seconds:.0f} s")
+    def waits(self, why: str, seconds: float) -> None:
+        """Show for how long nothing goes on, and why; what comes next clears it."""
+        task = self._uploading if self._reading is None else self._reading
+        if task is not None:
+            self._progress.update(task, description=f"{why}: waiting {seconds:.0f} s")
 
     def read(self, done: int, total: int, seconds_left: int | None, documents: Sequence[Reading]) -> None:
-        """So many documents were read; some of those that are under way."""
+        """Show how many documents were read, and some of those in progress."""
         left = "" if not seconds_left else ", about {}:{:02} left".format(*divmod(seconds_left, 60))
         self._reading = self._show(self._reading, f"Reading{left}", done, total)
         shown = {one.document_id: one for one in documents[:_MOST_DOCUMENTS]}

@@ -1,4 +1,4 @@
-"""What `platformctl ingest` does: find what is there already, upload the rest, follow it to its end."""
+"""The work of `platformctl ingest`: find what already exists, upload the rest, and follow it to the end."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ _PAGE = 500
 _BASES = "/v1/rag/knowledge-bases"
 _KIND = "rag.ingest_document"
 _UNSHOWN = ("Cc", "Cs", "Zl", "Zp")
+# They turn the direction of writing: "invoice<turn>fdp.exe" would be shown as "invoiceexe.pdf".
+_TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 @dataclass
 class Report:
-    """How it went; `problems` and `notices` are names with reasons.
+    """The outcome; `problems` and `notices` are names with reasons.
 
-    `documents` is less than `completed` where files are the same. `inside` are the documents that came out of
-    the files.
+    `documents` is less than `completed` if files are identical. `inside` counts documents extracted from the
+    files.
     """
 
     files: int = 0
@@ -46,7 +48,7 @@ class Report:
 
 
 async def ingest_all(paths: Sequence[Path], base: str, *, hidden: bool, wait: bool) -> Report:
-    """Upload what is not there yet. Raises CommandFailed."""
+    """Upload files that don't exist yet. Raises CommandFailed."""
     from cli import console
 
     files = await asyncio.to_thread(lambda: list(dict.fromkeys(_files(paths, hidden))))
@@ -60,7 +62,7 @@ async def ingest_all(paths: Sequence[Path], base: str, *, hidden: bool, wait: bo
 
 
 def _files(paths: Sequence[Path], hidden: bool) -> Iterator[Path]:
-    """The files, those of folders in the order of their names; links are not followed into folders."""
+    """The files; those in folders in the order of their names. Links to folders are not followed."""
     for path in paths:
         if path.is_file():
             yield path
@@ -92,7 +94,7 @@ async def find_base(client: Client, wanted: str, *, create: bool = False) -> str
 
 
 async def pages(client: Client, path: str, **query: Any) -> Any:
-    """Every item of a list."""
+    """The items of all pages of a list."""
     offset = 0
     while True:
         page = await client.get(path, limit=_PAGE, offset=offset, **query)
@@ -114,11 +116,11 @@ class _Upload:
         self._ended = 0
         self._report = Report(files=len(files))
         self._known: dict[str, dict[str, Any]] = {}
-        # Files of the same content go one after another: the second one is there already.
+        # Files with the same content go one after another: the second then already exists.
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        # Names of the files of this run by the ids of their documents.
+        # The names of this run's files, by document id.
         self._names: defaultdict[str, list[str]] = defaultdict(list)
-        # Those among them that came out of other documents.
+        # Those that were extracted from other documents.
         self._came: set[str] = set()
 
     async def run(self, *, wait: bool) -> Report:
@@ -140,7 +142,8 @@ class _Upload:
                     raise
                 self._report.problems.append((_shown(file), error.strerror or type(error).__name__))
             except CommandFailed as error:
-                self._report.problems.append((_shown(file), error.text.partition(": ")[2] or error.text))
+                why = error.text.partition(": ")[2] or error.text
+                self._report.problems.append((_shown(file), why.removeprefix("file: ")))
             self._ended += 1
             self._bars.uploaded(self._ended, len(self._files))
 
@@ -159,7 +162,7 @@ class _Upload:
         from kernel.http.names import clean_name
 
         def form() -> aiohttp.FormData:
-            """Reopened for each attempt, because sending closes it. aiohttp must not see the odd name."""
+            """A form for each attempt, as sending closes the file. aiohttp can't send odd names."""
             made = aiohttp.FormData(quote_fields=False)
             content = os.fdopen(os.open(file, os.O_RDONLY), "rb")
             made.add_field("file", content, filename=clean_name(file.name))
@@ -168,7 +171,7 @@ class _Upload:
         return dict(await self._client.call("POST", f"{self._path}/upload", form=form))
 
     async def _follow(self) -> None:
-        """Until the documents are read, and those that came out of them; says what happened to them."""
+        """Wait until the documents, and those extracted from them, are read; record what happened to them."""
         reading: Collection[str] = set(self._names)
         while reading:
             await self._until_read(reading)
@@ -191,7 +194,7 @@ class _Upload:
             await asyncio.sleep(_LOOK_EVERY)
 
     async def _shown(self, going: Mapping[str, str]) -> list[Reading]:
-        """How far those are that are being read now, where somebody looks at it; the longest first."""
+        """The progress of documents being read, the longest first; empty unless it is shown."""
         if not going or not self._bars.are_seen:
             return []
         running = pages(self._client, "/v1/jobs", status="running", kind=_KIND)
@@ -204,7 +207,7 @@ class _Upload:
         return sorted(shown, key=lambda one: (one.done - one.total, one.document_id))
 
     def _inside(self, found: Sequence[dict[str, Any]], parents: Collection[str]) -> set[str]:
-        """Documents that came out of these and are not files of this run."""
+        """Documents that were extracted from these and are not files of this run."""
         came = {
             one["document_id"]: f"{one['filename']} (inside {self._names[one['parent_id']][0]})"
             for one in found
@@ -235,14 +238,14 @@ def _shown(file: Path) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text in one line; what can't be shown is written as in Python."""
+    """A text in one line, with unprintable characters escaped as in Python."""
     return "".join(map(_shown_character, text))
 
 
 def _shown_character(character: str) -> str:
-    if unicodedata.category(character) not in _UNSHOWN:
+    if unicodedata.category(character) not in _UNSHOWN and character not in _TURNS:
         return character
-    if "\udc80" <= character <= "\udcff":  # a byte of a name that is not UTF-8
+    if "\udc80" <= character <= "\udcff":  # a byte of a name that isn't UTF-8
         return f"\\x{ord(character) - 0xDC00:02x}"
     return character.encode("unicode_escape").decode("ascii")
 

@@ -79,9 +79,11 @@ async def test_the_whole_way(terminal: Terminal, tmp_path: Path) -> None:
     (folder / "deep" / "train.txt").write_text("Employees book trains in second class.\n")
     (folder / "deep" / "broken.pdf").write_bytes(b"%PDF-1.4 nothing")
     (folder / "tune.mp3").write_bytes(b"ID3" + bytes(range(256)) * 4)
+    (folder / "empty.txt").touch()
     (folder / ".hidden").write_text("not this one")
     first = await terminal("ingest", str(folder), "--kb", "Papers")
-    assert first.exit_code == 1 and "2 of 4 files failed" in first.stderr
+    assert first.exit_code == 1 and "3 of 5 files failed" in first.stderr
+    assert "empty.txt: the file is empty\n" in first.stderr
     assert "broken.pdf: The document is damaged" in first.stderr and "tune.mp3: " in first.stderr
     assert "3 uploaded, 0 already there, 2 of them read" in first.stderr
     again = await terminal(
@@ -142,14 +144,18 @@ async def test_odd_names(terminal: Terminal, tmp_path: Path) -> None:
 
 
 async def test_odd_names_are_told_plainly(terminal: Terminal, tmp_path: Path) -> None:
-    """Where such a file fails, its name is one line without control characters."""
-    files = [tmp_path / os.fsdecode(name) for name in (b"bad\xff.pdf", b"red\x1b[31m\n.pdf")]
+    """Where such a file fails, its name is one line without control characters and direction marks."""
+    files = [
+        tmp_path / os.fsdecode(name)
+        for name in (b"bad\xff.pdf", b"red\x1b[31m\n.pdf", "to\u202efdp.exe".encode())
+    ]
     for number, file in enumerate(files):
         file.write_text(f"%PDF-1.4 {number}")
     told = await terminal("ingest", *map(str, files), "--kb", "Papers")
-    assert told.exit_code == 1 and "2 of 2 files failed" in told.stderr
+    assert told.exit_code == 1 and "3 of 3 files failed" in told.stderr
     assert "bad\\xff.pdf: The document is damaged" in told.stderr
     assert "red\\x1b[31m\\n.pdf: The document is damaged" in told.stderr
+    assert "to\\u202efdp.exe: The document is damaged" in told.stderr
 
 
 async def test_files_inside(terminal: Terminal, tmp_path: Path) -> None:
@@ -308,3 +314,30 @@ async def test_a_wait_for_the_limit_is_shown(tmp_path: Path) -> None:
             replies=[("Rate limit: waiting 47 s", signal.SIGINT)],
         )
     assert code == 130 and "Rate limit: waiting 47 s" in seen, seen
+
+
+async def test_a_restart(tmp_path: Path) -> None:
+    """A platform that was there a moment ago is waited for, in the middle of an upload and of a look."""
+    asked: list[str] = []
+
+    def answer(request: web.Request) -> web.Response:
+        asked.append(request.method)
+        if len(asked) in (2, 4):
+            assert request.transport is not None
+            request.transport.abort()
+        if request.method == "POST":
+            return web.json_response({"document_id": "d", "status": "processing"}, status=201)
+        if request.path.endswith("/ingestion"):
+            return web.json_response({"eta_seconds": None})
+        found = {"document_id": "d", "sha256": "", "status": "completed", "parent_id": None, "notice": None}
+        lists = {"documents": [found] if "POST" in asked and not request.query.get("status") else []}
+        items = lists.get(request.path.rpartition("/")[2], [{"id": "kb", "name": "Papers"}])
+        return web.json_response({"items": items, "total": len(items)})
+
+    file = tmp_path / "a.txt"
+    file.write_text("The tower is 31 metres high.")
+    async with site_with(answer) as url:
+        env = {"PLATFORM_API_URL": url, "PLATFORM_API_TOKEN": "plk_token"}
+        code, seen = await asyncio.to_thread(shown_by, "ingest", str(file), "--kb", "Papers", env=env)
+    assert code == 0 and "1 uploaded, 0 already there, 1 of them read" in seen, seen
+    assert asked.count("POST") == 2
