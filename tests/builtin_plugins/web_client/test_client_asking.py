@@ -138,6 +138,25 @@ async def test_a_question_that_failed(site: Running, visitor: Visitor) -> None:
     await expect(page.get_by_role("alert")).to_have_text("Conversation not found")
 
 
+async def test_a_question_that_failed_is_the_accounts_own(site: Running, visitor: Visitor) -> None:
+    """Whoever signs in next in the tab finds no conversation at its address."""
+    ana, bob = await site.user(), await site.user()
+    await knowledge_base(ana, visibility="shared")
+    await visitor.context.route(QUERY, _busy)
+    page = await visitor.arrive(ana)
+    await visitor.ask(QUESTION)
+    await expect(page.locator(".turn")).to_contain_text("The server is busy")
+    address = page.url
+    await page.get_by_role("button", name=ana.user["username"]).click()
+    await page.get_by_role("menuitem", name="Sign out").click()
+    await page.get_by_label("Username").fill(bob.user["username"])
+    await page.get_by_label("Password").fill(bob.password)
+    await page.get_by_role("button", name="Sign in", exact=True).click()
+    await expect(page.get_by_label("Your question")).to_have_value("")
+    await page.goto(address)
+    await expect(page.get_by_role("alert")).to_have_text("Conversation not found")
+
+
 async def test_the_next_account_in_a_tab(site: Running, visitor: Visitor) -> None:
     """Whoever signs in after somebody else finds neither what they typed nor, where nothing is kept, their
     answers.

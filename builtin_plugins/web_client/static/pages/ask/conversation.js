@@ -1,9 +1,9 @@
-/** The conversation on screen. It outlives its page, so that an answer goes on while one looks elsewhere. */
+/** The conversation on screen. It outlives its page, so that an answer continues on other pages. */
 
 import { computed, signal } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { cutOff } from "../../lib/http.js";
-import { onNextAccount } from "../../lib/session.js";
+import { account, onNextAccount } from "../../lib/session.js";
 import { newId } from "../../lib/plain-http.js";
 import { eventsOf } from "../../lib/stream.js";
 
@@ -13,35 +13,35 @@ export const turns = signal([]);
 /** The conversation's id, chosen here with its first question; null before. */
 export const current = signal(null);
 
-/** Whether an answer is on its way. */
+/** Whether an answer is being received. */
 export const answering = signal(false);
 
-/** Goes up with each stored turn: lists of conversations are loaded again. */
+/** Increases with each stored turn, to reload lists of conversations. */
 export const changed = signal(0);
 
 /** Whether this server keeps conversations at the moment; known once it was asked. */
 export const kept = signal(true);
 
-/** The last question, as long as no answer to it has come; a reload would lose it. */
+/** The last question, until it is answered, as a reload would lose it. */
 export const unanswered = computed(() => {
   const last = turns.value.at(-1);
   return last && last.state !== "done" ? last.question : "";
 });
 
 /** Where a conversation's id waits for its first answer: before that, the server doesn't know it. */
-const BEGUN = "platform.begun";
+const begun = () => `platform.begun.${account.value?.sub}`;
 
 let stop = null;
 let count = 0;
 
-// Whoever signs in next in this tab finds nothing of what another account asked.
+// The next account in this tab must not see what another one asked.
 onNextAccount(startOver);
 
-/** Ask, and show the answer as it comes. `settings` are further fields of the query. */
+/** Ask, and show the answer as it arrives. `settings` are further fields of the query. */
 export async function ask(question, pipeline, settings) {
   if (!current.value) {
     current.value = newId();
-    sessionStorage.setItem(BEGUN, current.value);
+    sessionStorage.setItem(begun(), current.value);
   }
   count += 1;
   const turn = { id: `new-${count}`, question, pipeline, settings, state: "searching", text: "", sources: [], steps: [], done: null, error: null, started: Date.now() };
@@ -72,9 +72,9 @@ async function answer({ id, question, pipeline, settings }) {
         complete ||= event.name === "done";
       }
     }
-    // Some proxies end properly what was cut off behind them.
+    // Some proxies properly end a response that was cut off behind them.
     if (!complete) throw cutOff();
-    sessionStorage.removeItem(BEGUN);
+    sessionStorage.removeItem(begun());
     changed.value += 1;
   } catch (error) {
     text.write();
@@ -88,7 +88,7 @@ async function answer({ id, question, pipeline, settings }) {
   }
 }
 
-/** The text of an answer as it comes: written once in a frame, as drawing it for every word takes longer than the words. */
+/** The text of an answer as it arrives: drawn at most once per frame, as drawing every word would take too long. */
 function textOf(id) {
   let words = "";
   let frame = 0;
@@ -118,13 +118,13 @@ function change(id, what) {
   turns.value = turns.value.map((turn) => (turn.id === id ? { ...turn, ...what } : turn));
 }
 
-/** Say what one thinks of a kept answer: "up", "down", or null to take it back; and why. */
+/** Rate a stored answer: "up", "down", or null to remove the rating; with a comment. */
 export async function rate(turn, rating, comment = "") {
   await api.rateAnswer({ conversation_id: current.value, turn_id: turnIdOf(turn), body: { rating, comment: comment || null } });
   change(turn.id, { rating, comment });
 }
 
-/** The id under which the server keeps a turn; undefined where it keeps none. */
+/** The server's id of a turn; undefined if the server stores none. */
 export const turnIdOf = (turn) => (turn.stored ? turn.id : turn.done?.method_details.conversation?.turn_id);
 
 export function stopAnswer() {
@@ -138,12 +138,12 @@ export function startOver() {
   answering.value = false;
 }
 
-/** Show a stored conversation. What its reader may not see any more was left out by the server. */
+/** Show a stored conversation. The server leaves out what its reader may no longer see. */
 export async function openConversation(id, abort) {
   if (id === current.value) return;
   startOver();
   const stored = await everything(api.turns, { conversation_id: id, signal: abort }).catch((error) => {
-    if (error.status === 404 && sessionStorage.getItem(BEGUN) === id) return [];
+    if (error.status === 404 && sessionStorage.getItem(begun()) === id) return [];
     throw error;
   });
   turns.value = stored.map(restored);
