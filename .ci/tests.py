@@ -1,9 +1,9 @@
-"""Runs `./setup.sh test`, and tests that failed once more, alone.
+"""Runs `./setup.sh test`, then failed tests once more by themselves.
 
     python .ci/tests.py [ARGS]
 
-A test that fails again fails the run, and so do more than a dozen at once. One that failed only the first
-time is named at the end: it is unsteady, and has to be mended.
+A test that fails again fails the run; so do more than a dozen failures at first. A test that failed only the
+first time is named at the end: it is flaky and must be fixed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 MOST = 12
 FAILED = Path(".pytest_cache/v/cache/lastfailed")
-TESTS_FAILED = 1  # pytest's exit code; others mean that it did not run to its end
+TESTS_FAILED = 1  # pytest's exit code; others mean that it did not finish
 
 
 def test(*arguments: str) -> int:

@@ -1,1 +1,1 @@
-"""The command line: one module for each command, see `cli.main`."""
+"""The command line: one module per command; see `cli.main`."""

@@ -1,4 +1,4 @@
-"""What the commands about accounts share: who acts, how an account is shown, how a refusal is reported."""
+"""Shared by the commands about accounts: opening the platform, showing an account, reporting refusals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Username = Annotated[str, typer.Argument(help="Name of the account; case does no
 
 @asynccontextmanager
 async def opened_accounts(*, kernel_only: bool = False) -> AsyncIterator[Platform]:
-    """The stored platform; its refusals are reported as commands do (exit codes 3 and 4)."""
+    """The stored platform; its errors become a command's errors (exit codes 3 and 4)."""
     from cli import running
     from cli.failures import Missing, Refused
     from kernel.errors import Conflict, Forbidden, NotFound
@@ -38,7 +38,7 @@ async def opened_accounts(*, kernel_only: bool = False) -> AsyncIterator[Platfor
 
 
 async def find_account(platform: Platform, username: str) -> Account:
-    """The account of a name. Raises NotFound."""
+    """The account with this name. Raises NotFound."""
     from kernel.auth.platform_admins import find_by_username
 
     return await platform.database.read(find_by_username, username)
@@ -50,12 +50,12 @@ def shown(account: Account, **more: object) -> dict[str, Any]:
 
 
 def state(account: Account) -> str:
-    """Whether an account can sign in, in a word."""
+    """One word that says whether an account can sign in."""
     return "active" if account.is_active else "deactivated"
 
 
 def unfit(error: ValidationError) -> typer.BadParameter:
-    """What the API's rules say against a value, without repeating it."""
+    """The usage error for a value that breaks the API's rules, without repeating the value."""
     from cli.broken_rules import plainly
 
     return typer.BadParameter(
@@ -64,7 +64,7 @@ def unfit(error: ValidationError) -> typer.BadParameter:
 
 
 def read_password(*, from_stdin: bool) -> str:
-    """A password, asked for or from standard input; never from the command line."""
+    """A password from a prompt or standard input, never from the command line."""
     if from_stdin or not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\r\n")
     answer: str = typer.prompt("Password", hide_input=True, confirmation_prompt="Repeat for confirmation")
@@ -72,7 +72,7 @@ def read_password(*, from_stdin: bool) -> str:
 
 
 def print_once(what: str, value: str) -> None:
-    """Something that is shown once and never again: alone on standard output, so that it can be piped."""
+    """Show a value that can't be shown again, alone on standard output so that it can be piped."""
     from cli import console
 
     console.note(f"This {what} is shown only once:")

@@ -77,7 +77,7 @@ async def _ask(question: str, base: str | None, pipeline: str | None) -> None:
 
 
 def _cited(answer: str, sources: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """The sources that the answer cites; those that read the same are one line."""
+    """The sources that the answer cites; identical lines are merged."""
     numbers: dict[str, str] = {}
     for number, source in enumerate(sources, start=1):
         if f"[{number}]" in answer:
@@ -93,7 +93,7 @@ def _pages(source: dict[str, Any]) -> str:
 
 
 async def _pipeline(client: Client, base: str | None, pipeline: str | None) -> str:
-    """The pipeline to ask: the one that is named, or one over just this knowledge base."""
+    """The pipeline to ask: the given one, or one over just this knowledge base."""
     from cli.failures import CommandFailed, ExitCode, Missing
     from cli.ingesting import find_base, pages
 

@@ -1,4 +1,4 @@
-"""Entries in the audit log for what the operator changes outside the database."""
+"""Audit log entries for changes that the operator makes outside the database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kernel.db.engine import Unit
 
-# Nobody signed in: the operator on the server itself.
+# Nobody is signed in: it is the operator on the server itself.
 ORIGIN = {"user_agent": "platformctl"}
 
 
@@ -21,9 +21,9 @@ async def audited(
     after: dict[str, Any] | None = None,
     change: Callable[[], object] | None = None,
 ) -> None:
-    """Make `change` and write its entry; when the entry can't be written, the change is not made.
+    """Make `change` and write its entry; if the entry can't be written, the change is not made.
 
-    The change comes between the entry and its commit: one that fails leaves no entry.
+    The change is made between the entry and its commit: a failed one leaves no entry.
     """
     from cli import running
     from kernel.auth.audit import audit

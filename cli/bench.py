@@ -28,7 +28,7 @@ app = App(
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A script of tests/benchmarks that can be run by itself."""
+    """A script in tests/benchmarks that can be run by itself."""
 
     name: str
     about: str
@@ -86,7 +86,7 @@ def _checkout() -> Path:
 
 
 def _benchmarks() -> list[Benchmark]:
-    """Scripts with a `main` and a docstring, save those that only write data."""
+    """Scripts with a `main` and a docstring, except those that only write data."""
     found = []
     for path in sorted((_checkout() / "tests" / "benchmarks").glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Validation errors of the API in plain words."""
+"""The API's validation errors in plain words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking a plugin up in a catalog: this platform's own, or that of another instance."""
+"""Looks up a plugin in a catalog: this platform's own, or another instance's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_TEXT = 500
 
 @dataclass(frozen=True)
 class Listed:
-    """What a catalog says of one plugin, and the dependency graph beside it."""
+    """What a catalog and its dependency graph say about a plugin."""
 
     name: str
     where: str
@@ -42,14 +42,14 @@ class Listed:
 
     @property
     def requirement(self) -> str:
-        """What pip is asked for."""
+        """The requirement for pip."""
         return f"{self.package}{self.version_range}"
 
 
 def look_up(name: str, address: str | None) -> Listed | None:
-    """The approved listing `name`; None where this platform's catalog has none.
+    """The approved listing `name`; None if this platform's catalog has none.
 
-    Raises Missing where the catalog at `address` has none, Refused for a listing that can't be installed.
+    Raises Missing if the catalog at `address` has none, Refused for a listing that can't be installed.
     """
     from cli import running
 
@@ -65,11 +65,11 @@ async def _here(name: str) -> Listed | None:
 
     settings = running.kernel_settings()
     if settings.database_url is None and not (settings.home / "platform.db").exists():
-        return None  # this platform has never been started
+        return None  # the platform was never started
     async with running.stored_platform(apply_migrations=False) as platform:
         try:
             return await platform.database.read(_read, platform, name)
-        except SQLAlchemyError:  # the plugin's tables are older or newer than its code
+        except SQLAlchemyError:  # the tables don't match the plugin's code
             console.warn("This platform's catalog can't be read. Try: platformctl db upgrade")
             return None
 
@@ -132,7 +132,7 @@ async def _asked(session: aiohttp.ClientSession, name: str, address: str) -> Lis
 
 
 async def _get(session: aiohttp.ClientSession, address: str, path: str) -> Mapping[str, Any]:
-    """The object that an address returns; an instance without a dependency graph returns nothing."""
+    """The object at an address; empty if the instance has no dependency graph."""
     import json
 
     async with session.get(address + path) as answer:
@@ -159,7 +159,7 @@ def _listed(
     requires: tuple[str, ...],
     conflicts: tuple[tuple[str, str | None], ...],
 ) -> Listed:
-    """Raises Refused for what must not reach pip."""
+    """The listing. Raises Refused for values that must not reach pip."""
     name, package = _plain(found.get("name")), found.get("package")
     if not package:
         raise Refused(f"{where} names no pip package for '{name}'", "Ask the plugin's author to add it.")
@@ -174,5 +174,5 @@ def _listed(
 
 
 def _plain(text: object) -> str:
-    """A stranger's text as a terminal may show it."""
+    """A stranger's text, made safe for a terminal."""
     return _CONTROL.sub(" ", "" if text is None else str(text))[:_MOST_TEXT]

@@ -44,7 +44,7 @@ _SILENT = timedelta(seconds=30)
 
 
 async def examine() -> AsyncIterator[Finding]:
-    """All checks, in the order in which they build on each other."""
+    """All checks, each after those that it builds on."""
     yield check_python()
     for finding in check_packages():
         yield finding
@@ -66,11 +66,11 @@ async def examine() -> AsyncIterator[Finding]:
         yield check_dev_ports([slot.port for slot in SLOTS if slot.name != GATEWAY])
     with _home_or_scratch(settings.home) as overrides:
         try:
-            # On a full disk no heartbeat can be saved: whether a worker runs is not to be seen then.
+            # On a full disk, no heartbeat can be saved, so nothing shows whether a worker is running.
             heartbeats = port.platform_answers and disk.status != "failed"
             async for finding in _of_platform(overrides, heartbeats=heartbeats):
                 yield finding
-        except (StartupError, OSError) as error:  # a full disk, for one, on which no secret can be made
+        except (StartupError, OSError) as error:  # for example, no secret can be created on a full disk
             reason = getattr(error, "strerror", None) or str(error)
             remedy = "Correct what failed above; the other checks come after this one."
             yield Finding("platform", "failed", f"it can't be opened: {reason}", remedy)
@@ -78,7 +78,7 @@ async def examine() -> AsyncIterator[Finding]:
 
 @contextmanager
 def _home_or_scratch(home: Path) -> Iterator[dict[str, str]]:
-    """A home that does not exist yet, or is empty, stays so."""
+    """Settings that put a temporary home in place of a missing or empty one, which stays as it is."""
     if not running.is_unused(home):
         yield {}
         return
@@ -87,9 +87,9 @@ def _home_or_scratch(home: Path) -> Iterator[dict[str, str]]:
 
 
 async def _of_platform(overrides: dict[str, str], *, heartbeats: bool) -> AsyncIterator[Finding]:
-    """What needs the plugins, then what needs the database."""
+    """The checks that need plugins, then those that need the database."""
     async with running.explained_platform(overrides) as platform:
-        off = await disabled_plugins(platform, quiet=True)  # the database has its own check
+        off = await disabled_plugins(platform, quiet=True)  # the database is checked separately
         for finding in (*_check_settings(platform), *_check_plugins(platform, off)):
             yield finding
         yield await _check_cache(platform)
@@ -113,7 +113,7 @@ def _check_settings(platform: Platform) -> Iterator[Finding]:
 
 
 def _check_plugins(platform: Platform, off: Collection[str]) -> Iterator[Finding]:
-    """What loading shows now, and what only the last start of a server showed."""
+    """Problems that loading shows now, and those that only the last server start showed."""
     report = read_report(platform.settings.home)
     at_start = {item["name"]: item for item in report["plugins"]} if report else {}
     sound = 0
@@ -141,7 +141,7 @@ async def _check_cache(platform: Platform) -> Finding:
 
 
 def _check_weights(platform: Platform) -> Finding:
-    """The embedding models' files are the published ones. Reads 163 MB."""
+    """Check that the embedding models' files are the published ones. Reads 163 MB."""
     from builtin_plugins.embeddings.catalog import MINILM, is_left_out
     from builtin_plugins.embeddings.e5.file import find_file
     from builtin_plugins.embeddings.settings import EmbeddingsSettings

@@ -67,15 +67,15 @@ def show(
 
 
 def _about(word: str | None, found: list[ShownSetting]) -> list[ShownSetting]:
-    """Settings with a word that begins so in their owner, name, variable or description.
+    """Settings in whose owner, name, variable or description some word begins with `word`.
 
-    Raises Missing when none has.
+    Raises Missing if there are none.
     """
     from cli.failures import Missing
 
     if word is None:
         return found
-    begins = re.compile(rf"(?<![^\W_]){re.escape(word)}", re.IGNORECASE)  # "rate" is not in "separated"
+    begins = re.compile(rf"(?<![^\W_]){re.escape(word)}", re.IGNORECASE)  # "rate" must not match "separated"
     fitting = [s for s in found if begins.search(f"{s.owner} {s.name} {variable_of(s)} {s.description}")]
     if not fitting:
         raise Missing(
@@ -86,7 +86,7 @@ def _about(word: str | None, found: list[ShownSetting]) -> list[ShownSetting]:
 
 
 def _print(found: list[ShownSetting]) -> None:
-    """A heading for each owner; each variable in one piece, with its meaning below it."""
+    """Print a heading per owner, and each variable unbroken with its meaning below."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -132,14 +132,14 @@ def _classes(platform: Platform) -> Iterator[tuple[SettingsLoader, str, type[Set
 
 
 def every_value(platform: Platform) -> Iterator[Any]:
-    """The values of all settings as they are, secrets included."""
+    """The plain values of all settings, including secrets."""
     for loader, owner, cls in _classes(platform):
         values = loader.load(owner, cls)
         yield from (getattr(values, name) for name in cls.env_names())
 
 
 def variable_of(item: ShownSetting) -> str:
-    """The environment variables that set it, strongest first, as a text."""
+    """The environment variables that set it, as text, strongest first."""
     return " or ".join(item.variables)
 
 

@@ -1,6 +1,6 @@
-"""Writing for people and for programs: results to standard output, everything else to standard error.
+"""Output for people and programs: results to standard output, everything else to standard error.
 
-`NO_COLOR` is honoured; away from a terminal there is neither colour nor a line cut to its width.
+`NO_COLOR` is honored; outside a terminal there are no colors, and lines are not cut to a width.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 _WIDE = 10_000
 _GAP = 3
 _MARGIN = 4
-"""What a paragraph takes from the screen beside its labels and texts."""
+"""The columns that a paragraph needs besides labels and texts."""
 _FOLDED = 20
-"""The narrowest that a column may get for a word that is longer, such as an id or a path."""
+"""The least width of a column whose words are longer, such as ids or paths."""
 
 
 def out() -> Console:
-    """The console of results."""
+    """The console for results."""
     return _console(stderr=False)
 
 
 def err() -> Console:
-    """The console of messages."""
+    """The console for messages."""
     return _console(stderr=True)
 
 
 def _plain_console() -> Console:
-    """Neither colours nor a width."""
+    """A console without colors and without a width."""
     from rich.console import Console
 
     return Console(highlight=False, width=_WIDE, color_system=None)
@@ -51,12 +51,12 @@ def _console(*, stderr: bool) -> Console:
 
 
 def print_json(value: Any) -> None:
-    """A result for a program: indented JSON, one document."""
+    """Print a result for programs: one document of indented JSON."""
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=_json_value) + "\n")
 
 
 def size(count: float) -> str:
-    """Bytes in the unit that people would name."""
+    """A number of bytes in a readable unit."""
     for unit in ("bytes", "kB", "MB"):
         if count < 999.5:
             return f"{count:,.0f} {unit}" if unit == "bytes" or count >= 99.95 else f"{count:.1f} {unit}"
@@ -72,10 +72,10 @@ def _json_value(value: Any) -> str:
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str, *, wide: bool = False
 ) -> None:
-    """Rows under headings; `empty` is said on standard error when there are none.
+    """Print rows under headings; without any, print `empty` to standard error.
 
-    Cells are plain text; one that is a rich `Text` keeps its style. A `wide` table has one line for each row,
-    whatever the width of the screen. Where the screen is too narrow for a table, each row is a paragraph.
+    Cells are plain text; one that is a rich `Text` keeps its style. A `wide` table has one line per row,
+    whatever the width of the screen. If the screen is too narrow for a table, each row becomes a paragraph.
     """
     from rich.table import Table
     from rich.text import Text
@@ -100,10 +100,10 @@ def print_table(
 
 
 def _column_widths(columns: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """A width for each column's texts, so that all fit into `room`; None where words would be cut in pieces.
+    """Column widths that fit into `room`; None if words would be broken.
 
-    Only words that would be too long for a paragraph, such as a path, may be. What is left when all words
-    have room goes to long texts.
+    Only words that are too long even for a paragraph, such as paths, may be broken. Space that the words
+    leave goes to long texts.
     """
     from rich.cells import cell_len
 
@@ -140,7 +140,7 @@ def _print_paragraphs(columns: Sequence[str], rows: Sequence[Sequence[Text]]) ->
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Labels and texts below each other; a fact without text is left out."""
+    """Print labels with their texts, one below the other; facts without text are left out."""
     from rich.text import Text
 
     _print_table(_grid((label, Text(text)) for label, text in facts))
@@ -159,7 +159,7 @@ def _grid(facts: Iterable[tuple[str, Text]]) -> Table:
 
 
 def _print_table(table: Table, *, wide: bool = False) -> None:
-    """As it is on a terminal; elsewhere, and when `wide`, without the blanks that fill its last column."""
+    """Print a table; outside a terminal, or if `wide`, without the padding of its last column."""
     console = out()
     if console.is_terminal and not wide:
         console.print(table)
@@ -175,7 +175,7 @@ def _plain(cell: object) -> str:
 
 
 def print_indented(text: Text, by: int) -> None:
-    """A paragraph on standard output, `by` columns to the right; wrapped on a terminal only."""
+    """Print a paragraph indented by `by` columns; wrapped only on a terminal."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -188,7 +188,7 @@ def print_indented(text: Text, by: int) -> None:
 
 
 def print_beside(head: Text, text: Text) -> None:
-    """A line with a head; where `text` is wrapped, it stays to the right of the head."""
+    """Print a head and a text; if `text` is wrapped, it stays to the right of the head."""
     _print_table(_beside(head, text))
 
 
@@ -203,21 +203,21 @@ def _beside(head: Text, text: Text) -> Table:
 
 
 class Busy:
-    """A spinner with the step that is under way and the time it has taken; see `busy`."""
+    """A spinner with the current step and its duration; see `busy`."""
 
     def __init__(self, progress: Progress, text: str) -> None:
         self._progress = progress
         self._task = progress.add_task(f"{text} …", total=None)
 
     def step(self, text: str) -> None:
-        """Say what is done now. Away from a terminal each step is a line."""
+        """Show the current step. Outside a terminal, each step is a line."""
         if self._progress.disable:
             note(f"{text} …")
         self._progress.reset(self._task, description=f"{text} …")
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Take the spinner off the screen while something is printed."""
+        """Hide the spinner while something is printed."""
         self._progress.stop()
         yield
         self._progress.start()
@@ -235,29 +235,29 @@ def busy(text: str) -> Iterator[Busy]:
 
 
 def done(text: str) -> None:
-    """Something worked."""
+    """Report a success."""
     _line("✓", "green", text)
 
 
 def note(text: str) -> None:
-    """Something worth knowing."""
+    """Report something worth knowing."""
     _line("•", "dim", text)
 
 
 def warn(text: str) -> None:
-    """Something that needs attention."""
+    """Report something that needs attention."""
     _line("!", "yellow", text)
 
 
 def failed(text: str, remedy: str = "") -> None:
-    """Something went wrong, and what to do about it."""
+    """Report a failure and its remedy."""
     _line("error:", "bold red", text)
     if remedy:
         _line("      ", "", remedy)
 
 
 def _line(mark: str, style: str, text: str) -> None:
-    """A message; where it is wrapped, it stays to the right of its mark."""
+    """Print a message; if it is wrapped, it stays to the right of its mark."""
     from rich.text import Text
 
     console, head = err(), Text(f"{mark} ", style)
@@ -265,7 +265,7 @@ def _line(mark: str, style: str, text: str) -> None:
 
 
 def styled_status(status: str) -> Any:
-    """A status in its colour."""
+    """A status in its color."""
     from rich.text import Text
 
     styles = {"loaded": "green", "live": "green", "ok": "green", "failed": "bold red", "refused": "bold red"}

@@ -1,4 +1,4 @@
-"""`platformctl db`: the database's schema, owner by owner."""
+"""`platformctl db`: the database schema, owner by owner."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pending(as_json: AsJson = False) -> None:
 
 
 async def pending_migrations() -> list[Pending]:
-    """What the database lacks, owner by owner."""
+    """The migrations that the database lacks, by owner."""
     from cli import running
     from kernel.db.startup import SCHEMA
 
@@ -67,7 +67,7 @@ def upgrade() -> None:
 
 
 async def _upgrade() -> tuple[list[Pending], list[str]]:
-    """What was applied, and the plugins whose migration failed."""
+    """The applied migrations, and the plugins whose migration failed."""
     from cli import running
     from kernel.boot import upgrade
     from kernel.db.startup import SCHEMA
@@ -109,7 +109,7 @@ def check(as_json: AsJson = False) -> None:
 
 
 async def _drift() -> tuple[dict[str, list[str]], bool, bool]:
-    """What differs, by owner, and whether the tables of any can't be used, or migrations are pending."""
+    """The differences by owner; whether any tables can't be used; whether migrations are pending."""
     from cli import running
     from kernel.db import migrate
     from kernel.db.startup import SCHEMA
@@ -162,7 +162,7 @@ async def _revision(plugin: str, message: str) -> Path:
 
 
 def _refuse_installed(plugin: str, folder: Path) -> None:
-    """A migration belongs into the source: in an installed copy the next upgrade of the package loses it."""
+    """Refuse an installed copy, whose next upgrade would lose the migration: it belongs in the source."""
     from cli.failures import Refused
 
     if {"site-packages", "dist-packages"} & set(folder.parts):

@@ -1,4 +1,4 @@
-"""`platformctl demo`: the main job in a throw-away instance, on embedded defaults and without a network."""
+"""`platformctl demo`: the main job in a throw-away instance, with embedded defaults and no network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of `platformctl demo`, over HTTP as any client would take them."""
+"""The steps of `platformctl demo`, over HTTP like any client's."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _ISSUE = {
 
 
 class Stopwatch:
-    """What each step took, in seconds; steps are announced as they end."""
+    """The duration of each step, in seconds; steps are printed as they end."""
 
     def __init__(self, out: Console) -> None:
         self.out = out
@@ -84,7 +84,7 @@ class Stopwatch:
 
 
 async def demonstrate() -> None:
-    """Run every step. Raises CommandFailed when one goes wrong."""
+    """Run every step. Raises CommandFailed if one fails."""
     watch = Stopwatch(console.out())
     started = time.perf_counter()
     async with AsyncExitStack() as stack:
@@ -92,7 +92,7 @@ async def demonstrate() -> None:
             instance = await stack.enter_async_context(throw_away_instance())
         try:
             await _main_job(instance, watch)
-        except Exception:  # boundary: whatever failed, its log helps
+        except Exception:  # boundary: whatever failed, the log helps
             console.note("The end of the instance's log:\n" + log_tail(instance.home))
             raise
         with watch.step("Stopping", "stopped it and removed everything it had created"):
@@ -148,7 +148,7 @@ async def _upload(instance: Instance, base: str, path: Path) -> None:
 
 
 async def _completed(instance: Instance, base: str, show: Callable[[int], None]) -> Sequence[dict[str, Any]]:
-    """Poll until no document is in progress. Raises CommandFailed when one failed."""
+    """Poll until no document is in progress. Raises CommandFailed if one failed."""
     deadline = time.monotonic() + _INGEST_SECONDS
     while time.monotonic() < deadline:
         items = (await instance.call("GET", f"{base}/documents"))["items"]
@@ -236,7 +236,7 @@ async def _ask(instance: Instance, watch: Stopwatch, pipeline: str, question: st
 
 
 def _cited(answer: dict[str, Any]) -> list[tuple[int, dict[str, Any], str]]:
-    """Number, source and first sentence of each citation in the answer."""
+    """The number, source and first sentence of each citation in the answer."""
     found: dict[int, str] = {}
     text, start = answer["answer"], 0
     for match in _CITED.finditer(text):
@@ -247,7 +247,7 @@ def _cited(answer: dict[str, Any]) -> list[tuple[int, dict[str, Any], str]]:
 
 
 def _place(number: int, source: dict[str, Any]) -> Text:
-    """File, page and offsets of a cited passage."""
+    """The file, page and offsets of a cited passage."""
     page = f", page {source['page']}" if source.get("page") else ""
     place = f"characters {source['char_start']} to {source['char_end']}"
     return Text.assemble(

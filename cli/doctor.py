@@ -40,7 +40,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 async def _examine(*, show: bool) -> list[Finding]:
-    """Collect every finding and show each as soon as it is known."""
+    """Collect all findings; with `show`, print each as soon as it is known."""
     from cli import checks, console
 
     found = []

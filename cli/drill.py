@@ -1,4 +1,4 @@
-"""A rehearsed restore: into a temporary instance, compared with what the backup says."""
+"""Rehearses a restore into a temporary instance and compares it with the backup's records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ANSWERING = (
 
 
 async def rehearse(name: str | None, into: str | None = None) -> tuple[str, list[str]]:
-    """Restore an archive into a temporary home; its name, and what was the same. Raises CommandFailed.
+    """Restore an archive into a temporary home. Returns its name and what matched. Raises CommandFailed.
 
     `into` is the address of an empty database to use instead of a temporary SQLite one.
     """
@@ -66,9 +66,10 @@ async def _rehearse(name: str | None, home: Path, into: str | None) -> tuple[str
 
 
 def _environment(platform: Platform, home: Path) -> dict[str, str]:
-    """A home of its own; the place and the key of the real platform's backups, and what answers depend on.
+    """A temporary home with the real backup folder and key, and the settings that answers depend on.
 
-    Everything else stays at its default, so that a rehearsal reaches no store and no server of the platform.
+    Everything else stays at its default, so that a rehearsal reaches none of the platform's stores and
+    servers.
     """
     from builtin_plugins.platform_ops.settings import OpsSettings
 
@@ -82,12 +83,12 @@ def _environment(platform: Platform, home: Path) -> dict[str, str]:
     _copy_config(platform.settings.home / "config.yaml", home / "config.yaml")
     (home / "cache").symlink_to(
         platform.settings.home.absolute() / "cache"
-    )  # 200 MB that need not be made again
+    )  # 200 MB that needn't be made again
     return {**found, **answering, **{f"{_BACKUP}{key}": str(value) for key, value in given.items() if value}}
 
 
 def _copy_config(source: Path, target: Path) -> None:
-    """The sections of `config.yaml` that answers depend on."""
+    """Copy the sections of `config.yaml` that answers depend on."""
     import yaml
 
     if not source.is_file():
@@ -101,7 +102,7 @@ def _copy_config(source: Path, target: Path) -> None:
 
 
 async def _refuse_used(environment: dict[str, str]) -> None:
-    """A rehearsal replaces everything in its database, so nothing may be there."""
+    """Refuse a database that isn't empty: a rehearsal replaces everything in it."""
     import sqlalchemy as sa
 
     from cli.failures import Refused

@@ -1,4 +1,4 @@
-"""What `platformctl eval run` does: upload, run, wait, compare, and check what is demanded."""
+"""The work of `platformctl eval run`: upload, run, wait, compare, and check the demands."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _SIGNIFICANT = 0.05
 
 @dataclass(frozen=True)
 class Demands:
-    """What must be met: a least mean for each measure, no significant loss against an earlier run."""
+    """What must be met: minimum means of measures, no significant loss against an earlier run."""
 
     least: dict[str, float]
     earlier: str | None
 
     @classmethod
     def read(cls, texts: Sequence[str], earlier: str | None) -> Demands:
-        """From the command line. Raises typer.BadParameter."""
+        """Parse the command line's values. Raises typer.BadParameter."""
         least = {}
         for text in texts:
             name, _, value = text.partition("=")
@@ -47,7 +47,7 @@ class Demands:
 
 @dataclass
 class Report:
-    """A run that is over, the demands that it misses, and its worst questions if it misses any."""
+    """A finished run, the demands that it misses, and, if it misses any, its worst questions."""
 
     run: dict[str, Any]
     failures: list[str]
@@ -55,7 +55,7 @@ class Report:
 
 
 class Api:
-    """The platform that is asked."""
+    """The platform to evaluate."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str, token: str) -> None:
         self._session = session
@@ -63,7 +63,7 @@ class Api:
         self._headers = {"Authorization": f"Bearer {token}"}
 
     async def call(self, method: str, path: str, **options: Any) -> Any:
-        """The JSON of an answer, or its text. Raises CommandFailed for a refusal."""
+        """The JSON of a response, or its text. Raises CommandFailed for an error."""
         headers = {**self._headers, **options.pop("headers", {})}
         url = self._url + path
         async with self._session.request(method, url, headers=headers, **options) as answer:
@@ -78,7 +78,7 @@ class Api:
 async def evaluate(
     base: str, file: Path, configurations: Sequence[dict[str, Any]], demands: Demands, out: Path | None
 ) -> Report:
-    """Make a set of the file, run it, and wait for its end. Raises CommandFailed."""
+    """Create a question set from the file, run it, and wait for its end. Raises CommandFailed."""
     from cli.running import cli_settings
 
     settings = cli_settings()

@@ -21,7 +21,7 @@ app = App(
 
 @app.callback()
 def group() -> None:
-    """Keeps this a group though it has one command."""
+    """Keeps this a group although it has only one command."""
 
 
 @app.command(

@@ -1,4 +1,4 @@
-"""Command groups that plugins bring; a broken plugin brings none and breaks nothing."""
+"""Command groups that plugins bring; a broken plugin only loses its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger("platform.cli")
 
 
 def on_platform(work: Callable[[Platform], Awaitable[T]]) -> T:
-    """Run what a plugin's command does with the platform: its `ctx.obj`."""
+    """Run a plugin command's work on the platform; this is its `ctx.obj`."""
     from cli import running
 
     async def call() -> T:
@@ -29,7 +29,7 @@ def on_platform(work: Callable[[Platform], Awaitable[T]]) -> T:
 
 
 def commands_of_plugins() -> dict[str, typer.Typer]:
-    """Name to group, from every plugin that loads; the first of two with one name counts."""
+    """The groups of all plugins that load, by name; of two with the same name, the first counts."""
     from cli import running
     from kernel.errors import StartupError
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What a script may rely on; 130 means interrupted, as in a shell."""
+    """Exit codes that scripts may rely on; 130 means interrupted, as in a shell."""
 
     DONE = 0
     FAILED = 1
@@ -26,7 +26,7 @@ class CommandFailed(Exception):
 
 
 class Missing(CommandFailed):
-    """What the command names does not exist (exit code 3)."""
+    """Something named on the command line does not exist (exit code 3)."""
 
     def __init__(self, text: str, remedy: str = "") -> None:
         super().__init__(text, remedy, code=ExitCode.NOT_FOUND)

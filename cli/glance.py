@@ -1,4 +1,4 @@
-"""What `platformctl status` and the support bundle say about a platform, read without changing anything."""
+"""The facts of `platformctl status` and the support bundle, read without changing anything."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FAILURES = 5
 
 
 async def take(port: int | None = None) -> dict[str, Any]:
-    """Everything; what can't be read now is missing, and `problems` says why. The API's `port` is the
-    setting's unless it is given.
+    """All facts. Those that can't be read now are missing, and `problems` says why. `port` is the API's, by
+    default the setting's.
     """
     from kernel import __version__
     from kernel.errors import StartupError
@@ -51,7 +51,7 @@ async def take(port: int | None = None) -> dict[str, Any]:
 
 
 def _ask(address: str) -> dict[str, Any]:
-    """The API's health and its services; `answers` is false where nobody listens. Blocks."""
+    """The API's health and services; `answers` is false if nothing listens. Blocks."""
     health = _json_at(f"{address}/health")
     if health is None:
         return {"answers": False}

@@ -1,4 +1,4 @@
-"""`platformctl graph`: pictures of the graphs that documents make."""
+"""`platformctl graph`: pictures of documents' graphs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ app = App(
 
 @app.callback()
 def _graph() -> None:
-    """Keep `draw` a command of the group."""
+    """Keeps `draw` a command of the group."""
 
 
 @app.command(
@@ -52,7 +52,7 @@ def draw(
     ] = None,
     entities: Annotated[int, typer.Option(min=2, max=500, help="Most entities to show.")] = 60,
 ) -> None:
-    """Draw a graph as SVG: entities, their relations, and communities by colour."""
+    """Draw a graph as SVG: entities, their relations, and communities by color."""
     from cli import console
 
     picture = (

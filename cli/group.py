@@ -1,4 +1,4 @@
-"""The top level of the command line: commands imported when used, errors shown without tracebacks."""
+"""The top level of the command line: imports commands when used, shows errors without tracebacks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from cli.failures import CommandFailed, ExitCode
 from cli.texts import Group
 
 INTERRUPTED = 130
-"""Exit code, as in a shell: at a prompt as elsewhere."""
+"""The exit code of an interrupt, as in a shell; also at a prompt."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One command or group: where its `app` is, and the line that the help shows for it."""
+    """A command or group: where its `app` is, and its line in the help."""
 
     name: str
     module: str
@@ -31,7 +31,7 @@ class Entry:
 
 
 class LazyGroup(Group):
-    """Knows its commands by name and summary; a command's module is imported when it is called."""
+    """Knows its commands by name and summary, and imports a command's module when it is called."""
 
     entries: Sequence[Entry] = ()
 
@@ -43,7 +43,7 @@ class LazyGroup(Group):
             self.add_command(command)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A built-in command's stand-in, or the group that a plugin brings under this name."""
+        """A built-in command's stand-in, or a plugin's group of this name."""
         return super().get_command(ctx, cmd_name) or self._from_plugins(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -61,11 +61,11 @@ class LazyGroup(Group):
         except typer.Abort as abort:
             if not isinstance(abort.__context__, KeyboardInterrupt):
                 raise
-            typer.echo(err=True)  # behind the prompt
+            typer.echo(err=True)  # end the prompt's line
             raise typer.Exit(INTERRUPTED) from None
         except (typer.Exit, typer.TyperException):
             raise
-        except Exception as error:  # boundary: no error ends in a traceback unasked
+        except Exception as error:  # boundary: no error ends in an unrequested traceback
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise
             raise typer.Exit(tell(error)) from None
@@ -75,7 +75,7 @@ class LazyGroup(Group):
 
         ctx.obj = on_platform
         found = {} if name.startswith("-") else commands_of_plugins()
-        # Always a group: 'platformctl dog bark' must not change when a second command joins the first.
+        # Always a group: 'platformctl dog bark' must not change when a second command is added.
         return _named(typer.main.get_group(found[name]), name) if name in found else None
 
 
@@ -85,7 +85,7 @@ def _named(command: Any, name: str) -> Any:
 
 
 def tell(error: Exception) -> int:
-    """Say what went wrong on standard error; returns the exit code. `PLATFORM_DEBUG=1` adds the traceback."""
+    """Print an error to standard error; returns the exit code. `PLATFORM_DEBUG=1` adds the traceback."""
     from cli import console
 
     if _debugging():
@@ -112,7 +112,7 @@ def _expected(error: Exception) -> bool:
 
 
 def _machine_fault(error: Exception) -> str | None:
-    """The machine's fault behind an error, also behind one of the database, for its operator."""
+    """The operator's text for a machine fault behind an error, including database errors."""
     from kernel.machine_faults import FOR_OPERATORS, machine_fault
 
     fault = machine_fault(error)
@@ -120,7 +120,7 @@ def _machine_fault(error: Exception) -> str | None:
 
 
 def _absent(error: Exception) -> bool:
-    """Whether a capability that the command needs has been left out of this installation."""
+    """Whether a capability that the command needs is not part of this installation."""
     return isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("builtin_plugins")
 
 

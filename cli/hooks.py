@@ -1,4 +1,4 @@
-"""`platformctl hooks`: the reference of the hooks, read from their specifications."""
+"""`platformctl hooks`: the hook reference, read from the specifications."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kernel.platform import Platform
 
 _INDENT = "    "
-# A comma between two arguments, as none is inside brackets there.
+# The comma between two arguments: one that is not inside brackets.
 _ARGUMENT = re.compile(r", (?=\w+: )")
 _FAILURES = {
     "raise": "A failure goes to the caller.",
@@ -32,7 +32,7 @@ app = App()
 
 @dataclass(frozen=True)
 class Hook:
-    """One hook as its specification states it."""
+    """A hook as its specification states it."""
 
     name: str
     brought_by: str
@@ -101,7 +101,7 @@ def _specified(holder: Any, owner: str) -> Iterator[Hook]:
 
 
 def _failing(spec: HookSpec[..., Any]) -> str:
-    """What happens to an implementation that fails."""
+    """What happens if an implementation fails."""
     return spec.failing if isinstance(spec.failing, str) else "replace"
 
 
@@ -127,7 +127,7 @@ def _print(found: list[Hook]) -> None:
 
 
 def _wrapped(signature: str, width: int) -> str:
-    """The signature as it is, or with each argument on its own line."""
+    """The signature on one line or, if that is too long, with an argument per line."""
     arguments, arrow, answer = signature.rpartition(" -> ")
     if len(signature) <= width:
         return signature
@@ -146,7 +146,7 @@ def _rules(hook: Hook) -> Iterator[str]:
 
 
 def _described(hook: Hook, width: int) -> str:
-    """Its text, indented and wrapped to `width` columns."""
+    """The hook's text, indented and wrapped to `width` columns."""
     paragraphs = hook.text.split("\n\n")
     paragraphs.append(" ".join(_rules(hook)))
     wrapped = [textwrap.fill(p, width, initial_indent=_INDENT, subsequent_indent=_INDENT) for p in paragraphs]

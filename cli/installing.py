@@ -1,7 +1,7 @@
 """Installing plugins, in steps that refuse before anything is changed.
 
-1. Look the name up in the catalog: which package it is, and what the dependency graph says.
-2. Resolve against constraints made of everything that is installed: what would change a package is refused.
+1. Look up the name in the catalog: its package, and what the dependency graph says.
+2. Resolve with everything that is installed as constraints: what would change a package is refused.
 3. Fetch the wheels, unpack them into a temporary folder, and start the plugin from there: what brings no
    plugin, or does not start, is refused. Show what it declares.
 4. Install exactly those wheels, and start again; if that fails, put back what was there.
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class How:
-    """What the operator asked for. `force` installs what the graph or a trial start refuses."""
+    """The operator's options. `force` installs what the graph or a trial start refuses."""
 
     dry_run: bool = False
     yes: bool = False
@@ -44,7 +44,7 @@ class How:
 
 
 def install_plugin(wanted: str, pip: Pip, how: How) -> None:
-    """Install `wanted`: a name of the catalog, a requirement, a wheel or a folder.
+    """Install `wanted`: a name in the catalog, a requirement, a wheel or a folder.
 
     Raises Refused before anything is changed.
     """
@@ -93,7 +93,7 @@ def _find(wanted: str, how: How, busy: Busy) -> Listed | None:
 
 
 def _check_graph(listed: Listed, how: How) -> None:
-    """Raises Refused for what the dependency graph says can't work here."""
+    """Raise Refused if the dependency graph says that it can't work here."""
     here = {_key(point.name) for point in metadata.entry_points(group=GROUP)}
     missing = [name for name in listed.requires if _key(name) not in here]
     clashes = [reason or name for name, reason in listed.conflicts if _key(name) in here]
@@ -116,7 +116,7 @@ def _key(name: str) -> str:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What would be installed, from which wheels, and what a trial start showed of its plugins."""
+    """What would be installed, from which wheels, and what a trial start showed about its plugins."""
 
     found: Sequence[Resolved]
     wheels: Path
@@ -140,7 +140,7 @@ def _prepare(requirement: str, pip: Pip, found: Sequence[Resolved], folder: Path
 
 
 def _plugins_in(staged: Path, packages: set[str]) -> list[str]:
-    """The plugins' names that these packages declare."""
+    """The names of the plugins that these packages declare."""
     return sorted(
         point.name
         for dist in metadata.distributions(path=[str(staged)])
@@ -188,7 +188,7 @@ def _check_trial(plan: _Plan, how: How) -> None:
 
 
 def _restarted(plan: _Plan, how: How, busy: Busy) -> str | None:
-    """Why the plugins do not start as installed; None where they do."""
+    """Why the plugins do not start as installed; None if they do."""
     if how.force:
         return None
     names = [one.name for one in plan.declared]
@@ -199,14 +199,14 @@ def _restarted(plan: _Plan, how: How, busy: Busy) -> str | None:
 
 @contextmanager
 def _put_back_on_failure(found: Sequence[Resolved], folder: Path, pip: Pip) -> Iterator[_Keep]:
-    """Put back what was installed before, unless the block keeps the new packages."""
+    """Restore what was installed before, unless the block keeps the new packages."""
     replaced = _save(found, folder)
     keep = _Keep()
     try:
         yield keep
         if keep.reason is not None:
             raise CommandFailed(f"{keep.reason}; the previous version was restored", "Ask its author.")
-    except BaseException:  # an operator's Ctrl-C as well
+    except BaseException:  # including an operator's Ctrl-C
         for item in found:
             pip.take_back(canonicalize_name(item.name))
         for copy, path in replaced:
@@ -216,7 +216,7 @@ def _put_back_on_failure(found: Sequence[Resolved], folder: Path, pip: Pip) -> I
 
 
 class _Keep:
-    """Called with the reason why the new packages can't stay, or None."""
+    """Call it with the reason why the new packages can't stay, or with None."""
 
     reason: str | None = None
 

@@ -1,4 +1,4 @@
-"""A throw-away platform: a child process with its own home, and a client that is signed in."""
+"""A throw-away platform: a child process with its own home, and a signed-in client."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from kernel.server import bind
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
-# Settings of the operator's own platform must not reach the throw-away one.
+# Settings of the operator's platform must not reach the throw-away one.
 _FOREIGN = ("DATABASE_", "REDIS_", "JWT_", "OLLAMA_", "OPENAI_", "RATE_LIMIT_", "AUTH_RATE_", "PLATFORM_")
-# These describe the machine, and hold there too.
+# These describe the machine and apply to both.
 _OF_THE_MACHINE = frozenset({"PLATFORM_EMBEDDINGS_THREADS", "PLATFORM_MODELS_LOCAL_THREADS"})
 _LOG = "platform.log"
 
@@ -40,13 +40,13 @@ class Instance:
 
     @property
     def manifests(self) -> Path:
-        """The folder that it watches."""
+        """The folder that it watches for manifests."""
         return self.home / "manifests"
 
     async def call(
         self, method: str, path: str, *, expect: int | tuple[int, ...] = 200, **options: Any
     ) -> Any:
-        """The JSON of an answer. Raises CommandFailed for another status than expected."""
+        """The JSON of a response. Raises CommandFailed for an unexpected status."""
         headers = {**({"Authorization": f"Bearer {self.token}"} if self.token else {})}
         headers.update(options.pop("headers", {}))
         async with self.session.request(method, self.url + path, headers=headers, **options) as answer:
@@ -103,12 +103,12 @@ async def _start(home: Path, port: int) -> asyncio.subprocess.Process:
 
 
 def variables(wanted: Callable[[str], bool]) -> dict[str, str]:
-    """The variables of this process's environment whose names fit."""
+    """The variables of this process's environment with matching names."""
     return {name: value for name, value in os.environ.items() if wanted(name)}
 
 
 def isolated_environment(home: Path) -> dict[str, str]:
-    """Embedded defaults in its own home; the rate limit does not get in the way of polling."""
+    """Embedded defaults in its own home, without the rate limit, which polling would exceed."""
     own = {
         "PLATFORM_HOME": str(home),
         "PLATFORM_MANIFESTS_DIR": str(home / "manifests"),
@@ -134,7 +134,7 @@ async def _ready(instance: Instance, process: asyncio.subprocess.Process) -> Non
 
 
 def log_tail(home: Path, lines: int = 15) -> str:
-    """The end of an instance's log."""
+    """The last lines of an instance's log."""
     with suppress(OSError):
         return "\n".join((home / _LOG).read_text(errors="replace").splitlines()[-lines:])
     return ""

@@ -1,4 +1,4 @@
-"""`platformctl jobs`: background work, followed and cancelled straight in the database."""
+"""`platformctl jobs`: shows and cancels background work directly in the database."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ async def _schedules() -> list[dict[str, Any]]:
 
 
 def _known(session: Session) -> dict[str, dict[str, Any]]:
-    """Next and last time and how the last run ended, by the names of the jobs."""
+    """The next and last run and how the last one ended, by job name."""
     from sqlalchemy import select
 
     from kernel.db.tables import JobRecord, ScheduleRecord

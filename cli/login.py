@@ -1,4 +1,4 @@
-"""`platformctl login`: sign in once, for the commands that ask a platform over HTTP."""
+"""`platformctl login`: sign in once, for the commands that use HTTP."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def login(
 
 
 def _shown(session: Session) -> dict[str, Any]:
-    """The session for a program; the token stays in its file."""
+    """The session for programs, without the token."""
     ends = session.expires_at
     return {
         "url": session.url,
@@ -61,7 +61,7 @@ def _shown(session: Session) -> dict[str, Any]:
 
 
 def _name() -> str:
-    """Asked for on a terminal."""
+    """Ask for the name on a terminal."""
     from cli.failures import CommandFailed, ExitCode
 
     if not sys.stdin.isatty():
@@ -70,7 +70,7 @@ def _name() -> str:
 
 
 def _password() -> str:
-    """Asked for on a terminal, read from standard input elsewhere."""
+    """Ask for the password on a terminal; otherwise read it from standard input."""
     from cli.failures import CommandFailed, ExitCode
 
     if sys.stdin.isatty():
@@ -94,7 +94,7 @@ async def _with_password(url: str, username: str, password: str) -> Session:
 
 
 async def _with_token(url: str, token: str) -> Session:
-    """A token that does not work is not kept."""
+    """A session with this token, once the token has been checked."""
     from cli.client import Session
     from cli.failures import CommandFailed, ExitCode
 
@@ -119,7 +119,7 @@ async def _ask(method: str, url: str, path: str, **options: Any) -> dict[str, An
         ):
             if answer.status == 401:
                 raise CommandFailed("the username and password, or the token, were rejected")
-            if answer.status in (404, 405):  # a path behind the address, or another kind of server
+            if answer.status in (404, 405):  # the address contains a path, or it is another kind of server
                 raise not_a_platform(url)
             await refuse(answer, f"{method} {path}")
             return dict(await answer.json())

@@ -35,7 +35,7 @@ Status = Literal["ok", "warning", "failed"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One result: `text` says what was found, `remedy` what to do."""
+    """A result: `text` says what was found, `remedy` what to do."""
 
     check: str
     status: Status
@@ -45,12 +45,12 @@ class Finding:
 
 
 def check_python() -> Finding:
-    """Which interpreter runs this."""
+    """Report the Python interpreter."""
     return Finding("python", "ok", f"{sys.version.split()[0]} on {machine.system()} {machine.machine()}")
 
 
 def check_packages() -> Iterator[Finding]:
-    """What the platform depends on is installed, in versions that it was made for."""
+    """Check that the platform's dependencies are installed in suitable versions."""
     try:
         wanted = [Requirement(line) for line in metadata.requires(DISTRIBUTION) or ()]
     except metadata.PackageNotFoundError:
@@ -80,7 +80,7 @@ def check_packages() -> Iterator[Finding]:
 
 
 def _unmet_of_plugins() -> Iterator[tuple[str, list[str]]]:
-    """What added plugins ask for and do not get: pip warns of that, but installs them all the same."""
+    """Unmet requirements of added plugins: pip warns about these, but installs the plugins all the same."""
     packages = {point.dist.name: point.dist for point in metadata.entry_points(group=GROUP) if point.dist}
     packages.pop(DISTRIBUTION, None)
     for name, package in sorted(packages.items()):
@@ -100,7 +100,7 @@ def _unmet(wanted: Requirement) -> str | None:
 
 
 def _is_light() -> bool:
-    """Whether this is what `./setup.sh --light` made."""
+    """Whether `./setup.sh --light` made this environment."""
     return (Path(sys.prefix) / "made-for-light").exists()
 
 
@@ -114,7 +114,7 @@ def _locked() -> list[Requirement]:
 
 
 def check_home(home: Path) -> Iterator[Finding]:
-    """The home is the owner's alone and can be written."""
+    """Check that the home is private to its owner and writable."""
     if not home.exists():
         yield Finding("home", "ok", f"{home} will be created at the first start")
         return
@@ -138,7 +138,7 @@ def check_home(home: Path) -> Iterator[Finding]:
 
 
 def _of_others(home: Path) -> list[Path]:
-    """What its owner does not own in the home, and in those of its folders that commands write to."""
+    """Files in the home, and in its folders that commands write to, that the home's owner does not own."""
     owner, found = home.stat().st_uid, []
     for folder in (home, home / "secrets", home / "backups"):
         if not os.access(folder, os.R_OK | os.X_OK):
@@ -150,7 +150,7 @@ def _of_others(home: Path) -> list[Path]:
 
 
 def check_disk(disk: DiskSpace) -> Finding:
-    """The disk can be written, and has room: as much as is to be kept free, and some more."""
+    """Check that the disk is writable and has more free space than the required reserve."""
     if not disk.can_be_written():
         return Finding("disk", "failed", "the disk can't be written", _REPAIR)
     shortage = disk.shortage()
@@ -163,7 +163,7 @@ def check_disk(disk: DiskSpace) -> Finding:
 
 
 def check_secrets(home: Path) -> Iterator[Finding]:
-    """Nobody else can read secrets."""
+    """Check that nobody else can read secrets."""
     folder = home / "secrets"
     if not os.access(folder, os.R_OK | os.X_OK):
         return
@@ -181,7 +181,7 @@ def _others_may(path: Path) -> bool:
 
 
 def check_port(host: str, port: int) -> Finding:
-    """The port is free, or a platform answers there. Blocks."""
+    """Check that the port is free or a platform answers there. Blocks."""
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(host, host)
     where = f"{host}:{port}"
     try:
@@ -197,7 +197,7 @@ def check_port(host: str, port: int) -> Finding:
 
 
 def check_dev_ports(ports: Sequence[int]) -> Finding:
-    """The services' own ports on loopback are free."""
+    """Check that the services' own ports on loopback are free."""
     taken = [str(port) for port in ports if _is_taken(port)]
     if not taken:
         return Finding("dev ports", "ok", f"{ports[0]} to {ports[-1]} are free")

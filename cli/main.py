@@ -1,6 +1,6 @@
 """`platformctl`: the command line of the platform.
 
-Nothing heavy is imported here: each command imports what it needs; help and completion answer at once.
+Nothing heavy is imported here: each command imports what it needs, so help and completion are fast.
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ def platformctl(
 
 
 def intruder() -> str | None:
-    """Why this is not our own `kernel`: both packages must come from one folder. None when all is well.
+    """Why the imported `kernel` is not ours; None if it is, from the same folder as `cli`.
 
-    `kernel` is a common name: another distribution of that name in the environment would be imported instead.
+    `kernel` is a common name: another distribution's package might be imported instead.
     """
     import kernel
 
@@ -125,9 +125,9 @@ def intruder() -> str | None:
 
 
 def fill_missing_streams() -> None:
-    """Let standard streams that the parent has closed lead nowhere.
+    """Replace standard streams that the parent has closed by /dev/null.
 
-    Python has None in their place, and the next files that are opened would get their numbers.
+    Python sets them to None, and the next opened files would get their descriptors.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass

@@ -71,7 +71,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _check_all(files: Iterable[Path]) -> Iterator[tuple[str, tuple[list[Problem], list[Problem]]]]:
-    """What is wrong with each file, empty when it is valid; then what is odd about it."""
+    """Per file: its errors (none if it is valid), then its warnings."""
     first: dict[tuple[Path, Claim], str] = {}
     for path in files:
         manifest, problems, odd = _checked(path)
@@ -79,7 +79,7 @@ def _check_all(files: Iterable[Path]) -> Iterator[tuple[str, tuple[list[Problem]
 
 
 def _taken(path: Path, manifest: Manifest | None, first: dict[tuple[Path, Claim], str]) -> Iterator[Problem]:
-    """What a file of the same folder has already, by the `first` that has it: two can't be live."""
+    """Claims that another file in the same folder already has; `first` maps claims to their first file."""
     from builtin_plugins.manifest_webhooks.catalog import claims_of
     from builtin_plugins.manifest_webhooks.problems import Problem
 
@@ -159,7 +159,7 @@ def show(as_json: AsJson = False) -> None:
 async def listed(
     overrides: Mapping[str, str] | None = None, *, quiet: bool = False
 ) -> tuple[Path, list[dict[str, Any]]]:
-    """The folder of manifests, and what happened to each; `quiet` as for `disabled_plugins`."""
+    """The manifests' folder, and the state of each manifest; `quiet` is as in `disabled_plugins`."""
     from builtin_plugins.manifest_webhooks.folder import ManifestFolder
     from builtin_plugins.manifest_webhooks.secrets import how_to_set, missing_secret
     from builtin_plugins.manifest_webhooks.settings import WebhookSettings
@@ -185,7 +185,7 @@ async def listed(
 
 
 async def _claims(platform: Platform) -> Holders:
-    """Who holds which name and path, as the processes in service know it; nothing if nobody can say."""
+    """Who holds which name and path, as the serving processes know it; empty if that is unknown."""
     from sqlalchemy.exc import SQLAlchemyError
 
     from builtin_plugins.manifest_webhooks.claims import read_claims
@@ -255,7 +255,7 @@ def deliveries(
 
 
 def _insist_on(name: str) -> None:
-    """Raises Missing: no manifest has that name."""
+    """Raise Missing if no manifest has that name."""
     from cli import running
     from cli.failures import Missing
 

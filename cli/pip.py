@@ -1,4 +1,4 @@
-"""What plugins are installed with: pip, held to the versions of everything that is installed."""
+"""pip, as plugins are installed with it: constrained to the versions of everything installed."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _CONSTRAINT = re.compile(r"The user requested \(constraint\) (\S+?)==(\S+)")
 
 
 def is_path(wanted: str) -> bool:
-    """Whether a file or folder is meant, as pip sees it: a plain word is a name, whatever files are here."""
+    """Whether pip would take it as a file or folder: a plain word is a name, whatever files exist."""
     return wanted.endswith(".whl") or "/" in wanted or "\\" in wanted or wanted in (".", "..")
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """A package that pip would install; `source` is what to tell pip to get exactly this one."""
+    """A package that pip would install; `source` makes pip get exactly this one."""
 
     name: str
     version: str
@@ -44,30 +44,30 @@ class Resolved:
 
 @dataclass(frozen=True)
 class Pip:
-    """How pip is called."""
+    """Runs pip."""
 
     offline: bool = False
     find_links: str | None = None
     upgrade: bool = False
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run pip in this environment; its output is captured."""
+        """Run pip in this environment and capture its output."""
         command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     @property
     def sources(self) -> list[str]:
-        """Where pip may look."""
+        """Options that say where pip may look."""
         links = ["--find-links", str(Path(self.find_links).absolute())] if self.find_links else []
         return [*links, *(["--no-index", "--no-build-isolation"] if self.offline else [])]
 
     def require(self) -> None:
-        """Raise CommandFailed where this environment has no pip."""
+        """Raise CommandFailed if this environment has no pip."""
         if find_spec("pip") is None:
             raise CommandFailed("this environment has no pip", "Try: python -m ensurepip")
 
     def resolve(self, wanted: str, folder: Path) -> list[Resolved]:
-        """What pip would install. Raises Refused for what would change an installed package."""
+        """The packages that pip would install. Raises Refused if that would change an installed one."""
         target = str(Path(wanted).absolute()) if is_path(wanted) else wanted
         report = folder / "report.json"
         options = ["--upgrade", "--upgrade-strategy", "only-if-needed"] if self.upgrade else []
@@ -79,7 +79,7 @@ class Pip:
         return [_resolved(item) for item in items]
 
     def fetch(self, found: Sequence[Resolved], wheels: Path) -> None:
-        """Get or build the wheel of each package: from here on nothing else is asked for."""
+        """Get or build the wheel of each package; nothing is fetched after this."""
         wheels.mkdir()
         sources = [item.source for item in found]
         result = self.run("wheel", "--no-deps", "--wheel-dir", str(wheels), *self.sources, "--", *sources)
@@ -88,13 +88,13 @@ class Pip:
             raise CommandFailed(f"pip could not fetch {names}: {last_error(result)}")
 
     def stage(self, found: Sequence[Resolved], wheels: Path, target: Path) -> None:
-        """Unpack the wheels into a folder, where they can be looked at."""
+        """Unpack the wheels into a folder for inspection."""
         result = self.run("install", "--no-compile", "--target", str(target), *_exactly(found, wheels))
         if result.returncode != 0:
             raise CommandFailed(f"pip can't unpack it; nothing was changed: {last_error(result)}")
 
     def install(self, found: Sequence[Resolved], wheels: Path) -> None:
-        """Install the wheels; what pip had added before it failed is removed again."""
+        """Install the wheels. If pip fails, what it has added is removed again."""
         before = _installed()
         result = self.run("install", *_exactly(found, wheels))
         if result.returncode != 0:
@@ -105,7 +105,7 @@ class Pip:
             )
 
     def take_back(self, name: str) -> None:
-        """Remove what pip has installed, or has begun to: it can't uninstall what it did not finish."""
+        """Remove a package that pip has installed, even partly: pip can't uninstall unfinished ones."""
         if self.run("uninstall", "--yes", name).returncode == 0:
             return
         for dist, found in installed():
@@ -117,13 +117,13 @@ class Pip:
 
 
 def _exactly(found: Sequence[Resolved], wheels: Path) -> list[str]:
-    """Arguments that make pip take these wheels, and look for nothing else."""
+    """Arguments that make pip use these wheels and nothing else."""
     pins = [f"{item.name}=={item.version}" for item in found]
     return ["--no-deps", "--no-index", "--find-links", str(wheels), "--", *pins]
 
 
 def _constraints(wanted: str, folder: Path) -> Path:
-    """A file that holds everything that is installed at its version, save the plugin that is replaced."""
+    """A constraints file that pins everything installed, except the plugin to be replaced."""
     replaced = _replaceable(wanted)
     pins = {found.name: found.version for _, found in installed() if found.name != replaced}
     file = folder / "constraints.txt"
@@ -132,7 +132,7 @@ def _constraints(wanted: str, folder: Path) -> Path:
 
 
 def _replaceable(wanted: str) -> str | None:
-    """The package that `wanted` names when it is a plugin's: only such a one may change its version."""
+    """The package that `wanted` names if it is a plugin's: only such a package may change its version."""
     name = _package_of(wanted)
     return name if name in {canonicalize_name(d) for d in _plugin_packages()} - {PLATFORM} else None
 
@@ -161,7 +161,7 @@ def _resolved(item: dict[str, Any]) -> Resolved:
 
 
 def _refusal(wanted: str, output: str) -> CommandFailed:
-    """pip's reasons in an operator's words."""
+    """The error for the operator, made from pip's output."""
     conflict = _CAUSES.search(output)
     if conflict:
         lines = [line.strip() for line in conflict.group(1).splitlines() if line.strip()]
@@ -193,9 +193,9 @@ class Package(NamedTuple):
 
 
 def installed() -> Iterator[tuple[metadata.Distribution, Package]]:
-    """Every package that is installed now.
+    """Every installed package.
 
-    `Distribution.name` and `version` read the whole description each time: seconds for all packages.
+    Faster than `Distribution.name` and `version`, which parse the whole metadata: seconds for all packages.
     """
     for dist in metadata.distributions():
         head = (dist.read_text("METADATA") or dist.read_text("PKG-INFO") or "").partition("\n\n")[0]
@@ -205,11 +205,11 @@ def installed() -> Iterator[tuple[metadata.Distribution, Package]]:
 
 
 def _installed() -> set[str]:
-    """Names of what is installed now."""
+    """The names of the installed packages."""
     return {package.name for _, package in installed()}
 
 
 def last_error(result: subprocess.CompletedProcess[str]) -> str:
-    """The line in which pip says why."""
+    """The line of pip's output that gives the reason."""
     errors = [line[7:] for line in result.stderr.splitlines() if line.startswith("ERROR: ")]
     return errors[-1] if errors else result.stderr.strip()[-300:]

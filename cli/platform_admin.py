@@ -1,4 +1,4 @@
-"""`platformctl platform-admin`: the operator's way to Platform Admins (spec 5.7)."""
+"""`platformctl platform-admin`: Platform Admins, managed by the operator (spec 5.7)."""
 
 from __future__ import annotations
 

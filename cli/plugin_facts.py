@@ -1,4 +1,4 @@
-"""What commands know of a plugin."""
+"""What commands know about plugins."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Shown:
 
 
 async def disabled_plugins(platform: Platform, *, quiet: bool = False) -> Mapping[str, str]:
-    """The plugins that are switched off in the database, with the reason. Their records say `loaded`.
+    """The plugins that are disabled in the database, with the reason. Their records say `loaded`.
 
-    If nobody can say, that is only a warning, and not even that if `quiet`.
+    If that is unknown, print a warning, unless `quiet`.
     """
     from cli import console, running
     from kernel import hookspecs
@@ -57,7 +57,7 @@ async def disabled_plugins(platform: Platform, *, quiet: bool = False) -> Mappin
 
 
 def has_database(platform: Platform) -> bool:
-    """Looking must not make one."""
+    """Whether there is a database: reading must not create one."""
     from sqlalchemy.engine import make_url
 
     return not platform.database.is_sqlite or Path(make_url(platform.database.url).database or "").is_file()

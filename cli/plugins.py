@@ -141,7 +141,7 @@ def _facts(platform: Platform, record: PluginRecord) -> Shown:
 
 
 def _with_report(item: Shown, report: dict[str, Any] | None) -> Shown:
-    """What only a start shows (opening resources, `on_start`) comes from the last start of a server."""
+    """Add what only a start shows (opening resources, `on_start`), from the last server start."""
     from dataclasses import replace
 
     entries = report["plugins"] if report else []
@@ -153,7 +153,7 @@ def _with_report(item: Shown, report: dict[str, Any] | None) -> Shown:
 
 
 def _with_switch(item: Shown, disabled: Mapping[str, str]) -> Shown:
-    """What an administrator, or the plugin itself, has switched off."""
+    """Mark a plugin that an administrator or the plugin itself has disabled."""
     from dataclasses import replace
 
     reason = disabled.get(item.name)

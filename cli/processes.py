@@ -27,7 +27,7 @@ log = logging.getLogger("platform.serve")
 
 @dataclass(frozen=True)
 class Start:
-    """What `platformctl serve` was asked for beyond settings."""
+    """The options of `platformctl serve` besides settings."""
 
     only: str | None = None
     with_worker: bool = True
@@ -35,7 +35,7 @@ class Start:
 
 
 def start(overrides: Mapping[str, str], how: Start) -> None:
-    """Serve until SIGTERM or SIGINT. Raises StartupError when it can't."""
+    """Serve until SIGTERM or SIGINT. Raises StartupError if it can't."""
     loader = make_loader(overrides)
     settings = configure_logs(loader)
     if settings.workers > 1 and not how.shared_port:
@@ -45,21 +45,21 @@ def start(overrides: Mapping[str, str], how: Start) -> None:
 
 
 def run_process(work: Coroutine[Any, Any, None]) -> None:
-    """Run a long-lived process; an error that nobody foresaw is in its log with the traceback."""
+    """Run a long-lived process; an unexpected error is logged with its traceback."""
     try:
         with private_files():
             uvloop.run(work)
     except (StartupError, PlatformError):
         raise
-    except Exception:  # boundary: whatever ends the process is in its log
+    except Exception:  # boundary: whatever ends the process is logged
         log.critical("the process stopped because of an unexpected error", exc_info=True)
         raise
 
 
 def configure_logs(loader: SettingsLoader) -> KernelSettings:
-    """Send log lines to where the settings say, unless they would be root's in the home of a service."""
+    """Set up logging as the settings say, unless root would write log files into a service's home."""
     settings = loader.load("kernel", KernelSettings)
-    if (settings.home / "secrets").is_dir():  # an empty home may be a container's volume, whoever owns it
+    if (settings.home / "secrets").is_dir():  # an empty home may be a container's volume with any owner
         refuse_as_root(settings.home)
     try:
         logs.configure(settings.log_level, settings.log_format, settings.log_file)
@@ -78,7 +78,7 @@ async def _serve_one(loader: SettingsLoader, how: Start) -> None:
 
 
 async def _serve_many(loader: SettingsLoader, settings: KernelSettings, how: Start) -> None:
-    """Migrate once, then watch over `workers` API processes that share the port, and one worker."""
+    """Migrate once, then supervise `workers` API processes that share the port, and one job worker."""
     if settings.dev_ports:
         log.warning("PLATFORM_DEV_PORTS has no effect with several API processes: they share one port")
     stop = stop_on_signals()
@@ -108,9 +108,9 @@ def _children(settings: KernelSettings, how: Start, port: int) -> list[list[str]
 
 @contextmanager
 def _reserved(host: str, port: int) -> Iterator[int]:
-    """The port, held for processes that share it; refused when somebody else already listens there.
+    """Hold the port for the processes that share it. Refuses it if somebody else already listens there.
 
-    Sharing alone would not notice another platform of the same user (SO_REUSEPORT): hence the first bind.
+    With SO_REUSEPORT alone, another platform of the same user would go unnoticed; hence the first bind.
     """
     try:
         with bind(host, port) as alone:
@@ -122,7 +122,7 @@ def _reserved(host: str, port: int) -> Iterator[int]:
 
 
 async def _answering(facts: Facts, port: int, stop: asyncio.Event) -> bool:
-    """Wait until a child accepts connections; False when told to stop before."""
+    """Wait until a child accepts connections; False if stopped before that."""
     while not stop.is_set():
         try:
             _, writer = await asyncio.open_connection(facts.reachable_host, port)

@@ -1,4 +1,4 @@
-"""`platformctl rag`: proofs about documents, straight from the database and the files."""
+"""`platformctl rag`: proofs about documents, directly from the database and the files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ app = App(
 
 @app.callback()
 def group() -> None:
-    """Keeps this a group though it has one command."""
+    """Keeps this a group although it has only one command."""
 
 
 @app.command(

@@ -1,4 +1,4 @@
-"""Opening a platform for the time of one command."""
+"""Opens a platform for one command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def make_loader(overrides: Mapping[str, str] | None = None) -> SettingsLoader:
-    """The loader of the environment and of `config.yaml`; `overrides` are what the command line says."""
+    """A loader for the environment and `config.yaml`; `overrides` come from the command line."""
     from cli.settings import CliSettings
     from kernel.settings import SettingsLoader
 
@@ -42,26 +42,26 @@ def cli_settings() -> CliSettings:
 
 
 def kernel_settings(overrides: Mapping[str, str] | None = None) -> KernelSettings:
-    """The settings of the kernel, for commands that need no platform."""
+    """The kernel's settings, for commands that need no platform."""
     from kernel.settings import KernelSettings
 
     return make_loader(overrides).load("kernel", KernelSettings)
 
 
 def is_unused(home: Path) -> bool:
-    """Whether no platform has been started in this home yet: looking at it leaves nothing there."""
+    """Whether no platform was ever started in this home. Leaves nothing there."""
     return not home.is_dir() or not any(home.iterdir())
 
 
 def own_address(settings: KernelSettings) -> str:
-    """Where the API of this installation answers on this machine."""
+    """The address of this installation's API on this machine."""
     wildcards = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}
     return f"http://{wildcards.get(settings.host, settings.host)}:{settings.port}"
 
 
 @contextmanager
 def private_files() -> Iterator[None]:
-    """What is written meanwhile is its owner's alone, also in a home that others may look into."""
+    """Make files written during the block private to their owner, even in a home that others can read."""
     before = os.umask(0o077)
     try:
         yield
@@ -78,7 +78,7 @@ async def stored_platform(
 ) -> AsyncIterator[Platform]:
     """A platform with its database open, and none of its plugins' resources.
 
-    With `kernel_only` no plugin is even imported.
+    With `kernel_only`, no plugin is imported.
     """
     from kernel.boot import open_platform
 
@@ -95,7 +95,7 @@ async def stored_platform(
 
 @asynccontextmanager
 async def working_platform() -> AsyncIterator[Platform]:
-    """A platform with everything that its plugins open, next to others that serve. Migrates nothing."""
+    """A platform with its plugins' resources open, beside serving processes. Migrates nothing."""
     from kernel.boot import open_platform
 
     quiet()
@@ -106,7 +106,7 @@ async def working_platform() -> AsyncIterator[Platform]:
 
 
 def owner_of(path: Path) -> str:
-    """The account's name, or #number, which sudo and chown take too, if it has none on this machine."""
+    """The owner's account name; if it has none on this machine, #number, which sudo and chown accept, too."""
     try:
         return path.owner()
     except KeyError:
@@ -114,7 +114,7 @@ def owner_of(path: Path) -> str:
 
 
 def refuse_as_root(home: Path) -> None:
-    """Keep root from leaving files in the home of a service, which could not even start with them."""
+    """Keep root from leaving files in a service's home, which would stop the service from starting."""
     from cli.failures import Refused
 
     secrets = home / "secrets"
@@ -128,7 +128,7 @@ def refuse_as_root(home: Path) -> None:
 
 
 def refuse_behind(platform: Platform) -> None:
-    """Change nothing in a database whose migrations wait for the operator: guards may be missing too."""
+    """Refuse a database with pending migrations, which may lack guards, too."""
     from cli.failures import Refused
     from kernel.db.startup import SCHEMA
 
@@ -138,7 +138,7 @@ def refuse_behind(platform: Platform) -> None:
 
 @asynccontextmanager
 async def explained_platform(overrides: Mapping[str, str] | None = None) -> AsyncIterator[Platform]:
-    """What plugins declare, without touching the database."""
+    """The plugins' declarations, without touching the database."""
     from kernel.boot import declared_platform
 
     quiet()
@@ -147,7 +147,7 @@ async def explained_platform(overrides: Mapping[str, str] | None = None) -> Asyn
 
 
 def quiet() -> None:
-    """Keep log lines out of a short command's output: what matters, the command says itself."""
+    """Keep log lines out of a short command's output: it prints what matters itself."""
     from kernel import logs
 
     if cli_settings().debug:

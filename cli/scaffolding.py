@@ -1,4 +1,4 @@
-"""Writing a new plugin package from the templates."""
+"""Writes a new plugin package from the templates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST = 50
 def write_plugin(name: str, parent: Path) -> list[Path]:
     """Write the package `name` into a new folder of `parent`; returns the files.
 
-    Raises CommandFailed for a name that can't be one, Refused for one that is taken.
+    Raises CommandFailed for an invalid name, Refused for one that is taken.
     """
     values = _values(name)
     folder = parent / values["distribution"]
@@ -44,7 +44,7 @@ def _is_taken(name: str) -> bool:
 
 
 def _values(name: str) -> dict[str, str]:
-    """What the templates call the plugin."""
+    """The template variables for the plugin."""
     if not _NAME.fullmatch(name) or len(name) > _LONGEST or keyword.iskeyword(name):
         raise CommandFailed(
             f"'{name}' can't be the name of a plugin",
@@ -65,5 +65,5 @@ def _values(name: str) -> dict[str, str]:
 
 
 def _place(source: Path, package: str) -> Path:
-    named = {"package": package, "checks": "tests"}  # a wheel carries no folder called tests
+    named = {"package": package, "checks": "tests"}  # wheels leave out folders called tests
     return Path(*(named.get(part, part) for part in source.parts)).with_suffix("")

@@ -1,4 +1,4 @@
-"""`platformctl secret`: named secrets under PLATFORM_HOME, such as those that webhooks are signed with."""
+"""`platformctl secret`: named secrets in PLATFORM_HOME, such as webhooks' signing keys."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ async def _seal_again() -> int:
 
 
 def _change(action: str, name: str, was_set: bool, is_set: bool, change: Callable[[], object]) -> None:
-    """Change the file, and write into the audit log that it was changed; never the value."""
+    """Change the file and record that, without the value, in the audit log."""
     from cli import running
     from cli.auditing import audited
 
@@ -130,7 +130,7 @@ def _change(action: str, name: str, was_set: bool, is_set: bool, change: Callabl
 
 
 def _store(name: str | None = None) -> SecretStore:
-    """The store of PLATFORM_HOME; a `name` that can't be one is wrong usage."""
+    """The store in PLATFORM_HOME; an invalid `name` is a usage error."""
     from cli import running
     from kernel.secrets import SecretStore
 

@@ -1,4 +1,4 @@
-"""`platformctl serve`: a process that answers requests and watches over a worker, or several on one port."""
+"""`platformctl serve`: an API process that supervises a worker, or several API processes on one port."""
 
 from __future__ import annotations
 

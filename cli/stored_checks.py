@@ -48,14 +48,14 @@ async def _check_clock(platform: Platform) -> Finding:
 
 
 def _newest_moment(session: Session) -> datetime:
-    """The latest time that is stored, or now."""
+    """The latest stored time, or now."""
     seen = session.scalar(select(func.max(WorkerRecord.seen_at)))
     made = session.scalar(select(JobRecord.created_at).order_by(JobRecord.created_at.desc()).limit(1))
     return max(moment for moment in (seen, made, utc_now()) if moment is not None)
 
 
 async def _check_log(platform: Platform) -> Finding:
-    """The write-ahead log is given back: by checkpoints of SQLite, by readers of PostgreSQL."""
+    """Check that the write-ahead log is released: by SQLite's checkpoints, by PostgreSQL's replicas."""
     if platform.database.is_sqlite:
         log = Path(f"{make_url(platform.database.url).database}-wal")
         size = max(await asyncio.to_thread(_size, log), 0)
@@ -77,7 +77,7 @@ def _retained(session: Session) -> int:
 
 
 async def check_files(platform: Platform) -> Finding:
-    """Every upload that a row refers to is there, and no others."""
+    """Check that the stored files are exactly those that rows refer to."""
     blobs = platform.blobs
     if not isinstance(blobs, HeldBlobs):
         return Finding("files", "ok", "not in PLATFORM_HOME")
@@ -121,13 +121,13 @@ def _stored_size(stored: Mapping[str, StoredBlob], sha256: str) -> int:
 
 
 def _old(stored: Mapping[str, StoredBlob], orphans: Iterable[str]) -> int:
-    """How many are older than any upload in progress could be."""
+    """How many are older than any upload still in progress could be."""
     limit = time.time() - _JUST_NOW
     return sum(stored[one].modified_at < limit for one in orphans)
 
 
 async def _check_sealed(platform: Platform) -> Finding:
-    """Every stored secret of an account, organization or plugin can be decrypted."""
+    """Check that every stored secret of an account, organization or plugin can be decrypted."""
     bad = await platform.database.read(platform.resource(OWNER_SECRETS).unreadable)
     if bad:
         listed = ", ".join(bad[:3]) + (" …" if len(bad) > 3 else "")

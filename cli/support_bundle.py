@@ -1,4 +1,4 @@
-"""`platformctl support-bundle`: what a bug report needs, in one file, without secrets."""
+"""`platformctl support-bundle`: all that a bug report needs, in one file without secrets."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _end_of(path: Path) -> str:
 
 
 def _secrets() -> list[str]:
-    """The values that must not be in the bundle: of secret settings and of the files in the home."""
+    """Values that must not be in the bundle: those of secret settings and of secrets in the home."""
     from cli import running
     from cli.instance import variables
     from kernel.secrets import SecretStore
@@ -145,7 +145,7 @@ async def _secret_settings() -> list[str]:
 
 
 def _cleaned(text: str, secrets: Iterable[str]) -> str:
-    """Without these values, and without what looks like a secret."""
+    """The text without these values and without anything that looks like a secret."""
     import json
 
     from kernel.logs import mask

@@ -1,4 +1,4 @@
-"""Help texts: groups and commands whose help ends with examples that fit the screen."""
+"""Help texts: the help of groups and commands ends with examples that fit the screen."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ else:
 
 @dataclass(frozen=True)
 class Examples:
-    """Command lines with what each is for, and a remark below them."""
+    """Command lines with their purposes, and a remark below them."""
 
     lines: tuple[tuple[str, str], ...]
     after: str = ""
 
 
 def examples(*lines: tuple[str, str], after: str = "") -> Any:
-    """The `epilog` of a command made by `App`: a command line and what it is for."""
+    """The `epilog` of a command made by `App`: command lines with their purposes."""
     return Examples(lines, after)
 
 
@@ -43,7 +43,7 @@ class WithExamples(_Base):
             argument.metavar = argument.metavar or argument.display_name_raw.upper()
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Arguments in capitals: NAME must be given, [NAME] can be left out. typer would write {NAME}."""
+        """Arguments in capitals: NAME is required, [NAME] optional. typer would write {NAME}."""
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -64,7 +64,7 @@ class Group(WithExamples, TyperGroup):
 
 
 class App(typer.Typer):
-    """A command, or a group of them. Completion is set up by the top level alone."""
+    """A command, or a group of them. Only the top level sets up completion."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"cls": Group, "add_completion": False, "rich_markup_mode": "rich", **options})
@@ -72,29 +72,29 @@ class App(typer.Typer):
     def command(
         self, name: str | None = None, **options: Any
     ) -> Callable[[CommandFunctionType], CommandFunctionType]:
-        """As in typer; `epilog` takes what `examples` makes."""
+        """As in typer; `epilog` takes the result of `examples`."""
         return super().command(name, **{"cls": Command, **options})
 
 
 def _unwrapped(text: str | None) -> str | None:
-    """One line for each paragraph, for the screen to wrap."""
+    """One line per paragraph, to be wrapped to the screen."""
     return None if text is None else "\n\n".join(_joined(part) for part in text.split("\n\n"))
 
 
 def _joined(part: str) -> str:
-    """One line; what a no-break space holds together stays so."""
+    """The part on one line, with its no-break spaces."""
     return re.sub(r"[ \n]+", " ", part.strip(" \n"))
 
 
 def _wrapped(text: str, width: int) -> str:
-    """Paragraphs that fit. Rich would break lines at no-break spaces, too."""
+    """Paragraphs wrapped to `width`. Rich would break lines at no-break spaces, too."""
     parts = (_joined(part) for part in text.split("\n\n"))
     lines = (textwrap.fill(part, width, break_on_hyphens=False, break_long_words=False) for part in parts)
     return "\n\n".join(lines).replace("\xa0", " ")
 
 
 def _print(found: Examples, console: Console) -> None:
-    """Each command line in one piece, with its purpose beside it, or below it where one would not fit."""
+    """Print each command line unbroken, with its purpose beside it or, if one doesn't fit, below."""
     from rich.padding import Padding
     from rich.text import Text
 

@@ -96,7 +96,7 @@ def revoke(
 
 
 def _wanted(name: str, scopes: list[str] | None, days: int | None) -> AccessTokenCreate:
-    """The same rules as `POST /v1/auth/tokens`; a breach is wrong usage."""
+    """Apply the rules of `POST /v1/auth/tokens`; a violation is a usage error."""
     from datetime import UTC, datetime, timedelta
 
     from pydantic import ValidationError
@@ -155,7 +155,7 @@ async def _revoke(token_id: int) -> AccessTokenOut:
 
 
 def _times(item: AccessTokenOut) -> tuple[str, str]:
-    """When it was last used and when it ends."""
+    """When it was last used and when it expires."""
     return _time(item.last_used_at), _time(item.expires_at)
 
 

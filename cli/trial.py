@@ -1,7 +1,7 @@
-"""Starting plugins in their own home, to see what they declare and whether they start.
+"""Starts plugins in a temporary home, to see what they declare and whether they start.
 
-`plugins trial` runs in its own process: what it imports may be a stranger's code, which can print, hang
-or end the process. It gets the plugins' settings, and an empty home and database instead of the real ones.
+`plugins trial` runs in a separate process, because it may import a stranger's code, which can print, hang or
+end the process. It gets the plugins' settings, but an empty home and database.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LAST_WORDS = 400
 
 @dataclass(frozen=True)
 class Declared:
-    """What a plugin declared when it was started, or why it was not."""
+    """What a plugin declared when it was started, or why it did not start."""
 
     name: str
     status: str
@@ -54,7 +54,7 @@ class Declared:
 
 
 def try_start(names: Sequence[str], packages: Path | None = None) -> list[Declared]:
-    """Start the platform with these plugins in its own process; `packages` is searched first."""
+    """Start the platform with these plugins in a separate process; `packages` is searched first."""
     from kernel.serve import this_command
 
     with tempfile.TemporaryDirectory(prefix="platform-trial-") as folder:
@@ -83,9 +83,9 @@ def _last_words(ended: subprocess.CompletedProcess[str]) -> str:
 
 
 def _environment(names: Sequence[str], folder: Path, packages: Path | None) -> dict[str, str]:
-    """The settings of plugins here, from variables and `config.yaml`, without what leads to the data.
+    """The plugins' settings from variables and `config.yaml`, without those that lead to real data.
 
-    Those that the operator has disabled don't start, save the ones that are tried.
+    Plugins that the operator has disabled don't start, except those on trial.
     """
     from cli import running
     from cli.instance import isolated_environment
@@ -98,7 +98,7 @@ def _environment(names: Sequence[str], folder: Path, packages: Path | None) -> d
     if config.is_file():
         shutil.copyfile(config, home / "config.yaml")
     found = isolated_environment(home) | {"DATABASE_URL": f"sqlite:///{home / 'platform.db'}"}
-    # `config.yaml` may name stores of the data that is in use.
+    # `config.yaml` may name the stores of real data.
     found |= {"PLATFORM_BLOB_STORE": "files", "PLATFORM_CACHE_STORE": "auto", "PLATFORM_VECTOR_STORE": "auto"}
     disabled = [name for name in split_list(settings.plugins_disabled) if name not in names]
     found["PLATFORM_PLUGINS_DISABLED"] = ",".join(disabled)
@@ -108,7 +108,7 @@ def _environment(names: Sequence[str], folder: Path, packages: Path | None) -> d
 
 
 async def declare(names: Sequence[str]) -> list[dict[str, Any]]:
-    """Start everything, and report on these plugins. To be run in a process that `try_start` made."""
+    """Start everything and report on these plugins. Runs in the process that `try_start` starts."""
     from cli import running
     from kernel.boot import open_platform
 
@@ -179,7 +179,7 @@ def _highest(tiers: Sequence[str]) -> str:
 
 
 def facts(declared: Declared) -> Mapping[str, str]:
-    """Labels and texts, as the commands show them."""
+    """Labels and texts for the commands to show."""
     return {
         "requires": ", ".join(declared.requires),
         "routes": "\n".join(declared.routes) or "none",

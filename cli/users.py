@@ -1,4 +1,4 @@
-"""`platformctl users`: the operator's way to accounts."""
+"""`platformctl users`: accounts, managed by the operator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ app = App(
     ),
 )
 
-# Stands for the password while name and address are checked, before anybody is asked for one.
+# A placeholder, to check name and address before asking for the password.
 _PLACEHOLDER = "x" * 12
 
 PasswordFromStdin = Annotated[
@@ -84,7 +84,7 @@ def create(
 
 
 def _checked(username: str, email: str, password: str) -> RegisterRequest:
-    """The same rules as `POST /v1/auth/register`; a breach is wrong usage."""
+    """Apply the rules of `POST /v1/auth/register`; a violation is a usage error."""
     from pydantic import ValidationError
 
     from cli.accounts import unfit
@@ -234,7 +234,7 @@ def reset_password(
 
 
 async def _find(username: str) -> None:
-    """Before a password is read: raises Missing when nobody has the name."""
+    """Raise Missing, before a password is asked for, if nobody has the name."""
     from cli.accounts import find_account, opened_accounts
 
     async with opened_accounts(kernel_only=True) as platform:

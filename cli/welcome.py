@@ -1,4 +1,4 @@
-"""What `platformctl serve` says when it is ready: where to go next."""
+"""What `platformctl serve` prints when it is ready: where to go next."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Facts:
-    """What there is to say about a platform that has just started."""
+    """Facts about a platform that has just started."""
 
     host: str
     home: Path
@@ -32,7 +32,7 @@ class Facts:
 
     @property
     def reachable_host(self) -> str:
-        """An address to connect to: loopback where it listens on all."""
+        """An address to connect to: loopback if it listens on all."""
         return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(self.host, self.host)
 
     @property
@@ -47,7 +47,7 @@ class Facts:
 
 
 async def gather_facts(platform: Platform, loader: SettingsLoader) -> Facts:
-    """Ask the platform."""
+    """Collect the facts."""
     from kernel.auth.accounts import ACCOUNTS
 
     _, accounts = await platform.resource(ACCOUNTS).list(limit=1)
@@ -65,7 +65,7 @@ async def gather_facts(platform: Platform, loader: SettingsLoader) -> Facts:
 
 
 def welcome(facts: Facts, ports: Ports) -> None:
-    """Print it to standard output."""
+    """Print the welcome to standard output."""
     host = f"[{facts.reachable_host}]" if ":" in facts.reachable_host else facts.reachable_host
     url = f"http://{host}:{ports.main}"
     pages = [(title, f"http://{host}:{port}") for title, port in ports.published.items()]

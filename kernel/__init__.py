@@ -1,3 +1,3 @@
-"""The Platform kernel: plugins, routes, identity, storage, jobs. It knows no capability."""
+"""The Platform kernel: plugins, routes, identity, storage, jobs. All capabilities are plugins."""
 
 __version__ = "0.1.0"

@@ -1,7 +1,7 @@
-"""On whose behalf code runs: set where a request reaches its endpoint, and where an attempt of a job begins.
+"""On whose behalf code runs: set when a request reaches its endpoint and when an attempt of a job begins.
 
-For what has to know it wherever it is called from, such as limits on the use of a model. What decides about
-access takes its caller as an argument instead.
+For code that needs it wherever it is called from, such as limits on the use of a model. Code that decides on
+access takes the caller as an argument instead.
 """
 
 from __future__ import annotations
@@ -33,5 +33,5 @@ acting_var: ContextVar[Acting | None] = ContextVar("platform_acting", default=No
 
 
 def acting() -> Acting | None:
-    """Whose request or job this is; None for what the platform does on its own."""
+    """Whose request or job this is; None for the platform's own work."""
     return acting_var.get()

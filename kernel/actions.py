@@ -25,15 +25,15 @@ class Action:
 
     `parameters` is validated before `handler(ctx, parameters)` is called; what it returns must be JSON or a
     pydantic model. A handler refuses a call with BadRequest or another PlatformError, whose text the caller
-    sees; any other error is a plain 500. `owner` names the plugin as clients see it, where it is not the
-    declaring plugin (a manifest). `tool` is its name among all tools; ``<plugin>_<name>`` if not given.
+    sees; any other error is a plain 500. `owner` names the plugin that clients see, if that is not the
+    declaring plugin (for a manifest). `tool` is its name among all tools; ``<plugin>_<name>`` if not given.
 
     `access` says who may call it: `AUTHENTICATED`, `permission(KEY)` with a key of the instance, another
-    access of routes, or `PUBLIC`, which needs `read_only`. ``POST /v1/plugins/{plugin}/actions/{name}`` takes
-    every action and always a token; ``GET`` takes those that are `read_only`, without a token where they are
+    route access, or `PUBLIC`, which requires `read_only`. ``POST /v1/plugins/{plugin}/actions/{name}`` runs
+    any action and always needs a token; ``GET`` runs those that are `read_only`, without a token if they are
     public.
 
-    The other four tell people and models what a call does; they give no access. `read_only`: it changes
+    The other four tell people and models what a call does; they don't affect access. `read_only`: it changes
     nothing. `destructive`: it may overwrite or delete something; None means yes, unless it is read-only.
     `idempotent`: a second call with the same arguments changes nothing more. `open_world`: it reaches beyond
     the platform's own data.
@@ -64,7 +64,7 @@ class Action:
         }
 
     def problem(self, permissions: Mapping[str, Permission]) -> str | None:
-        """What is wrong with the declaration, as the end of a sentence that begins with the action."""
+        """What is wrong with the declaration, to complete a sentence that begins with the action."""
         if not isinstance(self.access, Access):
             return "does not say who may use it; write access=AUTHENTICATED, permission(KEY) or PUBLIC"
         if self.access.kind == "public" and not self.read_only:
@@ -84,10 +84,9 @@ class Action:
         return None
 
     def parameters_schema(self) -> dict[str, Any]:
-        """The JSON Schema of the arguments, in the plain form that models and tool servers read.
+        """The JSON Schema of the arguments, in the simple form that models and tool servers understand.
 
-        No references, no titles, no union with null: a field that may be left out is one that is not in
-        ``required``.
+        No references, no titles, no unions with null: an optional field is one that is not in ``required``.
         """
         schema = self.parameters.model_json_schema()
         plain = _plain(schema, schema.get("$defs", {}), ())
@@ -95,7 +94,7 @@ class Action:
 
 
 def _plain(node: Any, definitions: dict[str, Any], inside: tuple[str, ...]) -> Any:
-    """`node` with its references written out; one that refers to itself becomes any object."""
+    """`node` with its references expanded; a recursive one becomes any object."""
     if isinstance(node, list):
         return [_plain(item, definitions, inside) for item in node]
     if not isinstance(node, dict):
@@ -121,7 +120,7 @@ def _plain_members(
 
 
 def _without_null(node: dict[str, Any]) -> dict[str, Any]:
-    """A choice between something and null is that something, left out when it is null."""
+    """A union of something and null becomes that something alone: null means to omit it."""
     kinds = [kind for kind in node.get("anyOf", ()) if kind != {"type": "null"}]
     rest = {key: value for key, value in node.items() if key != "anyOf"}
     if rest.get("default", ...) is None:

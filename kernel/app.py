@@ -1,4 +1,4 @@
-"""From a platform to the applications that listen: the gateway, and each service on its own port."""
+"""Builds the applications of a platform: the gateway, and one for each service on its own port."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _service_endpoints(platform: Platform, service: Service) -> Iterator[Endpoin
 
 
 def _routes(platform: Platform, service: str) -> Iterator[tuple[str, Route]]:
-    """(plugin, route) of a service: its own plugin's, then those that other plugins contribute to it."""
+    """The (plugin, route) pairs of a service: its own plugin's, then those that other plugins add to it."""
     offers = platform.resource(OFFERS)
     if service in offers.services:
         plugin, offered = offers.services[service]
@@ -113,7 +113,7 @@ def _add_docs(app: Application, platform: Platform, endpoints: list[Endpoint], t
 
 
 def _add_mounts(app: Application, slot: Slot, pass_on: PassOn) -> None:
-    """Hand what comes to the slot's mounts, and is bound to nothing yet, to where the service lives."""
+    """Pass requests under the slot's mounts that match no route of their own on to the service."""
     for mount in slot.mounts:
         serve = partial(pass_on, mount)
         for method in mount.methods:
@@ -122,7 +122,7 @@ def _add_mounts(app: Application, slot: Slot, pass_on: PassOn) -> None:
 
 
 def _passing_on(platform: Platform, slot: Slot) -> PassOn:
-    """The way to a service: on another machine, in this process, or nowhere."""
+    """How to reach a service: on another machine, in this process, or (503) nowhere."""
     base = platform.settings.remote_services.get(slot.name)
     if base is not None:
         proxy = platform.resource(PROXY)

@@ -1,4 +1,4 @@
-"""Calling what may never return, in threads that hold up nothing else."""
+"""Calls functions that may never return, in threads that nothing else has to wait for."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 def run_bounded(function: Callable[[], T], seconds: float) -> T:
-    """Call `function` in its own thread and wait at most `seconds`; TimeoutError after that.
+    """Call `function` in its own thread and wait at most `seconds`; then raise TimeoutError.
 
-    A thread can't be killed: one that hangs stays behind, as a daemon, and holds up nothing else.
+    A thread can't be killed: one that hangs stays behind as a daemon.
     """
     outcome: list[tuple[bool, Any]] = []
 
@@ -36,15 +36,15 @@ def run_bounded(function: Callable[[], T], seconds: float) -> T:
 
 
 async def in_abandonable_thread(function: Callable[[], T]) -> T:
-    """The result of `function`, from a thread that a loop or process which ends does not wait for.
+    """The result of `function`, from a thread that neither a closing loop nor an ending process waits for.
 
-    Each loop waits for the threads of `asyncio.to_thread` when it is closed, however long that takes.
+    A closing loop waits for the threads of `asyncio.to_thread`, however long that takes.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
     def settle(outcome: Callable[[], None]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is waiting any more
             loop.call_soon_threadsafe(lambda: None if done.done() else outcome())
 
     def run() -> None:

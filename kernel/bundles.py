@@ -1,4 +1,4 @@
-"""Rows of other instances: types that plugins exchange (`kernel.contracts`)."""
+"""Bundles of rows from other instances: types that plugins exchange (`kernel.contracts`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ImportOutcome = Literal["created", "skipped", "renamed", "failed", "collision"]
 
 @dataclass(frozen=True, slots=True)
 class ImportedRow:
-    """What happened to a row of a bundle (`import_rows`). `kind` is what it is, such as ``pipeline``."""
+    """What happened to a row of a bundle (`import_rows`). `kind` is its type, such as ``pipeline``."""
 
     outcome: ImportOutcome
     kind: str
@@ -27,7 +27,7 @@ class ImportedRow:
 class ImportPlan:
     """The sections of a bundle that a plugin takes, and the plain function that writes them.
 
-    `write` returns by section one outcome for each row, in their order.
+    `write` returns, by section, one outcome for each row, in the same order.
     """
 
     sections: Sequence[str]

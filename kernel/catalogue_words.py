@@ -1,4 +1,4 @@
-"""What plugins exchange about the catalog of plugins: listings and what they need (`kernel.contracts`)."""
+"""Types that plugins exchange about the catalog of plugins (`kernel.contracts`)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ListingRef:
-    """A listing of the catalog of plugins; `approved` ones are open to everybody.
+    """A listing in the catalog of plugins; `approved` ones are visible to everybody.
 
-    `plugins` are the names of installed plugins that came with its package, if they are called otherwise.
+    `plugins` are the installed plugins that came with its package, if their names differ from the listing's.
     """
 
     id: str
@@ -24,7 +24,7 @@ class ListingRef:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its own name, and those of its plugins."""
+        """The listing's own name, and those of its plugins."""
         return (self.name, *self.plugins)
 
 
@@ -39,9 +39,9 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class DependencyVerdict:
-    """Whether all that a plugin requires fits together (`verdict` is ``resolved``), and if not, why.
+    """Whether a plugin's requirements are compatible (`verdict` is ``resolved``), and if not, why.
 
-    `conflicts` are (name, reason) of plugins that must not be installed with it.
+    `conflicts` are the (name, reason) pairs of plugins that must not be installed with it.
     """
 
     verdict: str
@@ -52,7 +52,7 @@ class DependencyVerdict:
 
 @dataclass(frozen=True, slots=True)
 class InstalledTogether:
-    """A plugin that accounts have along with others: `accounts` of the `of` that have one of those."""
+    """A plugin often installed with given ones: `accounts` of the `of` accounts with any of those have it."""
 
     plugin_id: str
     name: str

@@ -1,4 +1,4 @@
-"""What plugins offer, put together: each thing has one owner, and each route names its access."""
+"""Collects what plugins offer: each thing has one owner, and each route names its access."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Collector:
         self._holders = {("health check", name): KERNEL for name in OWN_CHECKS}
 
     def collect(self, own_jobs: Iterable[JobRef]) -> None:
-        """Permissions, events, jobs, actions, routes, services, checks and sources of every plugin."""
+        """Collect every plugin's permissions, events, jobs, actions, routes, services, checks and sources."""
         declared, offers = self._declared, self._offers
         for plugin, permissions in declared(hookspecs.register_permissions):
             if self._takes(plugin, "permission", [item.key for item in permissions]):
@@ -69,7 +69,7 @@ class Collector:
         for plugin, services in declared(hookspecs.register_services):
             self._add_services(plugin, services)
         for plugin, checks in declared(hookspecs.register_health_checks):
-            names = [*dict.fromkeys(check.name for check in checks)]  # one may stand in several services
+            names = [*dict.fromkeys(check.name for check in checks)]  # a check may be in several services
             if self._takes(plugin, "health check", names):
                 offers.health_checks += [(plugin, check) for check in checks]
         for plugin, sources in declared(hookspecs.register_plugin_sources):
@@ -79,11 +79,11 @@ class Collector:
         return sorted(self._declarations.of(spec), key=self._third_party_last)
 
     def _third_party_last(self, declared: Sequence[Any]) -> bool:
-        """Whether it is somebody else's plugin: none takes a name from the platform's own."""
+        """The sort key: third-party plugins come last, so that none takes a built-in plugin's name."""
         return not self._states.records[declared[0]].built_in
 
     def _takes(self, plugin: str, kind: str, names: Sequence[str]) -> bool:
-        """Give a plugin these names; False where it goes out of service instead, as one is taken."""
+        """Give a plugin these names. If one is taken, the plugin goes out of service; returns False."""
         for name in names:
             holder = plugin if names.count(name) > 1 else self._holders.get((kind, name))
             if holder is not None:
@@ -98,7 +98,7 @@ class Collector:
             self._refuse(plugin, problem)
 
     def _add_actions(self, plugin: str, actions: Sequence[Action]) -> None:
-        """House rule 2, for actions: one whose access does not hold is refused as a route's is."""
+        """Add a plugin's actions. By house rule 2, one with invalid access is refused like such a route."""
         for action in actions:
             problem = action.problem(self._permissions)
             if problem is not None:
@@ -112,7 +112,7 @@ class Collector:
             self._offers.services.update({service.name: (plugin, service) for service in services})
 
     def check_routes(self) -> None:
-        """House rule 7: a wrong route of the kernel stops the start, one of a plugin refuses it."""
+        """House rule 7: a wrong route of the kernel stops the start; one of a plugin gets it refused."""
         checks = RouteChecks(self._permissions)
         problems = [(KERNEL, checks.problem(KERNEL, OWN_ROUTES))]
         offered = [(plugin, [table], "") for plugin, table in self._offers.route_tables]

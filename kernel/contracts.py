@@ -1,4 +1,4 @@
-"""Hooks through which plugins serve each other. No plugin owns them: any can ask, any can answer."""
+"""Hooks through which plugins serve each other. No plugin owns them: any plugin can ask or answer."""
 
 from __future__ import annotations
 
@@ -104,20 +104,20 @@ def generate_text(
     """A model's answer to `messages`, piece by piece.
 
     Yields texts, then one `Generated`. None means that no model runtime is configured. With `model` None, the
-    default model is used. `options` are the runtime's own, and OpenAI's `response_format` for any of them: it
-    is left out where the runtime refuses it. Nothing is sent before the first piece is awaited; closing the
-    generator stops the model. Raises Unavailable if the runtime fails, also halfway through, GatewayTimeout
-    if it is silent for too long.
+    default model is used. `options` are the runtime's own, plus OpenAI's `response_format`, which is left out
+    if the runtime refuses it. Nothing is sent before the first piece is awaited; closing the generator stops
+    the model. Raises Unavailable if the runtime fails, also halfway through, GatewayTimeout if it is silent
+    for too long.
     """
 
 
 @hookspec.first_now
 def chat_with_model(platform: Platform, request: ChatRequest) -> ChatEvents | None:
-    """A model's next turn in a chat, with tools that it may ask for: texts, thoughts, calls, a `ChatEnd`.
+    """A model's turn in a chat with tools to call: yields texts, thoughts, calls, then a `ChatEnd`.
 
-    None means that no model runtime is configured. Nothing is sent before the first piece is awaited;
-    closing the generator stops the model. Raises a PlatformError when the runtime fails, also in mid-stream:
-    404 for an unknown model, another 4xx for what the runtime finds wrong in the request, 503, 504.
+    None means that no model runtime is configured. Nothing is sent before the first piece is awaited; closing
+    the generator stops the model. Raises a PlatformError when the runtime fails, also in mid-stream: 404 for
+    an unknown model, another 4xx for what the runtime rejects in the request, 503, 504.
     """
 
 
@@ -155,7 +155,7 @@ def offer_tools(ctx: Context) -> Sequence[Tool] | None:
 def check_tool_call(ctx: Context, tool: Tool, arguments: Mapping[str, Any]) -> None:
     """A tool is about to be called, by any route; raise a PlatformError to refuse.
 
-    For conditions beyond the tool's access, such as licences. `arguments` are as the client sent them.
+    For conditions beyond the tool's access, such as licenses. `arguments` are as the client sent them.
     """
 
 
@@ -211,9 +211,9 @@ def read_document(
 
 @hookspec.first
 def open_knowledge_base(caller: Caller, known: str | None, name: str, description: str) -> str | None:
-    """The id of a knowledge base that the caller may write to: `known` if that is one, else a new one.
+    """The id of a knowledge base that the caller may write to: `known` if it is one, otherwise a new one.
 
-    One that a service makes is open to every account.
+    A knowledge base that a service creates is open to every account.
     """
 
 
@@ -245,7 +245,7 @@ def collect_data(platform: Platform) -> Mapping[str, Any] | None:
 def analyze_data(platform: Platform) -> Mapping[str, Any] | None:
     """The plugin's analysis of its data, as JSON; shown verbatim to signed-in accounts.
 
-    Asked of one plugin at a time, while somebody waits. An implementation may be a plain function that
+    Asked of one plugin at a time, while a client waits. An implementation may be a plain function that
     blocks.
     """
 
@@ -259,7 +259,7 @@ def select_graph_documents(platform: Platform, scope: Scope) -> Select[str] | No
 def list_graph_documents(
     platform: Platform, session: Session, knowledge_base_id: str
 ) -> Sequence[GraphDocument] | None:
-    """The readable documents of a knowledge base that wants a graph, oldest first; none of any other."""
+    """The readable documents of a knowledge base with its graph turned on, oldest first; otherwise none."""
 
 
 @hookspec.first_now
@@ -276,9 +276,9 @@ def read_passages(
 
 @hookspec.all_now
 def on_graph_switched(platform: Platform, unit: Unit, knowledge_base_id: str, owner_id: int | None) -> None:
-    """A knowledge base's graph was turned on or off, or on again. Runs in the unit of that change.
+    """A knowledge base's graph was turned on, off, or on again. Runs in the unit of that change.
 
-    `owner_id` owns the knowledge base, or owned it: deleting one is reported, too.
+    `owner_id` owns the knowledge base, or did before it was deleted: a deletion is reported, too.
     """
 
 
@@ -303,9 +303,9 @@ def open_turn(
 ) -> OpenTurn | None:
     """Begin a turn of a conversation, creating it if it is new.
 
-    Without a `holder` it is the caller's own, or a shared one with that id. With one, it belongs to that
-    holder alone, whose name begins with the asking plugin's name and a colon. The history holds only what
-    the caller may read. None means that no plugin stores conversations.
+    Without a `holder`, it is the caller's own or a shared one with that id. With one, it belongs to that
+    holder alone; a holder's name begins with the asking plugin's name and a colon. The history holds only
+    what the caller may read. None means that no plugin stores conversations.
     """
 
 
@@ -313,12 +313,12 @@ def open_turn(
 def read_turns(
     caller: Caller, holder: str, conversation_id: str | None, limit: int, offset: int
 ) -> tuple[Sequence[RecordedTurn], int] | None:
-    """A holder's answered turns, oldest first, and how many there are, as the caller may see them."""
+    """A holder's answered turns that the caller may see, oldest first, and their total number."""
 
 
 @hookspec.first_now
 def forget_turns(platform: Platform, unit: Unit, holder: str) -> bool | None:
-    """Delete all conversations of a holder, and of those named ``holder:…``. A plain function."""
+    """Delete all conversations of a holder and of holders named ``<holder>:…``. A plain function."""
 
 
 @hookspec.all_now
@@ -332,10 +332,10 @@ def find_listings(
 def check_license(
     platform: Platform, subject: str, plugin: str, required: str, used: bool
 ) -> LicenseVerdict | None:
-    """Whether `subject` (the `sub` of a token) may use what requires the tier `required` of a plugin.
+    """Whether `subject` (a token's `sub`) may use a feature of a plugin that requires the tier `required`.
 
-    `plugin` is its name; a tier that an administrator requires for the whole plugin counts too. `used`
-    counts one use of the licence. Without an answer, everybody has the tier ``community``.
+    `plugin` is its name; a tier that an administrator requires for the whole plugin counts too. `used` counts
+    one use of the license. Without an answer, everybody has the tier ``community``.
     """
 
 
@@ -346,7 +346,7 @@ def find_required_tiers(platform: Platform) -> Mapping[str, str] | None:
 
 @hookspec.first
 def start_checkout(platform: Platform, order: CheckoutOrder) -> CheckoutPage | None:
-    """Where the buyer pays for `order`; None where the provider is not configured.
+    """Where the buyer pays for `order`; None if the provider is not configured.
 
     The provider must send its notices to ``POST /v1/marketplace/checkout/{provider}/notices``, with the
     `provider` of the page, which `read_checkout_notice` knows.
@@ -357,7 +357,7 @@ def start_checkout(platform: Platform, order: CheckoutOrder) -> CheckoutPage | N
 def read_checkout_notice(
     platform: Platform, provider: str, headers: Mapping[str, str], body: bytes
 ) -> CheckoutNotice | None:
-    """What a provider's notice says, once its signature is checked; None for another provider.
+    """The content of a provider's notice, with its signature checked; None for another provider.
 
     Header names are in lower case. Raise Unauthorized for a wrong or missing signature, BadRequest for one
     that can't be read. Notices may come twice and out of order.
@@ -383,7 +383,7 @@ def judge_dependencies(platform: Platform, session: Session, plugin_id: str) -> 
 def find_installed_together(
     platform: Platform, session: Session, plugins: Sequence[str], limit: int
 ) -> Sequence[InstalledTogether] | None:
-    """What accounts with one of these plugins also have, most frequent first. A plain function."""
+    """What else accounts with one of these plugins have, most frequent first. A plain function."""
 
 
 LISTINGS_CHANGED = "marketplace.listings"
@@ -392,7 +392,7 @@ LISTINGS_CHANGED = "marketplace.listings"
 
 @hookspec.all(failing="skip")
 def find_backup_folders(platform: Platform) -> Mapping[str, Path] | None:
-    """Folders with files that belong in a backup and can't be recreated, each by its own name."""
+    """Folders whose files belong in a backup and can't be recreated, each under a name of its own."""
 
 
 @hookspec.all(failing="skip")

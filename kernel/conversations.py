@@ -22,7 +22,7 @@ class ChatMessage:
 class Generated:
     """A complete answer of a model: its whole text, and what the runtime reported.
 
-    `tokens_used` counts prompt and answer, `output_tokens` the answer alone; None if the runtime does not
+    `tokens_used` counts prompt and answer, `output_tokens` only the answer; None if the runtime does not
     report it. `finish_reason` is the runtime's own word (``stop``, ``length`` …).
     """
 
@@ -40,10 +40,10 @@ Generation = AsyncGenerator[str | Generated, None]
 class ChatRequest:
     """A whole chat for a model runtime, in the words of OpenAI's chat completions.
 
-    `messages` and `tools` are as there, images and the calls of earlier turns included; `options` are its
-    further parameters (``temperature``, ``max_completion_tokens``, ``tool_choice`` …), with those of
-    Ollama's API besides them. A runtime leaves out what it does not know. `model` None takes the default.
-    Without `stream` the text comes in one piece.
+    `messages` and `tools` have that API's form, including images and calls of earlier turns; `options` are
+    its further parameters (``temperature``, ``max_completion_tokens``, ``tool_choice`` …) and those of
+    Ollama's API. A runtime leaves out what it does not know. `model` None means the default. Without
+    `stream`, the text comes in one piece.
     """
 
     messages: Sequence[Mapping[str, Any]]
@@ -62,9 +62,9 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallPart:
-    """A piece of one call that a model asks for: pieces of one `index` belong together, the first names it.
+    """A piece of a tool call: pieces with the same `index` belong together; the first has the name.
 
-    `arguments` is JSON text, which the pieces spell out.
+    `arguments` is a fragment of JSON text.
     """
 
     index: int
@@ -78,7 +78,7 @@ class ChatEnd:
     """The end of a model's turn; unknown counts of tokens are None.
 
     `finish_reason` is one of OpenAI's: ``stop``, ``length``, ``tool_calls`` … `logprobs` has OpenAI's entry
-    for each token of the text, where the client asked for them and the runtime tells them.
+    for each token of the text, if the client asked for them and the runtime provides them.
     """
 
     model: str
@@ -93,7 +93,7 @@ ChatEvents = AsyncGenerator[str | Thought | ToolCallPart | ChatEnd, None]
 
 @dataclass(frozen=True, slots=True)
 class PipelineEntry:
-    """A pipeline that a caller can ask. `own` means that it belongs to the caller, or to nobody.
+    """A pipeline that a caller can ask. `own` means that it belongs to the caller or to nobody.
 
     `knowledge_bases` counts those of its knowledge bases that the caller may read.
     """
@@ -107,11 +107,11 @@ class PipelineEntry:
 
 @dataclass(frozen=True, slots=True)
 class CitedPassage:
-    """A passage of a document; an answer cites the first of its passages as [1].
+    """A passage of a document; an answer cites its first passage as [1].
 
-    `knowledge_base_id` is None where the document was deleted in between. `page` is where the answer's
-    quotation is, else where the passage begins; then `last_page` is where it ends, if elsewhere.
-    `char_start` and `char_end` count characters of the document's text.
+    `knowledge_base_id` is None if the document has been deleted in the meantime. `page` is the page of the
+    answer's quotation; without one, the page on which the passage begins, and `last_page` that on which it
+    ends, if different. `char_start` and `char_end` count characters of the document's text.
     """
 
     text: str
@@ -128,10 +128,10 @@ class CitedPassage:
 
 @dataclass(frozen=True, slots=True)
 class PipelineAnswer:
-    """The whole answer of a pipeline. `model` says ``extractive`` where no model wrote it.
+    """The whole answer of a pipeline. `model` is ``extractive`` if no model wrote it.
 
-    `tokens_used` counts the prompts and outputs of all model calls, `output_tokens` the outputs alone: 0
-    where no model was asked, None if the runtime does not report it.
+    `tokens_used` counts the prompts and outputs of all model calls, `output_tokens` only the outputs: 0 if no
+    model was asked, None if the runtime does not report it.
     """
 
     text: str
@@ -168,7 +168,7 @@ PipelineEvents = AsyncGenerator[str | PipelineAnswer, None]
 
 @dataclass(frozen=True, slots=True)
 class PastTurn:
-    """A question of a conversation and its answer, without what can't be shown any more."""
+    """A question of a conversation and its answer, without parts that may no longer be shown."""
 
     question: str
     answer: str
@@ -176,7 +176,7 @@ class PastTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnCitation:
-    """A passage that an answer cites as `[number]`: where it is, not what it says."""
+    """A passage that an answer cites as `[number]`: its location, not its text."""
 
     number: int
     source: str
@@ -191,7 +191,7 @@ class TurnCitation:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTurn:
-    """A turn as its reader may see it. `withheld` says that parts of the answer are missing.
+    """A turn as its reader may see it. `withheld` means that parts of the answer are missing.
 
     `rating` is `up`, `down` or None; `rating_comment` says why.
     """
@@ -213,7 +213,7 @@ class RecordedTurn:
 
 
 class OpenTurn(Protocol):
-    """A question that waits for its answer; nobody reads it before `close`.
+    """A question that waits for its answer; nobody can read it before `close`.
 
     `history` are the last turns of the conversation, oldest first.
     """

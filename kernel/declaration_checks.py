@@ -1,4 +1,4 @@
-"""What a `register_…` hook may return; each usual mistake is named, with what to write instead."""
+"""Checks what a `register_…` hook returned; names common mistakes and what to write instead."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _SINGLE_CLASSES: Mapping[str, type[Any]] = {"register_settings": Settings}
 
 
 class Misdeclared(Exception):
-    """What a hook returned does not fit; the text is the end of a sentence that begins with the hook."""
+    """What a hook returned does not fit; the text completes a sentence that begins with the hook."""
 
 
 def checked(hook: str, declared: Any) -> Any:
-    """What `hook` returned, lists as lists; None where nothing is declared. Raises Misdeclared."""
+    """What `hook` returned, with iterables as lists; None if nothing is declared. Raises Misdeclared."""
     if declared is None:
         return None
     if inspect.iscoroutine(declared):
@@ -145,7 +145,7 @@ def _takes(function: Any, count: int) -> bool:
         inspect.signature(function).bind(*range(count))
     except TypeError:
         return False
-    except ValueError:  # what is written in C may have no signature
+    except ValueError:  # functions written in C may have no signature
         return True
     return True
 
@@ -155,7 +155,7 @@ def _is_class(value: Any, wanted: type[Any]) -> bool:
 
 
 def _spelled(hook: str, given: Any) -> str:
-    """One item, as an author would write it."""
+    """An item as an author would write it."""
     if hook == "register_commands":
         return "('name', typer.Typer(…))"
     if hook in _CLASSES:

@@ -1,4 +1,4 @@
-"""What a plugin declares at start: asked for within a time limit, and held to its type."""
+"""A plugin's declarations at start: each hook gets a time limit and a type check."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ R = TypeVar("R")
 
 
 class Undeclared(Exception):
-    """A `register_*` hook raised, hung or returned something else; the text says which."""
+    """A `register_*` hook raised, hung or returned the wrong type; the text says which."""
 
 
 class Declarations:
-    """Asks the plugins in service; one that hangs, raises or returns something else is taken out."""
+    """Asks the plugins in service; one that hangs, raises or returns the wrong type is taken out."""
 
     def __init__(self, states: PluginStates, seconds: float) -> None:
         self._states = states
@@ -42,12 +42,12 @@ DECLARATIONS: ResourceKey[Declarations] = ResourceKey("declarations")
 
 
 def ask(instance: object, spec: Declaration[[], R], seconds: float) -> R | None:
-    """What `instance` declares through a hook; None where it declares nothing. Raises Undeclared."""
+    """What `instance` declares through a hook; None if it declares nothing. Raises Undeclared."""
     implementation = getattr(instance, spec.name, None)
     if implementation is None:
         return None
     try:
-        # In the bounded thread to its end: a generator runs only when it is read.
+        # Exhausted in the bounded thread: a generator runs only when it is read.
         return run_bounded(lambda: checked(spec.name, implementation()), seconds)  # type: ignore[no-any-return]
     except TimeoutError:
         raise Undeclared(f"{spec.name} did not return within {seconds:g} s") from None

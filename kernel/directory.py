@@ -1,4 +1,4 @@
-"""Every plugin as clients see it: Python packages, and those that other plugins provide at run time."""
+"""All plugins as clients see them: Python packages, and those that other plugins provide at run time."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from kernel.resource_keys import ResourceKey, Resources
 
 log = logging.getLogger("platform.plugins")
 
-# Path segments under /v1/plugins that a plugin of this name would hide behind, and the kernel's own name.
+# Path segments under /v1/plugins that would hide a plugin of that name, and the kernel's own name.
 RESERVED_NAMES = frozenset({"ai", "install", "kernel", "reload-webhook", "schema"})
 
 
 class Directory:
-    """Asks the plugin host and every source. One for each platform, as ``platform.resource(DIRECTORY)``."""
+    """Asks the plugin host and every source. A platform has one: ``platform.resource(DIRECTORY)``."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Directory:
         return sorted(found, key=lambda entry: entry.name)
 
     async def offered(self) -> list[PluginEntry]:
-        """The plugins of the sources alone."""
+        """The plugins from sources only."""
         found: list[PluginEntry] = []
         for owner, source in self._opened():
             try:
@@ -62,14 +62,14 @@ class Directory:
         return next((entry for entry in await self.offered() if entry.name == name), None)
 
     async def actions(self) -> list[tuple[str, Action]]:
-        """(plugin, action) of every active plugin, sorted by name."""
+        """The (plugin, action) pairs of every active plugin, sorted by name."""
         found = [(n, action) for (n, _), action in self._offers.actions.items() if self._states.is_on(n)]
         for entry in await self.offered():
             found += [(entry.name, action) for action in await self._offered_actions(entry.name)]
         return sorted(found, key=lambda pair: (pair[0], pair[1].name))
 
     def actions_out_of_service(self) -> list[tuple[str, Action]]:
-        """(plugin, action) of loaded plugins made of code that are switched off."""
+        """The (plugin, action) pairs of loaded but disabled plugins made of code."""
         found = ((n, action) for (n, _), action in self._offers.actions.items() if not self._states.is_on(n))
         return sorted(found, key=lambda pair: (pair[0], pair[1].name))
 
@@ -81,7 +81,7 @@ class Directory:
         return next((item for item in await self._offered_actions(plugin) if item.name == name), None)
 
     def services(self) -> dict[str, list[str]]:
-        """The plugins with routes of each service in this process; the one that offers it is the first."""
+        """The plugins with routes in each service of this process; the one that offers it comes first."""
         found = {name: [plugin] for name, (plugin, _) in self._offers.services.items()}
         for plugin, table in self._offers.route_tables:
             if table.service in found and plugin not in found[table.service]:
@@ -89,11 +89,11 @@ class Directory:
         return found
 
     def sources(self) -> Sequence[PluginSource]:
-        """The sources whose plugins are switched on."""
+        """The sources of enabled plugins."""
         return [source for owner, source in self._opened() if self._states.is_on(owner)]
 
     def _opened(self) -> list[tuple[str, PluginSource]]:
-        """(plugin, source) of those that this process has opened."""
+        """The (plugin, source) pairs that this process has opened."""
         found = ((owner, self._resources.find(key)) for owner, key in self._offers.sources)
         return [(owner, source) for owner, source in found if source is not None]
 
@@ -118,7 +118,7 @@ class Directory:
         return problem is None
 
     def _judged(self, owner: str, entry: PluginEntry) -> PluginEntry:
-        """The entry with its status set by the plugin's switch."""
+        """The entry, with the status that the plugin's switch implies."""
         if entry.status == "error" or self._states.is_on(entry.name):
             if self._states.is_on(owner):
                 return entry

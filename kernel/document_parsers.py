@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DocumentParser:
-    """A parser of further document types (`register_parsers`). Raises ValueError for what can't be one.
+    """A parser of further document types (`register_parsers`). Raises ValueError for an invalid one.
 
     `target` (``package.module:function``) takes the file's path and yields texts or ``(text, page)`` pairs;
     it runs in a limited subprocess. `detect` is called with the first 64 KiB of an upload and returns one of

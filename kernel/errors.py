@@ -24,7 +24,7 @@ class PlatformError(Exception):
         super().__init__(self.detail)
 
     def as_openai(self) -> dict[str, Any]:
-        """The error in the shape of OpenAI's API, the only one whose text its clients show."""
+        """The error in the shape of OpenAI's API, the only one whose message OpenAI's clients show."""
         said, param = self.detail, None
         if isinstance(said, list) and said and all(isinstance(one, dict) and "loc" in one for one in said):
             fields = [".".join(str(part) for part in one["loc"][1:]) for one in said]
@@ -60,7 +60,7 @@ class Unauthorized(PlatformError):
 
 
 class UnknownCredential(Unauthorized):
-    """Nobody who was asked knows the credential: it is not one that was taken back or has expired."""
+    """No plugin knows the credential; for one that was revoked or has expired, raise Unauthorized."""
 
 
 class Forbidden(PlatformError):
@@ -117,7 +117,7 @@ class RangeNotSatisfiable(PlatformError):
 
 
 class Unprocessable(PlatformError):
-    """A body or query that is not valid; `detail` is the array of spec section 7 (pydantic's shape)."""
+    """An invalid body or query; `detail` is the array of spec section 7 (pydantic's shape)."""
 
     status = 422
     code = "validation_error"
@@ -178,7 +178,7 @@ class InsufficientStorage(PlatformError):
 
 
 class PluginFailed(PlatformError):
-    """A plugin is to blame for what went wrong; its own words may be private and stay in the log."""
+    """A plugin failed. The text of its error may be private and stays in the log."""
 
     code = "plugin_failed"
 
@@ -201,8 +201,8 @@ class StartupError(Exception):
 
 
 class Unhealthy(Exception):
-    """Raised by a health check. The text is public; say what is wrong and what to do."""
+    """Raised by a health check. The text is public; name the fault and the remedy."""
 
 
-# What third-party code may raise: libraries made for command lines exit where others raise.
+# What third-party code may raise: libraries made for command lines call `sys.exit` where others raise.
 ANY_ERROR = (Exception, SystemExit)

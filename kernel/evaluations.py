@@ -1,4 +1,4 @@
-"""Measured questions: the types that RAG and an evaluating plugin exchange."""
+"""Evaluated questions: types that RAG and an evaluating plugin exchange."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kernel.conversations import CitedPassage, PipelineAnswer
 
 @dataclass(frozen=True, slots=True)
 class AskConfiguration:
-    """A way to ask a knowledge base, in the words of a question's body."""
+    """A way to ask a knowledge base, with the fields of a question's body."""
 
     method: str = "standard"
     hybrid: bool = True
@@ -24,11 +24,11 @@ class AskConfiguration:
 class MeasuredAnswer:
     """An answer, and how it came about.
 
-    `passages` are what the method found, best first, also where the answer is a refusal; None where it was
-    not known when the answer failed. `kind` is how complex the question is, by rules (``simple`` …).
-    `citations` counts the ``[n]`` of the answer, `citations_supported` those whose passage contains what
-    their sentence says. `failed` says why there is no answer, such as a model that took too long for it;
-    `unavailable`, that a runtime refused, which may be gone for other questions, too.
+    `passages` are what the method found, best first, even if the answer is a refusal; None if the answer
+    failed before that was known. `kind` is the question's complexity by rules (``simple`` …). `citations`
+    counts the ``[n]`` in the answer, `citations_supported` those whose passage contains what their sentence
+    says. `failed` says why there is no answer, such as a model that took too long; `unavailable` means that a
+    runtime refused, which may affect other questions, too.
     """
 
     answer: PipelineAnswer
@@ -45,7 +45,7 @@ class MeasuredAnswer:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredChoice:
-    """The configuration that was measured to suit questions of a kind; `evidence` (JSON) says why."""
+    """The configuration that measured best for questions of a kind; `evidence` (JSON) says why."""
 
     configuration: AskConfiguration
     evidence: Mapping[str, Any]

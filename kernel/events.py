@@ -17,9 +17,9 @@ class Event(BaseModel):
     """Something that happened, named in the past tense.
 
     `event_name` (``<plugin>.<what_happened>``) identifies the event to listeners, and finds its class when a
-    stored one is read. It never changes; if you do rename an event, keep the old name in `former_names`. With
-    `durable = True` the event is stored in the transaction that emits it, and a worker delivers it at least
-    once, even if the process dies right after the commit; declare it in `register_events`.
+    stored one is read. Avoid changing it; if you do rename an event, keep the old name in `former_names`.
+    With `durable = True` the event is stored in the transaction that emits it, and a worker delivers it at
+    least once, even if the process dies right after the commit; declare it in `register_events`.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -39,13 +39,13 @@ class Event(BaseModel):
 
 
 class EventCatalogue:
-    """The events that plugins declared, by every name under which one may be stored."""
+    """The declared events, by every name under which one may be stored."""
 
     def __init__(self) -> None:
         self._known: dict[str, type[Event]] = {}
 
     def add(self, plugin: str, declared: Sequence[type[Event]]) -> str | None:
-        """Take a plugin's events; returns why they can't be, changing nothing, or None."""
+        """Add a plugin's events. Returns None, or why they were refused; then nothing is added."""
         fresh: dict[str, type[Event]] = {}
         for event in declared:
             for name in _names(event):
@@ -62,7 +62,7 @@ class EventCatalogue:
         return self._known.get(name)
 
     def declares(self, event: Event) -> bool:
-        """Whether the event can be found again under its name."""
+        """Whether the event's class can be found by its name."""
         return self._known.get(event.event_name) is type(event)
 
 

@@ -1,4 +1,4 @@
-"""Documents and passages, as RAG passes them to plugins that derive graphs from them."""
+"""Documents and passages as RAG passes them to plugins that derive graphs from them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class GraphDocument:
-    """A readable document of a knowledge base that wants a graph."""
+    """A readable document of a knowledge base with its graph turned on."""
 
     document_id: str
     knowledge_base_id: str
@@ -18,7 +18,7 @@ class GraphDocument:
 
 @dataclass(frozen=True, slots=True)
 class DocumentPassage:
-    """A passage as it is indexed; `position` counts from 0, `char_start` in the document's text."""
+    """A passage as indexed; `position` counts from 0, `char_start` is an offset in the document's text."""
 
     passage_id: str
     position: int
@@ -30,7 +30,7 @@ class DocumentPassage:
 
 @dataclass(frozen=True, slots=True)
 class DocumentPassages:
-    """A part of a document's passages in their order, and how many there are altogether."""
+    """Some of a document's passages in order, and the total number."""
 
     passages: Sequence[DocumentPassage]
     total: int

@@ -24,7 +24,7 @@ _TEXT_LIMIT = 200
 
 
 class NotChecked(Exception):
-    """Raised by a check that has nothing to check; the text is shown unchanged and degrades nothing."""
+    """Raised by a check that has nothing to check; the text is shown, and the status stays healthy."""
 
 
 class NotConfigured(NotChecked):
@@ -36,7 +36,7 @@ class NotConfigured(NotChecked):
 
 @dataclass(frozen=True)
 class HealthCheck:
-    """`run(platform)` returns if everything is fine, and raises `Unhealthy` (or any error) if not.
+    """`run(platform)` returns if everything is fine and raises `Unhealthy` (or any error) if not.
 
     `NotConfigured` means that there is nothing to check, which is not a failure. If a critical check fails,
     the service is unhealthy (503); if an optional one fails, it is degraded (200). With `service`, the check
@@ -63,14 +63,14 @@ class Health(BaseModel):
 
     @property
     def http_status(self) -> int:
-        """503 when unhealthy, else 200."""
+        """503 if unhealthy, otherwise 200."""
         return 503 if self.status == "unhealthy" else 200
 
 
 async def run_checks(
     platform: Platform, service: str, version: str, checks: Sequence[HealthCheck], extra: dict[str, Any]
 ) -> Health:
-    """Run all checks side by side, each within 4 s, and sum them up."""
+    """Run all checks concurrently, each within 4 s, and summarize them."""
     results = await asyncio.gather(*(run_check(platform, check) for check in checks))
     failed = [check for check, text in zip(checks, results, strict=True) if is_failure(text)]
     status: Literal["healthy", "degraded", "unhealthy"] = "degraded" if failed else "healthy"
@@ -88,9 +88,7 @@ async def run_checks(
 
 
 async def run_check(platform: Platform, check: HealthCheck) -> str:
-    """Returns ``healthy``, ``unhealthy: …`` with a public text, or why there is nothing to check. Takes 4 s
-    at most.
-    """
+    """Return ``healthy``, ``unhealthy: …`` with a public text, or why nothing was checked; within 4 s."""
     try:
         async with asyncio.timeout(_TIMEOUT):
             await check.run(platform)
@@ -100,7 +98,7 @@ async def run_check(platform: Platform, check: HealthCheck) -> str:
         return shortened(f"unhealthy: {error}")
     except TimeoutError:
         return "unhealthy: Timeout: no answer within 4 s"
-    except ANY_ERROR as error:  # boundary: driver texts may hold addresses and secrets; the log masks those
+    except ANY_ERROR as error:  # boundary: driver texts may contain secrets, which the log masks
         kind = type(error).__name__
         log.warning("the health check '%s' failed: %s: %s", check.name, kind, error)
         return f"unhealthy: {kind}"
@@ -108,7 +106,7 @@ async def run_check(platform: Platform, check: HealthCheck) -> str:
 
 
 def shortened(text: str, limit: int = _TEXT_LIMIT) -> str:
-    """At most `limit` characters, cut between two words: half a command would be copied as a whole one."""
+    """At most `limit` characters, cut between words, as half a command might be taken for a whole one."""
     return textwrap.shorten(text, limit, placeholder=" …", break_on_hyphens=False)
 
 

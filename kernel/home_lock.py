@@ -1,6 +1,6 @@
-"""A home belongs to the processes of one installation: those that share its database.
+"""Ensures that a home is used only by processes that share one database.
 
-Two platforms with different databases would take each other's secrets, and remove each other's files.
+Two platforms with different databases would use each other's secrets and remove each other's files.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ log = logging.getLogger("platform")
 _FILE = "database"
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _POLL = 0.1
-_PATIENCE = 3.0  # seconds in which a process that stops may let go
+_PATIENCE = 3.0  # seconds for a stopping process to release the home
 
 
 def make_home(home: Path) -> None:
-    """The folder that holds everything, its owner's alone. Raises StartupError."""
+    """Create the folder that holds everything, private to its owner. Raises StartupError."""
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
@@ -41,10 +41,10 @@ def make_home(home: Path) -> None:
 
 @asynccontextmanager
 async def home_held(home: Path, database: Database) -> AsyncIterator[None]:
-    """Hold the home for the time of the block, together with other processes that have this database.
+    """Hold the home during the block, together with other processes on the same database.
 
-    Raises StartupError while a process with another one holds it. Where the file system has no locks,
-    no other platform is kept out, and the log says so.
+    Raises StartupError while a process with another database holds it. If the file system has no locks,
+    nothing is kept out, and the log says so.
     """
     mine = await _identity(home, database)
     with await asyncio.to_thread(_opened, home / "run" / _FILE) as file:
@@ -74,7 +74,7 @@ def _opened(path: Path) -> TextIO:
 
 
 def _join(file: TextIO, mine: str) -> bool:
-    """Whether the home is held with others that have the same database, or now is ours."""
+    """Try to hold the home: succeeds if it is free or held by others with the same database."""
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         if _content(file) == mine:
@@ -96,7 +96,7 @@ def _content(file: TextIO) -> str:
 
 
 async def _identity(home: Path, database: Database) -> str:
-    """What distinguishes this database from others, by whatever address it is reached."""
+    """An identity of this database that doesn't depend on the address by which it is reached."""
     if database.is_sqlite:
         return await asyncio.to_thread(_of_file, home, make_url(database.url).database or "")
     try:
@@ -104,7 +104,7 @@ async def _identity(home: Path, database: Database) -> str:
     except DBAPIError as error:
         if is_outage(error):
             raise
-        return await database.read(_of_database)  # a server that doesn't say who it is
+        return await database.read(_of_database)  # a server that doesn't identify itself
 
 
 def _of_file(home: Path, database: str) -> str:

@@ -1,8 +1,8 @@
-"""Whether what a plugin answered to a hook is of the type that the hook's specification names.
+"""Checks that a plugin's answer to a hook has the type in the hook's specification.
 
-Only the outermost type is looked at, and the items of a list: enough to say which plugin is wrong, before its
-answer fails somewhere else. Types are compared by name, since specifications import most of them for type
-checkers alone.
+Only the outermost type and the items of a list are checked: enough to tell which plugin is wrong before its
+answer fails somewhere else. Types are compared by name, because specifications import most of them only for
+type checkers.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import Annotated, Any, get_origin
 from kernel.hook_types import HookSpec
 
 _TYPE = re.compile(r"([\w.]+)(?:\[(.*)\])?")
-_MORE_GENERAL = {"Select": "Executable"}  # a union of queries is as good as one
+_MORE_GENERAL = {"Select": "Executable"}  # a union of queries will do as well
 
 
 class Misanswered(TypeError):
-    """An answer of another type; the text goes on after the hook's name."""
+    """An answer of another type; the text continues after the hook's name."""
 
 
 class AnswerChecks:
-    """Remembers which types fit, so that an answer like the last one costs a look into a set."""
+    """Remembers which types fit, so that checking a known type costs only a set lookup."""
 
     def __init__(self) -> None:
         self._fitting: set[tuple[HookSpec[..., Any], type, frozenset[type] | None]] = set()
 
     def check(self, spec: HookSpec[..., Any], answer: object) -> None:
-        """Raises Misanswered."""
+        """Raise Misanswered if the answer doesn't fit."""
         items = frozenset(map(type, answer)) if isinstance(answer, list | tuple) else None
         kind = (spec, type(answer), items)
         if kind in self._fitting:
@@ -70,14 +70,14 @@ def _is_a(spec: HookSpec[..., Any], value: object, name: str) -> bool:
         return all(hasattr(value, member) for member in _members(wanted))
     try:
         return isinstance(value, wanted)
-    except TypeError:  # classes that have no instances: Any, a TypedDict
+    except TypeError:  # isinstance() refuses these: Any, a TypedDict
         return True
 
 
 def _named(spec: HookSpec[..., Any], name: str) -> type[Any] | str:
-    """The class that a name stands for, or the name alone where the kernel imports it for type checkers only.
+    """The class that a name stands for, or just the name if the kernel imports it only for type checkers.
 
-    `object` where anything may fit.
+    Returns `object` if anything may fit.
     """
     found: Any = sys.modules.get(spec.module)
     for part in name.split("."):
@@ -96,7 +96,7 @@ def _named(spec: HookSpec[..., Any], name: str) -> type[Any] | str:
 
 
 def _members(protocol: type[Any]) -> set[str]:
-    """What a protocol asks for by name."""
+    """The names of a protocol's members."""
     kinds = [kind for kind in protocol.__mro__ if getattr(kind, "_is_protocol", False)]
     names = {name for kind in kinds for name in (*vars(kind), *inspect.get_annotations(kind))}
     return {name for name in names if not name.startswith("_")}
@@ -109,7 +109,7 @@ def _without_none(annotation: str) -> str:
 def _parts(annotation: str) -> tuple[str, str]:
     """`Sequence[contracts.Thing]` → `Sequence`, `contracts.Thing`."""
     found = _TYPE.fullmatch(annotation)
-    if found is None:  # a union, or what is no annotation: anything may fit
+    if found is None:  # a union, or no annotation: anything may fit
         return "object", ""
     return found[1], found[2] or ""
 

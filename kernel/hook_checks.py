@@ -1,4 +1,4 @@
-"""Whether a plugin's hooks are ones that somebody calls, in a way that works."""
+"""Checks that a plugin's hooks exist and can be called."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _IMPL = f"{PROJECT}_impl"
 
 
 def strange_argument(manager: HookManager, instance: Any) -> Flaw | None:
-    """Why an argument of the plugin's hooks can't be given, as far as the hooks are known yet."""
+    """An argument that the plugin's hooks can't be given, as far as the hooks are known yet."""
     for name, method in _marked(instance):
         spec = manager.specs.get(name)
         strange = _unknown_parameters(spec, method) if spec is not None else []
@@ -28,7 +28,7 @@ def strange_argument(manager: HookManager, instance: Any) -> Flaw | None:
 
 
 def hook_mismatch(manager: HookManager, instance: Any) -> Flaw | None:
-    """Why the registered plugin's hooks do not fit, and what to do; None when all do."""
+    """Why the registered plugin's hooks do not fit, and the remedy; None if they do."""
     for name, method in _marked(instance):
         reason = _unfit(manager, name, method)
         if reason is not None:
@@ -50,7 +50,7 @@ def _unfit(manager: HookManager, name: str, method: Any) -> str | None:
 
 
 def _unmarked(manager: HookManager, instance: Any) -> Flaw | None:
-    """A method that looks like a hook but is not marked as one would silently never be called."""
+    """A method that looks like a hook but isn't marked as one, and so would silently never be called."""
     for name in sorted(dir(type(instance))):
         if name.startswith("_") or not callable(inspect.getattr_static(instance, name)):
             continue

@@ -1,4 +1,4 @@
-"""Which hooks there are, and who implements them."""
+"""The registry of hooks and their implementations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class HookManager(pluggy.PluginManager):
             self.add_specs(holder)
 
     def add_specs(self, holder: object) -> None:
-        """Take the specifications of a module, or one of them. Raises ValueError: none, or a taken name."""
+        """Add a module's specifications, or a single one. Raises ValueError for none or for a taken name."""
         specs = specs_in(holder)
         if not specs:
             raise ValueError(
@@ -32,7 +32,7 @@ class HookManager(pluggy.PluginManager):
             if spec.name in self.specs:
                 raise ValueError(f"a hook named '{spec.name}' already exists; choose another name")
             self.specs[spec.name] = spec
-        # All in one class: pluggy looks at each attribute of what it is given, inherited ones too.
+        # All in one class: pluggy inspects every attribute of the object, including inherited ones.
         self.add_hookspecs(type("Specifications", (), {s.name: staticmethod(s.function) for s in specs}))
 
 

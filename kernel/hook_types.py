@@ -1,4 +1,4 @@
-"""What a hook is: its signature, whose answers count, and what happens if an implementation fails.
+"""Hook types: whose answers count, and what happens if an implementation fails.
 
 A specification is a function with one of the decorators of `hookspec`. Its name, arguments and return type
 are the contract, its docstring is the reference. Callers pass it to `platform.hooks` and get typed results.
@@ -24,8 +24,8 @@ Failing = Literal["raise", "skip"]
 _BARE_MARK = pluggy.HookspecMarker(PROJECT)
 
 PROMPTLY = 30.0
-"""Seconds within which a plugin answers what others wait for, such as who sends a request. As long as the
-gateway waits for a service: what waits for a stalled database must not fail sooner.
+"""Seconds within which a plugin must answer what others wait for, such as who sends a request. As long as the
+gateway waits for a service: an answer delayed by a stalled database must not fail sooner.
 """
 
 hookimpl = pluggy.HookimplMarker(PROJECT)
@@ -33,7 +33,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @dataclass(frozen=True)
 class Failure:
-    """What a plugin's implementation of a hook raised. `is_machines`: a store or the machine is at fault."""
+    """An error in a plugin's hook implementation. `is_machines`: a store or the machine is at fault."""
 
     plugin: str
     hook: str
@@ -42,7 +42,7 @@ class Failure:
 
 
 class HookSpec(Generic[P, R_co]):
-    """One hook. `asks_for` and `plain` (implementations must not be async) are set by its kind."""
+    """A hook. Its kind sets `asks_for` and `plain` (implementations must not be async)."""
 
     asks_for: ClassVar[str]
     plain: ClassVar[bool] = False
@@ -92,7 +92,7 @@ class AllAnswersNow(HookSpec[P, R_co]):
 
 
 class Declaration(HookSpec[P, R_co]):
-    """What a plugin offers; asked once, at the start."""
+    """What a plugin offers; asked for once, at the start."""
 
     asks_for = "declarations"
     plain = True
@@ -108,13 +108,13 @@ class HookspecMarker:
     """The decorators that turn a function into a hook specification.
 
     An error in an implementation is reported and raised to the caller, unless the specification says
-    otherwise: with ``failing="skip"`` the others are asked (not where the first answer counts and the
-    database is away); with a function instead of ``"skip"``, that function is called with the `Failure` and
-    the same arguments, and its result counts. An answer that is not of the specification's type is an error,
-    too, and so is none within `seconds`, which interrupts only what awaits something; the next questions wait
-    for a thirtieth of that, but for one at a time, until the implementation answers. A PlatformError always
-    reaches the caller. A declaration that fails takes its plugin out of service; a notification that fails is
-    reported.
+    otherwise: with ``failing="skip"``, the others are asked (unless the first answer counts and the database
+    or the machine is at fault); with a function instead of ``"skip"``, that function is called with the
+    `Failure` and the same arguments, and its result counts. An answer of another type than the
+    specification's is an error, too, and so is no answer within `seconds`, which can interrupt only code that
+    awaits; until that implementation answers again, further questions to it wait for a thirtieth of that,
+    except one at a time. A PlatformError always reaches the caller. A declaration that fails takes its plugin
+    out of service; a notification that fails is reported.
     """
 
     @overload
@@ -128,7 +128,7 @@ class HookspecMarker:
         self, /, *, failing: Callable[Concatenate[Failure, P], R | None], seconds: float | None = None
     ) -> Callable[[Callable[P, R | None]], FirstAnswer[P, R]]: ...
     def first(self, function: Any = None, /, *, failing: Any = "raise", seconds: float | None = None) -> Any:
-        """A question; the first answer that is not None counts. Implementations may be async."""
+        """A question whose first answer that is not None counts. Implementations may be async."""
         return _specify(FirstAnswer, function, failing, seconds)
 
     @overload
@@ -142,7 +142,7 @@ class HookspecMarker:
         self, /, *, failing: Callable[Concatenate[Failure, P], R | None], seconds: float | None = None
     ) -> Callable[[Callable[P, R | None]], AllAnswers[P, R]]: ...
     def all(self, function: Any = None, /, *, failing: Any = "raise", seconds: float | None = None) -> Any:
-        """A question to all implementations. They may be async."""
+        """A question to all implementations, which may be async."""
         return _specify(AllAnswers, function, failing, seconds)
 
     def first_now(self, function: Callable[P, R | None], /) -> FirstAnswerNow[P, R]:
@@ -176,7 +176,7 @@ def _specify(kind: Any, function: Any, failing: Any, seconds: float | None) -> A
 
 
 def specs_in(holder: object) -> list[HookSpec[..., Any]]:
-    """The specifications of a module, in the order of its file; of a single one, itself."""
+    """A module's specifications in the order of its file, or a single one."""
     if isinstance(holder, HookSpec):
         return [holder]
     found = [value for value in vars(holder).values() if isinstance(value, HookSpec)]

@@ -1,4 +1,4 @@
-"""How long an answer of a plugin is waited for."""
+"""How long to wait for a plugin's answer."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ _SOON = 1 / 30  # of the time that a specification allows
 
 
 class Waits:
-    """Waits for answers, and knows who is stuck.
+    """Waits for answers and knows which plugins are stuck.
 
-    Once one has let its time pass, one question to it at a time is waited for as long again, and the others
-    for a thirtieth of that, until it answers: a store of its own that has stalled must not hold up everybody.
+    Once an implementation has timed out, only one question to it at a time gets the full time, and others get
+    a thirtieth of it, until it answers: a stalled store of its own must not hold everybody up.
     """
 
     def __init__(self) -> None:
-        self._stuck: dict[Hashable, bool] = {}  # whether somebody waits the whole time
+        self._stuck: dict[Hashable, bool] = {}  # whether a question is waiting for the full time
 
     async def within(self, seconds: float, answer: Awaitable[Any], asked: Hashable | None = None) -> Any:
-        """The answer, or TimeoutError with a text. Without `asked`, always after the whole time.
+        """The answer. Raises TimeoutError with a text; without `asked`, always after the full time.
 
-        A timeout costs ten times as much as a coroutine that need not wait, which most need not: so it begins
-        only once one does.
+        A timeout costs ten times as much as a coroutine that never waits, as most don't: it is set only once
+        one does.
         """
         if isinstance(answer, CoroutineType):
             try:
@@ -55,7 +55,7 @@ class Waits:
 
 @coroutine
 def _resumed(begun: CoroutineType[Any, Any, Any], awaited: Any) -> Generator[Any, Any, Any]:
-    """What remains of a coroutine that awaits something, for whoever awaits it now."""
+    """The rest of a coroutine that has begun and awaits `awaited`."""
     try:
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Calling hooks: ask and wait, ask at once, notify. The specification says what happens if a plugin fails."""
+"""Calling hooks: ask and await, ask at once, notify. A hook's specification says what a failure does."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FAILURE = "platform_failure"
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """One plugin's implementation of a hook, and those of the hook's arguments that it takes."""
+    """One plugin's implementation of a hook, and which of the hook's arguments it takes."""
 
     plugin: str
     function: Callable[..., Any]
@@ -54,8 +54,8 @@ class Implementation:
 
 
 class Hooks:
-    """The hooks of one platform. `on_failure(plugin, hook, error)` is called when an implementation fails; in
-    its place, `on_declaration_failure` when a declaration does, or takes longer than `seconds`.
+    """The hooks of one platform. `on_failure(plugin, hook, error)` is called when an implementation fails; if
+    a declaration fails or takes longer than `seconds`, `on_declaration_failure` is called instead.
     """
 
     def __init__(
@@ -81,16 +81,16 @@ class Hooks:
         return sorted(caller.name for caller in callers or ())
 
     def freeze(self) -> None:
-        """Forget compiled call lists; called whenever the set of plugins changed."""
-        self._compiled = {}  # a new one: a unit in another thread may just be filling the old
+        """Forget the compiled call lists; call it whenever the set of plugins has changed."""
+        self._compiled = {}  # not `clear()`: a unit in another thread may be filling the old one
 
     def silence(self, plugins: frozenset[str]) -> None:
-        """Call exactly these plugins no longer, until the next time."""
+        """Stop calling exactly these plugins; replaces the previous set."""
         self._silent = plugins
         self.freeze()
 
     def implementations(self, spec: AnySpec) -> Sequence[Implementation]:
-        """Who implements a hook, in the order in which they are asked: the reverse of the loading order."""
+        """A hook's implementations in the order in which they are asked: the reverse of the loading order."""
         lists = self._compiled
         compiled = lists.get(spec)
         if compiled is None:
@@ -109,7 +109,7 @@ class Hooks:
         for implementation in self.implementations(spec):
             try:
                 answer = implementation.call(arguments)
-                if hasattr(answer, "__await__"):  # what `inspect` would say, at a fifth of its price
+                if hasattr(answer, "__await__"):  # `inspect.isawaitable` at a fifth of the cost
                     if spec.seconds is not None:
                         answer = self._waits.within(spec.seconds, answer, implementation)
                     answer = await answer
@@ -137,7 +137,7 @@ class Hooks:
         self, spec: Declaration[P, R], /, *args: P.args, **kwargs: P.kwargs
     ) -> list[tuple[str, R]]: ...
     def ask_now(self, spec: AnySpec, /, *args: Any, **kwargs: Any) -> Any:
-        """Like `ask`, for hooks of plain functions. Declarations come as (plugin, what it declares)."""
+        """Like `ask`, for plain functions. Declarations are returned as (plugin, declared) pairs."""
         arguments = _named(spec, args, kwargs)
         if isinstance(spec, Declaration):
             return self._declared(spec, arguments)
@@ -146,7 +146,7 @@ class Hooks:
         return next(heard, None) if isinstance(spec, FirstAnswerNow) else list(heard)
 
     async def tell(self, spec: Notification[P], /, *args: P.args, **kwargs: P.kwargs) -> list[BaseException]:
-        """Notify every plugin; failures are reported as those of `ask` are, and returned, and stop nobody."""
+        """Notify every plugin. Failures are reported as in `ask` and returned; they don't stop the others."""
         arguments = _named(spec, args, kwargs)
         errors: list[BaseException] = []
         for implementation in self.implementations(spec):
@@ -172,7 +172,7 @@ class Hooks:
         return answer
 
     def _failed(self, implementation: Implementation, spec: AnySpec, error: BaseException) -> Failure:
-        """Report it, unless the machine is at fault, or another plugin that was asked on the way."""
+        """Report the failure, unless the machine is at fault or another plugin that this one asked."""
         failure = Failure(implementation.plugin, spec.name, error, _is_the_machines(error))
         if failure.is_machines:
             log.warning("plugin %s: %s raised %s", failure.plugin, failure.hook, type(error).__name__)
@@ -184,7 +184,7 @@ class Hooks:
         return failure
 
     def _declared(self, spec: AnySpec, arguments: dict[str, Any]) -> list[tuple[str, Any]]:
-        """In the loading order."""
+        """(plugin, declared) pairs in the loading order."""
         found = []
         for implementation in reversed(self.implementations(spec)):
             ask = partial(self._declaration, implementation, spec, arguments)
@@ -216,13 +216,13 @@ class Hooks:
 
 
 def failure_behind(error: BaseException) -> Failure | None:
-    """Which plugin's hook raised an error that its caller let through; None where no plugin is to blame."""
+    """The failure of the plugin whose hook raised this error; None if no plugin is to blame."""
     return error.__dict__.get(_FAILURE)
 
 
 def _is_the_machines(error: BaseException) -> bool:
-    """Whether a store or the machine is at fault: then the one that knows the answer must not be skipped,
-    as if a valid credential were a bad one. A connection of the plugin's own is its own affair.
+    """Whether the database or the machine is at fault. Then the plugin must not be skipped: it may be the one
+    that knows a valid credential. A plugin's own connections don't count.
     """
     return is_database_outage(error) or is_machine_fault(error)
 

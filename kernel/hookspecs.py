@@ -1,8 +1,8 @@
 """Every hook that the kernel calls. The docstrings are the reference; `platformctl hooks` prints them.
 
-A `register_…` hook is a plain function that returns declarations, once, at the start. An `on_…` hook is a
-notice that something happened. All others are questions. An implementation may take fewer arguments than its
-specification, and may be async unless it is a declaration or its specification says ``_now``.
+A `register_…` hook is a plain function that returns declarations; it is called once, at the start. An `on_…`
+hook reports that something happened. All others are questions. An implementation may take fewer arguments
+than its specification, and may be async unless it is a declaration or its specification says ``_now``.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ if TYPE_CHECKING:
 
 @hookspec.declaration
 def register_hookspecs() -> Sequence[object]:
-    """More hooks, brought by this plugin for others to implement: modules of specifications, or
-    specifications.
+    """Hooks that this plugin defines for others to implement: specifications, or modules of them.
 
     Asked before any other hook, so that plugins that load later can implement them.
     """
@@ -175,7 +174,7 @@ def register_plugin_sources() -> Sequence[ResourceKey[PluginSource]]:
 def _too_late(
     failure: Failure, platform: Platform, request: web.Request, authorization: str | None
 ) -> Principal | None:
-    """Others are asked, but should nobody know the credential, this plugin may be the one that does."""
+    """Ask the others; if none of them knows the credential, it may be this plugin's."""
     from kernel.http.wire import TOO_LATE
 
     if isinstance(failure.error, TimeoutError):
@@ -188,8 +187,8 @@ def identify_actor(platform: Platform, request: web.Request, authorization: str 
     """Who sends this request. None means "not my kind of credential"; raise Unauthorized for a bad one.
 
     Asked for every request, including those for public routes. The kernel's own answer (bearer JWT, service
-    token) comes last, so a plugin can add another scheme. A header that it has accepted is not asked about
-    again while the account stays the same. An implementation that fails in any other way is reported and
+    token) comes last, so a plugin can add another scheme. A header that an implementation has accepted is not
+    asked about again until the account changes. An implementation that fails in any other way is reported and
     skipped, unless the database or the machine is at fault: then the request fails with 503 or 507. If it was
     too late and nobody else knows the credential, the answer is 503: raise Unauthorized for what is yours.
     """
@@ -198,7 +197,7 @@ def identify_actor(platform: Platform, request: web.Request, authorization: str 
 def _unheard(
     failure: Failure, ctx: Context, principal: Principal, access: Access, params: Mapping[str, int | str]
 ) -> Decision | None:
-    """A judge that fails can't be taken for one that agrees; but what is open to anyone stays open."""
+    """An implementation that fails may have meant to veto, so deny; public routes stay open."""
     if access.kind == "public":
         return None
     if principal.kind == "anonymous":
@@ -235,11 +234,11 @@ def find_scope(platform: Platform, principal: Principal) -> Scope | None:
 def token_claims(
     platform: Platform, unit: Unit, account: Account, previous: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
-    """Further claims for the token of `account` (teams, organizations …), asked whenever one is issued.
+    """Additional claims for a token of `account` (teams, organizations …), asked for whenever one is issued.
 
-    `previous` are the claims of the token that it replaces, with those that were asked for in a re-issue (an
-    organization to switch into); None at a sign-in. Claims not returned aren't carried over. Asked inside a
-    unit of work: `account` belongs to the caller and is only read.
+    `previous` are the claims of the token that it replaces, plus those requested in a re-issue (such as an
+    organization to switch to); None at sign-in. Claims not returned aren't carried over. Asked inside a unit
+    of work: `account` belongs to the caller and is only read.
     """
 
 
@@ -260,7 +259,7 @@ def find_start_page(ctx: Context) -> web.StreamResponse | None:
 
 @hookspec.first(failing="skip", seconds=PROMPTLY)
 def find_client_address(ctx: Context) -> str | None:
-    """The address of a client for people, as the browser that asks reaches it.
+    """The address of a web client, as the requesting browser reaches it.
 
     The gateway's `/` links to it if no start page redirects and `PLATFORM_CLIENT_BASE_URL` is not set.
     """
@@ -268,7 +267,7 @@ def find_client_address(ctx: Context) -> str | None:
 
 @hookspec.first_now
 def find_disabled_plugins(platform: Platform, session: Session | None) -> Mapping[str, str] | None:
-    """The disabled plugins, each with the reason, for platformctl.
+    """The disabled plugins and the reason for each, for platformctl.
 
     `session` is None where there is no database yet.
     """
@@ -283,14 +282,14 @@ def find_memberships(
 
 @hookspec.first_now
 def select_members(platform: Platform, organization_id: int) -> Select[tuple[int]] | None:
-    """A query for the ids of the accounts of an organization, used inside the list of users."""
+    """A query for the ids of an organization's accounts, used as a subquery of the list of users."""
 
 
 @hookspec.first(seconds=PROMPTLY)
 def find_audited_organizations(
     platform: Platform, principal: Principal, organization_id: int | None
 ) -> Sequence[int] | None:
-    """The organizations whose audit entries the caller may read: those it manages, and all below them.
+    """The organizations whose audit entries the caller may read: those that it manages, and all below them.
 
     With `organization_id`, only that one and those below it; also for a Platform Admin, who can read all.
     """

@@ -1,4 +1,4 @@
-"""Removing what is left behind: by killed processes, at a start; by time, every hour."""
+"""Removes leftovers: of killed processes, at each start; expired rows, every hour."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger("platform")
 
 
 async def housekeep(platform: Platform) -> None:
-    """Remove leftovers; a failure is logged and stops nothing."""
+    """Remove leftovers; failures are only logged."""
     try:
         removed = await platform.blobs.sweep() + await asyncio.to_thread(platform.scratch.sweep)
     except (SQLAlchemyError, OSError, MachineFault):

@@ -1,7 +1,7 @@
-"""Rows read often and changed seldom, remembered until a notice says that they changed.
+"""Caches rows that are read often and changed seldom, until a notice says that they changed.
 
-A notice (`kernel.notices`) drops what is remembered within a moment of the commit, in every process; the
-bounded age covers a lost one (design.md section 3).
+A notice (`kernel.notices`) drops cached values in every process within moments of the commit; the maximum age
+covers a lost notice (design.md section 3).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-_AHEAD = 0.25  # of the age: a value asked for this late is read again before it is too old
+_AHEAD = 0.25  # of the maximum age: a value used this late is read again ahead of its expiry
 
 
 class LiveCache(Generic[K, V]):
-    """Values by key, with one `load` for all who ask for the same key at the same time.
+    """Values by key, with a single `load` for simultaneous requests of the same key.
 
-    A value lives for `max_age` seconds, counted from before it was read; one that is in use is refreshed
-    earlier, so that nobody waits. At most `size` values are kept, the most recently used ones.
+    A value lives for `max_age` seconds, counted from before it was read; one in use is refreshed earlier, so
+    that nobody waits. At most `size` values are kept, those most recently used.
     """
 
     def __init__(self, load: Callable[[K], Awaitable[V]], max_age: float, size: int = 50_000) -> None:
@@ -43,7 +43,7 @@ class LiveCache(Generic[K, V]):
         return None if known is None else known[0]
 
     def _fresh(self, key: K) -> tuple[V, float] | None:
-        """What is remembered and not too old; what soon will be is read again while nobody has to wait."""
+        """The cached value if it is not too old; one that soon will be is read again in the background."""
         known = self._values.get(key)
         if known is None:
             return None
@@ -75,12 +75,12 @@ class LiveCache(Generic[K, V]):
         if self._loading.get(key) is task:
             del self._loading[key]
         if not task.cancelled():
-            task.exception()  # whoever waits hears of it; of a reading ahead nobody need
+            task.exception()  # waiters get the error; for a read ahead, nobody needs it
 
     async def _load(self, key: K) -> V:
         asked = time.monotonic()
         value = await self._load_value(key)
-        # Who forgot the key, or everything, meanwhile forgot this reading too.
+        # An invalidation of the key, or of all, in the meantime has dropped this read, too.
         if self._loading.get(key) is asyncio.current_task():
             self._values[key] = (value, asked + self._max_age)
             self._values.move_to_end(key)

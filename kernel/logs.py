@@ -1,4 +1,4 @@
-"""Structured logs with the request id; what looks like a secret is masked before it is written."""
+"""Structured logs with the request id; anything that looks like a secret is masked."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ class AccessEntry(NamedTuple):
 
 
 class AccessFormatter(logging.Formatter, ABC):
-    """A formatter that also knows a quick way to print a served request."""
+    """A formatter with a fast way to print a served request."""
 
     @abstractmethod
     def access_line(self, entry: AccessEntry) -> str:
-        """The entry as one line, without its end."""
+        """The entry as one line, without a line break."""
 
 
 @lru_cache(maxsize=4)
 def _second(second: int) -> str:
-    """A second of UTC as text; thousands of lines share one."""
+    """A second in UTC as text; cached, as thousands of lines share one."""
     return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 class JsonFormatter(AccessFormatter):
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     def access_line(self, entry: AccessEntry) -> str:
-        """See `AccessFormatter`; only the subject may hold characters that JSON escapes."""
+        """See `AccessFormatter`; only the subject may contain characters that JSON escapes."""
         time = f"{_second(int(entry.time))}.{int(entry.time % 1 * 1000):03}+00:00"
         subject = f', "subject": {encode_basestring_ascii(entry.subject)}' if entry.subject else ""
         return (
@@ -91,7 +91,7 @@ class JsonFormatter(AccessFormatter):
 
 
 class TextFormatter(AccessFormatter):
-    """A line for a person at a terminal."""
+    """Lines for a person at a terminal."""
 
     def access_line(self, entry: AccessEntry) -> str:
         """See `AccessFormatter`."""
@@ -107,9 +107,9 @@ class TextFormatter(AccessFormatter):
 
 
 def configure(level: str, style: Literal["auto", "json", "text"] = "auto", file: Path | None = None) -> None:
-    """Send everything to standard error, or to `file`. Called by a command, never at import.
+    """Send all logs to standard error or to `file`. Called by a command, never at import.
 
-    `auto` is text on a terminal, else JSON. A file that is moved away (logrotate) is reopened.
+    `auto` is text on a terminal, otherwise JSON. A file that is moved away (logrotate) is reopened.
     """
     handler = _StreamHandler(LogStream(file))
     readable = style == "text" or (style == "auto" and file is None and sys.stderr.isatty())
@@ -122,16 +122,16 @@ def configure(level: str, style: Literal["auto", "json", "text"] = "auto", file:
 
 
 class LogStream:
-    """Appends lines to a file, or to standard error, and never fails: a request that was carried out must
-    not be answered 500 because the disk has no room for its line.
+    """Appends lines to a file or to standard error, and never fails: a request that succeeded must not get a
+    500 because the disk has no space for its log line.
 
-    If the file has been moved, it is reopened. What it can't take goes to standard error, and what that can't
-    take is lost.
+    If the file has been moved, it is reopened. Lines that can't be written go to standard error; if that
+    fails, too, they are lost.
     """
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
-        self._error: TextIO | None = sys.stderr  # None where a process was started without one
+        self._error: TextIO | None = sys.stderr  # None if the process was started without one
         self._opened: FileIO | None = None
         self._torn = False
         if file is not None:
@@ -139,29 +139,29 @@ class LogStream:
             self._open(file)
 
     def write(self, text: str) -> None:
-        """Write whole lines. A file has them at once, in one piece, beside those of other processes."""
+        """Write whole lines: to a file at once and in one piece, so that processes don't mix theirs."""
         if self._file is not None:
             with suppress(OSError):
                 if self._append(self._file, text):
                     return
         if self._error is not None:
-            with suppress(OSError, ValueError):  # a full disk, a reader who left, a stream that is closed
+            with suppress(OSError, ValueError):  # a full disk, a closed pipe, a closed stream
                 self._error.write(text)
 
     def flush(self) -> None:
-        """Pass on what standard error holds back."""
+        """Flush standard error."""
         if self._error is not None:
             with suppress(OSError, ValueError):
                 self._error.flush()
 
     def close(self) -> None:
-        """Close the file; one more line would open it again."""
+        """Close the file; another line would reopen it."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
 
     def _append(self, file: Path, text: str) -> bool:
-        """Whether there was room for all of it."""
+        """Append to the file; returns whether all of it was written."""
         data = b"\n" * self._torn + text.encode(errors="backslashreplace")
         written = self._current(file).write(data) or 0
         self._torn = 0 < written < len(data)
@@ -182,7 +182,7 @@ class LogStream:
 
 
 class _StreamHandler(logging.StreamHandler[LogStream]):
-    """Closes its stream with itself, as logging's handlers for files do."""
+    """Closes its stream when it is closed, as logging's file handlers do."""
 
     def close(self) -> None:
         super().close()

@@ -1,7 +1,6 @@
-"""Distinguishing the machine's faults from the input's: no disk space, memory or file handles, a failing
-disk, a storage server that is away.
+"""Recognizes faults of the machine: no disk space, memory or handles, a bad disk, a missing server.
 
-What fails for such a reason works again once the machine is well. It is retried, and never blamed on a
+Work that fails for such a reason succeeds once the machine is well. It is retried, and never blamed on a
 document or a caller.
 """
 
@@ -23,7 +22,7 @@ SENTENCES: Final[dict[Fault, str]] = {
     "processes": "The server can't start another process or thread; try again later",
     "uploads": "The storage of uploaded files can't be reached; try again later",
 }
-"""What a client may read, by kind of fault."""
+"""Texts for clients, by kind of fault."""
 
 FOR_OPERATORS: Final[dict[Fault, str]] = {
     "disk_full": "the disk is full: free some space and try again",
@@ -31,7 +30,7 @@ FOR_OPERATORS: Final[dict[Fault, str]] = {
     "handles": "too many files or connections are open: raise the limit (ulimit -n) and try again",
     "processes": "no further process or thread can be started: stop some, or raise the limit (ulimit -u)",
 }
-"""What an operator reads in the terminal; other faults are described by their own error."""
+"""Texts for operators in the terminal; other faults are described by their own error."""
 
 _BY_ERRNO: Final[dict[int, Fault]] = {
     errno.ENOSPC: "disk_full",
@@ -69,7 +68,7 @@ class MachineFault(Exception):
 
 
 def machine_fault(error: BaseException) -> Fault | None:
-    """The machine's fault behind an error or its causes; None when the machine is not to blame."""
+    """The machine fault behind an error or its causes; None if the machine is not to blame."""
     seen: set[int] = set()
     pending: list[BaseException] = [error]
     while pending:
@@ -85,12 +84,12 @@ def machine_fault(error: BaseException) -> Fault | None:
 
 
 def brief(fault: Fault) -> str:
-    """What is wrong, without what to do about it."""
+    """What is wrong, without the remedy."""
     return SENTENCES[fault].partition(";")[0]
 
 
 def kind_of(error: BaseException) -> str:
-    """For a log: the machine's fault, else the error's type. Its text may hold private values."""
+    """For logs: the machine fault, otherwise the error's type, as its text may contain private values."""
     fault = machine_fault(error)
     return type(error).__name__ if fault is None else brief(fault)
 
@@ -101,7 +100,7 @@ def is_machine_fault(error: BaseException) -> bool:
 
 
 def public_error(fault: Fault) -> PlatformError:
-    """What a client is answered for a fault: 507 for a full disk, else 503."""
+    """The error for clients: 507 for a full disk, otherwise 503."""
     kind = InsufficientStorage if fault == "disk_full" else Unavailable
     return kind(SENTENCES[fault])
 
@@ -121,7 +120,7 @@ def _fault_of(error: BaseException) -> Fault | None:
 
 
 def _of_database(error: BaseException) -> Fault | None:
-    """By the code that the driver's error carries; no driver needs to be imported for that."""
+    """The fault by the code of the driver's error, without importing any driver."""
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", None) or 0
         return _BY_SQLITE.get(code) or _BY_SQLITE.get(code & 0xFF)
@@ -129,7 +128,7 @@ def _of_database(error: BaseException) -> Fault | None:
 
 
 def _behind(error: BaseException) -> list[BaseException]:
-    """Its cause, the driver's error that SQLAlchemy wraps, and the members of a group."""
+    """The error's cause, the driver's error that SQLAlchemy wraps, and the members of a group."""
     members = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
     found = (error.__cause__, getattr(error, "orig", None), *members)
     return [item for item in found if isinstance(item, BaseException)]

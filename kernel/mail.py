@@ -24,18 +24,18 @@ class MailFailed(Exception):
 
 
 class Mail:
-    """Sends through SMTP (RFC 5321) with STARTTLS or TLS."""
+    """Sends by SMTP (RFC 5321) with STARTTLS or TLS."""
 
     def __init__(self, settings: KernelSettings) -> None:
         self._settings = settings
 
     @property
     def configured(self) -> bool:
-        """Whether the operator named a mail server."""
+        """Whether the operator has configured a mail server."""
         return bool(self._settings.smtp_host)
 
     async def send(self, to: str, subject: str, text: str) -> None:
-        """Hand one e-mail to the mail server. Raises MailFailed, within `PLATFORM_SMTP_TIMEOUT`."""
+        """Pass an e-mail to the mail server. Raises MailFailed, within `PLATFORM_SMTP_TIMEOUT`."""
         try:
             async with asyncio.timeout(self._settings.smtp_timeout):
                 await self._deliver(_message(self._settings.mail_from, to, subject, text))

@@ -1,8 +1,8 @@
-"""Arrays that are made once from what packages bring, in files that all processes map into memory.
+"""Arrays derived once from packages' data, in files that all processes map into memory.
 
-What is mapped is read where it is looked at, is in memory once for all processes, and is released without
-being written anywhere. What a package brings compressed would be in the memory of each of them. Delete such
-a file or replace it, but never overwrite it: the system ends a process that looks for what is gone.
+Mapped data is read on access, is in memory once for all processes, and is released without being written.
+Data that a package contains compressed would be in the memory of each of them. Delete or replace such a file,
+but never overwrite it: the system kills a process that accesses a missing part.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ log = logging.getLogger("platform.mapped")
 
 _FOLDER = "cache"
 _NAME = re.compile(r"[\w-][\w.-]*")
-_LENGTH = 8  # bytes that say how long the header is
+_LENGTH = 8  # bytes that contain the header's length
 _ABOUT = "__metadata__"
 _DIGEST = "sha256"
 _KINDS = {
@@ -45,12 +45,12 @@ _KINDS = {
     "I8": "|i1",
 }
 _NAMES = {kind: name for name, kind in _KINDS.items()}
-_SPARE = 100 * 2**20  # bytes that are left free on the disk
-_LEFT_BEHIND = 600.0  # seconds after which nobody writes a file any more
+_SPARE = 100 * 2**20  # bytes to leave free on the disk
+_LEFT_BEHIND = 600.0  # seconds after which an unfinished file counts as abandoned
 
 
 class Arrays(Mapping[str, "Array"]):
-    """Arrays by their names."""
+    """Arrays by name."""
 
     def __init__(self, arrays: Mapping[str, Array], mapping: mmap.mmap | None = None) -> None:
         self._arrays = arrays
@@ -66,28 +66,28 @@ class Arrays(Mapping[str, "Array"]):
         return len(self._arrays)
 
     def forget(self) -> None:
-        """On Linux, give back the memory of what was read of a file, and lose what was written into it.
+        """On Linux, release the memory of what was read from the file; discards what was written into it.
 
-        It is read again where it is looked at.
+        It is read again on access.
         """
         if self._mapping is not None and sys.platform == "linux":
             self._mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def arrays_of(file: Path) -> Arrays:
-    """The tensors of a file in safetensors' format, to be read only.
+    """The tensors of a safetensors file, read-only.
 
-    Raises OSError, and ValueError for a file that is not whole or holds other kinds of numbers.
+    Raises OSError, and ValueError for an incomplete file or an unsupported type of numbers.
     """
     return _opened(file, mmap.ACCESS_READ, checked=False)
 
 
 def derived(home: Path | None, kind: str, version: str, make: Callable[[], Mapping[str, Array]]) -> Arrays:
-    """What `make` returns, from a file in `home` that the first caller writes; from memory without a home.
+    """The result of `make`, from a file in `home` that the first caller writes; without a home, in memory.
 
-    `kind` names the arrays among those of all plugins, `version` what they are made from and their form;
-    files of other versions are removed. What is written into an array stays in this process. A damaged file
-    is made again. Where none can be written, on a full disk for example, each process has its own arrays.
+    `kind` names the arrays uniquely among all plugins, `version` their source and format; files of other
+    versions are removed. Writing into an array affects only this process. A damaged file is made again. If
+    none can be written, for example on a full disk, each process has its own arrays.
     """
     for name in (kind, version):
         if not _NAME.fullmatch(name):
@@ -95,7 +95,7 @@ def derived(home: Path | None, kind: str, version: str, make: Callable[[], Mappi
     if home is None:
         return Arrays(_plain(make()))
     file = home / _FOLDER / kind / f"{version}.safetensors"
-    with suppress(OSError, ValueError):  # not there yet, or damaged
+    with suppress(OSError, ValueError):  # missing or damaged
         return _opened(file, mmap.ACCESS_COPY, checked=True)
     made = _plain(make())
     try:
@@ -109,13 +109,13 @@ def derived(home: Path | None, kind: str, version: str, make: Callable[[], Mappi
 
 
 def _plain(arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """The arrays, each in one piece. Raises ValueError for a kind of numbers that is not kept."""
+    """The arrays, each contiguous. Raises ValueError for an unsupported type of numbers."""
     import numpy as np
 
     for name, array in arrays.items():
         if array.dtype.str not in _NAMES or name == _ABOUT:
             raise ValueError(f"{name} holds {array.dtype}, and only {', '.join(_KINDS)} are kept")
-    # The widest numbers first, so that each array begins at a multiple of its numbers' width.
+    # The widest numbers first, so that each array is aligned.
     ordered = sorted(arrays.items(), key=lambda item: -item[1].itemsize)
     return {name: np.ascontiguousarray(array) for name, array in ordered}
 
@@ -146,7 +146,7 @@ def _array(mapping: mmap.mmap, start: int, dtype: str, shape: list[int], data_of
 
 
 def _header(stream: IO[bytes]) -> tuple[dict[str, Any], int]:
-    """What the file says about its tensors, and where they begin."""
+    """The file's header, and the offset at which the tensors begin."""
     length = int.from_bytes(stream.read(_LENGTH), "little")
     size = os.fstat(stream.fileno()).st_size
     if length > size:
@@ -164,7 +164,7 @@ def _header(stream: IO[bytes]) -> tuple[dict[str, Any], int]:
 
 
 def _digest(header: Mapping[str, Any], data: Iterable[Any]) -> str:
-    """Of what the file says about its arrays, and of all their bytes."""
+    """A digest of the header and of all bytes of the arrays."""
     digest = hashlib.sha256(json.dumps(header).encode())
     for one in data:
         digest.update(one)
@@ -172,7 +172,7 @@ def _digest(header: Mapping[str, Any], data: Iterable[Any]) -> str:
 
 
 def _write(file: Path, arrays: Mapping[str, Array]) -> None:
-    """All of it or nothing, whoever else writes the same meanwhile. Raises OSError."""
+    """Write the file atomically, even if others write the same. Raises OSError."""
     for folder in (file.parent.parent, file.parent):
         folder.mkdir(exist_ok=True, mode=0o700)
     size = sum(array.nbytes for array in arrays.values())
@@ -181,7 +181,7 @@ def _write(file: Path, arrays: Mapping[str, Array]) -> None:
     coming = file.with_name(f"{file.name}.{uuid4().hex}.new")
     try:
         with os.fdopen(os.open(coming, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            # One by one: the whole as one piece of bytes would be in memory twice.
+            # One by one: as a single bytes object, everything would be in memory twice.
             stream.write(_head(arrays))
             for array in arrays.values():
                 stream.write(array.data)
@@ -193,7 +193,7 @@ def _write(file: Path, arrays: Mapping[str, Array]) -> None:
 
 
 def _head(arrays: Mapping[str, Array]) -> bytes:
-    """The header of safetensors' format with its length, padded so that the arrays are aligned."""
+    """The safetensors header with its length, padded to align the arrays."""
     header, start = dict[str, Any](), 0
     for name, array in arrays.items():
         end = start + array.nbytes
@@ -210,9 +210,9 @@ def _head(arrays: Mapping[str, Array]) -> bytes:
 
 
 def _sweep(file: Path) -> None:
-    """Remove other versions, and what killed processes have left."""
+    """Remove other versions and what killed processes have left."""
     for other in file.parent.iterdir():
-        with suppress(OSError):  # somebody else was quicker, or has it open where that matters
+        with suppress(OSError):  # another process was faster, or has it open on a system that forbids this
             stale = other.suffix == ".new" and time.time() - other.stat().st_mtime > _LEFT_BEHIND
             if stale or (other.suffix == file.suffix and other != file):
                 other.unlink()

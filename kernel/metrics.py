@@ -1,4 +1,4 @@
-"""Metrics in text exposition format, with the names of wire-facts 2.3; one registry for each platform."""
+"""Metrics in the text exposition format, with the names of wire-facts 2.3; one registry per platform."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0
 
 
 class _Endpoint:
-    """What is known of one method and endpoint: answers by status, and a histogram of their durations."""
+    """The figures of a method and endpoint: responses by status, and a histogram of durations."""
 
     __slots__ = ("buckets", "seconds", "statuses")
 
@@ -35,16 +35,16 @@ class _Endpoint:
         self.seconds = 0.0
 
     def cumulative(self) -> list[tuple[str, float]]:
-        """Buckets as the text format wants them: each counts all that is below it."""
+        """Buckets as in the text format: each counts everything below its bound."""
         bounds = [*map(str, _BUCKETS), "+Inf"]
         return list(zip(bounds, map(float, accumulate(self.buckets)), strict=True))
 
 
 class RequestMetrics(Collector):
-    """The HTTP metrics, kept as plain numbers and made into families when somebody reads them.
+    """The HTTP metrics, kept as plain numbers and turned into families when they are read.
 
-    The client library's own counters take locks and look labels up at each step, which costs more than the
-    rest of serving a small request; only the event loop writes these.
+    The client library's counters lock and look up labels at each step, which costs more than the rest of
+    serving a small request; these are written only by the event loop.
     """
 
     def __init__(self) -> None:
@@ -52,12 +52,12 @@ class RequestMetrics(Collector):
         self._in_progress: dict[str, int] = {}
 
     def started(self, method: str) -> None:
-        """A request came in."""
+        """Count a request that arrived."""
         method = _known(method)
         self._in_progress[method] = self._in_progress.get(method, 0) + 1
 
     def finished(self, method: str, endpoint: str, status: int, seconds: float) -> None:
-        """A request was answered; `endpoint` is the route's template, which bounds the label's values."""
+        """Count an answered request; `endpoint` is the route's template, which bounds the label's values."""
         method = _known(method)
         self._in_progress[method] -= 1
         found = self._endpoints.get((method, endpoint))
@@ -86,7 +86,7 @@ class RequestMetrics(Collector):
 
 
 class _Reading:
-    """Something to read before metrics are shown; anybody may ask for them, and as often."""
+    """A reading to take before metrics are shown; rate-limited, as anybody may ask at any rate."""
 
     def __init__(self, read: Callable[[], Awaitable[None]], every: float) -> None:
         self._read = read
@@ -95,26 +95,26 @@ class _Reading:
         self._turn = asyncio.Lock()
 
     async def take(self) -> None:
-        """Read it, unless that was just done."""
+        """Take the reading, unless it is recent."""
         async with self._turn:
             if time.monotonic() < self._due:
                 return
             try:
                 async with asyncio.timeout(_READING_SECONDS):
                     await self._read()
-            except ANY_ERROR as error:  # boundary: a plugin's metric fails alone, in whatever way
+            except ANY_ERROR as error:  # boundary: a plugin's metric may fail in any way, but only by itself
                 log.warning("a metric can't be read: %s", mask(f"{type(error).__name__}: {error}"[:200]))
             self._due = time.monotonic() + self._every
 
 
 class Metrics:
-    """HTTP metrics of the kernel, and a factory for those of plugins."""
+    """The kernel's HTTP metrics, and a factory for those of plugins."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry(auto_describe=False)
         self.requests = RequestMetrics()
         self.registry.register(self.requests)
-        self.gather: Callable[[], Awaitable[bytes]] | None = None  # set where siblings share the port
+        self.gather: Callable[[], Awaitable[bytes]] | None = None  # set if siblings share the port
         self._readings: list[_Reading] = []
 
     def counter(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
@@ -126,29 +126,29 @@ class Metrics:
         return Histogram(name, text, labels, registry=self.registry)
 
     def gauge(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Gauge:
-        """A gauge of this registry. Of several processes the largest value is shown.
+        """A gauge of this registry. With several processes, the largest value is shown.
 
-        One whose name ends in ``_in_progress`` is their sum (see `kernel.metrics_shared`).
+        If the name ends in ``_in_progress``, it is their sum (see `kernel.metrics_shared`).
         """
         return Gauge(name, text, labels, registry=self.registry)
 
     def on_scrape(self, read: Callable[[], Awaitable[None]], every: float = 5) -> None:
-        """Let `read` set gauges before metrics are shown, at most once in `every` seconds.
+        """Call `read` to set gauges before metrics are shown, at most once in `every` seconds.
 
         It has two seconds; if it fails, its gauges keep their values, and the log says so.
         """
         self._readings.append(_Reading(read, every))
 
     async def refresh(self) -> None:
-        """Read what is only known when it is asked for."""
+        """Take all due readings."""
         await asyncio.gather(*(reading.take() for reading in self._readings))
 
     def render(self) -> bytes:
-        """Everything that this process counted, as text."""
+        """This process's metrics as text."""
         return generate_latest(self.registry)
 
     async def scrape(self) -> bytes:
-        """What a scrape is answered with: the figures of all API processes on this port."""
+        """The response to a scrape: the figures of all API processes on this port."""
         await self.refresh()
         return self.render() if self.gather is None else await self.gather()
 

@@ -1,11 +1,11 @@
-"""Metrics of several API processes as one: a scrape reaches any of them and is answered with the sum of all.
+"""Combines the metrics of several API processes: a scrape reaches one of them and gets the sum of all.
 
-Each process offers its own figures on a unix socket below `PLATFORM_HOME/run`, named after the parent that
-`serve` made; whoever is asked reads those of its siblings and adds them up.
+Each process offers its figures on a unix socket in `PLATFORM_HOME/run`, named after the parent that `serve`
+started; the process that is asked reads its siblings' figures and adds them up.
 
-Price: figures live as long as their process. When one dies, its share leaves the sum; Prometheus takes that
-for a reset of the whole counter, so `rate()` over that moment shows too much. Remembering the dead would need
-one place that outlives them all.
+The price: figures live only as long as their process. When one dies, its share leaves the sum; Prometheus
+takes that for a reset of the whole counter, so `rate()` over that moment is too high. Keeping the figures of
+dead processes would need a place that outlives them all.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from kernel.metrics import Metrics
 
 log = logging.getLogger("platform.metrics")
 
-_PATIENCE = 2.0  # a sibling may have to read figures first
+_PATIENCE = 2.0  # a sibling may have to take readings first
 _LONGEST_ADDRESS = 100  # bytes; the system's limit is 104 on some, 108 on others
 _SUMMED = ("counter", "histogram", "summary")
 
 
 @asynccontextmanager
 async def shared_metrics(metrics: Metrics, home: Path) -> AsyncIterator[None]:
-    """Meanwhile `metrics.scrape` answers for all processes that have the same parent.
+    """During the block, `metrics.scrape` answers for all processes with the same parent.
 
-    Where no socket can be made, that is logged, and each process answers for itself.
+    If no socket can be made, that is logged, and each process answers for itself.
     """
     siblings = Siblings(metrics, _folder(home))
     try:
@@ -56,7 +56,7 @@ async def shared_metrics(metrics: Metrics, home: Path) -> AsyncIterator[None]:
 
 
 class Siblings:
-    """The API processes of one `serve`, by their sockets."""
+    """The API processes of one `serve`, found by their sockets."""
 
     def __init__(self, metrics: Metrics, folder: Path) -> None:
         self._metrics = metrics
@@ -65,9 +65,9 @@ class Siblings:
         self.own = folder / f"{self._group}{os.getpid()}"
 
     async def listen(self) -> asyncio.Server:
-        """Offer this process's figures to whoever may open the socket: its owner alone. Raises OSError."""
+        """Offer this process's figures on a socket that only its owner can open. Raises OSError."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if self._folder.lstat().st_uid != os.geteuid():  # among temporary files anybody may have been first
+        if self._folder.lstat().st_uid != os.geteuid():  # somebody else's, in a temporary folder
             raise PermissionError(f"{self._folder} belongs to another user")
         self.own.unlink(missing_ok=True)
         server = await asyncio.start_unix_server(self._answer, self.own)
@@ -75,7 +75,7 @@ class Siblings:
         return server
 
     async def gather(self) -> bytes:
-        """The figures of all, added up. Who does not answer is left out."""
+        """The sum of all processes' figures, without those that do not answer."""
         paths = [path for path in self._folder.glob(f"{self._group}*") if path != self.own]
         others = await asyncio.gather(*(self._ask(path) for path in paths))
         texts = [self._metrics.render(), *(text for text in others if text is not None)]
@@ -108,7 +108,7 @@ class Siblings:
 
 
 def _forget(path: Path) -> None:
-    """Remove the socket of a dead process; the one in its place has its own."""
+    """Remove a dead process's socket; its successor has its own."""
     path.unlink(missing_ok=True)
 
 
@@ -117,7 +117,7 @@ def _process(path: Path) -> str:
 
 
 class _Families(Collector):
-    """Families as a registry hands them out."""
+    """Families with a registry's interface."""
 
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = families
@@ -127,10 +127,10 @@ class _Families(Collector):
 
 
 def add_up(texts: Sequence[bytes]) -> bytes:
-    """Several processes' metrics as one text.
+    """Combine several processes' metrics into one text.
 
-    Counters, histograms, summaries and gauges called ``…_in_progress`` are summed. Of any other gauge, and of
-    what has no type, the largest value is taken, as every process reports the same platform-wide figure.
+    Counters, histograms, summaries and gauges called ``…_in_progress`` are summed. Of other gauges and
+    untyped metrics, the largest value is taken, as every process reports the same platform-wide figure.
     """
     families: dict[str, Metric] = {}
     values: dict[str, dict[tuple[str, tuple[tuple[str, str], ...]], float]] = {}
@@ -153,7 +153,7 @@ def add_up(texts: Sequence[bytes]) -> bytes:
 
 
 def _folder(home: Path) -> Path:
-    """Where the sockets are: a unix socket's address is short, and a home may be deep."""
+    """The sockets' folder: a temporary one if the home's path is too long for a unix socket."""
     folder = home / "run"
     if len(os.fsencode(folder / f"metrics-{2**22}-{2**22}")) <= _LONGEST_ADDRESS:
         return folder

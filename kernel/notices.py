@@ -1,8 +1,8 @@
-"""Notices: "this changed", heard by every process within a moment of the commit.
+"""Notices: "this changed", delivered to every process within moments of the commit.
 
-A notice is a row written in the transaction of the change itself, so it can't be lost or come early. Whoever
-commits one wakes the other processes (`kernel.db.wakeups`), which then look for new rows; should that get
-lost, they look every few seconds, on SQLite only after somebody wrote anything at all.
+A notice is a row written in the transaction of the change itself, so it can't be lost or come early. A
+process that commits one wakes the others (`kernel.db.wakeups`), which then look for new rows; in case a
+wake-up is lost, they also look every few seconds, on SQLite only if anything was written.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from kernel.errors import ANY_ERROR
 log = logging.getLogger("platform.notices")
 
 _KEEP = timedelta(hours=1)
-# Seconds between two looks, however often this process is woken.
+# Seconds between checks, however often this process is woken.
 _REST = 0.02
 _AFTER_AN_ERROR = 0.2
-# Ids are not in the order of commits on PostgreSQL: look back this far, and remember what was delivered.
+# On PostgreSQL, ids are not in the order of commits: look back this far, and remember what was delivered.
 _OVERLAP = 200
 
 Listener = Callable[[str], None]
 
 
 class Notices:
-    """Delivers notices of all processes to this one's listeners."""
+    """Delivers the notices of all processes to this one's listeners."""
 
     def __init__(self, wakeups: Wakeups) -> None:
         self._wakeups = wakeups
@@ -56,7 +56,7 @@ class Notices:
 
     @contextmanager
     def listening(self, topic: str, listener: Listener) -> Iterator[None]:
-        """Listen for the time of a block."""
+        """Listen during the block."""
         self.listen(topic, listener)
         try:
             yield
@@ -72,9 +72,9 @@ class Notices:
                 log.exception("a listener of '%s' failed", topic)
 
     def committed(self, topic: str, key: str, row: int | None) -> None:
-        """This process committed a notice: its own listeners are called now, the others are woken.
+        """This process committed a notice: call its own listeners and wake the other processes.
 
-        On PostgreSQL the wake-up may come before the commit's own answer: the row was found then already.
+        On PostgreSQL, the wake-up may arrive before the commit returns; then the row was already found.
         """
         if row is None or row not in self._seen:
             self.deliver(topic, key)
@@ -88,7 +88,7 @@ class Notices:
         self._wakeups.tell()
 
     async def start(self, database: Database) -> None:
-        """Begin to look for notices of other processes."""
+        """Start looking for notices of other processes."""
         await self._wakeups.start(database, self._woken.set)
         self._last, self._seen = await database.read(_latest)
         self._task = asyncio.create_task(self._run(database), name="notices")
@@ -126,7 +126,7 @@ class Notices:
             await asyncio.sleep(_REST)
 
     async def _wait(self, seconds: float) -> bool:
-        """Wait until this process is woken, at most this many seconds; returns whether it was."""
+        """Wait at most this many seconds until this process is woken; returns whether it was."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
@@ -155,5 +155,5 @@ def _after(session: Session, last: int) -> Sequence[Any]:
 
 
 def forget_old_notices(unit: Unit) -> None:
-    """Remove notices that every process has heard of long ago."""
+    """Remove notices that every process received long ago."""
     unit.session.execute(delete(Notice).where(Notice.created_at < unit.now() - _KEEP))

@@ -16,7 +16,7 @@ from kernel.resource_keys import ResourceKey
 
 @dataclass
 class Offers:
-    """All that was declared, each item with the plugin that it comes from."""
+    """All declared items, each with its plugin."""
 
     jobs: dict[str, JobRef] = field(default_factory=dict)
     job_plugins: dict[str, str] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Offers:
     sources: list[tuple[str, ResourceKey[PluginSource]]] = field(default_factory=list)
 
     def withdraw(self, plugins: Iterable[str]) -> None:
-        """Forget what these plugins offered. Their jobs stay: those accepted before are still run."""
+        """Forget what these plugins offered, except jobs: those already accepted are still run."""
         gone = frozenset(plugins)
         self.route_tables = [item for item in self.route_tables if item[0] not in gone]
         self.health_checks = [item for item in self.health_checks if item[0] not in gone]

@@ -1,4 +1,4 @@
-"""What units of work leave for others: jobs in the queue, events to the hooks, notices to the listeners."""
+"""What units of work leave for others: jobs for the queue, events for hooks, notices for listeners."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class PlatformOutbox:
         return self.queue.enqueue(session, DELIVER_EVENT, stored_event(event), Placing(gather=Gather())).rings
 
     def deliver(self, topic: str, key: str, row: int | None) -> None:
-        """Notify this process's listeners, and wake the other processes."""
+        """Notify this process's listeners and wake the other processes."""
         self.notices.committed(topic, key, row)
 
     async def publish(self, events: Sequence[Event]) -> None:
-        """Notify the plugins, which are not there yet while the database is prepared."""
+        """Notify the plugins, if there are any yet: not while the database is being prepared."""
         if events:
             await self.tell(events)

@@ -1,4 +1,4 @@
-"""Where in a plugin's own code to look."""
+"""Finds the place in a plugin's code to look at."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Cause: TypeAlias = "BaseException | Callable[..., Any]"
 
 
 class Flaw(NamedTuple):
-    """What is wrong with a plugin, and which of its functions it is about."""
+    """What is wrong with a plugin, and the function concerned."""
 
     reason: str
     function: Callable[..., Any] | None = None
 
 
 def place_of(cause: Cause, package: str) -> str | None:
-    """`file:line` of a function, or of an error's last call in `package`; None when that took no part."""
+    """`file:line` of a function, or of an error's last frame in `package`; None if there is none."""
     return _of_error(cause, package) if isinstance(cause, BaseException) else _of_function(cause)
 
 

@@ -1,4 +1,4 @@
-"""What handlers, jobs and plugins use: the platform, complete before anyone gets it.
+"""The platform that handlers, jobs and plugins use, complete before anyone gets it.
 
 `kernel.boot` puts a platform together. Everything beyond these attributes (accounts, tokens, the directory of
 plugins …) is a resource: ``platform.resource(ACCOUNTS)``.
@@ -57,11 +57,11 @@ class Platform:
         return list(self.resource(PLUGIN_STATES).records.values())
 
     def is_on(self, plugin: str) -> bool:
-        """Whether the plugin is not disabled."""
+        """Whether the plugin is enabled."""
         return self.resource(PLUGIN_STATES).is_on(plugin)
 
     def own_port_of(self, service: str) -> int | None:
-        """The port beside the gateway's on which this process serves a service; None without one."""
+        """The separate port on which this process serves a service; None if it has none."""
         return (self.resources.find(PUBLISHED_PORTS) or {}).get(service)
 
     def settings_of(self, cls: type[S]) -> S:
@@ -76,7 +76,7 @@ class Platform:
 
 
 PUBLISHED_PORTS: ResourceKey[Mapping[str, int]] = ResourceKey("published_ports")
-"""The ports on which published services really listen, by service; `Platform.own_port_of` returns them."""
+"""The actual ports of published services, by service; `Platform.own_port_of` returns them."""
 
 PLATFORM: ResourceKey[Platform] = ResourceKey("platform")
-"""For what is made before the platform and acts later; all others get it as an argument."""
+"""For parts that are made before the platform and act later; all others get it as an argument."""

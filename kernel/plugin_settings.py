@@ -18,7 +18,7 @@ S = TypeVar("S", bound=Settings)
 
 
 def _refuse_variables_of_the_kernel(cls: type[Settings]) -> None:
-    """Names of others, such as REDIS_URL, may be shared on purpose; the platform's own are so by mistake."""
+    """Refuse the kernel's variables; sharing others, such as REDIS_URL, may be intended."""
     taken = {name for names in KernelSettings.env_names().values() for name in names}
     for field, names in cls.env_names().items():
         for name in names:
@@ -30,7 +30,7 @@ def _refuse_variables_of_the_kernel(cls: type[Settings]) -> None:
 
 
 class PluginSettings:
-    """What `register_settings` declared, and the values in force."""
+    """The declared settings classes and the values in force."""
 
     def __init__(self, loader: SettingsLoader, states: PluginStates) -> None:
         self.loader = loader
@@ -48,11 +48,11 @@ class PluginSettings:
         return self._classes
 
     def class_of(self, plugin: str) -> type[Settings] | None:
-        """The settings class of a plugin in service; None where it has none."""
+        """The settings class of a plugin in service; None if it has none."""
         return self._classes.get(plugin)
 
     def sources(self, plugin: str) -> dict[str, Source]:
-        """Where a plugin's values come from, by field name; those that have their default are left out."""
+        """Where a plugin's values come from, by field name; fields with their default value are left out."""
         found = self.loader.sources(plugin, self._classes[plugin])
         return {**found, **dict.fromkeys(self._stored.get(plugin, ()), "stored")}
 
@@ -72,7 +72,7 @@ class PluginSettings:
             log.warning("%s", sentence)
 
     def unread(self, disabled: str, ignore: tuple[str, ...] = ()) -> Iterator[str]:
-        """One sentence for each variable, section and disabled plugin that means nothing to anybody."""
+        """One sentence for each variable, section and disabled plugin that nothing knows."""
         others = ("PLATFORM_SECRET_", "PLATFORM_VERSION")  # secrets, and the image that compose.yaml names
         yield from self.loader.unknown_variables(ignore=(*others, *ignore))
         yield from self.loader.unknown_sections({"kernel", *self._states.records})
@@ -80,14 +80,14 @@ class PluginSettings:
             yield f"PLATFORM_PLUGINS_DISABLED: no plugin is called '{name}'"
 
     def read(self, plugin: str, cls: type[S], stored: Mapping[str, Any]) -> S:
-        """`stored` values (by field name) over the environment.
+        """The settings, with `stored` values (by field name) over the environment.
 
-        Raises StartupError for one that does not fit.
+        Raises StartupError for an invalid value.
         """
         return self.loader.load(plugin, cls, stored)
 
     def apply(self, plugin: str, stored: Mapping[str, Any]) -> None:
-        """Put `stored` values in force. Raises StartupError, changing nothing, for one that does not fit."""
+        """Put `stored` values in force. Raises StartupError, changing nothing, for an invalid one."""
         cls = self._classes[plugin]
         self._values[cls] = self.read(plugin, cls, stored)
         self._stored[plugin] = frozenset(stored)

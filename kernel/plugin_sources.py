@@ -1,4 +1,4 @@
-"""Plugins that are documents rather than code, and how clients see a plugin of any kind."""
+"""Plugins that are documents rather than code, and plugins of any kind as clients see them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PluginEntry:
 
     `reason` says why it is not active, `problem` what is wrong with an active one. `source` is where it comes
     from: ``vendored`` (part of the platform), ``package``, or the name of a `PluginSource`. `webhooks` are
-    its webhook paths, without the leading ``/webhook``. `package` is what pip calls a plugin of ``package``.
+    its webhook paths, without the leading ``/webhook``. `package` is pip's name for a plugin from a package.
     """
 
     name: str

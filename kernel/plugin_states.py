@@ -1,4 +1,4 @@
-"""Which plugins are active: loaded, not failed since, and not disabled."""
+"""Which plugins are active: loaded, not failed since, not disabled."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ OnChange = Callable[[frozenset[str]], None]
 
 
 class PluginStates:
-    """Fails plugins and switches them, and notifies those who keep something of theirs.
+    """Fails, enables and disables plugins, and notifies those that keep anything of theirs.
 
-    `revision` counts the changes of what is declared and in service.
+    `revision` counts changes of what is declared and in service.
     """
 
     def __init__(self, host: PluginHost) -> None:
@@ -36,7 +36,7 @@ class PluginStates:
 
     @property
     def records(self) -> dict[str, PluginRecord]:
-        """What happened to every plugin, by name, in loading order."""
+        """The record of every plugin by name, in loading order."""
         return self._host.records
 
     def loaded(self) -> list[PluginRecord]:
@@ -49,7 +49,7 @@ class PluginStates:
         return record is not None and record.status == "loaded"
 
     def is_on(self, name: str) -> bool:
-        """Whether the plugin is not disabled."""
+        """Whether the plugin is enabled."""
         return name not in self.switched_off
 
     def listen(self, listener: OnChange) -> None:
@@ -57,55 +57,55 @@ class PluginStates:
         self._listeners.append(listener)
 
     def switch_off(self, plugins: Iterable[str]) -> None:
-        """From now on, exactly these plugins are switched off in this process.
+        """Disable exactly these plugins in this process; enable all others.
 
-        They stay loaded and their resources open, so that switching on is quick; but their routes answer
-        403, and hooks, actions and health checks leave them out. Jobs accepted before are still run.
+        They stay loaded and their resources open, so that enabling them is quick; but their routes answer
+        403, and hooks, actions and health checks leave them out. Jobs already accepted are still run.
         """
         self.switched_off = frozenset(plugins)
         self._changed(frozenset())
 
     def fail(self, name: str, reason: str, cause: Cause | None = None) -> None:
-        """Take a plugin and its dependants out of service. Raises StartupError when one is essential.
+        """Take a plugin and its dependants out of service. Raises StartupError if one is essential.
 
-        The `cause`, where there is one, shows which line of the plugin to look at.
+        The `cause`, if given, shows which line of the plugin to look at.
         """
         failed = frozenset(self._host.fail(name, reason, cause=cause))
         self.insist_on_essential()
         self._changed(failed)
 
     def insist_on_essential(self) -> None:
-        """Raise StartupError when an essential plugin is not in service."""
+        """Raise StartupError if an essential plugin is not in service."""
         for record in self.records.values():
             if record.essential and record.status in ("failed", "refused"):
                 raise StartupError(f"the essential plugin '{record.name}' {record.status}: {record.reason}")
 
     def declaration_failed(self, plugin: str, hook: str, error: BaseException) -> None:
-        """Nobody asks for a declaration again: the plugin is out of service."""
+        """A declaration failed, and is not asked for again: take the plugin out of service."""
         reason = _reason(hook, error)
         log.error("plugin %s: %s", plugin, reason, exc_info=error)
         self.fail(plugin, reason, error)
 
     def hook_failed(self, plugin: str, hook: str, error: BaseException) -> None:
-        """Any other hook failed, which is only reported: the next call may succeed."""
+        """Another hook failed: only report it, as the next call may succeed."""
         reason = _reason(hook, error)
         log.error("plugin %s: %s", plugin, reason, exc_info=error)
         if plugin not in self.records:
             return
-        # The error's text may hold what others sent; Misanswered names nothing but types.
+        # The error's text may contain users' data; Misanswered names only types.
         brief = reason if isinstance(error, Misanswered) else f"{hook} raised {type(error).__name__}"
         self._hook_failures[plugin] = (time.monotonic(), f"{brief}; the server's log says why")
         self.records[plugin].failures.append(reason)
         del self.records[plugin].failures[:-_FAILURES_KEPT]
 
     def problem_of(self, record: PluginRecord) -> str | None:
-        """What is wrong with a plugin in service, for anybody to read: a hook that failed lately, else what
+        """What is wrong with a plugin in service, as a public text: a hook that failed lately, otherwise what
         its start found.
         """
         return self.failing().get(record.name) or (record.problems[-1] if record.problems else None)
 
     def failing(self) -> dict[str, str]:
-        """Loaded plugins with hooks that failed lately, each with the last failure, for anybody to read."""
+        """Loaded plugins with hooks that failed lately, each with the last failure as a public text."""
         since = time.monotonic() - _LATELY
         known = self._hook_failures.copy()  # a unit in another thread may be adding one
         found = ((name, text) for name, (when, text) in known.items() if when >= since)

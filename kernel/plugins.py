@@ -45,8 +45,8 @@ class Plugin:
     If an `essential` plugin fails, the platform does not start. One that is `off_by_default` is disabled
     until an administrator enables it. `capabilities`, `data_sources` and `databases` are shown to clients
     unchanged (wire-facts 6.1). `outgoing_hosts` names the hosts that the plugin calls (``api.example.org``,
-    ``*.example.org``); operators see them before they install it. One that `may_start_slowly`, since
-    operators have it get something ready first, is not reported as slow.
+    ``*.example.org``); operators see them before they install it. One that `may_start_slowly`, because
+    operators make it prepare something first, is not reported as slow.
     """
 
     name: str = ""
@@ -67,9 +67,9 @@ class Plugin:
 
 @dataclass
 class PluginRecord:
-    """The state of one plugin, and the reason. `place` is a line of its code, for the operator only.
+    """The state of one plugin, and its reason. `place` is a line of its code, for the operator only.
 
-    `problems` is what its start found and put up with, `failures` what its hooks raised since.
+    `problems` holds what its start found but tolerated, `failures` what its hooks have raised since.
     """
 
     name: str
@@ -101,7 +101,7 @@ class PluginRecord:
         return self.distribution == DISTRIBUTION
 
     def refuse(self, status: Status, reason: str, cause: Cause | None = None) -> None:
-        """Take the plugin out of service. The reason is public: what looks like a secret is masked."""
+        """Take the plugin out of service. The reason is public, so possible secrets are masked."""
         self.place = None if cause is None else place_of(cause, self.package)
         self.status, self.reason, self.instance = status, mask(reason)[:_REASON_LIMIT], None
 
@@ -121,9 +121,9 @@ class Candidate:
 
 
 def installed() -> list[Candidate]:
-    """The plugins of every installed package, by entry point, in the order of their names."""
+    """The plugins of all installed packages, found by entry point, in the order of their names."""
     points = sorted(entry_points(group=GROUP), key=lambda p: p.name)
-    # A name or a version is parsed out of the package's whole description each time that it is asked for.
+    # Reading a name or version parses the package's whole metadata each time.
     packages = {dist: _package(dist) for dist in {point.dist for point in points}}
     return [_candidate(point, *packages[point.dist]) for point in points]
 
@@ -145,7 +145,7 @@ def _candidate(point: EntryPoint, distribution: str | None, version: str | None)
 
 
 def given(plugins: Iterable[type | Any]) -> list[Candidate]:
-    """Plugins handed over directly, as tests do."""
+    """Plugins passed in directly, as in tests."""
     return [_given(plugin) for plugin in plugins]
 
 
@@ -157,10 +157,10 @@ def _given(plugin: Any) -> Candidate:
 
 
 class PluginHost:
-    """Loads candidates into one plugin manager, which knows the kernel's hooks, and keeps the record of each.
+    """Loads candidates into a plugin manager that knows the kernel's hooks, and keeps a record of each.
 
-    `keep_out(candidate)` may name a reason for which a candidate is not even imported. What `told` has (names
-    of plugins with what is wrong with them) is not logged again.
+    `keep_out(candidate)` may return a reason not to import a candidate at all. Problems in `told` (pairs of
+    plugin name and problem) are not logged again.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class PluginHost:
         self._told = told
 
     def load(self, candidates: Sequence[Candidate]) -> None:
-        """Load, order and register them; what fails is recorded, with its dependants, and skipped."""
+        """Load, order and register them; those that fail, and their dependants, are recorded and skipped."""
         for candidate in sorted(candidates, key=lambda c: c.distribution != DISTRIBUTION):
             known = self.records.get(candidate.name)
             if known is None:
@@ -258,7 +258,7 @@ class PluginHost:
             log.warning("plugin %s took %.1f s to load", record.name, time.monotonic() - started)
 
     def _order(self) -> list[str]:
-        """Names in the order of `requires` and `after`; refuses what lacks a requirement."""
+        """Names in the order of `requires` and `after`; refuses plugins that lack a requirement."""
         self._refuse_unmet()
         order = self._sorted(with_wishes=True) or self._sorted(with_wishes=False)
         if order is None:
@@ -322,7 +322,7 @@ class PluginHost:
 
 
 def write_report(home: Path, records: Sequence[PluginRecord]) -> None:
-    """Keep what happened to each plugin at this start, for processes that it starts, and `plugins why`."""
+    """Store what happened to each plugin at this start, for child processes and `plugins why`."""
     shown = ("name", "version", "status", "reason", "place", "problems")
     plugins = [{name: getattr(record, name) for name in shown} for record in records]
     report = {"started_at": datetime.now(UTC).isoformat(timespec="seconds"), "plugins": plugins}
@@ -334,7 +334,7 @@ def write_report(home: Path, records: Sequence[PluginRecord]) -> None:
 
 
 def read_report(home: Path) -> dict[str, Any] | None:
-    """What the last start of a server wrote; None where none has started yet."""
+    """The report of the last server start; None if there was none."""
     try:
         report = json.loads((home / _REPORT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -343,7 +343,7 @@ def read_report(home: Path) -> dict[str, Any] | None:
 
 
 def told_at_start(home: Path) -> frozenset[tuple[str, str]]:
-    """Names of plugins with what the last start of a server logged of them."""
+    """The (plugin, problem) pairs that the last server start has logged."""
     report = read_report(home)
     entries = report["plugins"] if report else []
     return frozenset(
@@ -376,7 +376,7 @@ def _describe(record: PluginRecord, instance: Any) -> None:
 
 
 def _misnamed(name: str, instance: Any) -> str | None:
-    """What is wrong with what an entry point gives, and how its author puts it right."""
+    """What is wrong with an entry point's object, and how its author can fix it."""
     if isinstance(instance, ModuleType):
         meant = f"{instance.__name__}:{name.title().replace('_', '')}Plugin"
         return f"its entry point gives a module; name the class in it: {meant}"
@@ -390,6 +390,6 @@ def _misnamed(name: str, instance: Any) -> str | None:
 
 
 def _names(instance: Any, attribute: str) -> tuple[str, ...]:
-    """A list of names; one name alone means itself, not its letters."""
+    """A list of names; a single string is one name, not a sequence of letters."""
     given = getattr(instance, attribute, None) or ()
     return (given,) if isinstance(given, str) else tuple(str(name) for name in given)

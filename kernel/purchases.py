@@ -1,4 +1,4 @@
-"""Licences and purchases: types that plugins exchange (`kernel.contracts`)."""
+"""Licenses and purchases: types that plugins exchange (`kernel.contracts`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class LicenseVerdict:
-    """Whether a licence covers a use, which tier it needs and which there is; `reason` only for a no."""
+    """Whether a license covers a use, the tier required and the tier held; `reason` only for a refusal."""
 
     allowed: bool
     tier_required: str
@@ -18,7 +18,7 @@ class LicenseVerdict:
 
 @dataclass(frozen=True, slots=True)
 class CheckoutOrder:
-    """What somebody wants to buy: a tier of a plugin. `plugin` is the listing's id."""
+    """A tier of a plugin to buy. `plugin` is the listing's id."""
 
     id: str
     subject: str
@@ -29,7 +29,7 @@ class CheckoutOrder:
 
 @dataclass(frozen=True, slots=True)
 class CheckoutNotice:
-    """What a provider says about an order. `event_id` is its own, the same when it says it again."""
+    """A provider's notice about an order. `event_id` is the provider's, the same in a repeated notice."""
 
     order_id: str
     event_id: str
@@ -38,7 +38,7 @@ class CheckoutNotice:
 
 @dataclass(frozen=True, slots=True)
 class CheckoutPage:
-    """Where a buyer pays, and the provider whose notices alone settle the order (50 characters at most)."""
+    """Where a buyer pays, and the provider (at most 50 characters), whose notices alone settle the order."""
 
     provider: str
     url: str

@@ -1,4 +1,4 @@
-"""What plugins exchange about answering a question: further methods, and rankings that they improve."""
+"""Types that plugins exchange about answering a question: further methods, and improved rankings."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Verdict = TypeVar("Verdict", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """What to search for: `text` by its words and its meaning.
+    """What to search for: `text`, by its words and its meaning.
 
-    `imagined` is a passage as a document might have it; its meaning is searched for along with that of
-    `text`. `top_k` is how many passages to find, None for what the question says. `trees` searches the
-    summaries of document trees too.
+    `imagined` is a passage as it might appear in a document; its meaning is searched for along with that of
+    `text`. `top_k` is the number of passages to find, None for the question's own. With `trees`, the
+    summaries of document trees are searched, too.
     """
 
     text: str
@@ -33,38 +33,38 @@ class SearchPlan:
 
 
 class QuestionWork(Protocol):
-    """What a method may do for a question: search, ask the model, say what it does. All of it is limited."""
+    """What a method may do for a question: search, ask the model, report its steps. All within limits."""
 
     caller: Caller
     question: str
     top_k: int
 
     async def search(self, plan: SearchPlan) -> Sequence[CitedPassage]:
-        """Passages that the caller may see, best first, under the question's filters and wishes."""
+        """Passages that the caller may see, best first, by the question's filters and options."""
         ...
 
     async def write(self, instruction: str, text: str) -> str | None:
-        """A short text by the model; None without a model runtime or when the question's budget is spent."""
+        """A short text by the model; None without a model runtime or once the question's budget is spent."""
         ...
 
     async def judge(
         self, instruction: str, text: str, verdict: type[Verdict], passages: Sequence[CitedPassage] = ()
     ) -> Verdict | None:
-        """The model's verdict, checked strictly; None without one. Passages go in as data, never as words
-        of the instruction.
+        """The model's verdict, strictly validated; None if there is none. Passages are passed as data, never
+        as part of the instruction.
         """
         ...
 
     def step(self, name: str, message: str) -> AbstractContextManager[None]:
-        """Measure and report a step of the work; a stream shows `message`."""
+        """Measure and report a step of the work; streams show `message`."""
         ...
 
     def degrade(self, note: str) -> None:
-        """Note in `method_details.degraded` that something was not done as asked."""
+        """Note in `method_details.degraded` that something was not done as requested."""
         ...
 
     def tell(self, key: str, value: Any) -> None:
-        """Add an entry, JSON, to `method_details`."""
+        """Add an entry (JSON) to `method_details`."""
         ...
 
 
@@ -72,8 +72,8 @@ class QuestionWork(Protocol):
 class QueryMethod:
     """A way to find the passages that a question is answered from (`register_methods`).
 
-    `find` returns passages that `search` gave it, best first; others are left out. The answer is written from
-    them as for every method. `name` is lower case, and what clients send as `method`.
+    `find` returns passages from `search`, best first; others are dropped. The answer is then written from
+    them as for any method. `name` is lower case, and what clients send as `method`.
     """
 
     name: str
@@ -87,7 +87,7 @@ class QueryMethod:
 
 @dataclass(frozen=True, slots=True)
 class RankingScope:
-    """What may be ranked: passages of these knowledge bases, and of these documents in them.
+    """What may be ranked: passages of these knowledge bases and, within them, of these documents.
 
     `document_ids` None means all documents. `limit` is how many passages the ranking will keep.
     """
@@ -99,7 +99,7 @@ class RankingScope:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """One step of the way to a passage: `source` has the `relation` to `target`."""
+    """One step on the path to a passage: `source` has the `relation` to `target`."""
 
     source: str
     relation: str
@@ -108,10 +108,10 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class RankedPassage:
-    """A passage's new place in a ranking (`enhance_ranking`): one of those given, or one to be added.
+    """A passage's new place in a ranking (`enhance_ranking`): a given passage, or one to add.
 
-    `score` (0 to 1) replaces the score that the ranking goes by. `path` says how the passage was reached.
-    `chunk_index`, its position in the document, spares a search where it is known.
+    `score` (0 to 1) replaces the score in the ranking. `path` says how the passage was reached. `chunk_index`
+    is its position in the document, which saves a search if known.
     """
 
     knowledge_base_id: str

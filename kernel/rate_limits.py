@@ -1,4 +1,4 @@
-"""Counting calls within time windows, in the cache store, or in this process alone if that is unavailable."""
+"""Counts calls in time windows, in the cache store or, if that is unavailable, in this process alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BURST_WINDOW = 600
 
 
 class RateLimits:
-    """The counters of one platform. With `enabled` false nothing is counted and nothing refused."""
+    """The counters of one platform. Unless `enabled`, nothing is counted and nothing refused."""
 
     def __init__(self, cache: Cache, *, enabled: bool) -> None:
         self._cache = cache
@@ -34,7 +34,7 @@ class RateLimits:
         fails_open: bool = False,
         error: type[TooManyRequests] = TooManyRequests,
     ) -> None:
-        """Count one more call of `key` in this minute. Raises `error` above `limit`.
+        """Count a call of `key` in this minute. Raises `error` above `limit`.
 
         With a `burst`, that many more are allowed in ten minutes. If the cache store is unavailable, this
         process counts on its own, unless the limit `fails_open`.
@@ -49,7 +49,7 @@ class RateLimits:
             )
 
     async def exceeds(self, key: str, limit: int, window: int) -> bool:
-        """Count one more of `key` in `window` seconds, and return whether that is above `limit`."""
+        """Count a call of `key` in `window` seconds; returns whether that exceeds `limit`."""
         if not self._enabled:
             return False
         return (await self._increment(key, window))[0] > limit
@@ -70,7 +70,7 @@ class RateLimits:
             return (0, 0) if fails_open else await self._own.increment(key, window)
 
     def _warn(self, error: CacheUnavailable) -> None:
-        """Say once a minute that limits are off; a line for each request would drown the log."""
+        """Log once a minute that limits are off; a line per request would flood the log."""
         if time.monotonic() - self._warned > WINDOW or not self._warned:
             self._warned = time.monotonic()
             log.warning("the cache store is unavailable (%s): requests are not rate-limited", error)

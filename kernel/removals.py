@@ -1,4 +1,4 @@
-"""What a deletion removes: what plugins report to RAG about their part."""
+"""What a deletion removes, as plugins report it to RAG."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class RemovedPart:
     """What a plugin still stores about something being deleted: `count` items in `place`.
 
-    A place is lower case with ``_`` and the same in the receipt and when somebody looks again. `pending`: it
-    can't be reached any more and is removed soon after the commit, by durable work.
+    A place is in lower case with ``_``, and the same in the receipt as in later checks. `pending`:
+    unreachable now, and removed soon after the commit by a durable job.
     """
 
     place: str

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class ResourceKey(Generic[T]):
-    """The name and type of one part. Two keys are never equal, even with the same name."""
+    """The name and type of a part. Two keys are never equal, even with the same name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -20,22 +20,22 @@ class ResourceKey(Generic[T]):
 
 
 class Resources:
-    """The parts of one platform by their keys: the kernel's own, then what plugins opened."""
+    """The parts of one platform by key: the kernel's own, then those that plugins opened."""
 
     def __init__(self) -> None:
         self._values: dict[ResourceKey[Any], Any] = {}
 
     def add(self, key: ResourceKey[T], value: T) -> T:
-        """Keep a part under its key; returns the part."""
+        """Add a part under its key; returns the part."""
         self._values[key] = value
         return value
 
     def find(self, key: ResourceKey[T]) -> T | None:
-        """The part of this key; None where this process did not open it."""
+        """The part with this key; None if this process did not open it."""
         return self._values.get(key)
 
     def get(self, key: ResourceKey[T]) -> T:
-        """The part of this key. Raises Unavailable when its plugin could not open it."""
+        """The part with this key. Raises Unavailable if its plugin could not open it."""
         try:
             return self._values[key]  # type: ignore[no-any-return]
         except KeyError:

@@ -1,4 +1,4 @@
-"""Restarting an installation's processes while the machine stays up, as after its data was replaced."""
+"""Restarts an installation's processes, such as after its data was replaced."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from kernel.platform import Platform
 log = logging.getLogger("platform.serve")
 
 RESTART = "kernel.restart"
-"""Topic of the notice that every process shall end as if told to stop, and start again."""
+"""Topic of the notice that tells every process to stop gracefully and start again."""
 
 
 def request_restart(unit: Unit) -> None:
-    """Once the unit is committed, every process in service finishes its requests and starts again."""
+    """Once the unit is committed, every serving process finishes its requests and starts again."""
     unit.notify(RESTART, "")
 
 
 def restart_requested(platform: Platform, stop: asyncio.Event) -> asyncio.Event:
-    """An event that a requested restart sets, together with `stop`."""
+    """An event that a requested restart sets, along with `stop`."""
     asked = asyncio.Event()
 
     def hear(_key: str) -> None:
@@ -35,7 +35,7 @@ def restart_requested(platform: Platform, stop: asyncio.Event) -> asyncio.Event:
 
 
 def start_again() -> None:
-    """Replace this process by a fresh one with the same command line; execve(2) ends every thread."""
+    """Replace this process with a new one with the same command line; execve(2) ends every thread."""
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

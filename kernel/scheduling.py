@@ -1,8 +1,8 @@
 """How soon a thread that wakes up gets the processor.
 
 When all cores are busy, Linux lets a running thread keep its core for a few milliseconds. A thread that asks
-for short time slices is scheduled sooner after waking up, without getting more processor time in all: the
-event loop need not wait for threads that do long computations (sched_setattr(2); the kernel's
+for short time slices is scheduled sooner after waking up, without more processor time in total: the event
+loop doesn't wait for threads that compute for long (sched_setattr(2); the kernel's
 Documentation/scheduler/sched-eevdf.rst).
 """
 
@@ -15,17 +15,17 @@ import struct
 import sys
 from contextlib import suppress
 
-_SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}  # system calls, which the C library has no function for
+_SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}  # system call numbers: the C library has no function
 _ATTRIBUTES = struct.Struct("=IIQiIQQQ")  # size, policy, flags, nice, priority, runtime, deadline, period
-_RESET_ON_FORK = 1  # threads and processes that it starts have the usual time slices
+_RESET_ON_FORK = 1  # its child threads and processes get normal time slices
 _SLICE = 100_000  # ns, the shortest that Linux accepts
 
 
 def use_short_slices() -> None:
     """Ask for short time slices for the calling thread only.
 
-    It changes nothing before Linux 6.12 or on other systems, nor in a process with raised priority (a
-    negative `nice`), whose new threads would lose that priority.
+    Has no effect before Linux 6.12 or on other systems, nor in a process with raised priority (a negative
+    `nice`), whose new threads would lose that priority.
     """
     number = _SCHED_SETATTR.get(platform.machine())
     if sys.platform != "linux" or number is None:

@@ -1,4 +1,4 @@
-"""All a plugin may import; the rest can change. CHANGELOG.md announces removals one release ahead."""
+"""All that a plugin may import; the rest can change. CHANGELOG.md announces removals a release ahead."""
 
 from kernel import contracts, mapped
 from kernel.acting import Acting, acting

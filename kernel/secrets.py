@@ -32,7 +32,7 @@ class SecretStore:
             return None
 
     def given(self, name: str) -> str | None:
-        """The secret `name` as the environment has it, where nothing here can change it."""
+        """The secret `name` from the environment, which can't be changed here."""
         _check(name)
         return self._environ.get("PLATFORM_SECRET_" + re.sub(r"[.-]", "_", name).upper()) or None
 
@@ -76,7 +76,7 @@ class SecretStore:
         return found
 
     def _make_folder(self) -> None:
-        """Home and secrets are the owner's alone; `parents=True` would leave the home to the umask."""
+        """Create home and secrets folder, private to the owner; with `parents=True`, only the latter is."""
         self._folder.parent.parent.mkdir(parents=True, exist_ok=True)
         for folder in (self._folder.parent, self._folder):
             folder.mkdir(exist_ok=True, mode=0o700)

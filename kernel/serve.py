@@ -1,4 +1,4 @@
-"""The processes of a running platform: one that serves HTTP, one that works, and who watches over them."""
+"""The processes of a running platform: the API, the worker, and the supervisor that restarts them."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ class Ports:
 
     @classmethod
     def of(cls, platform: Platform, main: int, published: Mapping[str, int]) -> Ports:
-        """`published` by the services' names, which become titles."""
+        """From `published`, by service name; the names are replaced by titles."""
         return cls(main, {_service(platform, name).title or name: port for name, port in published.items()})
 
 
 Announce = Callable[[Platform, Ports], Awaitable[None]]
 
 _WORKER_NICENESS = 10
-# How long a thread that computes keeps the event loop waiting, each time that the loop wants the interpreter:
-# several times for a request. Beside such a thread an echo takes 6.2 ms with Python's own 5 ms, 1.6 with 1,
-# 0.4 with this (p50), and the thread does as much in a second of processor time. Beside none it makes no
+# How long a computing thread keeps the event loop waiting each time that the loop wants the interpreter,
+# which is several times per request. Next to such a thread, an echo takes 6.2 ms (p50) with Python's default
+# of 5 ms, 1.6 ms with 1 ms, and 0.4 ms with this; the thread computes no less. Without one it makes no
 # difference.
 _TURN = 0.0001
 _FIRST_PAUSE = 0.5
@@ -97,7 +97,7 @@ async def serve_api(
         log.info("stopping: running requests have %g s to finish", platform.settings.shutdown_timeout)
         platform.resource(OPEN_STREAMS).stop(platform.settings.shutdown_timeout)
         await stop_all(listeners)
-    if again.is_set() and not shared_port:  # one that shares its port is started again by its parent
+    if again.is_set() and not shared_port:  # a process that shares its port is restarted by its parent
         start_again()
 
 
@@ -125,7 +125,7 @@ def published_ports(platform: Platform) -> dict[str, int]:
 
 
 async def _listen_published(stack: AsyncExitStack, platform: Platform, shared: bool) -> dict[str, int]:
-    """Serve them; the ports by name. One that is taken is reported: the gateway works without it."""
+    """Serve the published services; return their ports by name. A port in use is reported and skipped."""
     found: dict[str, int] = {}
     for name, port in published_ports(platform).items():
         service = _service(platform, name)
@@ -185,10 +185,10 @@ async def run_worker(loader: SettingsLoader, *, supervised: bool = False) -> Non
 
 
 def _leave() -> None:
-    """End the process now, everything being closed.
+    """End the process at once; everything has been closed.
 
-    Jobs that were interrupted sit in threads of the queue's library that never return, on purpose: an
-    ordinary exit would wait for them for ever.
+    Interrupted jobs deliberately stay in threads of the queue library that never return; an ordinary exit
+    would wait for them forever.
     """
     logging.shutdown()
     sys.stdout.flush()
@@ -197,7 +197,7 @@ def _leave() -> None:
 
 
 def stop_on_signals() -> asyncio.Event:
-    """An event that SIGTERM and SIGINT set, and SIGHUP (a terminal was closed) unless nohup ignores it."""
+    """An event set by SIGTERM, SIGINT, and SIGHUP (the terminal was closed) unless nohup ignores it."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
@@ -208,7 +208,7 @@ def stop_on_signals() -> asyncio.Event:
 
 
 class Supervisor:
-    """Keeps child processes running: one that dies is started again, with growing pauses."""
+    """Keeps child processes running: one that dies is restarted, after growing pauses."""
 
     def __init__(self, commands: Sequence[Sequence[str]]) -> None:
         self._commands = commands
@@ -220,7 +220,7 @@ class Supervisor:
         self._tasks = [asyncio.create_task(self._keep(command)) for command in self._commands]
 
     async def stop(self) -> None:
-        """Ask the children to stop, wait, then insist."""
+        """Ask the children to stop (SIGTERM), wait, then kill them."""
         for task in self._tasks:
             task.cancel()
         for process in self._processes:
@@ -241,7 +241,7 @@ class Supervisor:
         pause = _FIRST_PAUSE
         while True:
             started = time.monotonic()
-            # A session of its own: Ctrl-C reaches the supervisor alone, which then stops its children.
+            # In a new session: Ctrl-C reaches the supervisor alone, which then stops its children.
             process = await asyncio.create_subprocess_exec(
                 *command, preexec_fn=_die_with_parent, start_new_session=True
             )
@@ -260,7 +260,7 @@ def _title(command: Sequence[str]) -> str:
 
 
 def _die_with_parent() -> None:
-    """A child must not outlive a killed parent and keep its port or its jobs (prctl(2), Linux)."""
+    """Die with a killed parent instead of keeping its port or its jobs (prctl(2), Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -268,6 +268,6 @@ def _die_with_parent() -> None:
 def this_command(*arguments: str) -> list[str]:
     """The argument list of another `platformctl` process in the same environment.
 
-    ``-P`` keeps a folder called `cli` in the working directory from being taken for ours.
+    ``-P`` keeps a folder called `cli` in the working directory from being imported instead of ours.
     """
     return [sys.executable, "-P", "-m", "cli", *arguments]

@@ -1,4 +1,4 @@
-"""Listening: sockets, header and slow-client limits, graceful shutdown."""
+"""Listening sockets, limits on headers and slow clients, graceful shutdown."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ log = logging.getLogger("platform.server")
 _MAX_LINE = 16 * 1024
 _MAX_FIELD = 16 * 1024
 _KEEPALIVE = 75.0
-_MOST_WAITING = 1024  # connections that are let in when the door is closed: as many as the system queues
-_LET_IN = 0.5  # seconds for that
-LAST_WORDS = 0.1  # seconds for requests that are on their way when the door is closed
-_MOST_WORDS = 10  # times as long for a first request: its client may be starved of a processor
+_MOST_WAITING = 1024  # connections accepted while closing: as many as the system queues
+_LET_IN = 0.5  # seconds for accepting them
+LAST_WORDS = 0.1  # seconds for requests that are on their way while closing
+_MOST_WORDS = 10  # times as long for a first request: its client may be short of processor time
 
 
-# A filter in the kernel's classic BPF, (code, jump if true, jump if false, operand): drop what asks for a new
+# A filter in Linux's classic BPF, (code, jump if true, jump if false, operand): drop packets that open a
 # connection. Byte 13 of a TCP header has the flags; SYN is 2.
 _NO_NEWCOMERS = ((0x30, 0, 0, 13), (0x45, 0, 1, 2), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF))
-_SO_ATTACH_FILTER = 26  # of Linux; Python has no name for it
+_SO_ATTACH_FILTER = 26  # Linux's number; Python has no name for it
 
 
 class _ImpatientHandler(RequestHandler):
-    """aiohttp's connection, closed when a request head does not arrive in time (slow-header attacks)."""
+    """An aiohttp connection, closed if a request head does not arrive in time (slow-header attacks)."""
 
     __slots__ = ("_head_timer", "_patience")
 
@@ -71,7 +71,7 @@ class _ImpatientHandler(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """What can't be parsed never reaches the application: it is refused here, in the same shape."""
+        """Refuse what can't be parsed, as the application, which it never reaches, would."""
         if not isinstance(exc, HttpProcessingError) or request.writer.output_size > 0:
             return super().handle_error(request, status, exc, message)
         log.info("a request from %s could not be read: %s", request.remote, type(exc).__name__)
@@ -80,8 +80,8 @@ class _ImpatientHandler(RequestHandler):
         return response
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
-        """Log a damaged request body as information: the client sent it, so it is not an error here. A client
-        that left in the middle of its answer has its line of access, and an answer that was cut off its own.
+        """Log a damaged request body as information: it is the client's error, not ours. A lost connection is
+        not logged here: the access log has it, and whatever cut an answer off logged that.
         """
         error = kw.get("exc_info")
         if isinstance(error, ConnectionResetError):
@@ -95,7 +95,7 @@ class _ImpatientHandler(RequestHandler):
 
     @property
     def awaits_head(self) -> bool:
-        """Whether the connection is new, or has sent a part of a request's head."""
+        """Whether the connection is new or has sent only part of a request's head."""
         return self._head_timer is not None
 
     def _arm(self) -> None:
@@ -117,7 +117,7 @@ def _too_large(error: HttpProcessingError) -> bool:
 
 
 class _Server(web.Server):
-    """aiohttp's server with impatient connections."""
+    """aiohttp's server with these connections."""
 
     def __call__(self) -> RequestHandler:
         return _ImpatientHandler(self, loop=self._loop, **self._kwargs)
@@ -156,19 +156,19 @@ class Listener:
         self.port = bound.getsockname()[1]
 
     async def stop(self) -> None:
-        """Take no new connections, let the requests of the others finish within the grace, then close."""
+        """Accept no new connections, let running requests finish within the grace period, then close."""
         if self._runner is None:
             return
         bound, self._bound = self._bound, None
         try:
             if bound is not None:
-                with suppress(OSError):  # no file handles are left: then nobody is let in any more
+                with suppress(OSError):  # no file handles are left: nobody else is accepted
                     await self._close_the_door(self._runner, bound)
         finally:
             await self._runner.cleanup()
 
     async def _close_the_door(self, runner: web.ServerRunner, bound: socket.socket) -> None:
-        """Accept waiting clients: the system told them that they are connected, and would reset them."""
+        """Accept the clients that the system has queued: they count as connected, and would be reset."""
         loop, server = asyncio.get_running_loop(), runner.server
         assert server is not None
         with bound.dup() as waiting:
@@ -181,9 +181,9 @@ class Listener:
                 try:
                     connection, _ = waiting.accept()
                 except ConnectionAbortedError:
-                    continue  # this one has left; others may wait behind it
+                    continue  # this one has left; others may be queued behind it
                 except OSError:
-                    break  # nobody waits, or no file handles are left
+                    break  # the queue is empty, or no file handles are left
                 await loop.connect_accepted_socket(server, connection)
                 if loop.time() > until:
                     break
@@ -194,14 +194,14 @@ class Listener:
 
 
 def _let_nobody_queue(listening: socket.socket) -> None:
-    """Have the system ignore new connections: clients that ask for one try again, and are refused.
+    """Have the system ignore new connection attempts: clients try again, and are then refused.
 
-    Otherwise others would queue while those who wait are let in, and be cut off when the door closes.
+    Otherwise more would queue up while the waiting ones are accepted, and be reset when the socket closes.
     """
     program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in _NO_NEWCOMERS))
     if sys.platform != "linux":
         return
-    with suppress(OSError):  # not allowed here
+    with suppress(OSError):  # not allowed on this system
         listening.setsockopt(
             socket.SOL_SOCKET,
             _SO_ATTACH_FILTER,
@@ -214,9 +214,9 @@ def _awaits_head(connection: RequestHandler) -> bool:
 
 
 def bind(host: str, port: int, *, shared: bool = False, send_timeout: float = 60) -> socket.socket:
-    """A listening address; `shared` lets several processes take turns on one port (SO_REUSEPORT).
+    """A socket bound to an address; `shared` lets several processes share one port (SO_REUSEPORT).
 
-    A client that takes nothing of its answer for `send_timeout` seconds is cut off.
+    A client that reads nothing of its response for `send_timeout` seconds is disconnected.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
@@ -241,9 +241,10 @@ def cannot_listen(host: str, port: int, error: OSError) -> StartupError:
 
 
 def _limit_silence(listening: socket.socket, seconds: float) -> None:
-    """Let the system end connections whose data is not taken (RFC 5482; Linux, inherited by each connection).
+    """Let the system end connections whose client reads nothing (RFC 5482; Linux; inherited).
 
-    It alone sees a reader that takes a little from one that takes nothing: the process sees a full buffer.
+    Only the system can tell a slow reader from one that reads nothing: the process sees a full buffer either
+    way.
     """
     option = getattr(socket, "TCP_USER_TIMEOUT", None)
     if option is not None:

@@ -44,8 +44,8 @@ class Settings(BaseModel):
     """Base of every settings class. `env_prefix` is the prefix of its environment variables.
 
     `configurable` lists the fields that clients may see and change while the platform runs (spec 4.7, plugin
-    config). List a field only if every use reads it afresh with `settings_of`, and if no harm is done when
-    any signed-in account changes it.
+    config). List a field only if every use calls `settings_of` again, and if any signed-in account may safely
+    change it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, validate_default=True)
@@ -55,7 +55,7 @@ class Settings(BaseModel):
 
     @classmethod
     def env_names(cls) -> dict[str, tuple[str, ...]]:
-        """Field name to the environment variables that set it, strongest first."""
+        """The environment variables that set each field, by field name, strongest first."""
         return {
             name: _env_names(cls, name, field.validation_alias) for name, field in cls.model_fields.items()
         }
@@ -335,9 +335,9 @@ class SettingsLoader:
     def from_home(
         cls, environ: Mapping[str, str] | None = None, overrides: Mapping[str, str] | None = None
     ) -> SettingsLoader:
-        """The loader of the real environment and of `PLATFORM_HOME/config.yaml`, where there is one.
+        """A loader for the real environment and for `PLATFORM_HOME/config.yaml`, if it exists.
 
-        `overrides` are variables that win over the environment: what a command line says.
+        `overrides` are variables that win over the environment, from the command line.
         """
         environ = {**(os.environ if environ is None else environ), **(overrides or {})}
         home = Path(environ.get("PLATFORM_HOME") or ".platform").expanduser()
@@ -360,12 +360,12 @@ class SettingsLoader:
             raise StartupError(explain(owner, names, error)) from None
 
     def sources(self, owner: str, cls: type[Settings]) -> dict[str, Source]:
-        """Where the values come from, by field name; those that have their default are left out."""
+        """Where the values come from, by field name; fields with their default value are left out."""
         found: dict[str, Source] = dict.fromkeys(self._section(owner, cls), "config.yaml")
         return {**found, **dict.fromkeys(self._set_in(cls.env_names()), "environment")}
 
     def unknown_variables(self, ignore: tuple[str, ...] = ()) -> Iterator[str]:
-        """One sentence for each variable that looks like a setting and that no loaded class declares.
+        """One sentence for each variable that looks like a setting but that no loaded class declares.
 
         That is every `PLATFORM_…` variable, and any other whose name is close to a setting that is not set.
         """
@@ -379,7 +379,7 @@ class SettingsLoader:
                 yield f"{name} is not a setting; did you mean {setting}?"
 
     def unknown_sections(self, owners: Collection[str]) -> Iterator[str]:
-        """One sentence for each section of `config.yaml` that belongs to none of `owners`."""
+        """One sentence for each section of `config.yaml` that belongs to none of the `owners`."""
         for name in sorted(set(self._sections) - set(owners)):
             yield f"config.yaml: no plugin is called '{name}'{meant(name, owners)}"
 

@@ -1,4 +1,4 @@
-"""Checks of single settings: addresses, networks, keys. Each raises ValueError that says what is expected."""
+"""Checks of single settings: addresses, networks, keys. A ValueError says what is expected."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pydantic import SecretStr
 
 
 def split_list(text: str) -> list[str]:
-    """A comma list as its trimmed, non-empty items."""
+    """The trimmed, non-empty items of a comma-separated list."""
     return [item.strip() for item in text.split(",") if item.strip()]
 
 
 def long_enough(value: SecretStr | None) -> SecretStr | None:
-    """A key for HS256, if any."""
+    """Check the length of a key for HS256, if given."""
     if value is not None and len(value.get_secret_value().encode()) < 32:
         raise ValueError("must be at least 32 bytes long (RFC 7518 section 3.2); try: openssl rand -hex 32")
     return value
 
 
 def base_address(value: str) -> str:
-    """The address of a page, without the slash at its end; empty for none."""
+    """The address of a page, without a trailing slash; empty for none."""
     parts = urlsplit(value)
     if value and (parts.scheme not in ("http", "https") or not parts.hostname or parts.query):
         raise ValueError("expected http://host[:port][/path] or https://…")
@@ -29,7 +29,7 @@ def base_address(value: str) -> str:
 
 
 def origins(value: str) -> str:
-    """Origins of pages, separated by commas, or ``*``; browsers send them without a slash at the end."""
+    """Origins of pages, separated by commas, or ``*``; browsers send them without a trailing slash."""
     listed = [item.removesuffix("/") for item in split_list(value)]
     for item in listed:
         parts = urlsplit(item)

@@ -9,7 +9,7 @@ from kernel.errors import StartupError
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Its sections. Raises StartupError if it isn't a mapping."""
+    """The sections of the file. Raises StartupError if it isn't a mapping."""
     import yaml
 
     try:

@@ -1,4 +1,4 @@
-"""What to say about settings: a wrong value, an unknown key or variable."""
+"""Messages about settings: invalid values, unknown keys and variables."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Collection, Iterable
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-# DATABASE_URI is meant for DATABASE_URL (0.92); OPENAI_ORG_ID belongs to another program (0.74).
+# DATABASE_URI means DATABASE_URL (0.92); OPENAI_ORG_ID belongs to another program (0.74).
 _CLOSE = 0.87
 
 
 def meant(name: str, known: Iterable[str], quote: str = "'") -> str:
-    """What may have been meant by an unknown name, as the end of a sentence; empty when nothing is close."""
+    """A suggestion for an unknown name, as the end of a sentence; empty if nothing is close."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {quote}{close[0]}{quote}?" if close else ""
 
 
 def intended(name: str, unset: Collection[str]) -> str | None:
-    """The setting that a variable of another program's style may have been meant for."""
+    """The unset setting that an unprefixed variable may have been meant for."""
     prefixed = f"PLATFORM_{name}"
     if "_" in name and prefixed in unset:
         return prefixed
@@ -29,11 +29,11 @@ def intended(name: str, unset: Collection[str]) -> str | None:
 
 
 def explain(owner: str, names: dict[str, tuple[str, ...]], error: ValidationError) -> str:
-    """One sentence for every wrong field, with its variables and its remedy; no value is repeated."""
+    """One sentence per wrong field, with its variables and the remedy; values are not repeated."""
     lines = []
     for problem in error.errors(include_url=False, include_input=False):
         said = _said(problem)
-        if not problem["loc"]:  # a rule on several of them, which its text names
+        if not problem["loc"]:  # a rule about several fields, which its text names
             lines.append(f"{said} (settings of '{owner}')")
             continue
         field = str(problem["loc"][0])
@@ -44,7 +44,7 @@ def explain(owner: str, names: dict[str, tuple[str, ...]], error: ValidationErro
 
 def _said(problem: ErrorDetails) -> str:
     bounds = problem.get("ctx", {})
-    # A secret is a "Value", whose characters pydantic calls items.
+    # For pydantic, a secret is a "Value", and its characters are items.
     if problem["type"] == "too_short" and bounds.get("field_type") == "Value":
         return f"must have at least {bounds['min_length']} characters"
     return problem["msg"].removeprefix("Value error, ")

@@ -1,4 +1,4 @@
-"""Settings as an operator reads them: the values in effect, where they come from, and no secrets."""
+"""Settings for operators: the values in effect and where they come from, without secrets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShownSetting:
-    """A field of a settings class; texts are empty where nothing is set, and `***` is a secret."""
+    """A field of a settings class; texts are empty if nothing is set, and `***` for a secret."""
 
     owner: str
     name: str
@@ -41,7 +41,7 @@ def settings_in_effect(platform: Platform) -> Iterator[ShownSetting]:
 
 
 def show_loaded(loader: SettingsLoader, owner: str, cls: type[Settings]) -> Iterator[ShownSetting]:
-    """The settings of a class as a loader reads them."""
+    """The settings of a class, read by a loader."""
     return show_settings(owner, loader.load(owner, cls), loader.sources(owner, cls))
 
 

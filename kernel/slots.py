@@ -1,6 +1,6 @@
-"""Numbers for processes that share a folder: each takes the first free one (`flock(2)`).
+"""Numbers for processes that share a folder; each takes the first free one (`flock(2)`).
 
-A killed process gives its number back.
+A killed process releases its number.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Opening plugins' resources and their last word before serving, each within a time limit."""
+"""Opens plugins' resources and calls `on_start`, each within a time limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = logging.getLogger("platform.plugins")
 
 
 class Starter:
-    """Starts the plugins of one platform; what it opens is closed by `stack`."""
+    """Starts the plugins of a platform; `stack` closes what it opens."""
 
     def __init__(
         self, platform: Platform, states: PluginStates, stack: AsyncExitStack, watch: StartWatch
@@ -36,7 +36,7 @@ class Starter:
         self._seconds = platform.settings.plugin_start_timeout
 
     async def open_resources(self, declarations: Declarations, opened: Resources) -> None:
-        """Enter every plugin's resources; one that fails or hangs takes its plugin out."""
+        """Open every plugin's resources; one that fails or hangs takes its plugin out of service."""
         for plugin, resources in declarations.of(hookspecs.register_resources):
             for resource in resources:
                 if self._platform.role in resource.essential_in and self._states.is_loaded(plugin):
@@ -87,7 +87,7 @@ class Starter:
 async def _closing_within(
     seconds: float, name: str, manager: AbstractAsyncContextManager[Any]
 ) -> AsyncIterator[Any]:
-    """`manager`, whose end may neither hang nor raise: the other resources must be closed too."""
+    """`manager`, but closing it may neither hang nor raise, as the other resources must be closed, too."""
     value = await manager.__aenter__()
     try:
         yield value

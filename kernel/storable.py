@@ -1,4 +1,4 @@
-"""What no database holds: text with a NUL character, and numbers that are not finite."""
+"""Finds what databases can't store: text with a NUL character, and numbers that are not finite."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NESTED = (dict, list, tuple, BaseModel)
 
 
 def first_unfit(value: Any) -> tuple[Place, str] | None:
-    """Where something in plain data or a model can't be stored, and why; None if all of it can."""
+    """The first place in plain data or a model that can't be stored, and why; None if all can."""
     if why := _unfit(value):
         return (), why
-    place: list[str | int] = []  # one for all: a place for each value costs depth times as much
+    place: list[str | int] = []  # shared: copying the place for each value would cost depth times as much
     levels = [iter(_parts(value))]
     while levels:
         for name, one in levels[-1]:

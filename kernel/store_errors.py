@@ -1,4 +1,4 @@
-"""What a client may hear when a store fails: a database that is away, a machine that is at fault."""
+"""Errors for clients when a store fails: an unavailable database, a fault of the machine."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ log = logging.getLogger("platform")
 
 
 def store_error(error: BaseException, disk: DiskSpace) -> PlatformError | None:
-    """The error that a client gets for a failing store or machine; it is also logged. None for any other
-    error.
-    """
+    """The error for clients if a store or the machine failed, which is also logged; otherwise None."""
     fault = machine_fault(error)
     if fault is None and not is_outage(error):
         return None
     if fault == "disk" and disk.is_short():
         fault = "disk_full"
-    # A traceback would go to the disk that is full, with every request.
+    # No traceback: it would go to the full disk with every request.
     shown = None if fault == "disk_full" else error
     log.error("%s: %s", fault or "a store is unreachable", type(error).__name__, exc_info=shown)
     return Unavailable("The database is unreachable; try again") if fault is None else public_error(fault)

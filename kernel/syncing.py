@@ -1,4 +1,4 @@
-"""What makes a write survive a loss of power."""
+"""Makes writes survive a loss of power."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def sync(path: Path) -> None:
-    """Have a file's content, or a folder's entries, on the disk. Blocks."""
+    """Sync a file's content or a folder's entries to disk. Blocks."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,11 +1,11 @@
 """Fixtures for the platform's tests and for those of plugin authors; pytest finds them by entry point.
 
 - `platform_home`: a temporary PLATFORM_HOME.
-- `database_url`: the test runs on SQLite, and on PostgreSQL where it answers.
+- `database_url`: the test runs on SQLite, and on PostgreSQL if it is available.
 - `start_platform`: `await start_platform("rag", MyPlugin, env={...})` boots a real platform with exactly
   these plugins on a real port and returns a `Running`.
-- `somebody(running)`: an account with a token. `audited(running, "team.created")`: what the audit log has.
-- `await eventually(check)`: waits for what another process does.
+- `somebody(running)`: an account with a token. `audited(running, "team.created")`: entries of the audit log.
+- `await eventually(check)`: waits for something that another process does.
 - `migrated_home(home)`: a home with the tables of the built-in plugins, for commands and processes.
 - `open_unit` holds a unit of writing open while others read and write.
 """
@@ -54,7 +54,7 @@ from kernel.testing_databases import pytest_unconfigure as pytest_unconfigure
 
 POSTGRES = "postgresql://postgres@127.0.0.1:5432/postgres"
 REDIS = "redis://127.0.0.1:6379"
-# Next to no work. The least that the settings allow takes as long as half of a platform's start, each time.
+# Next to no work: the minimum that the settings allow takes half as long as a platform's start, each time.
 _HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
@@ -149,7 +149,7 @@ class Running:
         return Actor(self, body["access_token"], body["user"], password)
 
     async def run_jobs(self) -> int:
-        """Run all queued jobs, as a worker would, but pausing briefly between attempts; how many ran."""
+        """Run all queued jobs like a worker, but with brief pauses between attempts; returns how many ran."""
         return await drain(self.platform, longest_pause=0.02)
 
 
@@ -164,9 +164,9 @@ async def somebody(
     is_active: bool = True,
     local: bool = False,
 ) -> Actor:
-    """A new account with a token, written past the routes: quicker than `Running.user`, without a password.
+    """A new account with a token, made without the routes: faster than `Running.user`; no password.
 
-    A `local` one counts as one with a password, which nobody knows.
+    A `local` one counts as having a password, which nobody knows.
     """
     name = f"somebody-{secrets.token_hex(4)}"
     email = f"{name}@example.org"
@@ -188,7 +188,7 @@ async def somebody(
 async def audited(
     where: Running | Platform, action: str | None = None, target_id: int | str | None = None
 ) -> list[AuditEntry]:
-    """The audit log's entries, oldest first; of one action, on one thing, if they are named."""
+    """Entries of the audit log, oldest first; if given, only those of this action or target."""
     platform = where.platform if isinstance(where, Running) else where
     query = select(AuditEntry).order_by(AuditEntry.id)
     if action is not None:
@@ -199,10 +199,10 @@ async def audited(
 
 
 async def eventually(check: Callable[[], bool | Awaitable[bool]], seconds: float = 60) -> float:
-    """Look until `check()` is true; returns how many seconds that took. Raises TimeoutError past `seconds`.
+    """Poll until `check()` is true; returns the seconds that took. Raises TimeoutError after `seconds`.
 
-    For what announces itself to nobody, such as the work of another process: otherwise await an event.
-    It looks fifty times a second, later ten times: looking takes processor time from what is waited for.
+    Use it only if there is no event to await, as for the work of another process. It polls fifty times a
+    second, later ten times, because polling takes processor time from that work.
     """
     started = time.monotonic()
     async with asyncio.timeout(seconds):
@@ -226,8 +226,8 @@ def platform_home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def postgres_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A fresh PostgreSQL database with the kernel's tables, dropped afterwards; skips where none answers.
-    In a test with `start_platform`, the first platform to use it makes it, with its plugins' tables.
+    """A new PostgreSQL database with the kernel's tables, dropped afterwards; skips if no server answers. In
+    a test with `start_platform`, the first platform to use it creates it with its plugins' tables.
     """
     with postgres_database(by_first="start_platform" in request.fixturenames) as url:
         yield url
@@ -235,16 +235,16 @@ def postgres_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def empty_postgres_url() -> Iterator[str]:
-    """A fresh PostgreSQL database without any table, for tests of migrations."""
+    """A new PostgreSQL database without tables, for tests of migrations."""
     with postgres_database(plain=True) as url:
         yield url
 
 
 @contextmanager
 def postgres_database(*, plain: bool = False, by_first: bool = False) -> Iterator[str]:
-    """What `postgres_url` gives, for fixtures whose database many tests share.
-    With `plain` it is what an operator makes: without any table, and each commit waits for the server's disk.
-    With `by_first` it is there once a platform of `platforms` has started on it.
+    """Like `postgres_url`, for fixtures whose database many tests share. With `plain`, it is as an operator
+    creates it: without tables, and each commit waits for the server's disk. With `by_first`, the first
+    platform of `platforms` that starts on it creates it.
     """
     server = os.environ.get("PLATFORM_TEST_POSTGRES", POSTGRES)
     name = ""
@@ -263,19 +263,19 @@ def postgres_database(*, plain: bool = False, by_first: bool = False) -> Iterato
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest) -> str | None:
-    """None for the embedded SQLite, then the address of a fresh PostgreSQL database."""
+    """None for the embedded SQLite, then the address of a new PostgreSQL database."""
     return None if request.param == "sqlite" else request.getfixturevalue("postgres_url")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def empty_database_url(request: pytest.FixtureRequest) -> str | None:
-    """What `database_url` gives, without any table; start the platform with ``migrated=False``."""
+    """Like `database_url`, but without tables; start the platform with ``migrated=False``."""
     return None if request.param == "sqlite" else request.getfixturevalue("empty_postgres_url")
 
 
 @pytest_asyncio.fixture
 async def redis_url() -> AsyncIterator[str]:
-    """A Redis server; skips where none answers."""
+    """The address of a Redis server; skips if none answers."""
     from redis.asyncio import Redis
     from redis.exceptions import RedisError
 
@@ -291,7 +291,7 @@ async def redis_url() -> AsyncIterator[str]:
 
 
 def missing(reason: str) -> None:
-    """Skip the test if something is missing; fail it where everything must be there (CI)."""
+    """Skip the test because something is missing; fail it if everything is required (CI)."""
     if services_required():
         pytest.fail(reason)
     pytest.skip(reason)
@@ -310,8 +310,8 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
 
     ``await start_platform(*plugins, env=None, only=None, role="api", home=None, migrated=True)``: `plugins`
     are names of installed plugins or plugin classes; `env` adds settings; `only` serves one service at its
-    root. A new home gets an SQLite database that holds the installed plugins' tables already, copied from one
-    that was migrated before; with ``migrated=False`` the start makes them.
+    root. A new home gets a copy of an already migrated SQLite database with the installed plugins' tables;
+    with ``migrated=False``, the start creates them.
     """
     async with AsyncExitStack() as stack:
 
@@ -330,7 +330,7 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
                 testing_databases.copy_sqlite(home or platform_home, names)
             candidates = candidates_of(*plugins)
             if not any(candidate.name == "manifest_webhooks" for candidate in candidates):
-                values.pop("PLATFORM_MANIFESTS_DIR", None)  # its setting, which nobody else knows
+                values.pop("PLATFORM_MANIFESTS_DIR", None)  # only manifest_webhooks has this setting
             platform = await stack.enter_async_context(
                 open_platform(SettingsLoader.from_home(values), role=role, candidates=candidates)
             )
@@ -354,9 +354,9 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
 async def open_unit(
     database: Database, begin: Callable[[Unit], object], end: Callable[[Unit], object] | None = None
 ) -> AsyncIterator[None]:
-    """A unit of writing that is open while the block runs, for what others see of it meanwhile.
+    """A writing unit that stays open during the block, to test what others see of it.
 
-    `begin(unit)` runs before the block and `end(unit)` after it; then it is committed.
+    `begin(unit)` runs before the block and `end(unit)` after it; then the unit is committed.
     """
     loop, begun, may_end = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 
@@ -381,9 +381,9 @@ async def open_unit(
 
 
 def environment(home: Path, extra: Mapping[str, str | None] | None = None) -> dict[str, str]:
-    """The settings of a platform under test: its own home, no rate limits unless asked for.
+    """The settings of a platform under test: its own home, and by default no rate limits.
 
-    An answer that doesn't fit its route's `returns` is a 500.
+    A response that doesn't fit its route's `returns` is a 500.
     """
     values: dict[str, str | None] = {
         "PLATFORM_HOME": str(home),
@@ -391,7 +391,7 @@ def environment(home: Path, extra: Mapping[str, str | None] | None = None) -> di
         "PLATFORM_STRICT_ANSWERS": "true",
         "RATE_LIMIT_ENABLED": "false",
         "ENVIRONMENT": "test",
-        "PLATFORM_PASSWORD_MEMORY_MB": "12",  # for servers of their own; `platforms` hash for less
+        "PLATFORM_PASSWORD_MEMORY_MB": "12",  # for separate processes; `platforms` hashes more cheaply
         "PLATFORM_DATABASE_POOL_SIZE": "3",  # the platforms of many tests share one server
         **(extra or {}),
     }

@@ -1,6 +1,6 @@
-"""Databases of tests: migrated once in a run, then copied; PostgreSQL waits for no disk.
+"""Databases for tests: migrated once per run, then copied; PostgreSQL doesn't wait for the disk.
 
-The processes of a run share a folder with what was migrated, one file for each set of plugins.
+The processes of a run share a folder of migrated databases, one file per set of plugins.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ T = TypeVar("T")
 
 
 def run_apart(work: Coroutine[Any, Any, None]) -> None:
-    """Run `work` to its end in its own loop; where a loop runs already, in its own thread.
+    """Run `work` to its end in its own loop; if a loop is already running, in its own thread.
 
-    While Python ends there are no new threads, and no running loop either.
+    While Python shuts down, there are no new threads, but no running loop either.
     """
     if not _in_a_loop():
         asyncio.run(work)
@@ -73,10 +73,10 @@ def administer(server: str, *statements: str) -> None:
 
 
 def create(server: str, *, plain: bool) -> str:
-    """The name of a new database. Raises OSError.
+    """Create a database; returns its name. Raises OSError.
 
-    A `plain` one is what an operator makes. The others have the kernel's tables, and no commit waits for the
-    disk: a server that continues running loses nothing by it.
+    A `plain` one is as an operator creates it. Others have the kernel's tables, and their commits don't wait
+    for the disk, which loses nothing while the server keeps running.
     """
     name = _new_name()
     if plain:
@@ -87,7 +87,7 @@ def create(server: str, *, plain: bool) -> str:
 
 
 def promise(server: str) -> str:
-    """The name of a database that `keep_promise` makes, when its tables are known. Raises OSError."""
+    """The name of a database that `keep_promise` creates once its tables are known. Raises OSError."""
     _template(_templates(), server, frozenset())
     name = _new_name()
     _promised()[name] = server
@@ -95,7 +95,7 @@ def promise(server: str) -> str:
 
 
 def keep_promise(values: Mapping[str, str], plugins: Iterable[str]) -> None:
-    """Make the database of this environment with the plugins' tables, if it was promised."""
+    """Create the database of this environment with the plugins' tables, if it was promised."""
     name = urlsplit(values.get("DATABASE_URL", "")).path.removeprefix("/")
     server = _promised().pop(name, None)
     if server is None:
@@ -126,7 +126,7 @@ def _spares() -> Spares:
 
 
 def _on(server: str, name: str, work: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
-    """What `work(connection)` returns on a database of this server."""
+    """The result of `work(connection)` on a database of this server."""
     import asyncpg
 
     found: list[T] = []
@@ -143,7 +143,7 @@ def _on(server: str, name: str, work: Callable[[Any], Coroutine[Any, Any, T]]) -
 
 
 def _use_again(spare: Spare) -> None:
-    """Put a database back among the spare ones; drop it where that can't be done."""
+    """Return a database to the spare ones; drop it if that isn't possible."""
     import asyncpg
 
     again = replace(spare, name=_new_name())
@@ -155,7 +155,7 @@ def _use_again(spare: Spare) -> None:
         if _on(again.server, again.name, lambda connection: put_back(connection, again.made)):
             unwanted = _spares().keep(again)
     except (OSError, asyncpg.PostgresError):
-        pass  # somebody still uses it, or the test has left it closed
+        pass  # still in use, or the test has closed it to connections
     if unwanted is not None:
         administer(unwanted.server, f"DROP DATABASE {unwanted.name} WITH (FORCE)")
 
@@ -170,7 +170,7 @@ def _create_quick(server: str, name: str, template: str) -> None:
 
 
 def drop(server: str, name: str, *, plain: bool) -> None:
-    """Drop a database. The server makes a checkpoint for it, which no test waits for unless it is `plain`."""
+    """Drop a database. The server makes a checkpoint, which tests await only for a `plain` one."""
     statement = f"DROP DATABASE {name} WITH (FORCE)"
     if _promised().pop(name, None):
         return
@@ -190,20 +190,20 @@ def _behind() -> ThreadPoolExecutor:
 
 @dataclass(frozen=True)
 class _Templates:
-    """The folder of databases that tests are copied from, and whether this process takes it away."""
+    """The folder of template databases, and whether this process removes it."""
 
     folder: Path
     own: bool
 
     @contextmanager
     def making(self, name: str) -> Iterator[Path]:
-        """The place of one of them; while this runs, no other process makes it."""
+        """The path of a template; during the block, no other process makes it."""
         with (self.folder / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield self.folder / name
 
     def take_away(self) -> None:
-        """Remove the folder and the databases that it names."""
+        """Remove the folder and the databases named in it."""
         for file in self.folder.glob(f"{_ON_SERVER}*.name"):
             server, name = file.read_text(encoding="utf-8").splitlines()
             drop(server, name, plain=True)
@@ -227,19 +227,19 @@ def _templates() -> _Templates:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The processes of a run use the folder of the first one, which takes it away at the end."""
+    """All processes of a run use the folder of the first one, which removes it at the end."""
     folder = getattr(config, "workerinput", {}).get(_FOLDER)
     _shared().append(_Templates(Path(folder or tempfile.mkdtemp(prefix="platform-")), own=folder is None))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell another process of pytest-xdist where it is."""
+    """Pass the folder's path to a pytest-xdist worker."""
     node.workerinput[_FOLDER] = str(_shared()[-1].folder)
 
 
 def pytest_unconfigure() -> None:
-    """Take away what the tests of this process shared; its last call here."""
+    """Remove what the tests of this process shared; the last call here."""
     _behind().shutdown()
     for spare in _spares().take_all():
         drop(spare.server, spare.name, plain=True)
@@ -263,19 +263,19 @@ def _template(templates: _Templates, server: str, plugins: frozenset[str]) -> st
 
 
 def has_database(values: Mapping[str, str]) -> bool:
-    """Whether a platform with this environment finds a database, or is told where one is."""
+    """Whether a platform with this environment has a database or the address of one."""
     home = Path(values["PLATFORM_HOME"])
     return "DATABASE_URL" in values or (home / DATABASE).exists() or (home / "config.yaml").exists()
 
 
 @cache
 def by_name() -> Mapping[str, Candidate]:
-    """The installed plugins. Finding them takes as long as half of a platform's start."""
+    """The installed plugins, cached: finding them takes half as long as a platform's start."""
     return {candidate.name: candidate for candidate in installed()}
 
 
 def candidates_of(*plugins: Any) -> list[Candidate]:
-    """Plugins by the names of installed ones, or as classes or objects."""
+    """Candidates from names of installed plugins, from classes, or from objects."""
     found = []
     for plugin in plugins:
         if isinstance(plugin, str):
@@ -291,16 +291,16 @@ def candidates_of(*plugins: Any) -> list[Candidate]:
 
 
 def copy_sqlite(home: Path, plugins: Iterable[str]) -> None:
-    """Put a database into `home` that holds the tables of the kernel and of these installed plugins."""
+    """Put a database with the tables of the kernel and of these installed plugins into `home`."""
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     shutil.copyfile(_sqlite_template(_templates(), frozenset(plugins)), home / DATABASE)
     (home / DATABASE).chmod(0o600)
 
 
 def migrated_home(home: Path, env: Mapping[str, str] | None = None) -> Path:
-    """`home` with the tables of all built-in plugins, for commands and processes that would make them first.
+    """`home` with the tables of all built-in plugins, to save commands and processes the migrations.
 
-    Nothing is done where it, or `env`, has a database already.
+    Does nothing if it, or `env`, already has a database.
     """
     if not has_database({"PLATFORM_HOME": str(home), **(env or {})}):
         own = (name for name, candidate in by_name().items() if candidate.distribution == DISTRIBUTION)
@@ -326,7 +326,7 @@ def _installed(plugins: frozenset[str]) -> list[Candidate]:
 
 
 def _migrate(home: Path, candidates: Sequence[Candidate], extra: Mapping[str, str]) -> None:
-    """Run the migrations as a command does, which starts nothing and writes nothing else."""
+    """Run the migrations as a command does; starts and writes nothing else."""
     values = {"PATH": os.defpath, "PLATFORM_HOME": str(home), "ENVIRONMENT": "test", **extra}
 
     async def run() -> None:

@@ -1,8 +1,8 @@
-"""PostgreSQL databases of tests that are used again: put back as they were made, not dropped.
+"""Reuses PostgreSQL databases of tests: they are restored to their first state instead of dropped.
 
-Making and dropping one costs the server a sixth of a second of processor time and waits for its disk. One is
-used again where its schema, its settings and the rows that it began with are what they were; else it is
-dropped. It is renamed first, so that whoever had its address finds nothing any more.
+Creating and dropping one costs the server a sixth of a second of processor time and waits for its disk. One
+is reused if its schema, its settings and its initial rows are unchanged; otherwise it is dropped. It is
+renamed first, so that leftover users of its address find nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import asyncpg
 
-_MOST = 4  # spare databases of a process: tests of one folder use few sets of plugins
+_MOST = 4  # spare databases per process: the tests of a folder use few sets of plugins
 _NOT_OURS = "('pg_catalog', 'information_schema', 'pg_toast')"
 _SCHEMA = f"""
 SELECT md5(string_agg(line, '|' ORDER BY line)) FROM (
@@ -47,7 +47,7 @@ WHERE schemaname NOT IN {_NOT_OURS}
 
 @dataclass(frozen=True)
 class Made:
-    """What a database was before a test used it."""
+    """The state of a database before a test used it."""
 
     schema: str
     tables: tuple[str, ...]
@@ -62,7 +62,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Spare:
-    """A database that is as it was made from a template."""
+    """A database in the state in which it was made from a template."""
 
     server: str
     name: str
@@ -71,31 +71,31 @@ class Spare:
 
 
 class Spares:
-    """Those that wait for another test."""
+    """The spare databases."""
 
     def __init__(self) -> None:
         self._waiting: list[Spare] = []
 
     def take(self, template: str) -> Spare | None:
-        """One that was made from this template."""
+        """Take one that was made from this template, if there is one."""
         found = next((spare for spare in self._waiting if spare.template == template), None)
         if found is not None:
             self._waiting.remove(found)
         return found
 
     def keep(self, spare: Spare) -> Spare | None:
-        """Keep it; returns another one that is to be dropped if these are too many."""
+        """Keep a database; returns one to drop if there are too many."""
         self._waiting.append(spare)
         return self._waiting.pop(0) if len(self._waiting) > _MOST else None
 
     def take_all(self) -> list[Spare]:
-        """All of them, at the end."""
+        """Take all of them, at the end."""
         found, self._waiting = self._waiting, []
         return found
 
 
 async def look(connection: asyncpg.Connection) -> Made:
-    """What a database is."""
+    """The present state of a database."""
     tables = tuple(row[0] for row in await connection.fetch(_TABLES))
     filled = await _filled(connection, tables)
     sequences = {row["name"]: row["last_value"] for row in await connection.fetch(_SEQUENCES)}
@@ -103,7 +103,7 @@ async def look(connection: asyncpg.Connection) -> Made:
 
 
 async def put_back(connection: asyncpg.Connection, made: Made) -> bool:
-    """Make it what it was. False where that takes more than to remove rows and to set sequences."""
+    """Restore the state. False if that takes more than removing rows and setting sequences."""
     if await _schema(connection) != made.schema:
         return False
     filled = await _filled(connection, made.empty)

@@ -1,8 +1,8 @@
-"""Traces: which work belongs together, over processes and servers; recorded where a plugin is a `Tracer`.
+"""Traces: which work belongs together across processes and servers; recorded if a plugin brings a `Tracer`.
 
-The kernel and plugins say when work begins and ends. Names and attributes follow OpenTelemetry's semantic
-conventions. No path, query, body, text or prompt is ever one of them, and of headers only what
-``X-Request-ID`` says. The host of a call may be one that a client has named.
+The kernel and plugins report when work begins and ends. Names and attributes follow OpenTelemetry's semantic
+conventions. They never contain a path, query, body, text or prompt, and of headers only ``X-Request-ID``. The
+host of a call may come from a client.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SpanKind = Literal["server", "client", "consumer", "internal"]
 Attribute: TypeAlias = str | int | float | bool | Sequence[str]
 Attributes: TypeAlias = Mapping[str, Attribute]
 Carried: TypeAlias = Mapping[str, str]
-"""The headers ``traceparent`` and ``tracestate`` (W3C Trace Context), by which others continue a trace."""
+"""The headers ``traceparent`` and ``tracestate`` (W3C Trace Context), with which others continue a trace."""
 
 _NOTHING: Mapping[str, str] = {}
 
@@ -31,20 +31,20 @@ class Span(Protocol):
     """A piece of work in a trace, from start to end."""
 
     def rename(self, name: str) -> None:
-        """Name it when more is known."""
+        """Change the name once more is known."""
 
     def set(self, name: str, value: Attribute | None) -> None:
         """Add an attribute; None adds nothing."""
 
     def fail(self, kind: str) -> None:
-        """Mark it as failed, by the class or code of the error; never by its text."""
+        """Mark the span as failed with the error's class or code, never its text."""
 
     def end(self) -> None:
-        """End it; a second call does nothing."""
+        """End the span; a second call does nothing."""
 
     @property
     def carried(self) -> Carried:
-        """What to send along, so that the receiver continues this trace below this span."""
+        """The headers with which a receiver continues this trace below this span."""
         ...
 
 
@@ -54,7 +54,7 @@ class Tracer(Protocol):
     def begin(
         self, name: str, kind: SpanKind, attributes: Attributes, parent: Span | Carried | None, links: Links
     ) -> Span:
-        """A span below `parent`; without one, or with one that can't be read, it begins a trace."""
+        """A span below `parent`; without a readable one, it begins a new trace."""
         ...
 
 
@@ -62,7 +62,7 @@ Links: TypeAlias = Sequence[Span]
 
 
 class NoSpan:
-    """Where nobody records."""
+    """The span if nobody records."""
 
     carried: Carried = _NOTHING
 
@@ -84,12 +84,12 @@ _current: ContextVar[Span] = ContextVar("platform_span", default=NO_SPAN)
 
 
 def carried_by_current() -> Carried:
-    """What the current span sends along; empty where there is none."""
+    """The headers of the current span; empty if there is none."""
     return _current.get().carried
 
 
 class Tracing:
-    """Begins spans for one platform. Without a `tracer`, each call is a look at an attribute."""
+    """Begins spans for a platform. Without a `tracer`, a call only reads an attribute."""
 
     def __init__(self) -> None:
         self.tracer: Tracer | None = None
@@ -103,7 +103,7 @@ class Tracing:
         parent: Span | Carried | None = None,
         links: Links = (),
     ) -> Span:
-        """A span that its caller ends. Without `parent`, it is below the current one, if there is one."""
+        """A span that the caller must end. Without `parent`, it is below the current one, if there is one."""
         if self.tracer is None:
             return NO_SPAN
         current = _current.get()
@@ -120,9 +120,9 @@ class Tracing:
         parent: Span | Carried | None = None,
         expected: tuple[type[BaseException], ...] = (),
     ) -> Iterator[Span]:
-        """The block as a span: what begins inside is below it. An error marks it as failed.
+        """The block as a span, with inner spans below it. An error marks it as failed.
 
-        Refusals (a PlatformError below 500), cancelling and `expected` errors aren't failures. Not for the
+        Refusals (a PlatformError below 500), cancellations and `expected` errors aren't failures. Not for the
         body of an async generator: see `inside`.
         """
         if self.tracer is None:
@@ -132,7 +132,7 @@ class Tracing:
         token = _current.set(span)
         try:
             yield span
-        except BaseException as error:  # also when cancelled: noted, and raised again
+        except BaseException as error:  # including cancellation: recorded and raised again
             if not isinstance(error, expected):
                 note_error(span, error)
             raise
@@ -141,13 +141,13 @@ class Tracing:
             span.end()
 
     def part(self, name: str) -> AbstractContextManager[Span]:
-        """The block as a part of the current span; without one, it makes no span."""
+        """The block as a child of the current span; without one, it makes no span."""
         return nullcontext(NO_SPAN) if _current.get() is NO_SPAN else self.span(name)
 
 
 @contextmanager
 def current(span: Span) -> Iterator[None]:
-    """Let what begins inside the block be below `span`, which continues after it."""
+    """Make `span` the current one during the block; it isn't ended."""
     if span is NO_SPAN:
         yield
         return
@@ -159,7 +159,7 @@ def current(span: Span) -> Iterator[None]:
 
 
 def inside(span: Span, items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
-    """The same items, made below `span`. A generator's own block would leak it to whoever reads from it."""
+    """The same items, made below `span`. A block inside a generator would leak it to the reader."""
     return items if span is NO_SPAN else _inside(span, items)
 
 
@@ -175,7 +175,7 @@ async def _inside(span: Span, items: AsyncGenerator[T, None]) -> AsyncGenerator[
 
 
 def note_error(span: Span, error: BaseException) -> None:
-    """Mark a span as failed if this error is a failure: by its code or class, as its text may be private."""
+    """Mark a span as failed if the error is a failure: by code or class, as its text may be private."""
     if isinstance(error, PlatformError):
         if error.status >= 500:
             span.fail(error.code)

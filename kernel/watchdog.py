@@ -1,7 +1,7 @@
-"""A plugin that blocks the event loop while it starts: noticed from outside the loop, kept out from then on.
+"""Notices plugins that block the event loop while they start, and keeps them out from then on.
 
-No time limit inside the loop can end a step that never gives the loop back (`time.sleep` in an async open).
-A thread can see it, but not end it either: the one remedy is a new process, which starts without the plugin.
+No time limit inside the loop can end a step that never yields (`time.sleep` in an async open). A thread can
+see it, but can't end it either: the only remedy is a new process that starts without the plugin.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OnStuck = Callable[[str, str], None]
 class StartWatch:
     """Calls `on_stuck(plugin, step)` from a thread when a step lasts longer than `seconds`.
 
-    A step that merely awaits too long has its own, shorter limit. Without `on_stuck` nothing is watched.
+    A step that merely awaits for too long has its own, shorter limit. Without `on_stuck`, nothing is watched.
     """
 
     def __init__(self, seconds: float, on_stuck: OnStuck | None) -> None:
@@ -54,29 +54,29 @@ class StartWatch:
 
 @dataclass(frozen=True)
 class Entry:
-    """A plugin that is kept out, and the version of its package when it misbehaved."""
+    """A plugin that is kept out, with the version of its package at that time."""
 
     version: str | None
     reason: str
 
 
 class Quarantine:
-    """Plugins of one home that are not started any more, until their package changes or they are released."""
+    """A home's plugins that are no longer started, until their package changes or they are released."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / _FILE
 
     def keep_out(self, candidate: Candidate) -> str | None:
-        """Why the candidate must not be loaded; None when it may."""
+        """Why the candidate must not be loaded; None if it may be."""
         entry = self.entries().get(candidate.name)
         return entry.reason if entry is not None and entry.version == candidate.version else None
 
     def add(self, name: str, version: str | None, reason: str) -> None:
-        """Keep a plugin out, durably."""
+        """Keep a plugin out; stored durably."""
         self._write({**self.entries(), name: Entry(version, reason)})
 
     def release(self, name: str) -> bool:
-        """Let a plugin try again at the next start; whether it was kept out."""
+        """Let a plugin try again at the next start. Returns whether it was kept out."""
         entries = self.entries()
         if entries.pop(name, None) is None:
             return False
@@ -84,7 +84,7 @@ class Quarantine:
         return True
 
     def entries(self) -> dict[str, Entry]:
-        """Every plugin that is kept out. A file that can't be read keeps nobody out."""
+        """Every plugin that is kept out; none if the file can't be read."""
         try:
             found = json.loads(self._path.read_text(encoding="utf-8"))
             return {name: Entry(item["version"], str(item["reason"])) for name, item in found.items()}
@@ -108,7 +108,7 @@ class Quarantine:
 def restart_without(
     quarantine: Quarantine, version_of: Callable[[str], str | None], name: str, what: str
 ) -> None:
-    """Keep the plugin out and replace this process by a fresh one, with the same command line.
+    """Keep the plugin out and replace this process with a new one with the same command line.
 
     Runs in a thread while the event loop is stuck; execve(2) ends every other thread.
     """

@@ -111,7 +111,7 @@ class Accounts:
         return account
 
     async def refuse_taken(self, username: str, email: str) -> None:
-        """Raise AlreadyExists, naming the field, when another account has the name or the address."""
+        """Raise AlreadyExists, naming the field, if another account has the name or the address."""
         await self._database.read(_refuse_taken, username, email)
 
     async def sign_in(
@@ -128,7 +128,7 @@ class Accounts:
         return account, await self._mint(account, "signed_in", origin=origin)
 
     async def open_session(self, account: Account, origin: Origin | None = None) -> str:
-        """A token for an account that just proved itself in another way than by its password."""
+        """A token for an account that has just been verified other than by its password."""
         return await self._mint(account, "signed_in", origin=origin)
 
     async def _find(self, username: str) -> Account | None:
@@ -144,7 +144,7 @@ class Accounts:
             raise Unauthorized("This token can't be refreshed")
         self._check_age(claims)
         _check_session(await self._states.get(subject), claims)
-        # After the checks, so that a dead token of the account can't use up its refreshes; before the hooks.
+        # After the checks, so that a dead token can't use up the account's refreshes; before the hooks.
         await self._limits.count(f"refresh:{subject}", _REFRESHES)
         account = await self._database.read(lambda session: session.get(Account, subject))
         _check_session(account, claims)
@@ -158,7 +158,7 @@ class Accounts:
         self._check_cap(claims)
 
     def _check_cap(self, claims: Mapping[str, Any]) -> None:
-        """Refuse a new token once the session is older than its limit, which counts from its sign-in."""
+        """Refuse a new token if the session, counted from its sign-in, is older than the limit."""
         cap = self._settings.jwt_session_max_hours * 3600
         if cap and time.time() > claims.get("auth_time", claims["iat"]) + cap:
             raise SessionOver()
@@ -215,7 +215,7 @@ class Accounts:
         old: Mapping[str, Any] | None,
         bootstrap: Origin | None,
     ) -> dict[str, Any]:
-        """Notify plugins and return their claims. `bootstrap` is the origin of who may be the first admin."""
+        """Notify plugins and return their claims. `bootstrap`: it may become the first Platform Admin."""
         if bootstrap is not None:
             self._admins.bootstrap(unit, account, bootstrap)
         tell_plugins(self._platform, unit, account, change)
@@ -230,12 +230,12 @@ class Accounts:
         return bool(asked(hookspecs.token_claims) or asked(hookspecs.on_account_event))
 
     async def any(self) -> bool:
-        """Whether there is an account at all, or was since the start: sign-in pages ask for it each time."""
+        """Whether there is any account. True is remembered: every sign-in page asks."""
         self._some = self._some or await self._database.read(_any)
         return self._some
 
     async def list(self, limit: int = 500, offset: int = 0) -> tuple[list[Account], int]:
-        """Accounts by id, and how many there are."""
+        """Accounts in the order of their ids, and the total number."""
         return await self._database.read(_page, limit, offset)
 
 
@@ -256,7 +256,7 @@ def _page(session: Session, limit: int, offset: int) -> tuple[list[Account], int
 
 
 def _replace_password(unit: Unit, account: Account, password_hash: str, origin: Origin) -> Account:
-    """The account as this change left it: its epoch is dead if another revocation follows."""
+    """The account as changed here; if another revocation follows, its epoch is dead."""
     change = (
         update(Account)
         .where(Account.id == account.id, Account.password_hash == account.password_hash)

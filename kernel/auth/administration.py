@@ -33,7 +33,7 @@ _GENERATED_BYTES = 15  # 120 bits: 20 characters
 
 @dataclass(frozen=True, slots=True)
 class _Act:
-    """Who does it, and under what."""
+    """Who acts, and on what conditions."""
 
     caller: Caller
     check: Check | None = None
@@ -43,7 +43,7 @@ class _Act:
 class Administration:
     """Changes to accounts, each in one transaction with its checks, audit entry and revocations.
 
-    Whether the caller may is for routes and for `check(unit, account)` to say, which runs first in the same
+    Routes decide whether the caller may, and so does `check(unit, account)`, which runs first in the same
     transaction and raises an error to refuse the change. Raises NotFound for an unknown account.
     """
 
@@ -61,7 +61,7 @@ class Administration:
         check: Check | None = None,
         scope_org_id: int | None = None,
     ) -> Account:
-        """Deactivate or reactivate (spec 3.3). Sessions end with a deactivation and stay ended."""
+        """Deactivate or reactivate (spec 3.3). A deactivation ends all sessions for good."""
         act = _Act(caller, check, scope_org_id)
         return await self._database.write(self._set_active, account_id, is_active, act)
 
@@ -109,7 +109,7 @@ class Administration:
         check: Check | None = None,
         scope_org_id: int | None = None,
     ) -> str:
-        """Give the account a temporary password, which is answered and kept nowhere. Ends all sessions."""
+        """Give the account a temporary password, which is returned but not stored. Ends all sessions."""
         given = new_password if mode == "set" else None
         password = secrets.token_urlsafe(_GENERATED_BYTES) if given is None else given
         password_hash = await self._passwords.hash(password)
@@ -129,7 +129,7 @@ class Administration:
         _audit(unit, "password_reset", account, (None, {"must_change_password": True, "mode": mode}), act)
 
     def _after(self, unit: Unit, account: Account, change: AccountChange, *, revokes: bool) -> None:
-        """Write the change, end sessions where it does, and let plugins forbid it."""
+        """Write the change, end sessions if it `revokes` them, and let plugins forbid it."""
         unit.session.flush()
         if revokes:
             revoke_sessions(unit, account.id)

@@ -1,16 +1,16 @@
-"""How often a password may be guessed: a slow-down for each account that locks nobody out.
+"""How often a password may be guessed: slows down guessing at each account without locking anybody out.
 
-What counts is the pair of account name and client address (an IPv6 client is its /64 network). From an
-address that never signed in to the account, `_CALM` tries in 15 minutes are let through; while more than
-`_ATTACK` tries arrive for one name from such addresses together, `_WARY` from each. What other addresses do
-never refuses an address its own first tries, so the owner with the right password gets in from anywhere; and
-an address that once signed in to the account (remembered for at most 30 days, in the cache store) is never
-counted, so somebody else behind the owner's own router can't lock the owner out either. Guessing from one
-address is held by the limit of 10 a minute, from many by three tries each.
+What counts is the pair of account name and client address (an IPv6 client is its /64 network). An address
+that has never signed in to the account gets `_CALM` tries in 15 minutes, or `_WARY` while such addresses
+together send more than `_ATTACK` tries for the name. An address always gets its own first tries, whatever
+others do, so the owner with the right password gets in from anywhere. An address that has signed in to the
+account (remembered for at most 30 days, in the cache store) is never counted, so nobody behind the owner's
+own router can lock the owner out either. Guessing from one address is bounded by the limit of 10 a minute,
+from many by three tries each.
 
-Names are counted as they were written, known or not: counting by account would show that a name and an e-mail
-address belong together. The attempt is counted before the password is checked, so that simultaneous
-attempts count too, and an unknown name costs the same calls.
+Names are counted as written, known or not: counting by account would reveal that a name and an e-mail address
+belong together. The attempt is counted before the password is checked, so that simultaneous attempts count
+too, and an unknown name costs the same calls.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KNOWN_FOR = 30 * 86_400
 
 
 class Attempts:
-    """Tries at passwords, counted in the cache store."""
+    """Password attempts, counted in the cache store."""
 
     def __init__(self, limits: RateLimits) -> None:
         self._limits = limits
@@ -46,7 +46,7 @@ class Attempts:
             )
 
     async def succeeded(self, name: str, address: str) -> None:
-        """Remember where an account was signed in to."""
+        """Remember that this address has signed in to the account."""
         who, place = _digest(name.casefold()), _digest(network_of(address))
         await self._limits.exceeds(f"sign-in:known:{who}:{place}", 0, _KNOWN_FOR)
 

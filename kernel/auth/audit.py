@@ -22,7 +22,7 @@ def audit(
     origin: Origin | None = None,
     scope_org_id: int | None = None,
 ) -> None:
-    """Record that `action` was done to a target.
+    """Record that `action` was performed on a target.
 
     `before` and `after` must not contain secrets. `origin` is `Caller.origin`; without it, the entry says
     that the operator acted on the server itself.

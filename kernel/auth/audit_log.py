@@ -35,7 +35,7 @@ Moment = Annotated[datetime, AfterValidator(_in_utc)]
 
 
 class AuditQuery(PageQuery):
-    """Which entries to list; what is given must all fit."""
+    """Which entries to list: those that match every given filter."""
 
     action: str | None = Field(None, max_length=128, description="Only this action.")
     actor_id: int | None = Field(None, ge=1, le=_LARGEST_ID, description="Only actions by this account.")
@@ -57,7 +57,7 @@ class AuditQuery(PageQuery):
 
 
 class AuditLogEntry(BaseModel):
-    """One change. Without an actor, the operator made it on the server itself."""
+    """One change. An entry without an actor was made by the operator on the server itself."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -85,7 +85,7 @@ class AuditLogListResponse(BaseModel):
 
 
 async def list_entries(platform: Platform, principal: Principal, query: AuditQuery) -> AuditLogListResponse:
-    """The entries that the caller may see and asks for. Raises Forbidden for a caller who may see none."""
+    """The requested entries that the caller may see. Raises Forbidden for a caller who may see none."""
     where = [*await _visible(platform, principal, query.org_id), *_wanted(query)]
     found, total = await platform.database.snapshot(_page, where, query)
     return AuditLogListResponse(entries=found, total=total, limit=query.limit, offset=query.offset)
@@ -101,7 +101,7 @@ def _page(
 
 
 async def _visible(platform: Platform, principal: Principal, org_id: int | None) -> list[ColumnElement[bool]]:
-    """The conditions under which the caller may see an entry: none for a Platform Admin who asks for all."""
+    """The conditions for entries that the caller may see; empty for a Platform Admin who asks for all."""
     if not principal.is_user or principal.id is None:
         raise Forbidden("Only Platform Admins and managers of organizations can read the audit log")
     sees_all = await platform.resource(ACCOUNT_STATES).is_platform_admin(principal.id)
@@ -115,7 +115,7 @@ async def _visible(platform: Platform, principal: Principal, org_id: int | None)
     )
     organizations = set(found or ())
     if sees_all and org_id is not None:
-        organizations.add(org_id)  # also one that is gone: its entries stay
+        organizations.add(org_id)  # even a deleted one: its entries stay
     if not organizations:
         raise Forbidden("Only Platform Admins and managers of organizations can read the audit log")
     return [Among(AuditEntry.scope_org_id, bindparam("organizations", sorted(organizations), Ids()))]

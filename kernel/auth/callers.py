@@ -1,4 +1,4 @@
-"""The caller in one value: what a service needs to decide, to change and to audit."""
+"""The caller as one value, with all that a service needs to decide, change and audit."""
 
 from __future__ import annotations
 

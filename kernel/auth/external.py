@@ -1,7 +1,7 @@
-"""An identity came in: sign-in through a provider that a plugin has checked (spec 3.5, 5.5, 5.6).
+"""Sign-in with an external identity that a plugin has verified (spec 3.5, 5.5, 5.6).
 
-The kernel knows no protocol. A plugin hands over who the provider says somebody is; this module finds, links
-or makes the account, brings it up to date, and opens a session.
+The kernel knows no protocol. A plugin passes on the identity that the provider confirmed; this module finds,
+links or creates the account, updates it, and opens a session.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("platform.auth")
 
 
-_TRIES = 3  # a registration may take the same name in the same moment
+_TRIES = 3  # a registration may take the same name at the same moment
 
 
 async def sign_in_external(
@@ -55,7 +55,7 @@ async def sign_in_external(
 
 
 def end_external_sessions(unit: Unit, issuer: str, subject: str, origin: Origin) -> bool:
-    """End all sessions of an identity's account with this unit's commit; returns whether there is one."""
+    """End all sessions of an identity's account with this unit's commit. Returns whether it has one."""
     account = _find(unit, issuer, subject)
     if account is None:
         return False
@@ -65,7 +65,7 @@ def end_external_sessions(unit: Unit, issuer: str, subject: str, origin: Origin)
 
 
 def _settle(unit: Unit, platform: Platform, identity: ExternalIdentity, origin: Origin) -> Account:
-    """Find, link or create. Sign-ins of one identity come here one after the other."""
+    """Find, link or create the account; under a lock, so one sign-in at a time."""
     unit.lock(ACCOUNTS_LOCK)
     change = _SignIn(platform, unit, identity, origin)
     account = _find(unit, identity.issuer, identity.subject)
@@ -86,7 +86,7 @@ def _find(unit: Unit, issuer: str, subject: str) -> Account | None:
 
 
 def _local_account(unit: Unit, identity: ExternalIdentity) -> Account | None:
-    """The local account with exactly the provider's name: one that only resembles it is another's."""
+    """The local account with exactly the provider's name; one that merely resembles it is somebody else's."""
     if identity.username is None or local_name(identity) != identity.username:
         return None
     query = select(Account).where(Account.username_key == identity.username.casefold())
@@ -105,7 +105,7 @@ class _SignIn:
         self._origin = origin
 
     def update(self, account: Account) -> None:
-        """What the provider says now; what it does not say stays. Raises AccountDisabled."""
+        """Apply what the provider says now; fields that it leaves out stay. Raises AccountDisabled."""
         _refuse_disabled(account)
         before = _shown(account)
         if self._identity.username is not None:
@@ -125,7 +125,7 @@ class _SignIn:
             account.email_key = account.email.casefold()
 
     def _change_role(self, account: Account, role: str) -> None:
-        """The provider's role; but the last active administrator stays one, and the log says so."""
+        """Apply the provider's role, but never demote the last active administrator; that is logged."""
         before, demoted = account.role, account.role == "admin"
         if demoted:
             try:
@@ -153,7 +153,7 @@ class _SignIn:
         return self._session.get(LinkApproval, local.id, with_for_update=True) is not None
 
     def link(self, account: Account) -> None:
-        """The local account becomes the identity's (spec 3.5): its password, sessions and flag are gone."""
+        """Make the local account the identity's (spec 3.5), without its password, sessions and flag."""
         _refuse_disabled(account)
         before = {**_shown(account), "role": account.role, "platform_admin": account.platform_admin}
         self._session.execute(delete(LinkApproval).where(LinkApproval.account_id == account.id))
@@ -172,7 +172,7 @@ class _SignIn:
         self._tell(account, "linked")
 
     def create(self, refused: Account | None) -> Account:
-        """A new account without a password; `refused` is the local one that has the name already."""
+        """Create an account without a password. `refused` is a local account that already has the name."""
         if refused is not None:
             log.warning(
                 "the local account '%s' was not linked: an operator has not approved it", refused.username

@@ -1,4 +1,4 @@
-"""Names and addresses for identities that come from elsewhere: within our pattern, and nobody else's."""
+"""Usernames and e-mail addresses for external identities: within our pattern, and unique."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SUFFIX = 8  # characters after the dash (spec 3.5)
 
 
 def local_name(identity: ExternalIdentity) -> str:
-    """The provider's name, or the subject, in the characters of a username here."""
+    """The provider's name, or the subject, reduced to the characters of a username here."""
     return _fitting(identity.username or "") or _fitting(identity.subject) or "user"
 
 
@@ -34,9 +34,9 @@ def fallback_email(identity: ExternalIdentity) -> str:
 
 
 def free_username(session: Session, identity: ExternalIdentity, account: Account | None = None) -> str:
-    """The identity's name, with a dash and 8 characters where another account has it.
+    """The identity's name, with a dash and 8 characters appended if another account has it.
 
-    `account` is the one that it is for; the suffix that it got once stays the same.
+    `account` is the one to name; its suffix never changes.
     """
     name = local_name(identity)
     kept = account.username if account is not None and _is_suffixed(account.username, name) else None
@@ -45,7 +45,7 @@ def free_username(session: Session, identity: ExternalIdentity, account: Account
 
 
 def free_email(session: Session, identity: ExternalIdentity, account: Account | None = None) -> str:
-    """The provider's address where it is free, else one that is nobody else's: it never links accounts."""
+    """The provider's address if it is free, otherwise a made-up unique one. Never links accounts."""
     given = identity.email if identity.email and len(identity.email) <= _LONGEST_EMAIL else None
     fallback = fallback_email(identity)
     kept = account.email if account is not None and account.email.endswith(fallback) else None
@@ -72,13 +72,13 @@ def _is_suffixed(username: str, name: str) -> bool:
 
 
 def _fitting(text: str) -> str:
-    """`text` in the pattern of usernames; empty when nothing of it fits."""
+    """`text` reduced to the pattern of usernames; empty if nothing is left."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     return _OUTSIDE.sub("-", plain)[:_LONGEST_NAME].strip("-")
 
 
 def _mark(identity: ExternalIdentity) -> str:
-    """Eight characters that are the identity's own, the same every time."""
+    """Eight characters derived from the identity, always the same."""
     text = f"{identity.issuer}\n{identity.subject}"
     return hashlib.sha256(text.encode()).hexdigest()[:_SUFFIX]
 

@@ -1,4 +1,4 @@
-"""What a plugin that signs people in passes to the kernel, and what a sign-in page gets of it."""
+"""What a plugin that signs people in passes to the kernel, and what sign-in pages get."""
 
 from __future__ import annotations
 

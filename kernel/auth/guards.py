@@ -1,7 +1,7 @@
-"""What must not happen to an account: guards that look at all accounts, so that nobody is locked out.
+"""Guards against changes to an account that would lock everybody out; they look at all accounts.
 
-Whoever calls them holds `unit.lock("accounts")`, so that of two requests that would each remove one of
-the last two, one sees what the other did.
+The caller must hold `unit.lock("accounts")`: otherwise two requests could each remove one of the last two
+administrators without seeing the other.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ ACCOUNTS_LOCK = "accounts"
 
 
 def is_sso(account: Account) -> bool:
-    """Whether the account signs in through an identity provider and has no password here."""
+    """Whether the account signs in through an identity provider or has no password here."""
     return account.sso_subject is not None or account.password_hash is None
 
 
 def where_sso() -> ColumnElement[bool]:
-    """`is_sso` for a query."""
+    """`is_sso` as a condition for a query."""
     return or_(Account.sso_subject.is_not(None), Account.password_hash.is_(None))
 
 
 def refuse_last_platform_admin(unit: Unit, account: Account) -> None:
-    """Raise LastPlatformAdmin when no other active account is a Platform Admin."""
+    """Raise LastPlatformAdmin if this is the only active Platform Admin."""
     if (
         account.is_active
         and account.platform_admin
@@ -36,7 +36,7 @@ def refuse_last_platform_admin(unit: Unit, account: Account) -> None:
 
 
 def refuse_last_admin(unit: Unit, account: Account) -> None:
-    """Raise LastAdmin when no other active account is an instance administrator."""
+    """Raise LastAdmin if this is the only active instance administrator."""
     is_one = account.is_active and account.role == "admin"
     if is_one and not _other(unit, account, Account.role == "admin"):
         raise LastAdmin()

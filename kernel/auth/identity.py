@@ -26,7 +26,7 @@ _PRINCIPALS = 10_000
 
 
 class Identity:
-    """Bearer tokens, the service token header, and the access kinds that the kernel knows."""
+    """Bearer tokens, the service token header, and the kernel's own kinds of access."""
 
     name = "kernel"
 
@@ -46,14 +46,14 @@ class Identity:
         self._recent: dict[bytes, tuple[Principal, AccountState, float]] = {}
 
     def recall(self, authorization: str) -> Principal | None:
-        """The principal of a header that was judged before, while token and account are as they were."""
+        """The remembered principal of a header, as long as its token is valid and its account unchanged."""
         key = _digest(authorization)
         known = self._recent.get(key)
         if known is None or known[2] <= time.time():
             return None
         principal, state, expires = known
         current = self._states.peek(state.id)
-        if current is not state:  # read again
+        if current is not state:  # the account was read again
             if current is None or current != state:
                 return None
             self._recent[key] = (principal, current, expires)
@@ -61,7 +61,7 @@ class Identity:
 
     @hookimpl(trylast=True)
     async def identify_actor(self, request: web.Request, authorization: str | None) -> Principal | None:
-        """Anonymous without a credential; raises Unauthorized for a bearer that does not hold."""
+        """Anonymous without a credential; raises Unauthorized for an invalid bearer token."""
         if authorization is None:
             return self._from_service_header(request)
         scheme, _, token = authorization.partition(" ")
@@ -76,7 +76,7 @@ class Identity:
         return principal
 
     async def principal_of(self, claims: dict[str, Any]) -> Principal:
-        """The principal of verified claims, held against the account as it is now."""
+        """The principal of verified claims, checked against the account's present state."""
         return (await self._judge(claims))[0]
 
     async def _judge(self, claims: dict[str, Any]) -> tuple[Principal, AccountState | None]:
@@ -98,7 +98,7 @@ class Identity:
         self._recent[_digest(authorization)] = (principal, state, float(principal.claims["exp"]))
 
     def _from_service_header(self, request: web.Request) -> Principal:
-        """The service principal; from another machine the header counts only through a configured proxy."""
+        """The service principal. From another machine, the header counts only through a configured proxy."""
         sent = request.headers.get("X-Service-Token")
         if not sent or not self._service_token or not self._addresses.is_near(request):
             return ANONYMOUS
@@ -110,7 +110,7 @@ class Identity:
     def decide_access(
         self, ctx: Context, principal: Principal, access: Access, params: Mapping[str, int | str]
     ) -> Awaitable[Decision | None] | Decision | None:
-        """The kernel's own kinds of access; a permission goes by its default grant."""
+        """Decide the kernel's own kinds of access; a permission by its default grant."""
         if access.kind == "platform_admin":
             return self._judge_platform_admin(principal)
         return self.decide(principal, access, params)
@@ -118,7 +118,7 @@ class Identity:
     def decide(
         self, principal: Principal, access: Access, params: Mapping[str, int | str]
     ) -> Decision | None:
-        """The access kinds that need no look into the database."""
+        """Decide the kinds of access that need no query."""
         if access.kind == "public":
             return Decision.ALLOW
         if principal.kind == "anonymous":
@@ -152,7 +152,7 @@ def _user(claims: dict[str, Any], state: AccountState) -> Principal:
 
 
 def _digest(authorization: str) -> bytes:
-    """A cache key that gives no token away in a dump of memory."""
+    """A cache key that reveals no token in a memory dump."""
     return hashlib.blake2b(authorization.encode(errors="replace"), digest_size=16).digest()
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 async def approve(platform: Platform, username: str, origin: Origin) -> tuple[Account, bool]:
-    """Let the next SSO sign-in with this name take the account; whether it was not approved before.
+    """Let the next SSO sign-in with this name take over the account. Returns it, and whether this is new.
 
-    Raises NotFound, or SsoAccount for an account that is linked already.
+    Raises NotFound, or SsoAccount if the account is already linked.
     """
     return await platform.database.write(_approve, username, origin)
 
@@ -39,7 +39,7 @@ def _approve(unit: Unit, username: str, origin: Origin) -> tuple[Account, bool]:
 
 
 async def withdraw(platform: Platform, username: str, origin: Origin) -> tuple[Account, bool]:
-    """Take an approval back; whether there was one. Raises NotFound."""
+    """Withdraw an approval. Returns the account, and whether there was one. Raises NotFound."""
     return await platform.database.write(_withdraw, username, origin)
 
 

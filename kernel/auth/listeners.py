@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def tell_plugins(platform: Platform, unit: Unit, account: Account, change: AccountChange) -> None:
-    """Let plugins add to a change of an account, or forbid it by what they raise."""
+    """Let plugins react to a change of an account, or forbid it by raising an error."""
     platform.hooks.ask_now(
         hookspecs.on_account_event, platform=platform, unit=unit, account=account, change=change
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 async def find_accounts(platform: Platform, wanted: UsersQuery) -> tuple[list[Account], int]:
-    """Accounts that fit, oldest first, and how many fit in all. Of an unknown organization: none."""
+    """The matching accounts, oldest first, and their total number. None for an unknown organization."""
     return await platform.database.snapshot(_page, _conditions(platform, wanted), wanted)
 
 

@@ -1,4 +1,4 @@
-"""Tables of identity: accounts, ways to become one's own master again, and the audit log."""
+"""Tables of identity: accounts, password resets, SSO links, setup codes, and the audit log."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ AccountChange = Literal[
 class Account(Base):
     """A person or program that signs in.
 
-    `epoch` is raised by every session revocation; tokens with a lower epoch are refused. The `*_key` columns
-    hold the case-folded text that must be unique. An account with an `sso_subject` signs in through the
-    identity provider `sso_issuer` and has no password; `linked_at` is when a local account became one.
+    Every session revocation raises `epoch`; tokens with another epoch are refused. The `*_key` columns hold
+    the case-folded text that must be unique. An account with an `sso_subject` signs in through the identity
+    provider `sso_issuer` and has no password; `linked_at` is when a local account became one.
     """
 
     __tablename__ = "kernel_account"
@@ -58,7 +58,7 @@ class Account(Base):
 
 
 class PasswordReset(Base):
-    """A way back to an account, sent by e-mail: works once, until it expires. Only a hash is kept."""
+    """A password reset token, sent by e-mail: works once, until it expires. Only its hash is stored."""
 
     __tablename__ = "kernel_password_reset"
 
@@ -69,7 +69,7 @@ class PasswordReset(Base):
 
 
 class LinkApproval(Base):
-    """The operator's word that the next SSO login with this name may take the local account (spec 3.5)."""
+    """The operator's approval for the next SSO sign-in with this name to take over the account (spec 3.5)."""
 
     __tablename__ = "kernel_link_approval"
 
@@ -94,7 +94,7 @@ class SetupCode(Base):
 
 
 class SetupAttempt(Base):
-    """Wrong codes that an account tried against one setup code."""
+    """How many wrong codes an account has tried against one setup code."""
 
     __tablename__ = "kernel_setup_attempt"
 
@@ -113,7 +113,7 @@ class Milestone(Base):
 
 
 class AuditEntry(Base):
-    """What somebody changed, written in the transaction of the change (spec 2.7). Never altered."""
+    """A change and who made it, written in the same transaction (spec 2.7). Never altered."""
 
     __tablename__ = "kernel_audit_entry"
     __table_args__ = (

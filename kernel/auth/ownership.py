@@ -1,4 +1,4 @@
-"""Rows with an owner, and the way to select those that a caller can see (house rule 4)."""
+"""Rows with an owner, and how to select those that a caller can see (house rule 4)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _NOTHING, _OWN, _EVERYTHING = 0, 1, 2
 class Owned:
     """Columns for a row that has an owner. Mix it into a table.
 
-    The owner sees `private` rows; with `team` and `organization`, the members see them too; with `shared`,
-    every signed-in account does. Rows without an owner are visible to every signed-in account.
+    Only the owner sees `private` rows; members see `team` and `organization` rows too; every signed-in
+    account sees `shared` ones. Rows without an owner are visible to every signed-in account.
     """
 
     owner_id: Mapped[int | None] = mapped_column(Integer, index=True)

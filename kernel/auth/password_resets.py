@@ -1,4 +1,4 @@
-"""Back to an account by e-mail: a token that works once, sent by a job, kept as a hash only."""
+"""Password resets by e-mail: a token that works once, sent by a job, stored only as a hash."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SUBJECT = "Your new password"
 
 
 class Forgotten(BaseModel):
-    """Somebody asked for a new password for the account with this address, if there is one."""
+    """A request for a new password for the account with this address, if there is one."""
 
     email: str
     too_often: bool = False
@@ -45,8 +45,8 @@ class Forgotten(BaseModel):
 class PasswordResets:
     """Requests, tokens and their redemption.
 
-    Nothing that a client sees or measures depends on whether an account exists: a request writes a job with
-    the address and does not look; the job is carried out later, by a worker.
+    Nothing that a client sees or measures depends on whether an account exists: a request looks nothing up,
+    but enqueues a job with the address, which a worker runs later.
     """
 
     def __init__(self, platform: Platform, *, passwords: Passwords, limits: RateLimits) -> None:
@@ -57,14 +57,14 @@ class PasswordResets:
         self._limits = limits
 
     async def request(self, email: str) -> None:
-        """Have an e-mail sent, if there is somebody to send it to; at most a few to one address."""
+        """Have an e-mail sent if the address has an account; at most a few per address."""
         address = hashlib.sha256(email.casefold().encode()).hexdigest()
         too_often = await self._limits.exceeds(f"password-reset:{address}", _PER_ADDRESS, _WINDOW)
-        # One that was asked for too often is enqueued all the same: it takes the same time.
+        # A request beyond the limit is enqueued all the same, so that it takes the same time.
         await self._database.write(_enqueue, Forgotten(email=email, too_often=too_often))
 
     async def send(self, wanted: Forgotten) -> None:
-        """Make a token and send it. Run again, it sends a new token, and earlier ones are dead."""
+        """Make a token and send it. A repeated run sends a new token, which invalidates earlier ones."""
         if wanted.too_often:
             return
         token = secrets.token_urlsafe(32)
@@ -112,7 +112,7 @@ PASSWORD_RESETS: ResourceKey[PasswordResets] = ResourceKey("password_resets")
 
 
 def forget_resets(unit: Unit, account_id: int) -> None:
-    """Tokens sent earlier no longer work: the password was changed another way, or again."""
+    """Invalidate all earlier tokens, because the password was changed."""
     unit.session.execute(delete(PasswordReset).where(PasswordReset.account_id == account_id))
 
 
@@ -121,7 +121,7 @@ def _enqueue(unit: Unit, wanted: Forgotten) -> None:
 
 
 def _issue(unit: Unit, email: str, token: str, life: timedelta) -> Account | None:
-    """Keep the hash of a token for the account with this address, if it may have one."""
+    """Store a token's hash for the account with this address, if it may have one."""
     query = select(Account).where(Account.email_key == email.casefold()).with_for_update()
     account: Account | None = unit.session.scalar(query)
     if account is None or not _may_reset(account):
@@ -133,7 +133,7 @@ def _issue(unit: Unit, email: str, token: str, life: timedelta) -> Account | Non
 
 
 def _refuse_dead(session: Session, token: str) -> None:
-    """A look before the costly work of a hash. Raises BadResetToken."""
+    """Check the token before the costly hash. Raises BadResetToken."""
     expires: datetime | None = session.scalar(
         select(PasswordReset.expires_at).where(PasswordReset.token_hash == _hash(token))
     )
@@ -144,7 +144,7 @@ def _refuse_dead(session: Session, token: str) -> None:
 def _redeem(unit: Unit, token: str) -> Account:
     """The token's account; the token is removed, so that only one of several requests succeeds.
 
-    The account first, as everybody does who changes one: in another order two of them would deadlock.
+    The account is locked first, as in every change of an account; another order could deadlock.
     """
     held = PasswordReset.token_hash == _hash(token)
     owner = select(PasswordReset.account_id).where(held).scalar_subquery()

@@ -1,4 +1,4 @@
-"""Passwords: argon2id (RFC 9106), off the event loop, bounded in number and in what waits."""
+"""Passwords: argon2id (RFC 9106), off the event loop, with bounded concurrency and queue."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAITING = 32
 PATIENCE = 10.0
 _NICENESS = 19
 _RETRY_AFTER = (2, 8)
-_PASSES = 3  # RFC 9106, section 4, second recommended option: with 64 MiB
+_PASSES = 3  # RFC 9106, section 4, second recommended option, with 64 MiB
 _NOBODY = (
     "$argon2id$v=19$m={kib},t={passes},p=1$c29tZS1maXhlZC1zYWx0IQ$MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI"
 )
@@ -36,15 +36,16 @@ class TooManySignIns(Unavailable):
 
 
 class Passwords:
-    """Hashes and verifies with half the cores at most, at a lower priority than requests.
+    """Hashes and verifies on at most half of the cores, at a lower priority than requests.
 
-    Memory is bounded by threads x `memory_mb` MiB. Of anonymous callers, `WAITING` more may wait for a
-    thread, about two seconds' worth on an idle machine and never longer than `PATIENCE` seconds; past that
-    TooManySignIns says so at once. A waiting client that leaves frees its place.
+    Memory is bounded by threads x `memory_mb` MiB. At most `WAITING` further anonymous callers wait for a
+    thread (about two seconds' worth of work on an idle machine), none longer than `PATIENCE` seconds; beyond
+    that, TooManySignIns is raised at once. A waiting client that leaves frees its place.
     """
 
     def __init__(self, memory_mb: int = 64) -> None:
-        # One lane: with argon2-cffi's four a single hash would take every core (the work is the same).
+        # One lane: with argon2-cffi's default of four, a single hash would occupy every core for the same
+        # work.
         self.use(PasswordHasher(time_cost=_PASSES, memory_cost=memory_mb * 1024, parallelism=1))
         threads = max(1, (os.cpu_count() or 2) // 2)
         self._threads = ThreadPoolExecutor(threads, "platform-password", initializer=_step_back)
@@ -52,7 +53,7 @@ class Passwords:
         self._waiting = 0
 
     def use(self, hasher: PasswordHasher) -> None:
-        """Hash with this from now on. Earlier hashes still verify: each says what it was made with."""
+        """Use this hasher from now on. Earlier hashes still verify: each names its own parameters."""
         self._hasher = hasher
         self._nobody = _NOBODY.format(kib=hasher.memory_cost, passes=hasher.time_cost)
 
@@ -82,7 +83,7 @@ class Passwords:
     async def _run(self, work: Callable[[], T], anonymous: bool) -> T:
         await self._take_turn(anonymous)
         job = asyncio.get_running_loop().run_in_executor(self._threads, work)
-        # A thread can't be stopped: its place is free when it is done, whether or not somebody still waits.
+        # A thread can't be stopped: its place is free when it is done, even if nobody waits for it any more.
         job.add_done_callback(lambda _: self._free.release())
         return await asyncio.shield(job)
 
@@ -101,7 +102,7 @@ class Passwords:
             self._waiting -= 1
 
     def close(self) -> None:
-        """Let go of the threads."""
+        """Release the threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -109,12 +110,12 @@ PASSWORDS: ResourceKey[Passwords] = ResourceKey("passwords")
 
 
 def _turned_away() -> TooManySignIns:
-    # At different times: those who were turned away together would come back together.
+    # At random: clients refused together would otherwise all come back together.
     return TooManySignIns(headers={"Retry-After": str(random.randint(*_RETRY_AFTER))})
 
 
 def _step_back() -> None:
-    """Let requests go first: a thread's niceness is its own on Linux, and its hashing threads inherit it."""
+    """Lower this thread's priority; on Linux, niceness is per thread, and hashing threads inherit it."""
     if sys.platform == "linux":
-        with suppress(OSError):  # a container may forbid it: hashing continues, only less politely
+        with suppress(OSError):  # a container may forbid it: hashing continues at normal priority
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

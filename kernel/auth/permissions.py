@@ -1,4 +1,4 @@
-"""Permission keys, and what may be said about an access (spec 2.6, 5.7)."""
+"""Permission keys, and decisions on access (spec 2.6, 5.7)."""
 
 from __future__ import annotations
 

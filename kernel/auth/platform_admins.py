@@ -1,8 +1,8 @@
-"""Platform Admins: who becomes one, and who no longer is one (spec 5.7).
+"""Platform Admins: who becomes one, and who stops being one (spec 5.7).
 
-The flag on the account is all that counts. `MILESTONE` is reached with the first Platform Admin that there
-ever was and closes the bootstrap of a fresh install for good; `CODES_CLOSED`, with the first grant by the
-operator or the first claimed setup code, closes setup codes (spec 3.6).
+Only the flag on the account counts. The first Platform Admin ever reaches `MILESTONE`, which closes the
+bootstrap of a fresh install for good; the first grant by the operator, or the first claimed setup code,
+reaches `CODES_CLOSED`, which closes setup codes (spec 3.6).
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class PlatformAdmins:
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         self._database = platform.database
-        self._closed = False  # a milestone, once reached, stays
+        self._closed = False  # a cache: once reached, a milestone stays reached
 
     async def may_be_first(self, account: Account) -> bool:
-        """Whether `bootstrap` could make this account the first one: mostly answered for free."""
+        """Whether `bootstrap` could make this account the first one; mostly answered without a query."""
         return account.role == "admin" and account.linked_at is None and await self.awaits_first()
 
     async def awaits_first(self) -> bool:
@@ -56,12 +56,12 @@ class PlatformAdmins:
     def bootstrap(self, unit: Unit, account: Account, origin: Origin | None = None) -> None:
         """Make `account`, which signs in within `unit`, the first Platform Admin of a fresh install.
 
-        Happens once in the life of an instance. `account` is changed in place, so that the token minted next
-        carries the claim. An account that was local before its link is never the one.
+        Happens once in an instance's lifetime. `account` is changed in place, so that the token minted next
+        carries the claim. A formerly local account that was linked to an identity never qualifies.
         """
         unit.lock(ACCOUNTS_LOCK)
         current = unit.session.get(Account, account.id, populate_existing=True)
-        if current is None or current.epoch != account.epoch:  # revoked since the password was looked at
+        if current is None or current.epoch != account.epoch:  # revoked since the password was checked
             return
         if not current.is_active or current.role != "admin" or current.linked_at:
             return
@@ -71,7 +71,7 @@ class PlatformAdmins:
         account.platform_admin = True
 
     async def grant(self, username: str, origin: Origin | None = None) -> tuple[Account, bool]:
-        """Make an account a Platform Admin; return whether it wasn't one before.
+        """Make an account a Platform Admin. Returns it, and whether this is new.
 
         It shows in the account's token at the next refresh or sign-in. Raises NotFound, AccountDisabled.
         """
@@ -88,9 +88,9 @@ class PlatformAdmins:
         return account, True
 
     async def revoke(self, username: str, origin: Origin | None = None) -> tuple[Account, bool]:
-        """Take the flag from an account and end its sessions; whether it had it. Raises NotFound.
+        """Clear an account's flag and end its sessions. Returns it, and if this is new. Raises NotFound.
 
-        Also from the last Platform Admin: this is the operator's word, and the operator can grant again.
+        Works on the last Platform Admin, too: the operator decides, and can grant again.
         """
         return await self._database.write(self._revoke, username, origin)
 
@@ -100,7 +100,7 @@ class PlatformAdmins:
         return account, self.clear_flag(unit, account, origin)
 
     def set_flag(self, unit: Unit, account: Account, origin: Origin | None, way: str) -> None:
-        """Within a unit that holds the lock `accounts`: the account becomes a Platform Admin on demand."""
+        """Make the account a Platform Admin, in a unit that holds the lock `accounts`."""
         _reach(unit.session, CODES_CLOSED)
         self._set_flag(unit, account, origin, way)
 
@@ -110,7 +110,7 @@ class PlatformAdmins:
         self._record(unit, account, origin, {"way": way})
 
     def clear_flag(self, unit: Unit, account: Account, origin: Origin | None) -> bool:
-        """Within a unit that holds the lock `accounts`: it is one no longer, and its sessions end."""
+        """Clear the flag and end the sessions, in such a unit. Returns whether the flag was set."""
         if not account.platform_admin:
             return False
         account.platform_admin = False
@@ -137,7 +137,7 @@ class PlatformAdmins:
         tell_plugins(self._platform, unit, account, change)
 
     async def list(self) -> list[Account]:
-        """The Platform Admins, deactivated ones too, by id."""
+        """The Platform Admins, including deactivated ones, ordered by id."""
         return await self._database.read(_all)
 
 
@@ -145,7 +145,7 @@ PLATFORM_ADMINS: ResourceKey[PlatformAdmins] = ResourceKey("platform_admins")
 
 
 def reached(session: Session, *names: str) -> bool:
-    """Whether one of these milestones (by default: any) has been passed."""
+    """Whether one of these milestones (by default, any) has been reached."""
     query = select(Milestone.name).limit(1)
     query = query.where(Milestone.name.in_(names)) if names else query
     return session.scalar(query) is not None
@@ -161,7 +161,7 @@ def _all(session: Session) -> list[Account]:
 
 
 def find_by_username(session: Session, username: str) -> Account:
-    """The account of a name. Raises NotFound."""
+    """The account with this name. Raises NotFound."""
     query = select(Account).where(Account.username_key == username.casefold())
     account: Account | None = session.scalar(query)
     if account is None:

@@ -1,4 +1,4 @@
-"""Bodies of requests and answers about accounts (spec 2.1 to 2.4)."""
+"""Request and response bodies for accounts (spec 2.1 to 2.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller may read: asked of the plugin that knows who belongs together."""
+"""What a caller may read, as told by the plugin that knows teams and organizations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Setup codes: how an install whose bootstrap is over, and that has no Platform Admin, gets one (spec 3.6).
+"""Setup codes: how an install without a Platform Admin gets one once its bootstrap is over (spec 3.6).
 
-That is an upgraded install with administrators, or one whose first Platform Admin is one no longer, until the
-operator grants or somebody claims: either closes setup codes for good.
+That is an upgraded install with administrators, or one whose first Platform Admin no longer is one. The first
+grant by the operator, or the first claim, closes setup codes for good.
 
 The operator issues a code on the server; an administrator claims it once signed in. Wrong codes are counted
 in the database, so that neither a restart nor guessing in parallel gives more attempts.
@@ -30,7 +30,7 @@ from kernel.db.engine import Database, Unit
 from kernel.errors import Conflict, Forbidden, NotFound, PlatformError
 from kernel.resource_keys import ResourceKey
 
-# Crockford's base 32: no letter looks like a digit. Three groups are 90 bits.
+# Crockford's base 32: no letter looks like a digit. Three groups have 90 bits.
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 GROUPS, GROUP = 3, 6
 WRONG_CODES = 5
@@ -78,23 +78,23 @@ class SetupCodesClosed(Conflict):
 
 
 class SetupCodes:
-    """Issues and redeems."""
+    """Issues and redeems setup codes."""
 
     def __init__(self, database: Database, admins: PlatformAdmins) -> None:
         self._database = database
         self._admins = admins
 
     async def issue(self, origin: Origin | None = None) -> tuple[str, datetime]:
-        """A new code and its expiry; earlier ones no longer work. Raises SetupCodesClosed."""
+        """A new code and its expiry; invalidates earlier ones. Raises SetupCodesClosed."""
         code = "-".join("".join(secrets.choice(_ALPHABET) for _ in range(GROUP)) for _ in range(GROUPS))
         return code, await self._database.write(_issue, code, origin)
 
     async def is_in_use(self) -> bool:
-        """Whether somebody may become Platform Admin by a setup code."""
+        """Whether anybody can still become Platform Admin with a setup code."""
         return await self._database.read(_in_use)
 
     async def claim(self, account_id: int, code: str, origin: Origin) -> None:
-        """Make the account the first Platform Admin. Raises what spec section 7 lists, and audits refusals.
+        """Make the account the first Platform Admin. Raises the errors of spec section 7; audits refusals.
 
         Of two accounts that claim at once, one wins: the code is consumed in the transaction of the grant.
         """
@@ -103,7 +103,7 @@ class SetupCodes:
             raise refusal
 
     def _claim(self, unit: Unit, account_id: int, code: str, origin: Origin) -> PlatformError | None:
-        """Why not. A refusal is answered, not raised: what was counted and audited has to be committed."""
+        """Claim. A refusal is returned, not raised, so that its count and audit entry are committed."""
         unit.lock(ACCOUNTS_LOCK)
         refusal = self._redeem(unit, account_id, code, origin)
         if refusal is not None:
@@ -152,7 +152,7 @@ def _issue(unit: Unit, code: str, origin: Origin | None) -> datetime:
 
 
 def _judge(unit: Unit, current: SetupCode | None, account: Account, code: str) -> PlatformError | None:
-    """Hold a code against the newest one, and count it when it is wrong."""
+    """Compare a code with the newest one; count a wrong one. Returns the refusal, if any."""
     if current is None or current.consumed_at is not None:
         return NoActiveCode()
     if current.expires_at <= unit.now():
@@ -176,7 +176,7 @@ def _in_use(session: Session) -> bool:
 
 
 def plain(code: str) -> str:
-    """A code as it is compared: without dashes and spaces, in capitals."""
+    """A code in its comparable form: in capitals, without dashes and spaces."""
     return "".join(code.replace("-", "").split()).upper()
 
 

@@ -1,4 +1,4 @@
-"""The account behind each token, checked on every request and remembered for at most two seconds."""
+"""The state of the account behind each token: checked on every request, cached for at most two seconds."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ class AccountState:
 
 
 class AccountStates:
-    """Current account states, kept fresh by notices."""
+    """Current account states, cached and invalidated by notices."""
 
     def __init__(self, database: Database, max_age: float) -> None:
         self._database = database
         self._cache: LiveCache[int, AccountState | None] = LiveCache(self._read, max_age)
 
     async def get(self, account_id: int) -> AccountState | None:
-        """The state of an account; None where there is none."""
+        """The state of an account; None if it doesn't exist."""
         return await self._cache.get(account_id)
 
     def peek(self, account_id: int) -> AccountState | None:
-        """The state if it is known and fresh enough; None says nothing."""
+        """The cached state if it is fresh enough; None does not mean that there is no account."""
         return self._cache.peek(account_id)
 
     def invalidate(self, key: str) -> None:
-        """Forget one account (its id as text), also for a query that is under way."""
+        """Forget one account (its id as text), and discard the result of a query for it under way."""
         if key.isdecimal():
             self._cache.invalidate(int(key))
 
@@ -58,11 +58,11 @@ class AccountStates:
         return await self._database.read(_state, account_id)
 
     async def read_epochs(self, account_ids: Iterable[int]) -> dict[int, int]:
-        """The session epochs of those of these accounts that are active now, past every cache."""
+        """The session epochs of these accounts that are active now, bypassing every cache."""
         return await self._database.read(_epochs, list(account_ids))
 
     async def is_platform_admin(self, account_id: int) -> bool:
-        """The flag as the database has it now (spec 5.7), past every cache."""
+        """The flag as the database has it now (spec 5.7), bypassing every cache."""
         return await self._database.read(_is_platform_admin, account_id)
 
 

@@ -1,4 +1,4 @@
-"""Access tokens: HS256 JWTs (RFC 7519) with the claims of decisions.md; verified ones are remembered."""
+"""Access tokens: HS256 JWTs (RFC 7519) with the claims of decisions.md; verified ones are cached."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_TOKEN = 8192
 _CACHE_SIZE = 20_000
 _REQUIRED = ["exp", "iat", "sub"]
 _SET_BACK = 3 * 3600
-"""Seconds that a token may be ahead of the clock, which may have been set back. It ends when it says."""
+"""Seconds that a token may be ahead of the clock, which may have been set back. Its expiry still counts."""
 
 
 _LARGEST_ID = 2**31 - 1
@@ -43,26 +43,26 @@ class Tokens:
     """
 
     def __init__(self, settings: KernelSettings, kept: SecretStore) -> None:
-        """`kept` has the secret of this home, where the settings have none."""
+        """`kept` holds this home's secret, used if the settings have none."""
         self._settings = settings
         self._kept = kept
         self._lifetime = settings.jwt_expiration_minutes * 60
         self._verified: dict[bytes, tuple[dict[str, Any], float]] = {}
 
     def prepare(self) -> None:
-        """Have the secret at hand. Without this it is read, or made, for the first token."""
+        """Load or create the secret now rather than for the first token."""
         _ = self._secrets
 
     @cached_property
     def _secrets(self) -> tuple[str, ...]:
-        """The one that signs comes first."""
+        """The accepted secrets; the first one signs."""
         given, previous = self._settings.jwt_secret, self._settings.jwt_previous_secret
         secret = given.get_secret_value() if given else self._kept.ensure("jwt-secret")
         return (secret, previous.get_secret_value()) if previous else (secret,)
 
     @property
     def lifetime(self) -> int:
-        """Seconds that an access token lives."""
+        """Seconds for which an access token is valid."""
         return self._lifetime
 
     def mint(self, account: Account, claims: dict[str, Any], *, auth_time: int | None = None) -> str:
@@ -101,7 +101,7 @@ class Tokens:
         return claims
 
     def verify_for_refresh(self, token: str) -> dict[str, Any]:
-        """The claims of a token that may have expired; the caller checks the grace."""
+        """The claims of a token that may have expired; the caller checks the grace period."""
         return self._decode(token, verify_exp=False)
 
     def _remember(self, digest: bytes, claims: dict[str, Any]) -> None:
@@ -144,7 +144,7 @@ TOKENS: ResourceKey[Tokens] = ResourceKey("tokens")
 
 
 def _check_shape(claims: dict[str, Any]) -> None:
-    """What a request takes from a token must be of its type: ids go into queries as they are."""
+    """Check the types of the claims that requests use: ids go into queries unchecked."""
     for name in ("exp", "iat", "auth_time"):
         if not _is_whole(claims.get(name, 0), 2**53):
             raise jwt.InvalidTokenError(f"{name} must be a whole number")

@@ -1,1 +1,1 @@
-"""Child processes with limits, forked from a prepared one. Imports nothing: the children import it too."""
+"""Child processes with limits, forked from a prepared one. Imports nothing: the children load it, too."""

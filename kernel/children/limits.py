@@ -1,4 +1,4 @@
-"""What a child process may use, and how it binds itself to that."""
+"""The limits of a child process, and how it applies them to itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _MB: Final = 1024 * 1024
-# The hard limit, which kills without a name, is above the soft one, which the parent recognises.
+# Above the soft limit, whose signal the parent recognizes: the hard limit kills without a reason.
 _CPU_GRACE_SECONDS: Final = 2
 _OPEN_FILES: Final = 256
 _NICE: Final = 5
@@ -35,7 +35,7 @@ class ChildLimits(NamedTuple):
 
 
 def bind(limits: ChildLimits) -> None:
-    """Limit this process permanently: no core dump, low priority, first to go without memory."""
+    """Limit this process permanently: no core dumps, low priority, first to be killed if memory runs out."""
     _set(resource.RLIMIT_CORE, 0)
     _set(resource.RLIMIT_NOFILE, _OPEN_FILES)
     _set(resource.RLIMIT_FSIZE, limits.file_bytes)
@@ -48,7 +48,7 @@ def bind(limits: ChildLimits) -> None:
 
 
 def die_with(parent: int, number: signal.Signals = signal.SIGKILL) -> None:
-    """Ask Linux for a signal when the parent dies; leave at once if that has happened already."""
+    """Ask Linux for a signal when the parent dies; exit at once if it already has."""
     _prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)
@@ -65,7 +65,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _address_space() -> int:
-    """Bytes that this process has mapped already; none where the system doesn't say."""
+    """Bytes that this process has mapped; 0 if the system doesn't tell."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     except (OSError, ValueError):
@@ -77,6 +77,6 @@ def _set(limit: int, soft: int, hard: int | None = None) -> None:
     ceiling = resource.getrlimit(limit)[1]
     wanted = soft if hard is None else hard
     allowed = wanted if ceiling == resource.RLIM_INFINITY else min(wanted, ceiling)
-    # macOS refuses an address space limit; the wall clock still holds there.
+    # macOS refuses an address space limit; there, only the time limits hold.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(limit, (min(soft, allowed), allowed))

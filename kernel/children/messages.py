@@ -1,4 +1,4 @@
-"""What the platform and a prepared process say to each other: one JSON object a line, over a socket pair."""
+"""The messages between the platform and a prepared process: one JSON object per line, over a socket pair."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Reason: TypeAlias = Literal["failed", "unavailable", "memory", "timeout", "outpu
 class Task(NamedTuple):
     """One child to be forked: a callable with its arguments, or a program with its command line.
 
-    Three descriptors travel with it: what the child reads, where its answer goes, and its standard error.
-    The modules `ahead` are imported before the fork, for this child and those after it.
+    Three descriptors are sent with it: the child's input, where its answer goes, and its standard error. The
+    modules in `ahead` are imported before the fork, for this child and later ones.
     """
 
     number: int
@@ -47,7 +47,7 @@ class Lines:
         self._descriptors: list[int] = []
 
     def receive(self) -> list[dict[str, Any]] | None:
-        """What has arrived, read once; None at the end. Blocks when nothing has."""
+        """The messages of one read; None at the end. Blocks until something arrives."""
         data, descriptors, _flags, _address = socket.recv_fds(self._socket, 65_536, 16)
         self._descriptors += descriptors
         if not data:

@@ -1,4 +1,4 @@
-"""Reading what a child says as it says it, without trusting its length."""
+"""Reading a child's output as it arrives, without trusting its length."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _PIECE: Final = 65_536
 
 
 class Pipe:
-    """A pipe from a child: the first `limit` bytes are kept, or, with `tail`, the last ones.
+    """A pipe from a child: keeps the first `limit` bytes or, with `tail`, the last ones.
 
-    `overflowed()` is called once when `most` bytes have passed; from then on nothing is read.
+    Once `most` bytes have passed, `overflowed()` is called and nothing more is read.
     """
 
     def __init__(self, limit: int, most: int, overflowed: Callable[[], None], *, tail: bool = False) -> None:
@@ -29,7 +29,7 @@ class Pipe:
         self._open = True
 
     def given_away(self) -> None:
-        """The child has the writing end: close ours."""
+        """Close our copy of the writing end, now that the child has it."""
         if self.writing >= 0:
             os.close(self.writing)
             self.writing = -1

@@ -1,4 +1,4 @@
-"""The platform's end of a prepared process: start it, pass it tasks, read how they ended."""
+"""The platform's side of a prepared process: start it, pass it tasks, read how they ended."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENVIRONMENT: Final = {
     "OPENBLAS_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "1",
 }
-"""What every child may know: where programs are, and to use one thread (each takes address space)."""
+"""The environment of every child: where programs are, and one thread only (each takes address space)."""
 
 
 class Ended(NamedTuple):
@@ -51,7 +51,7 @@ class Running:
 
 
 class Prepared:
-    """One prepared process. Its loss ends every task under way with a MachineFault."""
+    """A prepared process. If it is lost, every running task ends with a MachineFault."""
 
     def __init__(self, process: asyncio.subprocess.Process, control: socket.socket) -> None:
         self._process = process
@@ -78,18 +78,18 @@ class Prepared:
         try:
             async with asyncio.timeout(_START_SECONDS):
                 await self._ready
-        except BaseException:  # who stops waiting leaves no process behind
+        except BaseException:  # including cancellation: leave no process behind
             await self.close()
             raise
         return self
 
     @property
     def is_idle(self) -> bool:
-        """Whether no child is under way."""
+        """Whether no child is running."""
         return not self._running
 
     def begin(self, task: Task, descriptors: Sequence[int]) -> Running:
-        """Fork a child for the task. Raises ValueError for arguments beyond 64 KB: put them into a file."""
+        """Fork a child for the task. Raises ValueError for arguments over 64 KB: put them into a file."""
         self._count += 1
         line = task._replace(number=self._count).dump()
         if len(line) > _LONGEST_TASK:
@@ -103,7 +103,7 @@ class Prepared:
         return running
 
     async def end(self, running: Running) -> None:
-        """Kill the child, if it still runs, with all that it started; returns when it is gone."""
+        """Kill the child, if it is still running, with everything it started; returns when it is gone."""
         number = next((number for number, item in self._running.items() if item is running), None)
         if number is None:
             return
@@ -152,7 +152,7 @@ class Prepared:
             _settle(running, Ended(message["status"], message["cpu_seconds"], message["peak_mb"]))
 
     def _lose(self) -> None:
-        """Give the process up: it leaves with its children when it finds its line cut."""
+        """Give up the process: it exits with its children when it finds its socket closed."""
         if self.is_lost:
             return
         self.is_lost = True
@@ -161,7 +161,7 @@ class Prepared:
         if not self._ready.done():
             self._ready.set_exception(MachineFault("processes"))
         for running in self._running.values():
-            # Where the process was killed, nobody else ends what its children started.
+            # If the process was killed, nobody else ends what its children started.
             if running.pid is not None:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(running.pid, signal.SIGKILL)
@@ -182,7 +182,7 @@ async def _spawn(control: socket.socket, modules: Sequence[str]) -> asyncio.subp
 
 
 def _environment() -> dict[str, str]:
-    """What the prepared process may know, and its children with it: the rest is where modules are."""
+    """The environment of the prepared process and its children, plus where to find modules."""
     modules = (str(Path(entry or ".").absolute()) for entry in sys.path)
     return {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join(modules), "PYTHONUTF8": "1", "PYTHONHASHSEED": "0"}
 
@@ -198,4 +198,4 @@ def _settle(running: Running, outcome: Ended | MachineFault) -> None:
         running.ended.set_result(outcome)
     else:
         running.ended.set_exception(outcome)
-        running.ended.exception()  # looked at: a task that was cancelled doesn't ask again
+        running.ended.exception()  # marks it as retrieved: a cancelled task never does

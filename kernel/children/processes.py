@@ -31,10 +31,9 @@ _SIGNALS: Final[dict[int, Reason]] = {-signal.SIGXCPU: "timeout", -signal.SIGXFS
 class ChildFailed(Exception):
     """A child did not complete its task, for a reason in the task itself.
 
-    `reason`: ``failed`` (it raised an error, or ended with a status), ``unavailable`` (it can't be started),
-    ``memory``, ``timeout``, ``output`` (it wrote too much), or ``crashed``. `code` is the attribute of that
-    name of the error it raised, if that is a string. `said` is the end of its standard error; use it in logs
-    only.
+    `reason`: ``failed`` (it raised an error or exited with a status), ``unavailable`` (it can't be started),
+    ``memory``, ``timeout``, ``output`` (it wrote too much), or ``crashed``. `code` is the raised error's
+    `code` if that is a string. `said` is the end of its standard error, for logs only.
     """
 
     def __init__(self, reason: Reason, status: int, said: str, code: str | None = None) -> None:
@@ -53,13 +52,12 @@ class _Outcome(NamedTuple):
 
     @property
     def is_good(self) -> bool:
-        """Whether the child ended well, and by itself."""
+        """Whether the child ended by itself and successfully."""
         return self.ended is not None and self.ended.status == 0 and self.cut is None
 
 
 class Children:
-    """Runs children, each forked from one process that has imported `preload`; it is started when first
-    needed.
+    """Runs children, each forked from a process that has imported `preload` and is started when first needed.
 
     A child has no access to secrets: its environment is almost empty, and it inherits no other open files. It
     is killed, with everything it started, when it exceeds its limits, when the waiting task is cancelled, and
@@ -100,8 +98,8 @@ class Children:
     ) -> bytes:
         """Run a program in `folder` with `source` (a file or bytes) as standard input; returns its output.
 
-        Raises ChildFailed when it ends with a status other than 0 or goes past its limits, MachineFault when
-        the machine is at fault.
+        Raises ChildFailed if it exits with a status other than 0 or exceeds its limits, MachineFault if the
+        machine is at fault.
         """
         task = Task(
             *(0, limits, None, [], list(command)),
@@ -159,7 +157,7 @@ class Children:
 
 
 class _Attempt:
-    """One child from its start to its end."""
+    """One child, from start to end."""
 
     def __init__(self, prepared: Prepared, limits: ChildLimits) -> None:
         self._prepared = prepared
@@ -187,7 +185,7 @@ class _Attempt:
         return _Outcome(ended, *kept, cut or ("output" if self._overflow.is_set() else None))
 
     async def _wait(self, ended: asyncio.Future[Ended]) -> Reason | None:
-        """Until the child ends by itself, or there is a reason to end it."""
+        """Wait until the child ends by itself (None) or there is a reason to end it."""
         overflow: asyncio.Future[Any] = asyncio.ensure_future(self._overflow.wait())
         try:
             async with asyncio.timeout(self._limits.wall_seconds):
@@ -201,7 +199,7 @@ class _Attempt:
 
 
 def _opened(source: Path | bytes) -> int:
-    """A descriptor from which a child reads its standard input."""
+    """A descriptor for the child's standard input."""
     if isinstance(source, Path) or not source:
         return os.open(source or os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     with tempfile.TemporaryFile() as held:
@@ -235,7 +233,7 @@ def _log(outcome: _Outcome, reason: str) -> str:
 
 
 def _refusal(answer: bytes) -> dict[str, Any]:
-    """What a callable's child says about its failure; nothing when it could not say anything."""
+    """What a callable's child reported about its failure; empty if it could report nothing."""
     try:
         said = json.loads(answer)
     except ValueError:
@@ -245,10 +243,10 @@ def _refusal(answer: bytes) -> dict[str, Any]:
 
 
 def _reason(task: Task, outcome: _Outcome) -> Reason:
-    """Why a child ended that said nothing.
+    """Why a child that reported nothing ended.
 
-    A child that somebody else killed was most likely chosen when the machine had no memory left: its own
-    fault when it held much of what it was allowed, the machine's otherwise.
+    A child that was killed from outside was most likely chosen because the machine ran out of memory: its own
+    fault if it used much of its allowance, otherwise the machine's.
     """
     ended = outcome.ended
     if ended is None:

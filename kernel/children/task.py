@@ -1,4 +1,4 @@
-"""What a forked child does: bind itself, run its task, answer, and leave."""
+"""What a forked child does: apply its limits, run its task, answer, and exit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SAID_FRAMES: Final = -20
 
 
 def run_task(task: Task, descriptors: list[int], parent: int) -> NoReturn:
-    """Run the task in this process, which is nothing else's from now on."""
+    """Run the task in this process, which does nothing else from now on."""
     status = NOT_STARTED
     try:
         _prepare(task, descriptors, parent)
@@ -31,7 +31,7 @@ def run_task(task: Task, descriptors: list[int], parent: int) -> NoReturn:
             _become(task)
         status = _call(task)
     finally:
-        # Straight out: no destructor or thread of a foreign library can hold up what is decided.
+        # Immediately: no destructor or thread of another library can delay the exit or change the status.
         os._exit(status)
 
 
@@ -42,7 +42,7 @@ def _prepare(task: Task, descriptors: list[int], parent: int) -> None:
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     if task.command is None:
-        # A write past the size limit shall raise, and not end the process.
+        # A write beyond the size limit must raise an error, not end the process.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     else:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -51,8 +51,8 @@ def _prepare(task: Task, descriptors: list[int], parent: int) -> None:
 
 
 def _place(descriptors: list[int]) -> None:
-    """Input, output and errors where programs expect them; a callable's answer has its own place."""
-    # Out of the way first: one of them may be where another is to go.
+    """Put input, output and errors where programs expect them; a callable's answer has its own descriptor."""
+    # Move them out of the way first: one may occupy another's place.
     source, answer, errors = (os.dup2(item, 100 + place) for place, item in enumerate(descriptors))
     os.dup2(source, 0)
     os.dup2(answer, _ANSWER)
@@ -96,7 +96,7 @@ def _load(target: str) -> Callable[..., Any]:
 
 
 def _refuse(error: BaseException, otherwise: str) -> int:
-    """Say what went wrong: in a word to the platform, in full to the log."""
+    """Report an error: briefly to the platform, in full to the log."""
     fault = None if isinstance(error, MemoryError) else machine_fault(error)
     code = getattr(error, "code", None)
     said = {

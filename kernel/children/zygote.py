@@ -1,8 +1,7 @@
 """The prepared process: imports modules once, then forks a child for each task and reports how it ended.
 
-Run as ``python -m kernel.children.zygote DESCRIPTOR PARENT MODULE…``. It runs no task itself, so that
-nothing a task does can reach the next one. It ends with the platform, and takes every child and its
-descendants along.
+Run as ``python -m kernel.children.zygote DESCRIPTOR PARENT MODULE…``. It runs no task itself, so that no task
+can affect the next one. It ends with the platform and kills every child with its descendants.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ _LEAVE_SECONDS: Final = 5.0
 
 
 class Zygote:
-    """Forks, kills and reaps."""
+    """Forks, kills and reaps children."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._lines = Lines(control)
         self._tasks: dict[int, int] = {}
         self._tried: set[str] = set()
-        # The list of children may lack some while others end: it is read again until nothing is left.
+        # The list of children may be incomplete while some end: it is read again until it is empty.
         self._patience: float | None = None
         self._wake, self._woken = os.pipe()
         for end in (self._wake, self._woken):
@@ -52,7 +51,7 @@ class Zygote:
             pass
 
     def end_all(self) -> None:
-        """Kill every child with its descendants, who become children here when their parents die."""
+        """Kill every child and its descendants, which become our children when their parents die."""
         deadline = time.monotonic() + _LEAVE_SECONDS
         while time.monotonic() < deadline:
             for pid in list(self._tasks):
@@ -107,14 +106,14 @@ class Zygote:
         if pid == 0:
             signal.set_wakeup_fd(-1)
             run_task(task, descriptors, os.getppid())
-        # Both sides do it, as nobody knows which of them runs first.
+        # Both sides do it, because either may run first.
         with contextlib.suppress(OSError):
             os.setpgid(pid, pid)
         self._tasks[pid] = task.number
         send(self._control, {"number": task.number, "pid": pid})
 
     def _reap(self) -> None:
-        """Report the children that ended; their groups are killed before their numbers can be given again."""
+        """Report the children that ended; kills their groups first, before their numbers can be reused."""
         found = _ended()
         while found:
             number = self._tasks.pop(found, None)
@@ -140,7 +139,7 @@ class Zygote:
         send(self._control, ended)
 
     def _kill_strays(self, living: dict[int, int]) -> None:
-        """Kill adopted processes that belong to no living task: they left their group, or outlived it."""
+        """Kill adopted processes of no living task: they have left their group or outlived it."""
         for pid, group in _children():
             if pid not in living and group not in living:
                 with contextlib.suppress(ProcessLookupError):
@@ -152,11 +151,11 @@ class Zygote:
 
 
 def _nothing(_number: int, _frame: object) -> None:
-    """A signal without a handler would not wake the process."""
+    """A handler that does nothing: a signal without one would not wake the process."""
 
 
 def _ended() -> int | None:
-    """The number of a child that ended and is not reaped; 0 when none has, None when none is there."""
+    """The number of an ended, unreaped child; 0 if there is none, None without children."""
     try:
         found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -172,7 +171,7 @@ def _kill_group(pid: int) -> None:
 
 
 def _children() -> list[tuple[int, int]]:
-    """This process's children with their groups; none where the system doesn't say (macOS)."""
+    """This process's children with their groups; empty if the system doesn't tell (macOS)."""
     try:
         listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii")
     except OSError:
@@ -185,7 +184,7 @@ def _children() -> list[tuple[int, int]]:
 
 
 def _import(modules: Sequence[str]) -> dict[str, str]:
-    """Import the modules, to stay; returns why some can't be."""
+    """Import the modules permanently; returns the errors by module."""
     missing = {}
     for module in modules:
         try:
@@ -193,14 +192,15 @@ def _import(modules: Sequence[str]) -> dict[str, str]:
         except Exception as error:  # noqa: BLE001 - a boundary: the task that needs the module will say so
             missing[module] = f"{type(error).__name__}: {error}"
     if modules:
-        # Objects that live as long as the process: a collection in a child would copy their pages.
+        # These objects live as long as the process; without this, garbage collection in a child copies their
+        # pages.
         gc.collect()
         gc.freeze()
     return missing
 
 
 def main(descriptor: str, parent: str, *modules: str) -> None:
-    """Import the modules, say so, and serve."""
+    """Import the modules, report that, and serve."""
     die_with(int(parent), signal.SIGTERM)
     adopt_orphans()
     control = socket.socket(fileno=int(descriptor))

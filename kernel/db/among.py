@@ -1,4 +1,4 @@
-"""A set of ids as one value of a statement, whose text and plan are then the same for any number of them."""
+"""A set of ids as one bound value: the statement's text and plan are the same for any number of ids."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Ids(TypeDecorator[Sequence[int] | Sequence[str]]):
 
 
 class Among(FunctionElement[bool]):
-    """Whether a column is one of the bound ids. Unlike `in_`, it keeps the statement's text."""
+    """Whether a column is one of the bound ids. Unlike `in_`, the statement's text doesn't depend on them."""
 
     name = "among"
     type = Boolean()
@@ -42,7 +42,7 @@ class Among(FunctionElement[bool]):
         super().__init__(column, ids)
 
     def self_group(self, against: Any = None) -> Among:
-        """As it is: `(…) = 1`, which SQLAlchemy makes of it for SQLite, uses no index."""
+        """Unchanged: SQLAlchemy's `(…) = 1` for SQLite would use no index."""
         return self
 
 

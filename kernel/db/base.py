@@ -1,4 +1,4 @@
-"""Declarative bases with a metadata, a table prefix and constraint names of their own (house rule 3)."""
+"""Declarative bases, each with its own metadata, table prefix and constraint names (house rule 3)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=None) if dialect.name == "sqlite" else value
 
     def result_processor(self, dialect: Dialect, coltype: Any) -> Any:
-        """On SQLite from the stored text by one call: lists load a time for each of their rows."""
+        """On SQLite, parse the stored text in one call: lists load a time for each row."""
         if dialect.name != "sqlite":
             return super().result_processor(dialect, coltype)
         return _from_text
@@ -57,7 +57,7 @@ def _from_text(stored: str | None) -> datetime | None:
     if stored is None:
         return None
     moment = datetime.fromisoformat(stored)
-    # Times that were written past SQLAlchemy may name their zone.
+    # Times that were not written by SQLAlchemy may name their zone.
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
@@ -67,14 +67,14 @@ def json_type() -> JSON:
 
 
 def utc_now() -> datetime:
-    """Now by this machine's clock, timezone-aware, in UTC."""
+    """The time now by this machine's clock, timezone-aware, in UTC."""
     return datetime.fromtimestamp(time.time(), UTC)
 
 
 def shared_now(session: Session) -> datetime:
-    """Now by a clock that all processes on this database share, whatever the clocks of their machines say.
+    """The time now by the clock that all processes on this database share, whatever their machines say.
 
-    PostgreSQL's own; processes on SQLite share a machine, and its clock.
+    PostgreSQL's clock; processes on SQLite share a machine and its clock.
     """
     if session.get_bind().dialect.name == "sqlite":
         return utc_now()
@@ -85,7 +85,7 @@ def shared_now(session: Session) -> datetime:
 def plugin_base(owner: str) -> Any:
     """A declarative base for `owner`. It refuses tables whose names don't start with ``<owner>_``.
 
-    Foreign keys may point at the owner's own tables and, by column object, at the kernel's. Typed as Any,
+    Foreign keys may point at the owner's own tables and, by column object, at the kernel's. Typed as Any
     because type checkers can't follow a base class made by a function.
     """
     prefix = f"{owner}_"
@@ -107,8 +107,8 @@ class Tables:
     """An owner's tables: the declarative base and the folder with its numbered Alembic revisions.
 
     `derived` names tables that migrations create in addition to the models, such as a full-text index that
-    differs between databases. A name also covers tables that start with it and ``_``. Backups leave them out:
-    `derive(session)` fills them again, from the owner's other rows, after a restore.
+    differs between databases. A name also covers tables that start with it and ``_``. Backups leave them out;
+    after a restore, `derive(session)` fills them again from the owner's other rows.
     """
 
     base: type[DeclarativeBase]

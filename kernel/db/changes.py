@@ -1,4 +1,4 @@
-"""Whether anybody wrote to the database since the last time one asked."""
+"""Whether anybody has written to the database since the last check."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from sqlalchemy.engine import make_url
 
 
 class Changes:
-    """Asks SQLite itself, whoever writes and from whichever process; elsewhere it can't tell and says yes.
+    """Asks SQLite, which knows of writes by any process; elsewhere it can't tell and says yes.
 
-    The question is a look at memory that the processes share, with nothing read and nothing waited for: 3 µs
-    in the event loop, where a query through a thread and the ORM takes 550 and competes with it for the
-    interpreter.
+    Asking reads only memory that the processes share and never waits: 3 µs in the event loop. A query through
+    a thread and the ORM takes 550 µs and competes with the loop for the interpreter.
     """
 
     def __init__(self, url: str) -> None:
@@ -22,12 +21,12 @@ class Changes:
         self._seen: int | None = None
 
     def since_last_time(self) -> bool:
-        """Whether there may be changes; asked before reading, it misses none."""
+        """Whether there may be changes. Ask before reading, so that none is missed."""
         if self._file is None:
             return True
         try:
             version = self._version(self._file)
-        except sqlite3.Error:  # the reading itself meets it again, and says what is wrong
+        except sqlite3.Error:  # the read that follows meets the error again and reports it
             self.close()
             return True
         if version == self._seen:
@@ -39,11 +38,11 @@ class Changes:
         if self._connection is None:
             self._connection = sqlite3.connect(file, timeout=0, isolation_level=None)
             self._connection.execute("PRAGMA query_only=ON")
-            self._seen = None  # versions are comparable on one connection only
+            self._seen = None  # versions can be compared only on the same connection
         return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -1,9 +1,9 @@
-"""Connections to PostgreSQL that notice when the other side is gone without a word.
+"""Connections to PostgreSQL that notice when the other side disappears silently.
 
-A machine that loses its power, or a network that drops packets, ends no connection. Without limits a request
-would wait until the operating system gives up, after a quarter of an hour, and for two hours the server would
-keep the locks of a client that is gone. What the address says comes first, in the words of libpq:
-`connect_timeout` (seconds), `tcp_user_timeout` (milliseconds), `keepalives_idle` and so on.
+A machine that loses power, or a network that drops packets, ends no connection. Without limits, a request
+would wait a quarter of an hour until the operating system gives up, and the server would keep the locks of a
+vanished client for two hours. Options in the address win, spelled as in libpq: `connect_timeout` (seconds),
+`tcp_user_timeout` (milliseconds), `keepalives_idle` and so on.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _LIMITS = {
     "keepalives_count": "3",
 }
 NOT_FOR_THE_SERVER = frozenset({*_LIMITS, "keepalives", "channel_binding"})
-"""Options of an address that are libpq's own, and that other drivers would send to the server."""
+"""Options that only libpq knows; other drivers would send them to the server."""
 
-_HALF_MADE = 2.0  # seconds in which a connection that is no longer wanted may still come
-# The server ends a session whose client does not answer for 11 seconds, and lets go of its locks.
+_HALF_MADE = 2.0  # seconds for which an unwanted connection attempt may still complete
+# The server ends a session whose client has not answered for 11 seconds, and releases its locks.
 _OF_THE_SERVER = "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3"
 
 
 def limited(address: URL) -> URL:
-    """The address with a limit for each that it does not name, for drivers that are made of libpq."""
+    """The address with the default for each limit that it does not name, for drivers built on libpq."""
     return address.update_query_dict({name: _LIMITS[name] for name in _LIMITS.keys() - address.query.keys()})
 
 
 class Connector:
     """Makes the connections of one engine with asyncpg.
 
-    While a server does not answer, one attempt at a time looks for it, and everybody else is refused at once.
+    While the server does not answer, one attempt at a time probes it, and all others are refused at once.
     """
 
     def __init__(self, address: URL) -> None:
@@ -73,7 +73,7 @@ class Connector:
             raise DatabaseUnreachable("no answer in time") from error
         except ssl.SSLError:
             raise
-        except (OSError, RuntimeError) as error:  # uvloop raises the latter if the socket was closed
+        except (OSError, RuntimeError) as error:  # uvloop raises RuntimeError if the socket was closed
             raise DatabaseUnreachable(*error.args) from error
         finally:
             self._looking -= 1
@@ -81,10 +81,10 @@ class Connector:
         return connection
 
     async def _made(self, *arguments: Any, **options: Any) -> Any:
-        """Connect, and should the caller be cancelled meanwhile, close the connection if it comes.
+        """Connect. If the caller is cancelled meanwhile, close the connection once it is made.
 
-        asyncpg leaves the end of a connection that is cancelled half made to nobody, who then hears of it in
-        the log: "unexpected connection_lost() call".
+        If cancelled halfway, asyncpg abandons the connection, whose end is then logged as "unexpected
+        connection_lost() call".
         """
         connecting = asyncio.ensure_future(self._connected(*arguments, **options))
         try:
@@ -105,14 +105,14 @@ class Connector:
         connection = await asyncpg.connect(*arguments, **given)
         try:
             await connection.execute(_OF_THE_SERVER, timeout=self._patience)
-        except BaseException:  # also when cancelled: no half-made connection is left open
+        except BaseException:  # including cancellation: leave no half-made connection open
             connection.terminate()
             raise
         return connection
 
     @cached_property
     def _kind(self) -> type[Any]:
-        """asyncpg's connections, with limits on their sockets; the library is imported when it is needed."""
+        """asyncpg's connection class with limits on its sockets; the library is imported only when needed."""
         import asyncpg
 
         limits = self._options
@@ -122,7 +122,7 @@ class Connector:
 
             def __init__(self, protocol: Any, transport: Any, *rest: Any) -> None:
                 super().__init__(protocol, transport, *rest)
-                with suppress(RuntimeError):  # closed meanwhile, as the first statement will show
+                with suppress(RuntimeError):  # closed meanwhile: the first statement will fail
                     _limit(transport.get_extra_info("socket"), limits)
 
         return Limited
@@ -140,9 +140,9 @@ def _number(address: URL, name: str) -> int:
 
 
 def _limit(connection: Any, options: dict[str, int]) -> None:
-    """Have the system end a connection whose other side is silent: data not taken, or no sign of life.
+    """Have the system end a connection whose other side accepts no data or shows no sign of life.
 
-    0 leaves an option as the system has it, as in libpq.
+    0 leaves the system's default, as in libpq.
     """
     if connection is None or connection.family == socket.AF_UNIX:
         return
@@ -150,5 +150,5 @@ def _limit(connection: Any, options: dict[str, int]) -> None:
         option = getattr(socket, name, None)  # Linux has them all
         if option is not None and value > 0:
             level = socket.SOL_SOCKET if name.startswith("SO_") else socket.IPPROTO_TCP
-            with suppress(OSError):  # a value that this system refuses
+            with suppress(OSError):  # this system refuses the value
                 connection.setsockopt(level, option, value)

@@ -1,4 +1,4 @@
-"""The database: units of reading and writing that commit, then publish; connections for what changes tables.
+"""The database: units that read or write, then commit and publish; connections for schema changes.
 
 SQLite runs in WAL mode; every acknowledged write is synced (`synchronous=FULL`).
 """
@@ -40,11 +40,11 @@ class DatabaseClosed(RuntimeError):
 
 
 class BrokenReferences(Exception):
-    """A schema change leaves rows without what they refer to."""
+    """A schema change leaves rows with dangling references."""
 
 
 class Database:
-    """Reading, writing and bare connections of one platform."""
+    """A platform's database: units that read and write, and bare connections."""
 
     def __init__(self, url: str, outbox: Outbox | None = None, *, pool_size: int = 10) -> None:
         self.url = url
@@ -69,25 +69,25 @@ class Database:
     ) -> Coroutine[Any, Any, T]:
         """Run the plain function `fn(session, …)`, which only reads; returns its result.
 
-        One snapshot on SQLite, where a write through it fails. On SQLite it runs in a thread: it must not
-        touch what belongs to the event loop. Raises DatabaseClosed.
+        On SQLite it sees one snapshot, a write fails, and it runs in a thread: it must not touch what belongs
+        to the event loop. Raises DatabaseClosed.
         """
         return self._open.read(fn, *args, **kwargs)
 
     def snapshot(
         self, fn: Callable[Concatenate[Session, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> Coroutine[Any, Any, T]:
-        """Like `read`; all statements see one state of the database, on PostgreSQL too.
+        """Like `read`, but all statements see one state of the database on PostgreSQL, too.
 
-        For what takes longer: on SQLite it has its own threads.
+        For longer reads: on SQLite, they have threads of their own.
         """
         return self._open.snapshot(fn, *args, **kwargs)
 
     async def write(self, fn: Callable[Concatenate[Unit, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the plain function `fn(unit, …)` in one transaction; returns once it is durable and published.
 
-        What it raises rolls back. If the caller is cancelled, a unit that has begun still finishes on
-        SQLite, and so does one that is being committed on PostgreSQL. Raises DatabaseClosed.
+        An error that it raises rolls back. If the caller is cancelled, a unit still finishes on SQLite once
+        it has begun, on PostgreSQL once it is being committed. Raises DatabaseClosed.
         """
         return await self._open.write(fn, *args, **kwargs)
 
@@ -105,10 +105,10 @@ class Database:
 
     @asynccontextmanager
     async def schema_change(self) -> AsyncIterator[AsyncConnection]:
-        """A connection in a write transaction in which tables may change. Raises BrokenReferences.
+        """A connection in a write transaction for schema changes. Raises BrokenReferences.
 
         SQLite alters a table by dropping and rebuilding it, which would delete the rows that refer to it:
-        its foreign keys are off for that time, and all are checked before the commit.
+        meanwhile foreign keys are off; all are checked before the commit.
         """
         async with (
             self._writer.connect() as connection,
@@ -123,7 +123,7 @@ class Database:
         if not self.is_sqlite:
             yield
             return
-        # Past SQLAlchemy, which would open a transaction first: inside one the switch does nothing.
+        # Bypasses SQLAlchemy, which would begin a transaction first: inside one, the pragma has no effect.
         driver: Any = (await connection.get_raw_connection()).driver_connection
         await driver.execute("PRAGMA foreign_keys=OFF")
         try:
@@ -141,23 +141,23 @@ class Database:
 
     @asynccontextmanager
     async def session_connection(self) -> AsyncIterator[AsyncConnection]:
-        """A connection outside any transaction, for locks and statements that need one of their own.
+        """A connection outside any transaction, for locks and for statements that can't run in one.
 
-        On PostgreSQL it doesn't come from the pool, and is closed afterwards.
+        On PostgreSQL it is not from the pool and is closed afterwards.
         """
         autocommit = self._lasting.execution_options(isolation_level="AUTOCOMMIT")
         async with autocommit.connect() as connection:
             yield connection
 
     async def ping(self) -> None:
-        """Raise when the database does not answer."""
+        """Raise an error if the database does not answer."""
         await self.read(_ping)
 
     async def scrub(self) -> None:
-        """Move what was deleted out of SQLite's write-ahead log; PostgreSQL vacuums on its own.
+        """Purge deleted data from SQLite's write-ahead log; PostgreSQL vacuums by itself.
 
-        Waits for readers that still see it, such as a backup, for 30 s at most; each try holds up writers
-        for 20 ms at most.
+        Waits at most 30 s for readers that still see it, such as a backup; each try blocks writers for at
+        most 20 ms.
         """
         if not self.is_sqlite:
             return
@@ -171,11 +171,11 @@ class Database:
                         break
                     await asyncio.sleep(_SCRUB_PAUSE)
             finally:
-                if not connection.invalidated:  # as it is when its statement was cancelled
+                if not connection.invalidated:  # it is if its statement was cancelled
                     await connection.exec_driver_sql("PRAGMA busy_timeout=30000")
 
     async def close(self) -> None:
-        """Finish what was begun and close every connection; an open one would keep the process alive."""
+        """Finish running units and close every connection; an open one would keep the process alive."""
         self._closed = True
         await self._units.close()
         await self._writer.dispose()
@@ -198,5 +198,5 @@ def _sqlite_engines(url: str) -> tuple[AsyncEngine, AsyncEngine]:
 
 
 def _try(_dialect: Any, _record: Any, arguments: Any, _options: Any) -> None:
-    # The thread that aiosqlite starts for a file that can't be opened reports to a loop that may be gone.
+    # If a file can't be opened, aiosqlite's thread reports that to an event loop that may be closed by then.
     sqlite3.connect(arguments[0]).close()

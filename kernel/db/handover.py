@@ -1,4 +1,4 @@
-"""Results on their way from threads to the event loop, many at a time."""
+"""Hands results from threads to the event loop in batches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Settle = Callable[[], None]
 
 
 class Handover:
-    """Runs what threads hand over in the loop; under load one wake-up of the loop serves many."""
+    """Runs in the loop what threads hand over; under load, one wake-up of the loop serves many."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -19,23 +19,23 @@ class Handover:
         self._called = False
 
     def give(self, settle: Settle) -> None:
-        """From any thread: run `settle()` in the loop, in the order of giving."""
+        """From any thread: have `settle()` run in the loop; calls keep their order."""
         self._waiting.append(settle)
         if not self._called:
             self._called = True
             try:
                 self._loop.call_soon_threadsafe(self._take)
-            except RuntimeError:  # the loop is closed: nobody waits any longer
+            except RuntimeError:  # the loop is closed: nobody is waiting any more
                 self._waiting.clear()
 
     def _take(self) -> None:
-        self._called = False  # first: whoever comes after this line calls again
+        self._called = False  # first: a later `give` wakes the loop again
         while self._waiting:
             self._waiting.popleft()()
 
 
 def settle(future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
-    """Notify the caller, if it still waits."""
+    """Settle the caller's future, if it is still waiting."""
     if future.done():
         return
     if error is None:

@@ -1,7 +1,7 @@
-"""What a database holds, owner by owner, whether or not the owner's plugin is loaded; and rebuilding it.
+"""What a database holds for each owner, whether or not its plugin is loaded; and how to rebuild it.
 
-For backups: tables are found in the database itself, so that no plugin has to be named. Derived tables (those
-that `Tables.derived` names, PostgreSQL's copies of vectors) are left out, and made again by `finish`.
+For backups: tables are found in the database itself, so no plugin has to be named. Derived tables (those in
+`Tables.derived`, and PostgreSQL's copies of vectors) are left out; `finish` makes them again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _VERSIONS = "_alembic_version"
 
 @dataclass(frozen=True)
 class Holding:
-    """What one owner has in the database: its Alembic revision and its tables, by name."""
+    """What one owner has in the database: its Alembic revision and the names of its tables."""
 
     owner: str
     revision: str | None
@@ -28,7 +28,7 @@ class Holding:
 
 
 def holdings(connection: Connection, owners: Sequence[Owner]) -> list[Holding]:
-    """Every owner with a version table, the kernel first. Empty for a database without any."""
+    """Every owner that has a version table, the kernel first."""
     names = _table_names(connection)
     found = sorted(name.removesuffix(_VERSIONS) for name in names if name.endswith(_VERSIONS))
     derived = _derived(connection, owners)
@@ -43,7 +43,7 @@ def holdings(connection: Connection, owners: Sequence[Owner]) -> list[Holding]:
 
 
 def missing_revisions(owners: Sequence[Owner], wanted: Mapping[str, str | None]) -> list[str]:
-    """What of `wanted` (owner to revision) this program can't build, one line each."""
+    """The revisions in `wanted` (by owner) that this program can't build, one line each."""
     known = {owner.name: known_revisions(owner) for owner in owners}
     problems = []
     for name, revision in sorted(wanted.items()):
@@ -55,7 +55,7 @@ def missing_revisions(owners: Sequence[Owner], wanted: Mapping[str, str | None])
 
 
 def build(connection: Connection, owners: Sequence[Owner], wanted: Mapping[str, str | None]) -> None:
-    """Drop every owner's tables and make those of `wanted` again, empty, at their revisions.
+    """Drop every owner's tables and recreate those of `wanted`, empty, at their revisions.
 
     In the connection's transaction, which must be one of `Database.schema_change`.
     """
@@ -82,7 +82,7 @@ def _table_names(connection: Connection) -> list[str]:
 
 
 def _derived(connection: Connection, owners: Iterable[Owner]) -> set[str]:
-    """Names that also cover tables that start with them and ``_``."""
+    """The names of derived tables; each also covers tables that start with it and ``_``."""
     found = {name for owner in owners for name in owner.tables.derived} | set(DERIVED)
     if connection.dialect.name == "sqlite":
         query = text("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'")
@@ -107,7 +107,7 @@ def _drop_all(connection: Connection, owners: Sequence[Owner]) -> None:
     mine = [name for name in names if name.startswith(prefixes)]
     if connection.dialect.name == "sqlite":
         virtual = _derived(connection, ()) & set(mine)
-        # The tables behind a virtual table go with it.
+        # Dropping a virtual table drops the tables behind it.
         for name in sorted(virtual):
             connection.execute(text(f"DROP TABLE {quote(name)}"))
         for name in sorted(set(_table_names(connection)) & set(mine)):
@@ -120,7 +120,7 @@ def _drop_all(connection: Connection, owners: Sequence[Owner]) -> None:
 
 
 def _functions(connection: Connection, prefixes: tuple[str, ...]) -> list[str]:
-    """Functions that migrations made on PostgreSQL, such as those of triggers."""
+    """Functions that migrations created on PostgreSQL, such as those of triggers."""
     query = text(
         "SELECT proname, oid::regprocedure::text FROM pg_proc"
         " WHERE pronamespace = current_schema()::regnamespace"
@@ -129,7 +129,7 @@ def _functions(connection: Connection, prefixes: tuple[str, ...]) -> list[str]:
 
 
 def reflected(connection: Connection, names: Iterable[str]) -> MetaData:
-    """The tables of these names as the database has them."""
+    """These tables as they are in the database."""
     found = MetaData()
     found.reflect(connection, only=sorted(names), resolve_fks=False)
     return found

@@ -1,7 +1,7 @@
-"""Locks that outlast a transaction, among all processes of an installation.
+"""Locks between all processes of an installation that outlast a transaction.
 
-Files beside a SQLite database (`flock(2)`), advisory locks of sessions on PostgreSQL. A killed process lets
-go of both.
+Files beside a SQLite database (`flock(2)`), session-level advisory locks on PostgreSQL. A killed process
+releases both.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from kernel.db.engine import Database
 from kernel.db.wakeups import ended
 
 LockName = Literal["migrating", "serving", "archiving", "restoring", "sealing"]
-"""``migrating``: whose turn it is to change tables. ``serving``: shared by all processes in service, and
-taken alone by whoever replaces the data. ``archiving``: whose turn it is to write or remove archives.
-``restoring``: held by a command that prepares a restore. ``sealing``: whose turn it is to change the key of
-stored secrets."""
+"""``migrating``: held to change tables. ``serving``: shared by all serving processes, and exclusive while
+data is replaced. ``archiving``: held to write or remove archives. ``restoring``: held by a command that
+prepares a restore. ``sealing``: held to change the key of stored secrets.
+"""
 
 _KEYS: dict[LockName, int] = {
     "migrating": 0x706C6174,
@@ -41,7 +41,7 @@ _POLL = 0.2  # seconds
 async def installation_lock(
     database: Database, name: LockName, *, shared: bool = False, seconds: float | None = None
 ) -> AsyncIterator[None]:
-    """Hold the lock for the time of the block. Raises TimeoutError if it can't be taken within `seconds`."""
+    """Hold the lock during the block. Raises TimeoutError if it can't be taken within `seconds`."""
     async with AsyncExitStack() as stack:
         lock = _file_lock if database.is_sqlite else _advisory_lock
         async with asyncio.timeout(seconds):
@@ -73,8 +73,8 @@ async def _advisory_lock(database: Database, name: LockName, shared: bool) -> As
         async with _session_lock(database, name, shared=False):
             yield
         return
-    # A server that restarts, or a network that drops, ends sessions and their locks with them. Processes in
-    # service continue meanwhile: they take it again as soon as they can.
+    # A restarting server or a dropped network ends sessions, and their locks with them. Serving processes
+    # continue meanwhile and take the lock again as soon as they can.
     keeper = _Keeper(database, name)
     await keeper.start()
     try:
@@ -84,7 +84,7 @@ async def _advisory_lock(database: Database, name: LockName, shared: bool) -> As
 
 
 class _Keeper:
-    """Holds a shared lock, on a new connection whenever the one that had it ended."""
+    """Holds a shared lock; takes it again on a new connection whenever the old one ends."""
 
     def __init__(self, database: Database, name: LockName) -> None:
         self._database = database
@@ -94,7 +94,7 @@ class _Keeper:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Take it; whoever is cancelled meanwhile has not got it."""
+        """Take the lock; if cancelled meanwhile, it is not held."""
         taken = asyncio.Event()
         self._task = asyncio.create_task(self._keep(taken), name=f"lock {self._name}")
         waiting = asyncio.create_task(taken.wait())
@@ -107,10 +107,10 @@ class _Keeper:
         finally:
             waiting.cancel()
         if self._task.done():
-            self._task.result()  # raises what kept it from being taken
+            self._task.result()  # raises the error that prevented taking it
 
     async def stop(self) -> None:
-        """Let go of it."""
+        """Release the lock."""
         self._stopping = True
         self._wake.set()
         if self._task is not None:
@@ -134,9 +134,9 @@ class _Keeper:
 async def _session_lock(
     database: Database, name: LockName, *, shared: bool, lost: Callable[[], None] | None = None
 ) -> AsyncIterator[None]:
-    """The lock, of its own session; `lost()` is called when that is over against our will."""
-    # Outside any transaction, and tried instead of waited for: indexes are built concurrently meanwhile,
-    # which waits for every open snapshot, that of a statement that waits for the lock among them.
+    """Hold the lock in a session of its own; `lost()` is called if that session ends unexpectedly."""
+    # Outside any transaction, and polled instead of awaited: building an index concurrently waits for every
+    # open snapshot, including that of a statement waiting for this lock.
     kind = "_shared" if shared else ""
     async with database.session_connection() as connection:
         if lost is not None:
@@ -153,6 +153,6 @@ async def _session_lock(
 
 
 async def _release(connection: AsyncConnection, statement: str, key: int) -> None:
-    """A server that went away has released the lock already."""
+    """Release the lock; a server that went away has already done so."""
     with suppress(SQLAlchemyError, OSError):
         await connection.execute(text(statement), {"key": key})

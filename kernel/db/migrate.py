@@ -1,4 +1,4 @@
-"""Migrations: one Alembic history and version table per owner, kernel first, under one lock.
+"""Migrations: an Alembic history and version table per owner, kernel first, under one lock.
 
 A process that finds another one migrating waits for it: a file lock next to a SQLite database, an
 advisory lock on PostgreSQL.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SCRIPTS = Path(__file__).resolve().parent / "migrations"
 DERIVED = frozenset({"kernel_point_vector"})
-"""Tables that no migration makes: they depend on what the server offers (`kernel.stores.pgvector_setup`)."""
+"""Tables that no migration creates: they depend on the server's features (`kernel.stores.pgvector_setup`)."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class Pending:
-    """Revisions of an owner that the database lacks, oldest first; `is_new` if it has none of them."""
+    """Revisions of an owner that the database lacks, oldest first; `is_new` if it has none at all."""
 
     owner: str
     revisions: tuple[str, ...]
@@ -55,7 +55,7 @@ class TableTaken(Exception):
 
 
 class NewerDatabase(Exception):
-    """The database holds a revision that the owner's migrations lack: it was made by a newer version."""
+    """The database holds a revision unknown to the owner's migrations: a newer version made it."""
 
 
 def kernel_owner() -> Owner:
@@ -68,12 +68,12 @@ def kernel_owner() -> Owner:
 
 
 def migration_lock(database: Database) -> AbstractAsyncContextManager[None]:
-    """Hold the one lock under which schemas change."""
+    """Hold the lock under which schemas change."""
     return installation_lock(database, "migrating")
 
 
 async def pending(database: Database, owner: Owner) -> Pending:
-    """What `owner` has that the database lacks. Raises NewerDatabase, or what its scripts raise."""
+    """The owner's revisions that the database lacks. Raises NewerDatabase, or what its scripts raise."""
     return await database.read(lambda session: _pending(session.connection(), owner))
 
 
@@ -96,7 +96,7 @@ async def upgrade(database: Database, owner: Owner, taken: dict[str, str]) -> Pe
 
 
 def claim(owner: Owner, taken: dict[str, str]) -> None:
-    """Record the owner's tables; raises TableTaken when another owner has one of them."""
+    """Record the owner's tables in `taken`. Raises TableTaken if another owner has one of them."""
     names = set(owner.tables.base.metadata.tables)
     for name in sorted(names):
         holder = taken.get(name)
@@ -113,9 +113,9 @@ async def drift(database: Database, owner: Owner) -> Sequence[str]:
 
 
 async def write_revision(database: Database, owner: Owner, message: str) -> Path:
-    """Write the owner's next numbered migration from what its models have and the database lacks.
+    """Write the owner's next numbered migration, from the differences between its models and the database.
 
-    Alembic makes the owner's version table where there is none yet.
+    Alembic creates the owner's version table if it doesn't exist.
     """
     async with database.schema_change() as connection:
         return await connection.run_sync(_write_revision, owner, message)
@@ -127,7 +127,7 @@ def _write_revision(connection: Connection, owner: Owner, message: str) -> Path:
     known = _revision_files(owner.tables.migrations)
     number = f"{int(known[-1]) + 1 if known else 1:04d}"
     config = alembic_config(owner, connection)
-    config.cmd_opts = Namespace(quiet=True)  # Alembic's own words would be in the command's output
+    config.cmd_opts = Namespace(quiet=True)  # keeps Alembic's messages out of the command's output
     config.set_main_option("file_template", "%%(rev)s_%%(slug)s")
     folder = str(owner.tables.migrations)
     script = command.revision(config, message, autogenerate=True, rev_id=number, version_path=folder)
@@ -140,7 +140,7 @@ def alembic_config(owner: Owner, connection: Connection | None = None) -> Config
     from alembic.config import Config
 
     config = Config()
-    # A per cent sign means something to the format of Alembic's options.
+    # Alembic's options treat a per cent sign as interpolation.
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     config.set_main_option("version_locations", str(owner.tables.migrations).replace("%", "%%"))
     config.set_main_option("path_separator", "newline")
@@ -170,7 +170,7 @@ def known_revisions(owner: Owner) -> frozenset[str]:
 
 
 def _revision_files(folder: Path) -> list[str]:
-    """Revision ids by file name order; cheap enough for every start, unlike loading the scripts."""
+    """Revision ids in file name order; cheap enough for every start, unlike loading the scripts."""
     return [path.stem.partition("_")[0] for path in sorted(folder.glob("[0-9]*.py"))]
 
 
@@ -211,10 +211,10 @@ def _drift(connection: Connection, owner: Owner) -> list[str]:
 
 
 def include_name(owner: Owner, connection: Connection) -> Callable[[str | None, str, Any], bool]:
-    """Alembic's filter: whether a table is the owner's.
+    """A filter for Alembic: whether a table belongs to the owner.
 
-    The owner with the longest fitting name counts, known by its version table: `shelf_extra_label` is the
-    table of `shelf_extra`, not of `shelf`.
+    A table belongs to the owner with the longest matching name, among those with a version table:
+    `shelf_extra_label` is a table of `shelf_extra`, not of `shelf`.
     """
     tables = set(inspect(connection).get_table_names())
     suffix = "_alembic_version"

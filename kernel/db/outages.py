@@ -1,25 +1,25 @@
-"""Whether a database is out of service, or this program made a mistake."""
+"""Tells a database that is out of service from a mistake of this program."""
 
 from __future__ import annotations
 
 import sys
 
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as NoneLeft  # of a pool
+from sqlalchemy.exc import TimeoutError as NoneLeft  # raised by a pool
 
-# Classes of PostgreSQL's error codes (its manual, appendix A) that are about the server's state, not the
-# statement: connection, authorization, unknown database, rolled back, out of resources, not in the state that
-# is needed, operator intervention, failure of the system. SQLAlchemy hands them on as a plain DBAPIError.
+# Classes of PostgreSQL's error codes (its manual, appendix A) that concern the server's state, not the
+# statement: connection, authorization, unknown database, rollback, insufficient resources, object not in the
+# required state, operator intervention, system error. SQLAlchemy raises them as a plain DBAPIError.
 _STATES = ("08", "28", "3D", "40", "53", "55", "57", "58")
 _READ_ONLY = "25006"
 
 
 class DatabaseUnreachable(ConnectionError):
-    """No connection to the database's server; what the driver says about it could be any socket's error."""
+    """No connection to the database server; the driver's own error could come from any socket."""
 
 
 def is_outage(error: BaseException) -> bool:
-    """Whether trying again later, without a change of ours, may help."""
+    """Whether trying again later, with nothing changed, may help."""
     return isinstance(error, ConnectionError) or is_database_outage(error)
 
 
@@ -29,7 +29,7 @@ def is_database_outage(error: BaseException) -> bool:
         return True
     if isinstance(error, DBAPIError):
         return error.connection_invalidated or _tells_of_the_server(error.orig)
-    # SQLAlchemy leaves the driver's errors as they are while it sets a new connection up.
+    # SQLAlchemy doesn't wrap the driver's errors while it sets up a new connection.
     driver = sys.modules.get("asyncpg")
     if driver is None or not isinstance(error, driver.InterfaceError | driver.PostgresError):
         return False

@@ -1,4 +1,4 @@
-"""What a unit of work leaves for others besides its rows: jobs, events and notices."""
+"""What a unit of work leaves for others besides rows: jobs, events and notices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kernel.jobs.kinds import JobKind, Lane, Placed, Placing
 
 
 class Outbox(Protocol):
-    """Where units of work put what others must be notified of."""
+    """Where units of work put jobs, events and notices."""
 
     def enqueue(self, session: Session, job: JobKind, payload: BaseModel, placing: Placing) -> Placed:
         """Write a durable job in the session's transaction."""
@@ -22,14 +22,14 @@ class Outbox(Protocol):
         """Write the delivery of a durable event in the session's transaction; returns where it waits."""
 
     def deliver(self, topic: str, key: str, row: int | None) -> None:
-        """Pass on to this process a committed notice and its row's id. Must be quick."""
+        """Pass a committed notice and its row's id on to this process. Must be quick."""
 
     async def publish(self, events: Sequence[Event]) -> None:
-        """Publish events that are committed."""
+        """Publish committed events."""
 
 
 class NoOutbox:
-    """For a database opened by itself: events and notices reach nobody, and there are no jobs."""
+    """For a database without a platform: events and notices reach nobody, and there are no jobs."""
 
     def enqueue(self, _session: Session, job: JobKind, _payload: BaseModel, _placing: Placing) -> Placed:
         raise RuntimeError(f"job '{job.name}' can't be enqueued: this database was opened without jobs")

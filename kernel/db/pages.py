@@ -1,4 +1,4 @@
-"""One page of a list with the total count, in a single statement that is built once."""
+"""A page of a list and its total count, in a single statement that is built once."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Extend = Callable[[CTE, Select[Any]], Select[Any]]
 
 
 def page_of(records: Select[Any], *order: str, extend: Extend | None = None) -> Prepared:
-    """The `records` from `offset` on, `limit` at most, ordered by these of their columns; with their `total`.
+    """At most `limit` of the `records` from `offset` on, ordered by these of their columns, and the `total`.
 
-    `limit` and `offset` are values of the execution. `extend(page, statement)` may join what is needed for
-    the rows of the page alone. Run it with `read_page`.
+    `limit` and `offset` are bound at execution. `extend(page, statement)` may join what only the rows of the
+    page need. Run it with `read_page`.
     """
     ordered = records.order_by(*(records.selected_columns[name] for name in order))
     page = ordered.limit(bindparam("limit")).offset(bindparam("offset")).cte("page")
@@ -33,5 +33,5 @@ def page_of(records: Select[Any], *order: str, extend: Extend | None = None) -> 
 def read_page(session: Session, page: Prepared, values: Mapping[str, Any]) -> tuple[list[Record], int]:
     """The rows of a page, and the total count. The column `id` must never be null."""
     rows = page.all(session, values)
-    # The number of all comes with a row of nulls where the page is empty.
+    # If the page is empty, the total comes with a row of nulls.
     return [row for row in rows if row["id"] is not None], rows[0]["total"]

@@ -1,4 +1,4 @@
-"""Units on PostgreSQL: plain functions run over asyncpg, by greenlets in the event loop."""
+"""Units on PostgreSQL: plain functions run over asyncpg, in greenlets on the event loop."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from kernel.db.units import Unit, checked, uninterrupted
 
 T = TypeVar("T")
 
-_FRESH = 0.2  # seconds after its last use in which a connection is taken for alive
+_FRESH = 0.2  # seconds after its last use for which a connection is assumed to be alive
 
 
 def postgres_engine(url: str, pool_size: int) -> AsyncEngine:
-    """An engine for an address spelled as libpq does. It keeps up to twice `pool_size` connections.
+    """An engine for an address in libpq's spelling. It keeps up to twice `pool_size` connections.
 
-    Connections that are made and closed again under load would cost more than those that stay.
+    Making and closing connections under load would cost more than keeping them.
     """
     address = make_url(url)
     engine = _engine(address, pool_size=2 * pool_size, max_overflow=0)
@@ -36,9 +36,9 @@ def postgres_engine(url: str, pool_size: int) -> AsyncEngine:
 
 
 def unpooled_engine(url: str) -> AsyncEngine:
-    """An engine without a pool, for connections that are held for a long time.
+    """An engine without a pool, for connections that are held for long.
 
-    In a pool, they would take connections away from requests.
+    In the pool, they would take connections away from requests.
     """
     return _engine(make_url(url), poolclass=NullPool)
 
@@ -50,7 +50,7 @@ def _engine(address: URL, **pool: Any) -> AsyncEngine:
 
 
 def _replace_dead_connections(engine: Engine) -> None:
-    """Ping connections that were idle for a while; pinging every time costs three round trips."""
+    """Ping only connections that were idle for a while; pinging every time would cost three round trips."""
 
     @event.listens_for(engine, "checkin")
     def _rests(_connection: Any, record: ConnectionPoolEntry) -> None:
@@ -77,8 +77,8 @@ def _options(address: URL) -> dict[str, Any]:
 class PostgresUnits:
     """Runs units of reading and writing.
 
-    A read is not wrapped in a transaction, which would cost two round trips more: each statement sees what
-    is committed when it begins. A connection that died in the pool is noticed at its first statement.
+    A read is not wrapped in a transaction, which would cost two more round trips: each statement sees what is
+    committed when it begins. A connection that died in the pool fails at its first statement.
     """
 
     def __init__(self, engine: AsyncEngine, outbox: Outbox) -> None:
@@ -88,7 +88,7 @@ class PostgresUnits:
         self._frozen = engine.sync_engine.execution_options(isolation_level="REPEATABLE READ")
 
     async def read(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run `fn(session, …)`, each statement by itself; again where the connection was dead."""
+        """Run `fn(session, …)` without a transaction; once more if the connection was dead."""
         return await greenlet_spawn(_read, self._single, fn, args, kwargs)
 
     async def snapshot(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
@@ -96,15 +96,15 @@ class PostgresUnits:
         return await greenlet_spawn(_read, self._frozen, fn, args, kwargs)
 
     async def write(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run `fn(unit, …)` in a transaction, commit it, and do what follows."""
+        """Run `fn(unit, …)` in a transaction, commit, and run what follows the commit."""
         session = Session(self._engine.sync_engine, expire_on_commit=False, close_resets_only=False)
         unit = Unit(session, self._outbox, is_sqlite=False)
         try:
             result: T = await greenlet_spawn(_write, unit, fn, args, kwargs)
-        except BaseException:  # a cancelled request gives its connection back, too
+        except BaseException:  # a cancelled request returns its connection, too
             await uninterrupted(greenlet_spawn(session.close))
             raise
-        # A client that leaves cancels its request: between a commit and what follows there is no stop.
+        # A client that leaves cancels its request, but nothing may stop between a commit and what follows it.
         await uninterrupted(self._complete(unit))
         return result
 

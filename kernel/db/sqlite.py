@@ -1,8 +1,8 @@
-"""Units on SQLite: plain functions run in threads, one hand-over each; writes share their commits.
+"""Units on SQLite: plain functions run in threads; writes share commits.
 
-Reads: see `sqlite_reads`. One writer thread takes writes: those that wait together are run one after the
-other in one transaction, each under its own savepoint, and committed with one sync of the disk. Nobody
-sees a result before it is durable. `BEGIN IMMEDIATE` queues processes.
+Reads: see `sqlite_reads`. One thread does the writing: units that wait together run one after the other in
+one transaction, each under its own savepoint, and are committed with one sync of the disk. Nobody sees a
+result before it is durable. `BEGIN IMMEDIATE` makes processes take turns.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ T = TypeVar("T")
 
 GROUP_SECONDS = 0.02
 """How long one transaction may gather units before others, in other processes too, get their turn."""
-_PAUSE = 0.002  # seconds for the turn of another process, after a group that left units waiting
+_PAUSE = 0.002  # seconds left to other processes after a group with units still waiting
 _PATIENCE = 30.0  # seconds to wait for another process's transaction
-_LOOK = 0.001  # seconds between two looks whether it ended
+_LOOK = 0.001  # seconds between checks whether it has ended
 
 _PRAGMAS = (
     "busy_timeout=30000",
@@ -51,14 +51,14 @@ _PRAGMAS = (
 
 
 class Threads(NamedTuple):
-    """A short read waits for no snapshot, such as a search."""
+    """The threads for each kind of unit: a short read never waits for a snapshot, such as a search."""
 
     readers: Readers
     snapshots: Readers
     writer: threading.Thread
 
     def join(self) -> None:
-        """Wait until all of them have ended."""
+        """Wait until all threads have ended."""
         for each in self:
             each.join()
 
@@ -86,28 +86,28 @@ class SqliteUnits:
         return result
 
     async def snapshot(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """The same in a thread of those for what takes longer."""
+        """The same, in one of the threads for longer reads."""
         task = Task(fn, args, kwargs)
         self._started().snapshots.put(task)
         result: T = await task.future
         return result
 
     async def write(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run `fn(unit, …)` in the writer thread; returns once it is durable and what follows was done."""
+        """Run `fn(unit, …)` in the writer thread; returns once it is durable and its follow-ups have run."""
         task = Task(fn, args, kwargs)
         self._started()
         self._writes.put(task)
         try:
             result: T = await asyncio.shield(task.future)
         except asyncio.CancelledError:
-            if not task.claim():  # it has begun: it will be committed, and announced, in any case
+            if not task.claim():  # it has begun: it will be committed and published in any case
                 await uninterrupted(task.future)
             raise
         return result
 
     async def close(self) -> None:
-        """Finish what was begun, and release the file."""
-        self._near.close()  # before the last connection, whose end may take a while
+        """Finish units that have begun and release the file."""
+        self._near.close()  # before the last connection, which may take a while to close
         if self._threads is not None:
             self._writes.put(None)
             self._threads.readers.stop()
@@ -117,10 +117,10 @@ class SqliteUnits:
             await asyncio.wait(self._following)
 
     def _started(self) -> Threads:
-        """The threads, started at the first unit: only then is there a loop to hand results to."""
+        """The threads, started with the first unit: only then is there a loop for the results."""
         if self._threads is None:
             handover = Handover(asyncio.get_running_loop())
-            # A writer waits by itself, see `_begin`.
+            # The writer does its own waiting; see `_begin`.
             writer = _engine(self._url, "BEGIN IMMEDIATE", "busy_timeout=0")
             serve = Writer(writer, self._writes, handover, self._outbox, self._follow).serve
             writing = threading.Thread(target=serve, name="db-write", daemon=True)
@@ -130,7 +130,7 @@ class SqliteUnits:
         return self._threads
 
     def _follow(self, task: Task, unit: Unit, result: Any) -> None:
-        """In the loop, after the commit."""
+        """Run what follows the commit; called in the loop."""
         unit.deliver_notices()
         if not unit.has_followers:
             settle(task.future, result, None)
@@ -149,7 +149,7 @@ class SqliteUnits:
 
 
 class Writer:
-    """The one thread of a process that writes."""
+    """The one writing thread of a process."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class Writer:
         self._stopping = False
 
     def serve(self) -> None:
-        """Run writes until the queue says to stop."""
+        """Run writes until the queue's stop signal."""
         while not self._stopping and (task := self._tasks.get()) is not None:
             if task.claim():
                 self._write_group(task)
@@ -176,7 +176,7 @@ class Writer:
             self._connection.close()
 
     def _write_group(self, first: Task) -> None:
-        """Run `first` and what waits behind it, and commit once."""
+        """Run `first` and the units waiting behind it, and commit once."""
         try:
             transaction = self._begin()
         except BaseException as error:  # noqa: BLE001 - whoever waits hears of it
@@ -191,7 +191,7 @@ class Writer:
                 done.append((task, *self._run(task, transaction, nested=task is not first)))
             except BaseException as error:  # noqa: BLE001 - whoever waits hears of it
                 failed.append((task, error))
-            # Without a savepoint, what the first wrote before it failed is undone by ending the group.
+            # The first has no savepoint: if it fails, its writes are undone by ending the group.
             goes_on = bool(done) and self._is_open(transaction) and time.monotonic() < until
             task = self._next() if goes_on else None
         self._end(transaction, done, failed)
@@ -199,7 +199,7 @@ class Writer:
             time.sleep(_PAUSE)
 
     def _run(self, task: Task, transaction: RootTransaction, *, nested: bool) -> tuple[Unit, Any]:
-        """One unit; what it raised is undone alone. The first needs no savepoint: nothing is before it."""
+        """Run one unit; if it raises, only its own writes are undone. The first needs no savepoint."""
         options: dict[str, Any] = {"expire_on_commit": False, "close_resets_only": False}
         options["join_transaction_mode"] = "create_savepoint" if nested else "rollback_only"
         driver: Any = transaction.connection.connection.dbapi_connection
@@ -208,11 +208,11 @@ class Writer:
         try:
             unit = Unit(session, self._outbox, is_sqlite=True)
             result = task.run(unit)
-            task.context.run(unit.store_events)  # its deliveries are in the trace of who emitted
+            task.context.run(unit.store_events)  # deliveries belong to the emitter's trace
             session.commit()
             return unit, result
         finally:
-            # On a full disk SQLite ends the transaction, and no savepoint is left to return to.
+            # On a full disk, SQLite ends the transaction, and no savepoint is left to roll back to.
             with suppress(DBAPIError):
                 session.close()
 
@@ -240,7 +240,7 @@ class Writer:
         done: list[tuple[Task, Unit, Any]],
         failed: list[tuple[Task, BaseException]],
     ) -> None:
-        """Commit what was done. Raises the error that made SQLite give up the whole transaction."""
+        """Commit the units. Raises the error that made SQLite abandon the whole transaction."""
         if not done:
             transaction.rollback()
         elif self._is_open(transaction):
@@ -261,7 +261,7 @@ class Writer:
         return transaction.is_active and bool(connection.in_transaction)
 
     def _begin(self) -> RootTransaction:
-        """Begin a transaction, waiting for that of another process."""
+        """Begin a transaction; waits for another process's."""
         until = time.monotonic() + _PATIENCE
         while True:
             try:
@@ -275,7 +275,7 @@ class Writer:
             time.sleep(_LOOK)
 
     def _next(self) -> Task | None:
-        """The next unit that waits, if one does."""
+        """The next waiting unit, if there is one."""
         while True:
             try:
                 task = self._tasks.get_nowait()
@@ -298,7 +298,7 @@ class Writer:
             self._handover.give(partial(settle, task.future, None, error))
 
     def _drop_connection(self) -> None:
-        """Let go of a connection whose state is unknown."""
+        """Close a connection whose state is unknown."""
         connection, self._connection = self._connection, None
         if connection is not None:
             try:
@@ -334,6 +334,6 @@ def prepare_sqlite(engine: Engine, begin: str, *pragmas: str) -> None:
         driver: Any = connection.connection.driver_connection
         if isinstance(driver, sqlite3.Connection) and begin == "BEGIN":
             if not driver.in_transaction:  # a reader thread may have begun it
-                driver.execute(begin)  # it takes no lock: no error that SQLAlchemy would report
+                driver.execute(begin)  # takes no lock, so there is no error for SQLAlchemy to report
         else:
             connection.exec_driver_sql(begin)

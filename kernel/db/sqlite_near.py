@@ -1,9 +1,9 @@
 """Short reads from SQLite in the event loop itself.
 
-A row by its key takes SQLite 13 µs; to hand the question to a thread and the answer back takes 50, and 200 on
-two idle cores, which then wake each other for the interpreter. So a function that reads by one statement
-(`one_statement`) is tried here first, and stopped should it take long: then a thread reads it, and does so
-from now on for a while. What nobody can stop is one access to a disk that is slower than its file cache.
+SQLite reads a row by its key in 13 µs; handing the request to a thread and the result back takes 50 µs, or
+200 µs on two idle cores, which wake each other for the interpreter. So a function that reads with one
+statement (`one_statement`) is tried here first and interrupted if it takes long: a thread then reads it, now
+and for a while after. A single slow disk access can't be interrupted.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from kernel.db.units import checked
 T = TypeVar("T")
 
 STEPS = 20_000
-"""Steps of SQLite's machine that a read may take here: a millisecond at most."""
-_LOOK = 1000  # steps between two looks
-_WALL = 0.05  # seconds, where the disk is what takes long
-_REST = 1.0  # seconds for which a statement that took longer is left to the threads
+"""Steps of SQLite's virtual machine that a read may take here: at most a millisecond."""
+_LOOK = 1000  # steps between checks
+_WALL = 0.05  # seconds, if the disk is slow
+_REST = 1.0  # seconds for which a slow statement is left to the threads
 
 
 class Near:
-    """One connection of the event loop's own, which only reads."""
+    """The event loop's own read-only connection."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -41,13 +41,13 @@ class Near:
         self._long: dict[object, float] = {}
 
     def read(self, fn: Callable[..., T], args: Any, kwargs: Any) -> T:
-        """What `fn(session, …)` returns. Raises Elsewhere where it is to be read by a thread."""
+        """The result of `fn(session, …)`. Raises Elsewhere if a thread must read it."""
         if self._session is None:
             self._session = self._open()
         return checked(fn(self._session, *args, **kwargs))
 
     def begins(self, statement: object) -> bool:
-        """Whether the statement may be tried here, from now on: it was quick lately."""
+        """Whether the statement may be tried here: it was not slow lately. Starts its time."""
         now = time.monotonic()
         self._steps, self._until = 0, now + _WALL
         return self._long.get(statement, 0.0) <= now
@@ -57,7 +57,7 @@ class Near:
         self._long[statement] = time.monotonic() + _REST
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._session = None
         if self._driver is not None:
             self._driver.close()
@@ -66,7 +66,7 @@ class Near:
     def _open(self) -> Session:
         try:
             file = quote(str(self._engine.url.database))
-            # Whoever waits here for a lock would hold up everybody.
+            # Waiting for a lock here would block the event loop.
             self._driver = sqlite3.connect(f"file:{file}?mode=rw", uri=True, timeout=0, isolation_level=None)
             for pragma in ("query_only=ON", "temp_store=MEMORY", "cache_size=-16000"):
                 self._driver.execute(f"PRAGMA {pragma}")
@@ -74,7 +74,7 @@ class Near:
             self.close()
             raise Elsewhere from None
         self._driver.set_progress_handler(self._is_late, _LOOK)
-        # Bound to nothing: what is not a prepared statement can't be read here.
+        # Bound to no engine: only prepared statements can be read here.
         return Session(info=Direct(self._engine, self._driver, self).info)
 
     def _is_late(self) -> bool:

@@ -1,8 +1,8 @@
 """Threads that read from SQLite, one at a time while each read is short.
 
-At each row SQLite's driver lets go of the interpreter. Threads that read side by side then mostly hand it to
-each other (measured: a list of ten rows costs 205 µs of processor time by one thread, 428 by four). So one
-thread has the turn and takes what waits; a read that takes long passes the turn on to the next thread.
+SQLite's driver releases the interpreter at each row. Threads that read side by side then mostly hand it to
+each other (measured: a list of ten rows costs 205 µs of processor time with one thread, 428 µs with four). So
+one thread has the turn and takes the waiting reads; a long read passes the turn on to the next thread.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from kernel.db.tasks import Task
 
 READERS = 4
 LONG = 0.005
-"""Seconds after which a read keeps the others waiting no longer."""
+"""Seconds after which a read no longer keeps others waiting."""
 
 
 class Readers:
-    """Runs units of reading for one event loop."""
+    """Runs an event loop's reads."""
 
     def __init__(self, engine: Engine, handover: Handover, name: str = "db-read") -> None:
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
@@ -51,12 +51,12 @@ class Readers:
             self._watch_over()
 
     def stop(self) -> None:
-        """End the threads once they have read what was asked for."""
+        """End the threads once all queued reads are done."""
         for _ in self._threads:
             self._tasks.put(None)
 
     def join(self) -> None:
-        """Wait for the end of the threads."""
+        """Wait until the threads have ended."""
         for thread in self._threads:
             thread.join()
 
@@ -71,7 +71,7 @@ class Readers:
 
 
 class Turn:
-    """Which thread takes what waits."""
+    """Which thread takes the waiting reads."""
 
     def __init__(self) -> None:
         self._free = threading.Lock()
@@ -85,17 +85,17 @@ class Turn:
         self._holder = reader
 
     def give_back(self, reader: Reader) -> None:
-        """Let another thread have it, unless it was passed on already."""
+        """Give up the turn, unless it was passed on already."""
         with self._giving:
             if reader.has_turn:
                 reader.has_turn = False
                 self._free.release()
 
     def pass_on_if_long(self) -> None:
-        """In the loop: let another thread have it while this one is busy with a long read."""
+        """In the loop: pass the turn on if its thread is busy with a long read."""
         holder = self._holder
         if holder is not None and holder.has_turn and holder.since and time.monotonic() - holder.since > LONG:
-            # Should it end just now, two threads read side by side until its next read is done.
+            # If it ends just now, two threads read side by side until its next read is done.
             self.give_back(holder)
 
 
@@ -105,7 +105,7 @@ class Reader:
     def __init__(
         self, engine: Engine, tasks: queue.SimpleQueue[Task | None], turn: Turn, handover: Handover
     ) -> None:
-        self.since = 0.0  # when the read that it is busy with began
+        self.since = 0.0  # when the current read began
         self.has_turn = False
         self._engine = engine
         self._tasks = tasks
@@ -116,7 +116,7 @@ class Reader:
         self._light: Session
 
     def serve(self) -> None:
-        """Run reads until the queue says to stop."""
+        """Run reads until the queue's stop signal."""
         self._turn.take(self)
         while (task := self._tasks.get()) is not None:
             if task.future.cancelled():
@@ -145,7 +145,7 @@ class Reader:
             return self._read_one(task, self._light)
         options: dict[str, Any] = {"autoflush": False, "expire_on_commit": False, "close_resets_only": False}
         try:
-            self._direct.driver.execute("BEGIN")  # it takes no lock, so nothing can go wrong
+            self._direct.driver.execute("BEGIN")  # takes no lock, so it can't fail
             with Session(self._connection, info=self._direct.info, **options) as session:
                 return task.run(session)
         finally:

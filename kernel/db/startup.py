@@ -1,4 +1,4 @@
-"""The schema at a start: kernel first, then each plugin, and whose tables do not fit is refused."""
+"""The schema at a start, kernel first, then each plugin; a plugin whose tables don't fit is refused."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ EMPTY = "the database has no tables yet: start the platform, which makes them, o
 class Schema:
     """Brings the tables of one platform up to date, owner by owner.
 
-    `pending` is what the last look found and did not apply, `unusable` why a plugin's tables can't be used.
-    With `strict` tables without migrations refuse their plugin; a tool that writes migrations lets them pass.
-    `before_migrations` is told what is pending before it is applied to a database that holds something; what
-    it raises stops that.
+    `pending` holds what the last check found and did not apply, `unusable` why a plugin's tables can't be
+    used. With `strict`, a plugin with tables but no migrations is refused; a tool that writes migrations
+    allows it. `before_migrations` gets what is pending before it is applied to a database in use; an error
+    that it raises prevents that.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Schema:
         self.before_migrations: BeforeMigrations | None = None
 
     def owners(self) -> list[Owner]:
-        """Who has tables, kernel first; a plugin that claims another owner's table is refused."""
+        """The owners of tables, kernel first; a plugin that claims another owner's table is refused."""
         declared = [Owner(name, tables) for name, tables in self._declarations.of(hookspecs.register_tables)]
         taken: dict[str, str] = {}
         found = []
@@ -62,7 +62,7 @@ class Schema:
         return found
 
     async def migrate(self, *, apply: bool) -> None:
-        """Look at what is pending, and apply it where `apply` says so. Raises StartupError."""
+        """Find what is pending and, with `apply`, apply it. Raises StartupError."""
         try:
             self.pending = await self._migrate(apply=apply)
         except (SQLAlchemyError, OSError) as error:
@@ -75,7 +75,7 @@ class Schema:
         if not (found and apply):
             return found
         async with migrate.migration_lock(self._database):
-            # Another process may have applied them meanwhile, and a fresh database holds nothing to lose.
+            # Another process may have applied them meanwhile; an unused database has nothing to lose.
             left = [state for state in [await self._pending(owner) for owner in owners] if state]
             waiting = [state for state in left if state.revisions]
             tell, in_use = self.before_migrations, await self._database.read(_holds_accounts)
@@ -85,7 +85,7 @@ class Schema:
         return []
 
     def refuse_pending(self) -> None:
-        """Nothing runs on tables that are behind: the kernel's stop the start, a plugin's refuse it."""
+        """Refuse outdated tables: the kernel's stop the start, a plugin's keep it out."""
         for state in self.pending:
             if state.owner == "kernel" and state.is_new:
                 raise StartupError(EMPTY)
@@ -95,7 +95,7 @@ class Schema:
             self._states.fail(state.owner, f"its tables are out of date: {why}")
 
     async def _pending(self, owner: Owner) -> Pending | None:
-        """What the owner's tables lack; a plugin whose migrations can't be read is refused."""
+        """The owner's pending migrations; a plugin whose migrations can't be read is refused."""
         has_tables = bool(owner.tables.base.metadata.tables)
         if has_tables and self._strict and not migrate.has_revisions(owner):
             why = "it has tables but no migrations; write one with: platformctl db revision"
@@ -124,13 +124,13 @@ class Schema:
             except ANY_ERROR as error:
                 if owner.name == "kernel":
                     raise
-                # The reason is one line; the author of the plugin finds statement and line in the log.
+                # The reason is one line; the log has the statement and the traceback for the plugin's author.
                 log.warning("a migration of %s failed", owner.name, exc_info=error)
                 self._states.fail(owner.name, f"its migration failed: {reason_of(error)}")
 
 
 def _holds_accounts(session: Session) -> bool:
-    """Whether anybody ever used the database."""
+    """Whether the database was ever used."""
     if not inspect(session.connection()).has_table(Account.__tablename__):
         return False
     return session.scalar(select(Account.id).limit(1)) is not None
@@ -140,7 +140,7 @@ SCHEMA: ResourceKey[Schema] = ResourceKey("schema")
 
 
 def unusable(error: BaseException, url: str) -> StartupError:
-    """The end of a start whose database, at this address, can't be used."""
+    """The error for a database at this address that can't be used."""
     if isinstance(error, NewerDatabase):
         return newer(error)
     address = make_url(url)
@@ -151,7 +151,7 @@ def unusable(error: BaseException, url: str) -> StartupError:
 
 
 def newer(error: NewerDatabase) -> StartupError:
-    """The way out of tables of a later version."""
+    """The error for tables made by a newer version, with the remedy."""
     return StartupError(
         f"{error}; install the version that made it, or restore a backup of this version into an empty"
         " database"
@@ -159,6 +159,6 @@ def newer(error: NewerDatabase) -> StartupError:
 
 
 def reason_of(error: BaseException) -> str:
-    """The first line of what a driver or a script says, with the kind of its error."""
+    """The error's type and the first line of its message."""
     cause = getattr(error, "orig", None) or error
     return f"{type(cause).__name__}: {cause}".splitlines()[0][:300]

@@ -12,12 +12,12 @@ from kernel.db.base import UtcDateTime, json_type, plugin_base, utc_now
 
 Base: Any = plugin_base("kernel")
 
-# SQLite numbers rows by itself only in an INTEGER primary key.
+# SQLite numbers rows automatically only with an INTEGER primary key.
 BigId = BigInteger().with_variant(Integer(), "sqlite")
 
 
 class Notice(Base):
-    """A change that other processes must learn of; written in the transaction of the change itself."""
+    """A change that other processes must know of; written in its transaction."""
 
     __tablename__ = "kernel_notice"
     __table_args__ = {"sqlite_autoincrement": True}
@@ -31,12 +31,12 @@ class Notice(Base):
 class JobRecord(Base):
     """A durable job as people see it; the queue itself is the job library's.
 
-    `attempts` counts the starts, `failures` those that ended with an error of the job's own, `faults` those
-    that ended with one of the machine's; the rest died with their worker. A long job has a `title`.
-    `done_before` had been done when the attempt under way started. `gathered` is where a job waits that is
-    taken up together with others, or who has it (see `kernel.jobs.gathering`); `share` is whom it belongs to
-    when turns are given, beside its owner, and `weight` what it counts for. `trace` is the
-    ``traceparent`` of what enqueued it.
+    `attempts` counts the starts, `failures` those that ended with an error of the job, `faults` those that
+    ended with a fault of the machine; the rest died with their worker. A long job has a `title`.
+    `done_before` is the progress made before the current attempt. For a job that runs together with others,
+    `gathered` is where it waits or which worker has it (see `kernel.jobs.gathering`); `share` says on whose
+    behalf, beside its owner, it takes turns, and `weight` how much it counts. `trace` is the ``traceparent``
+    of what enqueued it.
     """
 
     __tablename__ = "kernel_job"
@@ -78,7 +78,7 @@ class JobRecord(Base):
 
 
 class ScheduleRecord(Base):
-    """When a job that runs by the clock is due, and which of its runs was the last."""
+    """When a scheduled job is due, and its last run."""
 
     __tablename__ = "kernel_schedule"
 
@@ -90,7 +90,7 @@ class ScheduleRecord(Base):
 
 
 class WorkerRecord(Base):
-    """A worker process and its last sign of life; the jobs of one that went silent are handed on."""
+    """A worker process and its last sign of life; if it falls silent, others take over its jobs."""
 
     __tablename__ = "kernel_worker"
 
@@ -100,11 +100,11 @@ class WorkerRecord(Base):
 
 
 class CollectionRecord(Base):
-    """A set of points that are searched together, embedded by one engine.
+    """A set of points that are searched together, embedded by the same engine.
 
-    `version` counts the committed changes. Whoever changes the collection's points raises it first and so
-    holds the row until the commit: versions are ordered by commit on every database. Tombstones up to
-    `floor` are gone: an index that is older starts over.
+    `version` counts the committed changes. A change of the collection's points raises it first, which locks
+    the row until the commit: versions follow the order of commits on every database. Tombstones up to `floor`
+    are deleted: an older index is rebuilt.
     """
 
     __tablename__ = "kernel_collection"
@@ -144,7 +144,7 @@ class PointRecord(Base):
 
 
 class TombstoneRecord(Base):
-    """A deleted point, for indexes that don't know of the deletion yet."""
+    """A deleted point, for indexes that have not seen the deletion yet."""
 
     __tablename__ = "kernel_tombstone"
     __table_args__ = (Index("ix_kernel_tombstone_collection_id_version", "collection_id", "version"),)
@@ -155,7 +155,7 @@ class TombstoneRecord(Base):
 
 
 class BlobRecord(Base):
-    """A stored blob, by the hash of its content. Its row is the lock under which its file comes and goes."""
+    """A stored blob, by the hash of its content. Its row is the lock for writing and removing its file."""
 
     __tablename__ = "kernel_blob"
 
@@ -165,7 +165,7 @@ class BlobRecord(Base):
 
 
 class BlobReference(Base):
-    """Who holds a blob; the last reference takes the file with it."""
+    """A holder of a blob; removing the last reference removes the file."""
 
     __tablename__ = "kernel_blob_reference"
 
@@ -174,7 +174,7 @@ class BlobReference(Base):
 
 
 class RateWindow(Base):
-    """How often a key was counted in a window, by all API processes; see `kernel.stores.shared_counters`."""
+    """A key's count in a window, over all API processes; see `kernel.stores.shared_counters`."""
 
     __tablename__ = "kernel_rate_window"
 

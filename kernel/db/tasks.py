@@ -1,4 +1,4 @@
-"""A unit on its way through a thread."""
+"""A unit of work that a thread is to run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernel.db.units import checked
 
 
 class Task:
-    """A function to call in a thread. It begins, or it is withdrawn, but never both."""
+    """A function to call in a thread. It is either started or withdrawn, never both."""
 
     __slots__ = ("_first", "args", "context", "fn", "future", "kwargs")
 
@@ -25,7 +25,7 @@ class Task:
         self._first = threading.Lock()
 
     def claim(self) -> bool:
-        """Whether the caller is the first: the thread that begins it, or the loop that withdraws it."""
+        """True for the first caller: the thread that starts it or the loop that withdraws it."""
         return self._first.acquire(blocking=False)
 
     def run(self, argument: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Units of work: what happens in one transaction, and what follows after the commit."""
+"""Units of work: one transaction, and what follows its commit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 async def uninterrupted(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
-    """Await `work` to its end even if the caller is cancelled meanwhile; the cancellation comes after it."""
+    """Await `work` to its end even if the caller is cancelled; the cancellation is raised afterwards."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
@@ -46,8 +46,8 @@ async def uninterrupted(work: Coroutine[Any, Any, T] | asyncio.Future[T]) -> T:
 def off_the_loop(work: Callable[[], T]) -> T:
     """Do something slow inside a unit, such as loading a library, without holding up the event loop.
 
-    A cancelled caller waits for its end: a thread can't be stopped, and what it does must not outlast the
-    transaction with its locks.
+    A cancelled caller still waits for it: a thread can't be stopped, and its work must not outlast the
+    transaction and its locks.
     """
     made: T = await_(uninterrupted(asyncio.to_thread(work))) if in_greenlet() else work()
     return made
@@ -65,7 +65,7 @@ class Unit:
         self._after_commit: list[AfterCommit] = []
 
     def now(self) -> datetime:
-        """Now by the database's clock, which all processes share: for deciding what is old enough to go."""
+        """Now by the database's clock, which all processes share: use it to decide on age and expiry."""
         return shared_now(self.session)
 
     def emit(self, event: Event) -> None:
@@ -85,8 +85,8 @@ class Unit:
     def lock(self, name: str) -> None:
         """Wait until no other unit holds `name`, and hold it until the end of this one, in every process.
 
-        For guards that look at several rows ("the last owner"). Who takes two locks takes them in the order
-        of their names. SQLite's write transaction excludes all others already.
+        For guards that look at several rows ("the last owner"). Take several locks in the order of their
+        names. On SQLite, a write transaction already excludes all others.
         """
         if not self.is_sqlite:
             self.session.execute(_LOCK, {"key": _lock_key(name)})
@@ -104,9 +104,9 @@ class Unit:
     ) -> str:
         """Write a durable job in this transaction; returns its id. The same id twice is one job.
 
-        `lane` is where it waits, if not in the job's own. Of a long job, `owner_id` is the account for which
-        it works, and `subject` the id of what it works on, by which others may see it. With `gather` it waits
-        with others of its kind, which take turns.
+        `lane` overrides the job's own. For a long job, `owner_id` is the account on whose behalf it runs, and
+        `subject` the id of what it works on, which decides who else may see it. With `gather`, it waits with
+        others of its kind, which take turns.
         """
         placing = Placing(job_id, lane, owner_id, subject, gather)
         placed = self._outbox.enqueue(self.session, job, payload, placing)
@@ -114,7 +114,7 @@ class Unit:
         return placed.job_id
 
     def store_events(self) -> None:
-        """Write the deliveries of durable events; the last thing before the commit."""
+        """Write the deliveries of durable events; called last before the commit."""
         for event in self._events:
             if event.durable:
                 self._queued(self._outbox.store(self.session, event))
@@ -129,23 +129,23 @@ class Unit:
         return bool(self._after_commit) or any(not event.durable for event in self._events)
 
     def deliver_notices(self) -> None:
-        """Notify this process at once; the others find the rows."""
+        """Deliver the notices to this process at once; other processes find their rows."""
         for (topic, key), notice in self._notices.items():
             identity: Any = inspect_row(notice).identity
             self._outbox.deliver(topic, key, identity[0] if identity else None)
 
     async def follow_up(self) -> None:
-        """Run the callbacks, then publish. An error in one is logged: the commit stands."""
+        """Run the callbacks, then publish. Errors are logged only: the commit stands."""
         for callback in self._after_commit:
             try:
                 await callback()
-            except ANY_ERROR:  # the transaction is durable already, the caller must learn of its success
+            except ANY_ERROR:  # the transaction is already durable, and the caller must learn of its success
                 log.exception("a callback after commit failed")
         await self._outbox.publish([event for event in self._events if not event.durable])
 
 
 def checked(result: T) -> T:
-    """What a unit returns. Raises TypeError for what can't be used outside it."""
+    """A unit's result. Raises TypeError for one that can't be used outside the unit."""
     if inspect.isawaitable(result):
         if inspect.iscoroutine(result):
             result.close()

@@ -1,10 +1,10 @@
-"""Wakes the installation's other processes when a commit left something for them.
+"""Wakes the installation's other processes after a commit that concerns them.
 
-Nothing is looked for while nothing happens. On PostgreSQL a trigger on the table of notices sends a
-notification with the commit, and every process listens on its own connection. SQLite knows nothing of
-the kind: there every process of the machine has a named pipe beside the home's locks, and whoever committed
-a notice writes a byte into each. A wake-up may be lost (a process killed between its commit and the byte, a
-connection pooler that forwards no notifications): listeners also look by themselves now and then.
+An idle platform does next to no polling. On PostgreSQL, a trigger on the table of notices sends a
+notification with the commit, and every process listens on its own connection. SQLite has no such thing:
+there, every process has a named pipe beside the home's locks, and a process that has committed a notice
+writes a byte into each. A wake-up may be lost (a process killed between its commit and the byte, a connection
+pooler that forwards no notifications), so listeners also check now and then.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _CHANNEL = "kernel_notice"
 _PIPES = "wake-*"
 _MANY = 65_536
 _RETRY = 1.0
-# Seconds between looks that nobody asked for: a wake-up may be lost, or there are none. A look costs SQLite
-# 3 µs, and PostgreSQL a round trip. The time in which a lost revocation takes effect does not depend on them.
+# Seconds between checks without a wake-up: one may be lost, or there may be none. A check costs 3 µs on
+# SQLite and a round trip on PostgreSQL. How soon a lost revocation takes effect does not depend on this.
 _UNLIKELY = 1.0
 _UNLIKELY_ON_POSTGRESQL = 5.0
 _BLIND = 0.2
@@ -44,7 +44,7 @@ class Wakeups(Protocol):
 
     @property
     def patience(self) -> float:
-        """Seconds after which to look even without being woken."""
+        """Seconds after which to check even without a wake-up."""
 
     async def start(self, database: Database, wake: Wake) -> None:
         """Call `wake()` in the event loop whenever another process committed a notice."""
@@ -80,7 +80,7 @@ class Pipes:
         self._folder.mkdir(parents=True, exist_ok=True)
         own = self._folder / _PIPES.replace("*", uuid.uuid4().hex)
         os.mkfifo(own, 0o600)
-        # Open for writing as well: a pipe that its last writer left is at its end, and would wake for ever.
+        # Open for writing, too: without any writer, a pipe is at its end and would wake forever.
         reading = os.open(own, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._own = own
         return reading
@@ -106,7 +106,7 @@ def _drain(reading: int, wake: Wake) -> None:
 
 
 def _ring(pipe: Path) -> None:
-    """Write a byte; a pipe that nobody reads was left by a process that was killed, and is removed."""
+    """Write a byte; remove a pipe without a reader, left by a killed process."""
     try:
         writing = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -114,7 +114,7 @@ def _ring(pipe: Path) -> None:
             pipe.unlink(missing_ok=True)
         return
     try:
-        # A full pipe has woken its reader often enough.
+        # A full pipe has already woken its reader.
         with suppress(OSError):
             os.write(writing, b"\0")
     finally:
@@ -128,7 +128,7 @@ class Notifications:
         self._task: asyncio.Task[None] | None = None
         self._connected = False
         self._stopping = False
-        self._end = asyncio.Event()  # of the connection, or of listening
+        self._end = asyncio.Event()  # end of the connection, or of listening
 
     @property
     def patience(self) -> float:
@@ -172,9 +172,9 @@ class Notifications:
 
 
 async def ended(task: asyncio.Task[None]) -> None:
-    """Wait for a task that was asked to end, and cancel it only should that take long.
+    """Wait for a task that was asked to end; cancel it only if that takes long.
 
-    A cancelled statement makes asyncpg open a connection to tell the server so, whose own end nobody awaits.
+    To cancel a statement, asyncpg opens a connection to tell the server, and nobody awaits that one's end.
     """
     done, _ = await asyncio.wait({task}, timeout=_ENDING)
     if not done:

@@ -1,4 +1,4 @@
-"""What `/health` says: of this process and all that it checks, or of one service (wire-facts 2.1)."""
+"""The content of `/health`: for this process and all of its checks, or for one service (wire-facts 2.1)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("platform.health")
 
-_PATIENCE = 3.0  # less than a check may take
+_PATIENCE = 3.0  # less than the time limit of a check
 _PHASE_OF_MODELS = 2
 
 
@@ -61,14 +61,14 @@ def _status(platform: Platform, record: PluginRecord) -> str:
 
 
 async def service_health(platform: Platform, service: Service) -> Health:
-    """What a service's own `/health` says."""
+    """The content of a service's own `/health`."""
     own = [check for _, check in _checks(platform) if check.service == service.name]
     extra = await _figures(platform, service)
     return await run_checks(platform, service.name, service.version, [_DATABASE, *own], extra)
 
 
 async def _figures(platform: Platform, service: Service) -> dict[str, Any]:
-    """The service's own fields; none when it can't give them, as health is asked when things go wrong."""
+    """The service's own fields; empty if it fails, as health is read when things go wrong."""
     if service.health_extra is None:
         return {}
     try:
@@ -109,11 +109,11 @@ _DATABASE = HealthCheck("database", _check_database, critical=True)
 
 
 OWN_CHECKS = ("database", "disk", "cache", "redis", "plugins", *(_check_name(slot.name) for slot in SLOTS))
-"""Names of checks that are not a plugin's."""
+"""Names of the kernel's own checks."""
 
 
 def kernel_checks(platform: Platform) -> list[HealthCheck]:
-    """Database, disk, cache (as `redis` too, where it is Redis) and plugins."""
+    """Database, disk, cache (also as `redis`, if it is Redis) and plugins."""
     settings = platform.settings
     redis = settings.redis_url is not None and settings.cache_store == "auto"
     cache = ("cache", "redis") if redis else ("cache",)
@@ -152,7 +152,7 @@ async def _check_service(platform: Platform, name: str) -> None:
 
 
 async def _check_here(platform: Platform, name: str) -> None:
-    """What is critical to a service in this process; its other checks are listed with it by name."""
+    """Run a service's critical checks in this process; its other checks are listed by name."""
     for _, check in _checks(platform):
         if check.service == name and check.critical and is_failure(text := await run_check(platform, check)):
             raise Unhealthy(f"{check.name}: {text.removeprefix('unhealthy: ')}")

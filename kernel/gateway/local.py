@@ -1,7 +1,7 @@
-"""A service in this process, by the paths of its own root: what a proxy does for one on another machine.
+"""A service in this process, reached by the paths of its own root, as a proxy reaches one on another machine.
 
-The gateway binds a service's declared routes to their public paths. Whatever else it has at its root
-(aliases, `/health`, its API documents) is found here, so that a prefix means the same in both cases.
+The gateway binds a service's declared routes to their public paths. Anything else at its root (aliases,
+`/health`, its API documentation) is served here, so that a prefix covers the same in both cases.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from kernel.http.endpoint import WRITES
 
 
 class LocalService:
-    """The service's own application, made when somebody first asks for it."""
+    """The service's own application, made at the first request."""
 
     def __init__(self, make: Callable[[], Application]) -> None:
         self._make = make
         self._app: Application | None = None
 
     async def serve(self, mount: Mount, ctx: Context) -> web.StreamResponse:
-        """Answer as the service does at the path that the public one stands for."""
+        """Answer as the service does at the path that the public path maps to."""
         require_token_for_writes(ctx, mount)
         if self._app is None:
             self._app = self._make()
@@ -39,6 +39,6 @@ class LocalService:
 
 
 def require_token_for_writes(ctx: Context, mount: Mount) -> None:
-    """The write gate of spec 5.1 rule 6, for what the gateway passes on."""
+    """The write gate of spec 5.1 rule 6 for requests that the gateway passes on."""
     if mount.gated and ctx.request.method in WRITES and ctx.principal.kind == "anonymous":
         raise Unauthorized()

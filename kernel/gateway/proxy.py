@@ -1,7 +1,7 @@
 """The streaming proxy to a service on another machine: bodies, event streams, time limits (wire-facts 1.3).
 
-Both bodies are passed on as they come. When the client leaves, the connection to the service is closed,
-which cancels the work there.
+Both bodies are passed on as they arrive. If the client leaves, the connection to the service is closed, which
+cancels the work there.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _NOT_BACK = frozenset(
 
 
 class Proxy:
-    """Forwards requests to services that live elsewhere, over one pool of connections."""
+    """Forwards requests to services on other machines, over one connection pool."""
 
     def __init__(self, settings: KernelSettings, tracing: Tracing) -> None:
         self._tracing = tracing
@@ -85,7 +85,7 @@ class Proxy:
         return body
 
     async def forward(self, ctx: Context, base: str, slot: Slot, mount: Mount) -> web.StreamResponse:
-        """Pass the request on and the answer back."""
+        """Forward the request and pass the response back."""
         request = ctx.request
         require_token_for_writes(ctx, mount)
         if request.content_length is not None and request.content_length > self._limit:
@@ -186,7 +186,7 @@ PROXY: ResourceKey[Proxy] = ResourceKey("proxy")
 
 
 class _Sent:
-    """What went wrong while the client's body was being read."""
+    """An error in reading the client's body, not in the service."""
 
     def __init__(self) -> None:
         self.error: PlatformError | None = None
@@ -202,9 +202,9 @@ def _has_left(request: web.Request) -> bool:
 
 
 async def _next(answer: aiohttp.ClientResponse) -> bytes:
-    """What arrives next of a service's answer; nothing at its end."""
+    """The next piece of a service's response; empty at its end."""
     try:
         return await answer.content.readany()
     except (TimeoutError, aiohttp.ClientError, HttpProcessingError):
-        # Half an answer is out: the pipeline cuts the connection, the only honest end.
+        # Half of the response is sent: the pipeline cuts the connection, the only honest end.
         raise BadGateway("The service's response ended early") from None

@@ -84,13 +84,13 @@ async def root(ctx: Context) -> Answer | web.StreamResponse:
 
 
 async def _client(ctx: Context, start: web.StreamResponse | None) -> str | None:
-    """What the operator says, else what the plugins know."""
+    """The client's address from the settings, otherwise from the plugins."""
     known = ctx.platform.settings.client_url or _led_to(start)
     return known or await ctx.platform.hooks.ask(hookspecs.find_client_address, ctx=ctx)
 
 
 def _led_to(start: web.StreamResponse | None) -> str | None:
-    """Where a start page sends browsers, which is relative to this root."""
+    """Where a start page redirects browsers, relative to this root."""
     location = None if start is None else start.headers.get(hdrs.LOCATION)
     return None if location is None else urljoin("/", location)
 

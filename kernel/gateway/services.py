@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Service:
-    """A service that a plugin implements, with routes from the service root.
+    """A service that a plugin implements; its routes start at the service's root.
 
     `aliases` are more prefixes under which the service has the same routes (``/v1``). `health_extra` returns
-    additional fields for its `/health`. `published` names a port on which it is always served, beside the
-    gateway's (0: a free one), as spec 1 asks of the web client; None where the settings want none.
+    additional fields for its `/health`. `published` returns a port on which it is always served, beside the
+    gateway's (0: a free one), as spec 1 requires for the web client; None if the settings ask for none.
     """
 
     name: str
@@ -38,8 +38,8 @@ class Service:
 class Mount:
     """A public prefix of the gateway and the path on the service that it maps to.
 
-    `gated`: writes need a token before anything is forwarded (spec 5.1 rule 6). `error_format`: how errors
-    of the gateway itself are told there; it may not know the routes of a service on another machine.
+    `gated`: writes need a token before anything is forwarded (spec 5.1 rule 6). `error_format`: the format of
+    the gateway's own errors under the prefix; it may not know the routes of a service on another machine.
     """
 
     prefix: str
@@ -51,7 +51,7 @@ class Mount:
     error_format: ErrorFormat = PLAIN_ERRORS
 
     def service_path(self, public: str) -> str | None:
-        """The service's path for a public one; None when the mount does not cover it."""
+        """The service's path for a public path; None if the mount does not cover it."""
         if public == self.prefix or public.startswith(self.prefix + "/"):
             if self.exact and public != self.prefix:
                 return None
@@ -59,8 +59,8 @@ class Mount:
         return None
 
     def target_of(self, public: URL) -> str:
-        """The service's path and query for an address that the router matched, as the client wrote them."""
-        # However the prefix was escaped, it has as many segments.
+        """The service's path and query for a matched address, in the client's spelling."""
+        # However it was escaped, the prefix has the same number of segments.
         segments = self.prefix.count("/") + 1
         rest = public.raw_path.split("/", segments)[segments:]
         path = "/".join([self.target, *rest]) or "/"
@@ -68,7 +68,7 @@ class Mount:
         return path + (f"?{query}" if query else "")
 
     def public_path(self, service_path: str) -> str | None:
-        """The public path of a service's route; None when the mount does not cover it."""
+        """The public path of a service's route; None if the mount does not cover it."""
         target = self.target
         if self.exact:
             return self.prefix if service_path == (target or "/") else None
@@ -148,7 +148,7 @@ SLOTS: tuple[Slot, ...] = (
 
 
 def slot_of(name: str) -> Slot | None:
-    """The slot of a service name; None for an unknown name."""
+    """The slot with this service name; None for an unknown name."""
     return next((slot for slot in SLOTS if slot.name == name), None)
 
 

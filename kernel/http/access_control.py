@@ -17,7 +17,7 @@ from kernel.resource_keys import ResourceKey
 
 
 class ScopeMissing(Forbidden):
-    """A personal access token without the scope that this needs; narrower than its account by intent."""
+    """A personal access token lacks the required scope; the account itself may have access."""
 
     code = "token_scope_missing"
 
@@ -31,7 +31,7 @@ class ScopeMissing(Forbidden):
 
 
 class AccessControl:
-    """Decides over the access that each route declares."""
+    """Enforces the access that each route declares."""
 
     def __init__(self, hooks: Hooks, identity: Identity) -> None:
         self._hooks = hooks
@@ -47,7 +47,7 @@ class AccessControl:
             await self.require(ctx, route.access, params)
 
     async def require(self, ctx: Context, access: Access, params: Mapping[str, int | str]) -> None:
-        """Raise Unauthorized, PluginTooSlow or Forbidden unless the sender has `access`."""
+        """Raise Unauthorized, PluginTooSlow or Forbidden unless the caller has `access`."""
         decisions = await self._decisions(ctx, access, params)
         if Decision.DENY not in decisions and Decision.ALLOW in decisions:
             return
@@ -58,7 +58,7 @@ class AccessControl:
     async def _decisions(
         self, ctx: Context, access: Access, params: Mapping[str, int | str]
     ) -> Sequence[Decision | None]:
-        """What all say; where only the kernel is asked, without the way through the hooks."""
+        """The answers of all implementations; the kernel's alone is asked without going through the hooks."""
         judges = self._hooks.implementations(hookspecs.decide_access)
         if access.kind != "platform_admin" and len(judges) == 1:
             return (self._identity.decide(ctx.principal, access, params),)
@@ -71,7 +71,7 @@ ACCESS_CONTROL: ResourceKey[AccessControl] = ResourceKey("access_control")
 
 
 def require_token_scope(ctx: Context, *scopes: TokenScope) -> None:
-    """Raise ScopeMissing when the caller's personal access token has none of these scopes.
+    """Raise ScopeMissing if the caller's personal access token has none of these scopes.
 
     For what only the handler knows, such as whether a chat runs tools; a session has every scope.
     """

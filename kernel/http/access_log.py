@@ -1,5 +1,6 @@
-"""One log line for each request, written in bundles: formatting and writing each line alone would cost as
-much as serving a small request."""
+"""One log line per request, written in batches: formatting and writing each line by itself would cost as much
+as serving a small request.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from kernel.resource_keys import ResourceKey
 log = logging.getLogger("platform.access")
 
 _EVERY = 0.05
-_BUNDLE = 200  # requests wait while one is written: 2,000 lines took 7 ms
+_BUNDLE = 200  # requests wait while a batch is written: 2,000 lines took 7 ms
 
 
 class AccessLog:
@@ -25,7 +26,7 @@ class AccessLog:
 
     @property
     def enabled(self) -> bool:
-        """Whether anybody reads it."""
+        """Whether the access log is on."""
         return log.isEnabledFor(logging.INFO)
 
     def add(self, entry: AccessEntry) -> None:
@@ -51,7 +52,7 @@ ACCESS_LOG: ResourceKey[AccessLog] = ResourceKey("access_log")
 
 
 def _handlers() -> list[logging.Handler]:
-    """The handlers that a record of this logger would reach."""
+    """The handlers that this logger's records would reach."""
     found: list[logging.Handler] = []
     logger: logging.Logger | None = log
     while logger is not None:
@@ -83,7 +84,7 @@ def _record(entry: AccessEntry) -> logging.LogRecord:
 
 
 class _NoLock:
-    """A handler without a lock needs none."""
+    """Stands in for the lock of a handler that has none."""
 
     def __enter__(self) -> None:
         return None

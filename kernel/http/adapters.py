@@ -1,4 +1,4 @@
-"""Pydantic's adapters of what routes declare: checked at the start, then used by their endpoints."""
+"""Pydantic's adapters for the types that routes declare: checked at the start, used by the endpoints."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-_MODELS = 1024  # more than routes declare; a plugin's models that are gone make room
+_MODELS = 1024  # more than routes declare; models of removed plugins are evicted
 
 
 def adapter_of(kind: Any) -> TypeAdapter[Any]:
-    """The adapter of a model, made once, or a new one of any other type.
+    """The adapter for a type; a model's is made only once.
 
-    Only classes are told apart by `==`: `A | B` equals `B | A`, whose schemas differ.
+    Other types can't be cache keys: `A | B` equals `B | A`, but their schemas differ.
     """
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return _of_model(kind)

@@ -1,4 +1,4 @@
-"""The client's address: the peer's, unless the peer is a proxy that the operator named."""
+"""The client's address: the peer's, unless the peer is a configured proxy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ClientAddresses:
         self._networks = [ipaddress.ip_network(item, strict=False) for item in split_list(cidrs)]
 
     def of(self, request: web.Request) -> str:
-        """The address of who sent the request: the last hop that is not a trusted proxy."""
+        """The sender's address: the last hop that is not a trusted proxy."""
         peer = request.remote or "unknown"
         if not self._networks or not self._trusted(peer):
             return peer
@@ -32,11 +32,11 @@ class ClientAddresses:
         return peer
 
     def trusts(self, request: web.Request) -> bool:
-        """Whether the peer itself is a configured proxy."""
+        """Whether the peer is a configured proxy."""
         return bool(self._networks) and self._trusted(request.remote or "")
 
     def is_near(self, request: web.Request) -> bool:
-        """Whether the peer is on this machine or a configured proxy."""
+        """Whether the peer is on this machine or is a configured proxy."""
         return _is_loopback(request.remote or "") or self.trusts(request)
 
     def _trusted(self, text: str) -> bool:
@@ -48,7 +48,7 @@ class ClientAddresses:
 
 
 def network_of(address: str) -> str:
-    """Whom an address represents when requests are counted: one IPv6 client may use any of its /64."""
+    """The network by which an address is counted: one IPv6 client may use any address of its /64."""
     if ":" not in address:
         return address
     try:

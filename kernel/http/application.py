@@ -1,7 +1,7 @@
-"""What one address serves: routes, and the way that every request takes to them.
+"""What one listening address serves: its routes, and the path of every request to them.
 
-It stands where `web.Application` would, on aiohttp's low-level server: a request is resolved once, passes one
-pipeline, and neither middlewares nor signals are looked for (measured: 5 µs a request less).
+Replaces `web.Application`, on aiohttp's low-level server: a request is resolved once and passes one pipeline,
+without middlewares and signals (measured: saves 5 µs per request).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Application:
         any_origin: bool = False,
         error_format: ErrorFormat | None = None,
     ) -> None:
-        """Serve a path in aiohttp's syntax, HEAD along with GET."""
+        """Serve a path in aiohttp's syntax; GET includes HEAD."""
         for served in ("GET", "HEAD") if method == "GET" else (method,):
             self.router.add(
                 served,
@@ -86,11 +86,12 @@ class Application:
         writer: AbstractStreamWriter,
         task: asyncio.Task[None],
     ) -> Request:
-        """What aiohttp is to make of a request that arrived, readable or not."""
+        """aiohttp's request factory, also for requests that can't be parsed."""
         loop = asyncio.get_running_loop()
         if message.chunked:
             # aiohttp adds the last trailer field of a body to the head of the connection's next request,
-            # which behind a proxy is somebody else's. Price: a connection for each body sent in chunks.
+            # which behind a proxy may be somebody else's. The price: a new connection after each chunked
+            # body.
             message = message._replace(should_close=True)
         if message.method == hdrs.METH_HEAD:
             writer = HeadWriter(protocol, loop)
@@ -103,7 +104,7 @@ class Application:
 
 
 def _new_id() -> str:
-    """A UUID (RFC 9562 version 4) as text, without the cost of a UUID object; it guards nothing."""
+    """A UUID (RFC 9562 version 4) as text, without the cost of a UUID object; not for security."""
     bits = random.getrandbits(128) & _UUID_MASK | _UUID_MARKS
     text = f"{bits:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

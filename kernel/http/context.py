@@ -37,9 +37,9 @@ S = TypeVar("S", bound="Settings")
 
 @dataclass(frozen=True)
 class ErrorFormat:
-    """How a route's errors are sent to clients of some protocol.
+    """How a route's errors are formatted for the clients of a protocol.
 
-    `respond` makes the response. `body` is the model of what it holds, `invalid` that of a 422. With
+    `respond` makes the response. `body` is the model of its content, `invalid` that of a 422. With
     `of_family`, it also answers for paths that don't exist but begin with the same two segments.
     """
 
@@ -96,9 +96,10 @@ class Context:
     ) -> web.StreamResponse:
         """Answer with a stored file as a download under this name, or with the part that the client asks for.
 
-        It is never shown inline, whatever its type. For a file of the blob store, give its hash
-        and since when the caller has it: the file's own time tells when anybody first stored these bytes.
-        Raises RangeNotSatisfiable, PreconditionFailed, NotFound, and ValueError for one without the other.
+        It is never shown inline, whatever its type. For a file of the blob store, give its hash and the time
+        since which the caller has it: the file's own time would reveal when anybody first stored these bytes.
+        Raises RangeNotSatisfiable, PreconditionFailed, NotFound, and ValueError for a hash without a time or
+        a time without a hash.
         """
         if (sha256 is None) != (modified is None):
             raise ValueError("send_file takes 'sha256' and 'modified' together")
@@ -130,7 +131,7 @@ class Context:
         return Caller(self.platform, self.principal, self.audit_origin())
 
     def audit_origin(self) -> Origin:
-        """Who and from where, for an audit entry."""
+        """The sender and its address, for an audit entry."""
         return {
             "actor_id": self.principal.id,
             "ip_address": self.client_ip,
@@ -139,7 +140,7 @@ class Context:
 
 
 def _download(filename: str, media_type: str) -> dict[str, str]:
-    """Headers of a download. A cache asks each time: by then it may be unshared, or somebody else asks."""
+    """Headers of a download. Caches must revalidate: the file may be unshared, or the next reader another."""
     return {
         hdrs.CONTENT_TYPE: media_type,
         hdrs.CONTENT_DISPOSITION: content_disposition(filename),
@@ -148,5 +149,5 @@ def _download(filename: str, media_type: str) -> dict[str, str]:
 
 
 def _storable(header: str) -> str:
-    """A header as text that can be stored: bytes that are no UTF-8 reach us as lone surrogates."""
+    """A header as storable text: bytes that aren't UTF-8 arrive as lone surrogates."""
     return header.encode(errors="surrogateescape").decode(errors="replace")

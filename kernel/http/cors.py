@@ -18,7 +18,7 @@ _OPEN: Headers = ((hdrs.ACCESS_CONTROL_ALLOW_ORIGIN, "*"), (hdrs.ACCESS_CONTROL_
 
 
 class Cors:
-    """Answers preflights and adds headers. Credentials are off while any origin is allowed."""
+    """Answers preflights and adds headers. Credentials are off if any origin is allowed."""
 
     def __init__(self, origins: str) -> None:
         listed = split_list(origins)
@@ -33,11 +33,11 @@ class Cors:
             self._known = {origin: (*self._without, *_trust(origin), exposed) for origin in listed}
 
     def is_preflight(self, request: web.Request) -> bool:
-        """A browser asking whether it may send something."""
+        """Whether the request is a browser's preflight."""
         return request.method == "OPTIONS" and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
 
     def preflight(self, request: web.Request) -> web.Response:
-        """204 with what is allowed; the origin is added like to any answer."""
+        """A 204 with what is allowed; the origin is added as to any response."""
         wanted = request.headers.get(hdrs.ACCESS_CONTROL_REQUEST_HEADERS, "*")
         return web.Response(
             status=204,
@@ -49,13 +49,13 @@ class Cors:
         )
 
     def headers(self, origin: str | None, *, any_origin: bool = False) -> Headers:
-        """What lets the sender's page read the answer, where its origin is allowed, or any is."""
+        """The headers that let the sender's page read the response, if its origin (or any) is allowed."""
         if any_origin:
             return _OPEN
         return self._without if origin is None else self._known.get(origin, self._any_origin)
 
     def add_headers(self, origin: str | None, headers: CIMultiDict[str], *, any_origin: bool = False) -> None:
-        """Add the CORS headers to an answer; of its own headers only Vary is merged with ours."""
+        """Add the CORS headers to a response. They replace its own, except that Vary is merged."""
         for name, value in self.headers(origin, any_origin=any_origin):
             if name == hdrs.VARY:
                 headers.add(name, value)

@@ -1,4 +1,4 @@
-"""The pages of the API documents: Swagger UI and ReDoc, served from the package alone."""
+"""The pages of the API documentation: Swagger UI and ReDoc, served entirely from the package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 STATIC_DIR = Path(__file__).parent / "static"
 """The folder to serve at `static_url`; nothing in it is private."""
 
-# Both viewers write style elements at run time, and ReDoc runs its search in a worker made from a blob.
+# Both viewers add style elements at run time, and ReDoc runs its search in a worker made from a blob.
 DOCS_CSP = "; ".join(
     (
         "default-src 'none'",
@@ -43,7 +43,7 @@ _PAGE = """<!doctype html>
 """
 
 
-# Sent by the script: the policy allows no form to be submitted.
+# Sent by the script: the policy forbids form submission.
 _SIGN_IN = """<form id="sign-in" hidden>
 <label>Username <input name="username" autocomplete="username" required></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>

@@ -22,7 +22,7 @@ _STATIC = "/static/docs"
 
 
 def docs_routes(platform: Platform, endpoints: list[Endpoint], title: str) -> dict[str, Serve]:
-    """What serves each path of one application's documentation."""
+    """The handlers of an application's documentation, by path."""
     document = _Lazy(platform, endpoints, title)
 
     async def openapi(_ctx: Context) -> web.Response:
@@ -38,7 +38,7 @@ def docs_routes(platform: Platform, endpoints: list[Endpoint], title: str) -> di
 
 
 def _assets() -> Serve:
-    """Serves the package's files by their names alone: what a client writes never becomes a path."""
+    """Serves the package's files by name: client input never becomes a file path."""
     files = {
         path.relative_to(STATIC_DIR).as_posix(): path for path in STATIC_DIR.rglob("*") if path.is_file()
     }

@@ -1,4 +1,4 @@
-"""Stored files as answers: whole, in part, or not at all where the client has them already."""
+"""Stored files as responses: whole, in part, or not at all if the client already has them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from kernel.http.wire import Request
 
 
 class Validators(NamedTuple):
-    """What tells one version of a file from another (RFC 9110, 8.8): its hash, in hex, and since when it is.
+    """Validators of a file's version (RFC 9110, 8.8): its hash in hex, and the time since which it exists.
 
-    A stored file may be shared by many who don't know of each other: its own time would tell one of them when
+    A stored file may be shared by owners who don't know of each other: its own time would tell one when
     another stored it.
     """
 
@@ -31,7 +31,7 @@ class Validators(NamedTuple):
     modified: datetime
 
     def instead_of(self, state: os.stat_result) -> os.stat_result:
-        """A file's state with these for its time, from which aiohttp makes tag, date and conditions."""
+        """A file's state with these as its time, from which aiohttp derives tag, date and conditions."""
         seconds = int(self.modified.timestamp())
         times = {"st_mtime": float(seconds), "st_mtime_ns": int(self.sha256[:32], 16)}
         return os.stat_result((*state[:8], seconds, *state[9:10]), times)
@@ -40,7 +40,7 @@ class Validators(NamedTuple):
 async def send_file(
     request: Request, path: Path, headers: Mapping[str, str], validators: Validators | None = None
 ) -> web.StreamResponse:
-    """Answer with a file, or with the part that `Range` asks for. Without validators its time is told.
+    """Answer with a file, or with the part that `Range` asks for. Without validators, its own time is used.
 
     Raises RangeNotSatisfiable, PreconditionFailed (`If-Match` and the like), and NotFound for no file.
     """
@@ -48,24 +48,24 @@ async def send_file(
     response = _File(path, headers, validators)
     if if_range is not None and hdrs.RANGE in request.headers:
         request.ignores_range = not await asyncio.to_thread(response.is_unchanged, if_range)
-    await response.prepare(request)  # here, not by aiohttp: a refusal is still an answer like all others
+    await response.prepare(request)  # here, not in aiohttp: a refusal can still get a body like all others
     return response
 
 
 class _File(web.FileResponse):
-    """aiohttp's answer, which refuses as everything else does: by an error with a body."""
+    """aiohttp's response, but a refusal is raised as one of our errors, with a body."""
 
     def __init__(self, path: Path, headers: Mapping[str, str], validators: Validators | None) -> None:
         super().__init__(path, headers=headers)
         self._validators = validators
 
     def is_unchanged(self, if_range: str) -> bool:
-        """Whether the file is still the one of which the client has a part (RFC 9110, 13.1.5). Blocks."""
+        """Whether the file is still the one that the client has a part of (RFC 9110, 13.1.5). Blocks."""
         try:
             state = self._told(self._path.stat())
         except OSError:
             return False
-        tag = f"{state.st_mtime_ns:x}-{state.st_size:x}"  # as aiohttp makes it
+        tag = f"{state.st_mtime_ns:x}-{state.st_size:x}"  # aiohttp's formula
         return if_range == f'"{tag}"' or _seconds(if_range) == math.ceil(state.st_mtime)
 
     def _told(self, state: os.stat_result) -> os.stat_result:
@@ -83,7 +83,7 @@ class _File(web.FileResponse):
         return await super()._prepare_open_file(request, fobj, self._told(st), file_encoding)
 
     def set_status(self, status: int, reason: str | None = None) -> None:
-        """Set it; of a refusal, before anything is sent."""
+        """Set the status; raises the error for a refusal, before anything is sent."""
         if status == RangeNotSatisfiable.status:
             raise RangeNotSatisfiable(headers={hdrs.CONTENT_RANGE: self.headers[hdrs.CONTENT_RANGE]})
         if status == PreconditionFailed.status:
@@ -93,7 +93,7 @@ class _File(web.FileResponse):
         super().set_status(status, reason)
 
     async def prepare(self, request: BaseRequest) -> AbstractStreamWriter | None:
-        """Send it, once: aiohttp asks again for what a handler returns."""
+        """Send the file once: aiohttp calls this again for the response that a handler returns."""
         return None if self.prepared else await super().prepare(request)
 
 

@@ -1,4 +1,4 @@
-"""One bound route: rate limit, access, body and query into models, the handler, its answer."""
+"""One bound route: rate limit, access, body and query into models, the handler, its response."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Endpoint:
         self._kept: tuple[int, bytes] | None = None
 
     async def __call__(self, ctx: Context) -> web.StreamResponse:
-        """Serve one request whose sender is known already."""
+        """Serve a request whose sender has been identified."""
         if self.plugin in self._states.switched_off:
             raise PluginDisabled(f"The plugin '{self.plugin}' is disabled; an administrator can enable it")
         params = self._params(ctx)
@@ -83,14 +83,14 @@ class Endpoint:
             return self._answer(await self.route.handler(ctx, **arguments))
 
     async def _fixed(self, ctx: Context) -> web.StreamResponse:
-        """The rendered answer, kept until the plugins' declarations change."""
+        """The rendered response, kept until the plugins' declarations change."""
         revision = self._states.revision
         if self._kept is None or self._kept[0] != revision:
             self._kept = (revision, self._to_json(await self.route.handler(ctx)))
         return json_response(self._kept[1], self.route.status)
 
     def _params(self, ctx: Context) -> dict[str, Any]:
-        """The path's parameters. Anonymous callers do not learn whether an id is well-formed."""
+        """The path's parameters. Anonymous callers don't learn whether an id is well-formed."""
         try:
             return self.template.values(ctx.match)
         except PlatformError:
@@ -116,15 +116,15 @@ def _body_adapter(route: Route) -> TypeAdapter[Any] | None:
 
 
 def _renderer(route: Route, *, strict: bool) -> Callable[[Any], bytes]:
-    """From the handler's answer to JSON. With `strict` one that does not fit the declared type raises."""
+    """The function from a handler's result to JSON. With `strict`, it raises if the type doesn't fit."""
     adapter = adapter_of(Any if route.returns is None else route.returns)
-    # The serializer itself: the adapter's own method costs as much again for a small answer.
+    # The serializer itself: for a small result, the adapter's method doubles the cost.
     to_json = partial(adapter.serializer.to_json, by_alias=route.returns is not None)
     return _checked(adapter, to_json) if strict else to_json
 
 
 def _checked(adapter: TypeAdapter[Any], to_json: Callable[..., bytes]) -> Callable[[Any], bytes]:
-    """The same, held to the schema that clients read."""
+    """The same, checked against the schema that clients read."""
     from jsonschema import Draft202012Validator
 
     validator: list[Any] = []

@@ -1,4 +1,4 @@
-"""How errors are told: as the platform does, and so that OpenAI's clients find the message, too."""
+"""Error formats: the platform's, and one in which OpenAI's clients find the message, too."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class OpenAIValidationError(HTTPValidationError):
 
 
 def error_response(refused: PlatformError, **more: Any) -> web.Response:
-    """``{"detail", "code"}``, the body of every error, and what a protocol adds to it."""
+    """A response with ``{"detail", "code"}``, the body of every error, and what a protocol adds to it."""
     body = {"detail": refused.detail, "code": refused.code, **more}
     return json_response(json.dumps(body, default=str).encode(), refused.status, refused.headers)
 
@@ -75,4 +75,4 @@ def _openai(_ctx: Context, error: PlatformError) -> web.Response:
 
 PLAIN_ERRORS = ErrorFormat(_plain, ErrorBody, HTTPValidationError)
 OPENAI_ERRORS = ErrorFormat(_openai, OpenAIErrorBody, OpenAIValidationError, of_family=True)
-"""Errors have an `error` as well, the only place where OpenAI's clients look for the message."""
+"""Adds `error`, the only place where OpenAI's clients look for the message."""

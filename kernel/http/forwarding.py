@@ -1,4 +1,4 @@
-"""Headers of a message that is passed on."""
+"""Headers of a forwarded message."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ HOP_BY_HOP = frozenset(
 
 
 def end_to_end_headers(headers: CIMultiDictProxy[str], dropped: frozenset[str]) -> CIMultiDict[str]:
-    """The headers of a message but those for one hop (RFC 9110, 7.6.1) and `dropped`, lower-case names.
+    """A message's headers without hop-by-hop ones (RFC 9110, 7.6.1) and `dropped` (lower-case names).
 
-    Headers that `Connection` names are for one hop, too.
+    Headers named in `Connection` are hop-by-hop, too.
     """
     named = {item.strip().lower() for value in headers.getall("Connection", ()) for item in value.split(",")}
     out = HOP_BY_HOP | dropped | named

@@ -1,4 +1,4 @@
-"""Whether a route's handler takes what its route will hand it."""
+"""Checks that a handler takes the arguments that its route will pass."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_
 
 
 def handler_problem(route: Route) -> str | None:
-    """What is wrong with the handler's parameters, as the end of a sentence that begins with the route.
+    """What is wrong with the handler's parameters, to complete a sentence that begins with the route.
 
-    It gets the context by position, and by keyword the parameters of the path, `query` and `body`.
+    The context is passed by position; the path's parameters, `query` and `body` by keyword.
     """
     parameters = list(inspect.signature(route.handler).parameters.values())
     name = f"its handler '{route.name}'"

@@ -1,4 +1,4 @@
-"""Who sends a request: the hook `identify_actor`, and what was judged before."""
+"""Identifies the sender of a request: by the hook `identify_actor`, or a remembered answer of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Identification:
         Raises BadRequest (two headers), Unauthorized (a bad credential), or PluginTooSlow (a plugin that
         may know the credential).
 
-        Without `judge` the sender stays anonymous: the handler looks at the credential itself.
+        Without `judge`, the sender stays anonymous: the handler checks the credential itself.
         """
         sent = request.headers.getall(hdrs.AUTHORIZATION, ())
         if len(sent) > 1:
@@ -51,7 +51,7 @@ class Identification:
 
 
 def unidentified(request: web.Request, error: Unauthorized) -> PlatformError:
-    """The error for a sender whom nobody knows: a plugin that was too late may be the one that does."""
+    """The error for an unknown sender; PluginTooSlow if a plugin that was too late might know it."""
     late = request.get(TOO_LATE)
     return error if late is None else PluginTooSlow(late, hookspecs.identify_actor.name)
 

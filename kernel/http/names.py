@@ -1,4 +1,4 @@
-"""Names that people read: of files, and of whatever somebody makes."""
+"""Names that people read: of files, and of objects that users name."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from urllib.parse import quote
 
 from pydantic import AfterValidator
 
-# Control characters, halves of characters, line separators, and marks that turn the direction of writing:
-# "invoice<turn>fdp.exe" would be shown as "invoiceexe.pdf".
+# Control characters, lone surrogates, line separators, and marks that change the writing direction:
+# "invoice<mark>fdp.exe" would be shown as "invoiceexe.pdf".
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._ ()-]")
 _MARKS = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
-# Latin letters that are none with a mark, as they are commonly written without them: "ß" as "ss".
+# Latin letters that don't decompose into a letter and a mark, in their common ASCII spelling: "ß" as "ss".
 _OWN_LETTERS = (
     *("ßss", "ẞSS", "æae", "ÆAE", "œoe", "ŒOE", "þth", "ÞTh", "øo", "ØO", "łl", "ŁL", "đd", "ĐD", "ðd", "ÐD"),
     *("ıi", "ŋng", "ŊNG", "ħh", "ĦH"),
@@ -25,14 +25,14 @@ _INVISIBLE = (*_CONTROLS, "Cf", "Mn", "Me", "Zs")
 
 
 def clean_name(sent: str) -> str:
-    """A file name without folders, control characters and direction marks, at most 255 characters."""
+    """A file name without folders, control characters and direction marks; at most 255 characters."""
     name = _UNFIT.sub("", sent.replace("\\", "/").rpartition("/")[2]).strip()
     return "document" if name in ("", ".", "..") else name[-255:]
 
 
 def content_disposition(filename: str) -> str:
-    """The header that makes a browser save the answer under this name (RFC 6266): the full name, and an ASCII
-    form of it for older clients.
+    """The header that makes a browser save the response under this name (RFC 6266): the full name, and an
+    ASCII form for older clients.
     """
     name = filename.replace("/", "_").replace("\\", "_")
     full = quote(name, safe="", errors="replace")
@@ -40,7 +40,7 @@ def content_disposition(filename: str) -> str:
 
 
 def _in_ascii(name: str) -> str:
-    """Latin letters without their marks, and `_` for each other character."""
+    """The name in ASCII: Latin letters without their marks, `_` for every other character."""
     composed = _MARKS.sub("", unicodedata.normalize("NFC", name).translate(_LATIN))
     return _NOT_PLAIN.sub("_", "".join(char if char.isascii() else _bare(char) for char in composed))
 
@@ -51,7 +51,7 @@ def _bare(char: str) -> str:
 
 
 def _readable(name: str) -> str:
-    """One line in any script, with any mark of direction, and with something to see. Raises ValueError."""
+    """Check that a name is one line with something visible, in any script. Raises ValueError."""
     if any(unicodedata.category(character) in _CONTROLS for character in name):
         raise ValueError("a name is one line, without control characters")
     if not any(map(_visible, name)):
@@ -64,4 +64,4 @@ def _visible(character: str) -> bool:
 
 
 READABLE = AfterValidator(_readable)
-"""For the type of a field: the name is one line with something to see."""
+"""For a field's type: the name must be one line with something visible."""

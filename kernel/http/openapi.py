@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, built from the route records alone."""
+"""The OpenAPI 3.1 document, built only from the route records."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _EVENTS = "text/event-stream"
 _MULTIPART = "multipart/form-data"
 _FORMS = (_MULTIPART, "application/x-www-form-urlencoded")
 _ALWAYS = (400, 401, 429, 503)
-# Docstrings name their source in the project's own specification, which readers of the document don't have.
+# Docstrings cite the project's specification, which readers of the document don't have.
 _SOURCE = re.compile(r"\s*\((?:spec (?:section )?\d|wire-facts|decisions\.md)[^()]*\)")
 
 
 def build_document(endpoints: Iterable[Endpoint], title: str) -> dict[str, Any]:
-    """The document of these endpoints; hidden routes stay out."""
+    """The document of these endpoints, without hidden routes."""
     shown = sorted(
         (e for e in endpoints if not e.route.hidden), key=lambda e: (e.template.openapi, e.route.method)
     )
@@ -44,7 +44,7 @@ def build_document(endpoints: Iterable[Endpoint], title: str) -> dict[str, Any]:
             "version": __version__,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        # Where the document itself is: a proxy may serve it below any path, and the gateway a service's.
+        # Relative to the document: a proxy may serve it under any path, as the gateway does a service's.
         "servers": [{"url": "."}],
         "paths": paths,
         "components": {"schemas": schemas.used_by(paths), "securitySchemes": security},
@@ -61,7 +61,7 @@ def _without_sources(value: Any) -> Any:
 
 
 def _schemas(endpoints: list[Endpoint]) -> tuple[list[Endpoint], Schemas]:
-    """The endpoints that can be described, and the schemas of all that they declare."""
+    """The endpoints that can be described, and the schemas of all types that they declare."""
     try:
         return endpoints, _schemas_of(endpoints)
     except UNDESCRIBABLE:
@@ -76,7 +76,7 @@ def _schemas_of(endpoints: list[Endpoint]) -> Schemas:
 
 
 def without_descriptions(document: Any) -> Any:
-    """The document without free text: the published snapshot (spec 9.4)."""
+    """The document without free text, for the published snapshot (spec 9.4)."""
     if isinstance(document, list):
         return [without_descriptions(item) for item in document]
     if not isinstance(document, dict):
@@ -112,8 +112,9 @@ def _operation(endpoint: Endpoint, schemas: Schemas, taken: set[str]) -> dict[st
 
 
 def _takes_token(route: Route) -> bool:
-    """Whether a client should send its token. An empty alternative would mean the same to a standard, but a
-    padlock that is closed to Swagger UI."""
+    """Whether a client should send its token. By the standard, an empty alternative would make it optional,
+    but Swagger UI then shows a closed padlock.
+    """
     return route.access.kind != "public" or route.judges_credential or route.access.better_with_token
 
 
@@ -129,7 +130,7 @@ def _who(route: Route) -> str:
 
 
 def _operation_id(endpoint: Endpoint, taken: set[str]) -> str:
-    """Service and handler name; the path makes it unique where that is not enough."""
+    """Service and handler name, made unique by the path if necessary."""
     base = re.sub(r"\W+", "_", f"{endpoint.service}_{endpoint.route.name}")
     if base in taken:
         base += "_" + re.sub(
@@ -177,7 +178,7 @@ def _request_body(route: Route, schemas: Schemas) -> dict[str, Any] | None:
 
 
 def _raw_body(body: RawBody) -> dict[str, Any]:
-    """Swagger UI shows a form's parts, but not their schema's description, so it is repeated here."""
+    """Describe a raw body. Swagger UI shows a form's parts, but not the schema's description: repeat it."""
     said = {"description": body.schema["description"]} if "description" in body.schema else {}
     return {**said, "content": {media_type: _raw(body, media_type) for media_type in body.media_types}}
 
@@ -193,13 +194,13 @@ def _raw(body: RawBody, media_type: str) -> dict[str, Any]:
 
 
 def _with_examples(parts: dict[str, Any], example: dict[str, Any]) -> dict[str, Any]:
-    """The parts of a form, each with its value in the example: Swagger UI fills in nothing else."""
+    """A form's parts, each with its value from the example: Swagger UI fills in nothing else."""
     shown = {name: {**parts.get(name, {"type": "string"}), "examples": [example[name]]} for name in example}
     return {**parts, **shown}
 
 
 def _example(schemas: Schemas, schema: dict[str, Any]) -> dict[str, Any]:
-    """The example that the body's model brings, where not every viewer looks for it: beside the schema."""
+    """The example of the body's model, to put beside the schema: not every viewer looks inside it."""
     for part in (schema, *schema.get("anyOf", ())):
         found = schemas.target(part).get("examples")
         if found:
@@ -208,7 +209,7 @@ def _example(schemas: Schemas, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _upload(upload: Upload) -> dict[str, Any]:
-    """A form with a file. Of its example Swagger UI shows at first only what the description says."""
+    """A form with a file. Swagger UI initially shows no more of its example than the description says."""
     example = upload.example or {}
     file = {"type": "string", "contentMediaType": "application/octet-stream", "description": upload.file}
     parts = _with_examples({upload.file_field: file, **upload.fields}, example)
@@ -223,7 +224,7 @@ def _upload(upload: Upload) -> dict[str, Any]:
 
 
 def _curl(upload: Upload, example: dict[str, Any]) -> str:
-    """The options of curl that send the parts."""
+    """The curl options that send the parts."""
     texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in example.items()}
     if upload.file_field in texts:
         texts[upload.file_field] = f"@{texts[upload.file_field]}"
@@ -249,14 +250,14 @@ def _success(route: Route, status: int, schemas: Schemas) -> dict[str, Any]:
             **{media_type: {"schema": {"type": "string"}} for media_type in route.also_media_types},
         }
         if _EVENTS in content:
-            # What one event of a stream holds is described in words: OpenAPI 3.1 has no schema for it.
+            # The events of a stream are described in words: OpenAPI 3.1 has no schema for them.
             content[_EVENTS] = {}
         answer["content"] = content
     return answer
 
 
 def _error_statuses(endpoint: Endpoint) -> set[int]:
-    """Declared errors, and those that the kernel itself returns for such a route."""
+    """The declared errors, and those that the kernel itself raises for such a route."""
     route = endpoint.route
     statuses = {error if isinstance(error, int) else error.status for error in route.errors}
     statuses.update(_ALWAYS)

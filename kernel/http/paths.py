@@ -21,7 +21,7 @@ _SCHEMAS: dict[str | None, dict[str, Any]] = {
 
 
 def parse_uuid(text: str) -> str:
-    """A canonical UUID; a malformed one is as unknown as any other (wire-facts 1.1)."""
+    """The UUID in canonical form. Raises NotFound for a malformed one (wire-facts 1.1)."""
     try:
         return str(uuid.UUID(text))
     except ValueError:

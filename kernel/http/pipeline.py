@@ -1,6 +1,6 @@
-"""The way of a request: id and clock, error boundary, identity, rate limit, then its endpoint.
+"""The path of a request: id and clock, error boundary, identity, rate limit, then its endpoint.
 
-Read it from top to bottom. The headers that every answer carries are added where it is written (`wire`).
+Read it from top to bottom. The headers of every response are added where it is written (`wire`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ log = logging.getLogger("platform.http")
 
 
 class Pipeline:
-    """Serves requests of one application (the gateway's, or one service's own)."""
+    """Serves the requests of one application (the gateway's or a service's)."""
 
     def __init__(self, platform: Platform, router: Router, cors: Cors, *, is_gateway: bool) -> None:
         self._platform = platform
@@ -65,7 +65,7 @@ class Pipeline:
         self._is_gateway = is_gateway
 
     async def serve(self, request: Request) -> web.StreamResponse:
-        """The way of every request, unknown paths included. aiohttp gives each its own task."""
+        """Serve any request, including unknown paths. aiohttp gives each its own task."""
         ctx = Context(self._platform, request, request.request_id, self._addresses.of(request))
         request_id_var.set(ctx.request_id)
         if self._tracing.tracer is not None and is_traced(ctx):
@@ -73,13 +73,13 @@ class Pipeline:
         return await self._served(ctx)
 
     async def _served(self, ctx: Context) -> web.StreamResponse:
-        """Serve it, counted and logged."""
+        """Serve the request; count and log it."""
         self._metrics.started(ctx.request.method)
         status = 500
         try:
             response = await self._guarded(ctx)
             status = response.status
-            if ctx.request.awaits_go_ahead:  # what comes next may be the body after all, or another request
+            if ctx.request.awaits_go_ahead:  # the next bytes may be the unread body or another request
                 response.force_close()
             return response
         except (asyncio.CancelledError, ConnectionResetError):
@@ -89,7 +89,7 @@ class Pipeline:
             self._close(ctx, status)
 
     async def _guarded(self, ctx: Context) -> web.StreamResponse:
-        """The error boundary: what a client may see of anything that goes wrong."""
+        """The error boundary: turns any error into what a client may see of it."""
         try:
             return await self._serve(ctx)
         except HeadSent:
@@ -101,8 +101,8 @@ class Pipeline:
             return self._refuse(ctx, error)
 
     def _refuse(self, ctx: Context, error: BaseException) -> web.StreamResponse:
-        """The answer to an error. Named here alone: a frame that the error came through would hold it in a
-        cycle, and the collector's work for each refusal costs as much as serving a request.
+        """The response to an error. Only this function names the error: a frame that it passed through would
+        hold it in a cycle, and collecting that costs as much as serving a request.
         """
         if isinstance(error, web.HTTPException) and error.status < 400:
             return error
@@ -113,7 +113,7 @@ class Pipeline:
         raise _cut(ctx.request) from None
 
     def _known(self, ctx: Context, error: BaseException) -> PlatformError:
-        """The error in the shape that clients know; one that nobody foresaw is logged."""
+        """The error as a PlatformError; an unexpected one is logged."""
         if isinstance(error, PlatformError):
             return error
         if isinstance(error, web.HTTPException):
@@ -122,7 +122,7 @@ class Pipeline:
             return BadRequest("The body is damaged: it could not be decompressed")
         known = store_error(error, self._platform.disk)
         blamed = failure_behind(error)
-        if known is None and blamed is not None:  # logged when it happened
+        if known is None and blamed is not None:  # already logged
             kind = PluginTooSlow if isinstance(error, TimeoutError) else PluginFailed
             return kind(blamed.plugin, blamed.hook)
         if known is None:
@@ -147,7 +147,7 @@ class Pipeline:
             away = is_outage(error)
             raise
         finally:
-            if self._is_gateway and not away:  # nobody's fault: who is signed in can't be recognized now
+            if self._is_gateway and not away:  # an outage: signed-in callers look anonymous
                 await self._limits.check_general(ctx)
         if target.is_miss:
             self._gate(ctx)
@@ -156,7 +156,7 @@ class Pipeline:
         return await target.serve(ctx)
 
     def _gate(self, ctx: Context) -> None:
-        """A write on a service's prefix needs a token (spec 5.1 rule 6), whether or not the path exists."""
+        """Require a token to write under a service's prefix, existing path or not (spec 5.1 rule 6)."""
         if ctx.request.method not in WRITES or ctx.principal.kind != "anonymous":
             return
         mount = mount_of(ctx.request.path) if self._is_gateway else None
@@ -179,20 +179,20 @@ def _entry(ctx: Context, status: int, elapsed: float) -> AccessEntry:
 
 
 def _client_left(request: web.Request, error: BaseException) -> bool:
-    """Whether a lost connection was the client's own, and not one to a store behind the handler."""
+    """Whether the lost connection was the client's, not one to a store behind the handler."""
     gone = request.transport is None or request.transport.is_closing()
     return gone and isinstance(error, ConnectionResetError)
 
 
 def _cut(request: web.Request) -> ConnectionResetError:
-    """End an answer that is half out: a clean end would pass for a whole one."""
+    """Cut off a half-sent response: a clean end would make it look complete."""
     if request.transport is not None:
         request.transport.abort()
     return ConnectionResetError("the response was cut off")
 
 
 def _from_aiohttp(error: web.HTTPException) -> PlatformError:
-    """aiohttp's own refusals in our shape."""
+    """aiohttp's own errors as ours."""
     if isinstance(error, web.HTTPMethodNotAllowed):
         return not_allowed(error.allowed_methods)
     if isinstance(error, web.HTTPNotFound):

@@ -8,14 +8,14 @@ from typing import Final
 
 WHOLE: Final = slice(None, None, 1)
 _ONE_RANGE: Final = re.compile(r"bytes=[ \t,]*([0-9]*)-([0-9]*)[ \t,]*", re.ASCII | re.IGNORECASE)
-_MOST_DIGITS: Final = 18  # no file is as large
+_MOST_DIGITS: Final = 18  # no file is that large
 
 
 def part_of(sent: Sequence[str]) -> slice:
-    """The part that the `Range` headers of a GET ask for, in the form that aiohttp gives it.
+    """The part that a GET's `Range` headers ask for, in aiohttp's form.
 
-    What isn't one range of bytes counts as no header at all: another unit, several ranges, letters, an end
-    before its start. Raises ValueError for the last zero bytes, which no file can satisfy.
+    Anything but a single byte range is ignored: another unit, several ranges, letters, an end before its
+    start. Raises ValueError for the last zero bytes, which no file can satisfy.
     """
     found = _ONE_RANGE.fullmatch(sent[0]) if len(sent) == 1 else None
     first, last = found.groups() if found else ("", "")
@@ -37,6 +37,6 @@ def _suffix(digits: str) -> int:
 
 
 def _number(digits: str) -> int:
-    """The number, or one that is larger than any file."""
+    """The number, capped above the size of any file."""
     digits = digits.lstrip("0")
     return int(digits or "0") if len(digits) <= _MOST_DIGITS else 10**_MOST_DIGITS

@@ -1,4 +1,4 @@
-"""How often one caller may ask: the gateway's general limit, and the limits that routes declare."""
+"""Request limits per caller: the gateway's general limit, and those that routes declare."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from kernel.rate_limits import RateLimits
 from kernel.resource_keys import ResourceKey
 from kernel.settings import KernelSettings
 
-_LONGEST_PLACE = 200  # of a path in the cache's keys: what clients write is bounded
+_LONGEST_PLACE = 200  # characters of a path in the cache's keys: client input is bounded
 _EXEMPT = frozenset({"/health", "/metrics", "/docs", "/redoc", "/openapi.json", "/livez", "/readyz"})
 _EXEMPT_PREFIXES = ("/static/", "/favicon")
-# Counted by the service that takes them, once it knows what proves itself: a sender's burst must not be lost.
+# Webhook deliveries are counted by the service that receives them, once verified: a sender's burst must not
+# be lost.
 _WEBHOOKS = "/webhook/"
 
 
@@ -27,7 +28,7 @@ class AccountLimited(TooManyRequests):
 
 
 class RequestLimits:
-    """Counts requests by whom they come from: a signed-in account, else a network address."""
+    """Counts requests per sender: a signed-in account, otherwise a network address."""
 
     def __init__(self, counters: RateLimits, settings: KernelSettings) -> None:
         self._counters = counters
@@ -37,7 +38,7 @@ class RequestLimits:
     async def check_general(self, ctx: Context) -> None:
         """The gateway's general limit (decisions.md, Rate limits).
 
-        Fails open when the cache store does not answer. Raises AddressLimited or AccountLimited.
+        Fails open if the cache store does not answer. Raises AddressLimited or AccountLimited.
         """
         path = ctx.request.path
         if path in _EXEMPT or path.startswith(_EXEMPT_PREFIXES) or _is_counted_later(ctx):
@@ -68,7 +69,7 @@ class RequestLimits:
 
 
 def _is_counted_later(ctx: Context) -> bool:
-    """A webhook's delivery; one with a token is a request like any other."""
+    """Whether it is a webhook delivery; one with a token counts like any other request."""
     return ctx.request.path.startswith(_WEBHOOKS) and hdrs.AUTHORIZATION not in ctx.request.headers
 
 

@@ -1,4 +1,4 @@
-"""Answers: JSON from models, the shared page envelope, server-sent events."""
+"""Responses: JSON from models, the shared page envelope, server-sent events."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Answer:
 def json_response(
     body: bytes, status: int = 200, headers: dict[str, str] | None = None, content_type: str = JSON
 ) -> web.Response:
-    """A response with a ready JSON body."""
+    """A response with a body that is already JSON."""
     if not headers:
         return BodyResponse(body, status, content_type)
     return web.Response(body=body, status=status, headers=headers, content_type=content_type)
@@ -69,7 +69,7 @@ def json_response(
 async def send_events(
     request: web.Request, events: AsyncGenerator[tuple[str, Any], None], *, endless: bool = False
 ) -> web.StreamResponse:
-    """Stream (name, JSON value) pairs as server-sent events, an error as `error`; see `send_stream`."""
+    """Stream (name, JSON value) pairs as server-sent events, and an error as `error`; see `send_stream`."""
     return await send_stream(request, _framed(events), _failed_event, endless=endless)
 
 
@@ -80,13 +80,12 @@ async def send_stream(
     *,
     endless: bool = False,
 ) -> web.StreamResponse:
-    """Stream server-sent events that are ready to be written.
+    """Stream server-sent events that are already encoded.
 
-    An error before the first is an ordinary error answer; a later one is sent as what `failed` makes of
-    it, as the status is out by then, and so is the end of the caller's session. When the server stops, an
-    `endless` stream, which follows something, ends at once, any other when its time to finish is over.
-    The headers keep reverse proxies from buffering the stream. When the client leaves, the generator is
-    closed.
+    An error before the first event is an ordinary error response. A later one, or the end of the caller's
+    session, is sent as `failed` encodes it, as the status has already been sent. When the server stops, an
+    `endless` stream (one that follows something) ends at once, any other at the end of the grace period. The
+    headers keep reverse proxies from buffering the stream. When the client leaves, the generator is closed.
     """
     async with aclosing(frames):
         first = await anext(frames, None)
@@ -124,7 +123,7 @@ class ServerStopping(Unavailable):
 
 @asynccontextmanager
 async def _while_session_lasts(request: web.Request, endless: bool) -> AsyncIterator[None]:
-    """Stop the block with SessionEnded when the caller's session is over, with ServerStopping before the
+    """Stop the block with SessionEnded when the caller's session is over, or with ServerStopping before the
     server stops.
     """
     stream = request.stream if isinstance(request, Request) else None
@@ -151,7 +150,7 @@ async def _with_errors(
         yield failed(error)
     except (ConnectionError, ClientConnectionResetError):
         raise
-    except ANY_ERROR:  # boundary: the status is out, the stream itself must say it
+    except ANY_ERROR:  # boundary: the status has been sent, so the stream must report the error
         log.exception("a stream broke")
         yield failed(PlatformError())
 

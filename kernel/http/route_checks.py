@@ -1,4 +1,4 @@
-"""Routes held to the house rules before anything listens: each names its access, none hides another."""
+"""Checks routes by the house rules before anything listens: each names its access, none hides another."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _PARAMETER = re.compile(r"\{\w+\}")
 
 
 class RouteChecks:
-    """Remembers whose route is whose, and says what is wrong with a new one."""
+    """Remembers the owner of each route, and says what is wrong with a new one."""
 
     def __init__(self, permissions: Mapping[str, Permission]) -> None:
         self._permissions = permissions
         self._owners: dict[tuple[str, str, str], str] = {}
 
     def problem(self, owner: str, tables: Iterable[RouteTable], service: str = "") -> Flaw | None:
-        """The first problem of these routes; None when all fit, and then they are the owner's.
+        """The first problem of these routes; None if there is none, and then the owner has them.
 
-        `service` names the service whose root the paths start at; without one they are public paths.
+        `service` names the service at whose root the paths start; without it, they are public paths.
         """
         claimed: dict[tuple[str, str, str], str] = {}
         for table in tables:
@@ -50,7 +50,7 @@ class RouteChecks:
         return None
 
     def _hidden_by(self, key: tuple[str, str, str]) -> str | None:
-        """Whose route of a service a public route would hide: it is asked for first."""
+        """The owner of a service's route that a public route would hide, because that is matched first."""
         service, method, path = key
         mount = None if service else mount_of(path)
         if mount is None:
@@ -59,7 +59,7 @@ class RouteChecks:
 
 
 def problem_of(route: Route, permissions: Mapping[str, Permission]) -> str | None:
-    """What is wrong with one route by itself, as the end of a sentence that begins with it."""
+    """What is wrong with a route by itself, to complete a sentence that begins with the route."""
     if not isinstance(route.access, Access):
         return "does not say who may use it; add access=… to its decorator"
     if route.access.kind == "permission" and route.access.permission not in permissions:
@@ -85,7 +85,7 @@ def problem_of(route: Route, permissions: Mapping[str, Permission]) -> str | Non
 
 
 def _odd_option(route: Route) -> str | None:
-    """An option that would fail only when a client calls the route, or reads the documentation of any."""
+    """An option that would otherwise fail only when a client calls the route or reads any documentation."""
     strange = [error for error in route.errors if not _is_error(error)]
     if strange:
         return f"has {strange[0]!r} in errors; list classes such as NotFound, or statuses such as 404"
@@ -104,7 +104,7 @@ def _is_error(declared: object) -> bool:
 
 
 def _is_placed(route: Route, permissions: Mapping[str, Permission]) -> bool:
-    """Whether a key of one organization or team names its parameter, and any other none."""
+    """Whether a key for an organization or team names its path parameter, and no other key does."""
     within = route.access.within
     if permissions[route.access.permission or ""].scope == "instance":
         return within is None
@@ -112,7 +112,7 @@ def _is_placed(route: Route, permissions: Mapping[str, Permission]) -> bool:
 
 
 def _build(route: Route) -> None:
-    """Make, once, what the route's endpoint is made of."""
+    """Make the parts of the route's endpoint once, to find errors."""
     PathTemplate(route.path)
     for declared in (route.body, route.returns):
         if not (declared is None or isinstance(declared, Upload | RawBody)):
@@ -122,5 +122,5 @@ def _build(route: Route) -> None:
 
 
 def _shape(path: str) -> str:
-    """The path with its parameters made alike: two that differ in names alone match the same requests."""
+    """The path with uniform parameter names: paths that differ only in those match the same requests."""
     return _PARAMETER.sub("{}", PathTemplate(path).openapi)

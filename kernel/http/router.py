@@ -1,6 +1,6 @@
-"""From a method and a path to what serves them: whole paths by a table, patterns by aiohttp's dispatcher.
+"""Finds what serves a method and a path: plain paths by a table, patterns by aiohttp's dispatcher.
 
-The table is asked first, as the dispatcher would find a whole path before any pattern; it saves 2 µs.
+The table comes first, as the dispatcher, too, prefers a plain path to a pattern; it saves 2 µs.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Serve = Callable[[Context], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What serves a path. `label` is its template, the `endpoint` of metrics and logs.
+    """What serves a path. `label` is its template, which metrics and logs call `endpoint`.
 
-    `judges_credential`: it looks at the caller's credential itself. `any_origin`: pages of every origin may
-    read its answers. `error_format`: how its errors are told, if not plainly. `is_miss`: nothing is served
-    there; `serve` answers 404 or 405.
+    `judges_credential`: it checks the caller's credential itself. `any_origin`: pages of any origin may read
+    its responses. `error_format`: the format of its errors, if not the platform's. `is_miss`: nothing is
+    served there; `serve` answers 404 or 405.
     """
 
     serve: Serve
@@ -53,7 +53,7 @@ class Router:
         any_origin: bool = False,
         error_format: ErrorFormat | None = None,
     ) -> None:
-        """Serve a path in aiohttp's syntax; of two that fit a request, the first one added is taken."""
+        """Serve a path in aiohttp's syntax; if two match a request, the one added first serves it."""
         route = self._dispatcher.add_route(method, path, _unused)
         assert route.resource is not None
         label = route.resource.canonical
@@ -75,7 +75,7 @@ class Router:
         return self._targets[match.route], match
 
     async def _missed(self, request: web.Request, error: web.HTTPException) -> Target:
-        """What answers 404 or 405. The latter can be read by every page that can read the path's answers."""
+        """The target that answers 404 or 405. Pages that can read the path's responses can read its 405."""
         methods = error.allowed_methods if isinstance(error, web.HTTPMethodNotAllowed) else ()
         others = [(await self.find(request.clone(method=method)))[0] for method in methods]
         return Target(
@@ -87,7 +87,7 @@ class Router:
         )
 
     async def takes_any_origin(self, preflight: web.Request) -> bool:
-        """Whether what a preflight asks for is open to pages of every origin."""
+        """Whether pages of any origin may send the request that a preflight asks about."""
         method = preflight.headers.get(hdrs.ACCESS_CONTROL_REQUEST_METHOD, "")
         target, _ = await self.find(preflight.clone(method=method))
         return target.any_origin
@@ -99,12 +99,12 @@ def _family(path: str) -> str:
 
 
 async def _unused(_request: web.Request) -> NoReturn:
-    """aiohttp wants a handler for each route; here the route's target serves."""
+    """Satisfies aiohttp, which wants a handler for each route; the route's target serves instead."""
     raise AssertionError("a route is served by its target, never by aiohttp's dispatcher")
 
 
 def not_allowed(methods: Iterable[str]) -> MethodNotAllowed:
-    """The refusal of a method where others are served."""
+    """The error for a path that serves only other methods."""
     return MethodNotAllowed(headers={"Allow": ", ".join(sorted(methods))})
 
 

@@ -227,12 +227,12 @@ class RouteTable:
         `returns` is the pydantic model (or type) of the response, `status` its status, `also_statuses` other
         success statuses with the same body, and `errors` the errors that the handler raises on purpose.
         `long` raises the proxy's time limit from 30 s to 300 s. With `judges_credential`, the handler checks
-        the bearer token itself, as in a token refresh. With `any_origin`, pages of every origin can read the
-        answers, whatever `CORS_ALLOWED_ORIGINS` says: the handler judges the header `Origin` itself.
+        the bearer token itself, as in a token refresh. With `any_origin`, pages of any origin can read the
+        responses, whatever `CORS_ALLOWED_ORIGINS` says: the handler checks the header `Origin` itself.
         `open_to_writes` allows a public write under a prefix whose writes otherwise need a token (spec 4.5).
         `fixed`: the response depends only on declarations and is the same for everyone; it is made once, and
-        again when a plugin fails, is enabled or is disabled. `error_format` tells errors to clients of a
-        protocol with a format of its own, such as `OPENAI_ERRORS`.
+        again when a plugin fails, is enabled or is disabled. `error_format` is for protocols with an error
+        format of their own, such as `OPENAI_ERRORS`.
 
         `token_scopes`: a personal access token needs one of these (``ask``: read and ask, ``tools``: run
         tools, ``manage``: everything else). An empty list refuses it, as routes that change an account must.

@@ -1,4 +1,4 @@
-"""JSON Schemas of all that an application's routes declare, made together: no name is used for two models."""
+"""JSON Schemas of all that an application's routes declare, made together so that names are unique."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNDESCRIBABLE = (PydanticUserError, PydanticOmit, TypeError, ValueError)
 
 
 class Schemas:
-    """The schemas of these types; `definitions` are those that others refer to, by name."""
+    """The schemas of these types; `definitions` holds those that others refer to, by name."""
 
     def __init__(self, declared: Iterable[Declared]) -> None:
         unique = sorted(set(declared), key=lambda pair: (str(pair[0]), pair[1]))
@@ -29,15 +29,15 @@ class Schemas:
         self.definitions: dict[str, Any] = dict(sorted(top.get("$defs", {}).items()))
 
     def of(self, kind: Any, mode: Mode) -> dict[str, Any]:
-        """The schema of a declared body or answer, most often a reference."""
+        """The schema of a declared body or response, usually a reference."""
         return dict(self._found[(kind, mode)])
 
     def resolved(self, kind: Any, mode: Mode) -> dict[str, Any]:
-        """The schema itself, without the reference."""
+        """The schema with its reference resolved."""
         return self.target(self.of(kind, mode))
 
     def target(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """What a reference refers to; any other schema itself."""
+        """The target of a reference; any other schema unchanged."""
         name = str(schema.get("$ref", "")).rpartition("/")[2]
         return dict(self.definitions.get(name, schema))
 
@@ -54,7 +54,7 @@ class Schemas:
 
 
 def declared_by(route: Route) -> set[Declared]:
-    """The types of a route's body, query, answer and errors."""
+    """The types of a route's body, query, response and errors."""
     errors = route.error_format
     found: set[Declared] = {(errors.body, "serialization"), (errors.invalid, "serialization")}
     if route.body is not None and not isinstance(route.body, Upload | RawBody):
@@ -67,7 +67,7 @@ def declared_by(route: Route) -> set[Declared]:
 
 
 def can_be_described(route: Route) -> bool:
-    """Whether all that the route declares has a JSON Schema."""
+    """Whether every type that the route declares has a JSON Schema."""
     try:
         Schemas(declared_by(route))
     except UNDESCRIBABLE:

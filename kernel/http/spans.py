@@ -1,6 +1,6 @@
 """A request as a span, by OpenTelemetry's semantic conventions for HTTP servers.
 
-Its path is recorded as its route's template: the real one may hold a secret, as an invitation's does.
+The recorded path is the route's template: the real one may contain a secret, such as an invitation's.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _CARRIERS: Final = ("traceparent", "tracestate")
 
 
 def is_traced(ctx: Context) -> bool:
-    """Whether a request is worth a trace: what monitors ask every few seconds is not."""
+    """Whether a request is traced; those that monitors send every few seconds are not."""
     return ctx.request.path not in _UNTRACED
 
 
 async def traced(
     tracing: Tracing, ctx: Context, serve: Callable[[Context], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Serve a request as a span, which continues the trace that the request names, if any."""
+    """Serve a request within a span, which continues the request's own trace, if it names one."""
     request = ctx.request
     method = request.method if request.method in METHODS else "_OTHER"
     attributes = {
@@ -36,7 +36,7 @@ async def traced(
         "platform.request_id": ctx.request_id,
     }
     name = "HTTP" if method == "_OTHER" else method
-    left = (ConnectionResetError,)  # the client's own affair
+    left = (ConnectionResetError,)  # the client left: no error of ours
     with tracing.span(name, "server", attributes, parent=_carried(ctx), expected=left) as span:
         try:
             response = await serve(ctx)

@@ -1,9 +1,8 @@
-"""Streamed answers last only as long as their caller's session (spec 5.1 rule 4).
+"""Streamed responses last only as long as their caller's session (spec 5.1 rule 4).
 
-A request is checked when it arrives; a streaming answer lives on after that. Every one that is prepared for
-an account is watched here: a notice about the account, or a look once a second should the notice be lost,
-ends it when the session was revoked or the account deactivated. A token that expires ends nothing that began
-in its time.
+A request is checked when it arrives, but a streamed response goes on after that. Each one for an account is
+watched here: when the session is revoked or the account deactivated, a notice ends it, or a check every
+second if the notice is lost. An expiring token does not end a stream that began while it was valid.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ _LAST_WORDS = 2.0
 
 
 class OpenStream:
-    """One streaming answer under way; `end` is called when its caller's session is over.
+    """A streaming response under way; `end` is called when its caller's session is over.
 
-    While it `is_soft`, it can say why it ends; `stops` says that the server stops. An `endless` one follows
-    something, and has no end of its own to wait for.
+    While it `is_soft`, it can still tell the client why it ends; `stops` means that the server is stopping.
+    An `endless` stream follows something and never ends by itself.
     """
 
     def __init__(self, epoch: int | None, credential: str, end: Callable[[], None]) -> None:
@@ -40,7 +39,7 @@ class OpenStream:
         self.is_soft = self.stops = self.endless = False
 
     def stop(self) -> None:
-        """Tell the client that the server is stopping, and end the stream; leave it if it can't say so."""
+        """Tell the client that the server is stopping and end the stream; do nothing if it can't tell."""
         if self.is_soft:
             self.stops = True
             self.end()
@@ -59,12 +58,12 @@ class OpenStream:
 
 
 def _expire(limit: asyncio.Timeout) -> None:
-    if not limit.expired():  # else it is ending already, and can't be told again
+    if not limit.expired():  # otherwise it is already ending
         limit.reschedule(asyncio.get_running_loop().time())
 
 
 class OpenStreams:
-    """The streaming answers of one process, by account."""
+    """The streaming responses of one process, by account."""
 
     def __init__(self, states: AccountStates) -> None:
         self._states = states
@@ -74,9 +73,9 @@ class OpenStreams:
         self._stopping: asyncio.TimerHandle | None = None
 
     def watch(self, principal: Principal, cut: Callable[[], None]) -> OpenStream | None:
-        """Watch the answer that the current task is about to stream; None without a session.
+        """Watch the response that the current task is about to stream; None without a session.
 
-        `cut` ends the answer in the middle, when the session is over.
+        `cut` breaks the response off when the session is over.
         """
         task = asyncio.current_task()
         if principal.id is None or task is None:
@@ -89,7 +88,7 @@ class OpenStreams:
         return stream
 
     def _epoch_of(self, principal: Principal) -> int | None:
-        """The epoch that the session began with; of another plugin's principal the account's present one."""
+        """The session's epoch; for a principal from a plugin, the account's present one."""
         if "epoch" in principal.claims:
             return int(principal.claims["epoch"])
         state = self._states.peek(principal.id or 0)
@@ -103,15 +102,15 @@ class OpenStreams:
             check.add_done_callback(self._checks.discard)
 
     def end(self, credential: str) -> None:
-        """End the streams that began with a credential (`Principal.credential`) which holds no longer."""
+        """End the streams that began with a credential (`Principal.credential`) that is now invalid."""
         for stream in self._all():
             if stream.credential == credential:
                 _guarded(stream.end)
 
     def stop(self, grace: float) -> None:
-        """The server stops in `grace` seconds: what follows something ends now, other streams shortly before.
+        """Prepare for a stop in `grace` seconds: endless streams end now, others shortly before it.
 
-        Whatever is still running then is cut off.
+        Any that are left then are cut off.
         """
         for stream in self._all():
             if stream.endless:
@@ -165,10 +164,10 @@ class OpenStreams:
 
 
 def _guarded(end: Callable[[], None]) -> None:
-    """One stream that can't be ended must not keep the others going."""
+    """Call `end`; a stream that can't be ended must not keep the others from ending."""
     try:
         end()
-    except ANY_ERROR:  # boundary: whatever a stream of a plugin does at its end
+    except ANY_ERROR:  # boundary: a plugin's stream may fail in any way as it ends
         log.exception("a streaming answer could not be ended")
 
 

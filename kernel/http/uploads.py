@@ -47,9 +47,9 @@ _MALFORMED = (ValueError, AssertionError, RuntimeError, HttpProcessingError)
 
 @dataclass
 class ReceivedFile:
-    """An upload's file, staged; its cleaned name; and the requested other fields of the form.
+    """An upload's staged file, its cleaned name, and the requested other fields of the form.
 
-    Discard `staged` when it is not kept.
+    Discard `staged` if you don't keep it.
     """
 
     staged: Staged
@@ -77,10 +77,10 @@ async def receive_file(ctx: Context, limit_mb: int, fields: Collection[str] = ()
 
 
 class _FewLines:
-    """The body as the form's reader sees it, with an end to its lines (boundaries, headers, the preamble).
+    """The body for the form's reader, with a limit on its lines (boundaries, headers, the preamble).
 
-    aiohttp reads a preamble line by line and without a bound; ten million empty lines would hold up every
-    other request for half a minute. The content of a field is not read by lines.
+    aiohttp reads a preamble line by line and without a limit; ten million empty lines would block every other
+    request for half a minute. The content of a field is not read by lines.
     """
 
     def __init__(self, content: StreamReader) -> None:
@@ -88,7 +88,7 @@ class _FewLines:
         self._left = _MOST_LINES
 
     async def readline(self, **limits: Any) -> bytes:
-        """The next line. Raises BadRequest when there were too many."""
+        """The next line. Raises BadRequest after too many."""
         self._left -= 1
         if self._left < 0:
             raise BadRequest("The multipart body has too many lines outside its file")
@@ -104,7 +104,7 @@ def _reader(request: web.Request) -> MultipartReader:
 
 
 def _parameters(part: BodyPartReader) -> dict[str, str]:
-    """The names of a part's field and file, parsed once: the reader's own properties would do so each time.
+    """The names of a part's field and file, parsed once: the reader's properties would parse each time.
 
     Raises BadRequest.
     """
@@ -116,7 +116,7 @@ def _parameters(part: BodyPartReader) -> dict[str, str]:
 
 
 class _Form:
-    """One form while it is read."""
+    """One form while it is being read."""
 
     def __init__(self, ctx: Context, limit: int, wanted: Collection[str]) -> None:
         self._ctx = ctx
@@ -126,12 +126,12 @@ class _Form:
         self._fields: dict[str, str] = {}
 
     async def read(self, reader: MultipartReader) -> ReceivedFile:
-        """The file and the fields; the file is discarded when anything is wrong."""
+        """The file and the fields. If anything is wrong, the file is discarded."""
         try:
             await self._read_parts(reader)
             if self._found is None:
                 raise Unprocessable.field(("body", "file"), "the field 'file' is missing")
-        except BaseException:  # a client that leaves leaves no file either
+        except BaseException:  # including a client that leaves: no file stays behind
             if self._found is not None:
                 self._found.staged.discard()
             raise

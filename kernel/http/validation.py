@@ -1,4 +1,4 @@
-"""Bodies and queries into models; the 422 array in the shape that existing clients read (wire-facts 1.1)."""
+"""Bodies and queries into models; the 422 array as existing clients read it (wire-facts 1.1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECRET_WORDS = ("password", "secret", "token", "key", "code")
 _INPUT_LIMIT = 200
 _LARGEST_ECHO = 2**63
 _MOST_VALUES = 1_000_000
-"""Of a JSON body. A value of two bytes takes fifty in memory, and the event loop waits while it is read."""
+"""Values in a JSON body. A value of two bytes takes fifty in memory, and parsing blocks the event loop."""
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 _LONGEST_INTEGER = 11
 _MEDIA_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+/[!#$%&'*+.^_`|~0-9a-z-]+")
@@ -28,7 +28,7 @@ _MEDIA_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+/[!#$%&'*+.^_`|~0-9a-z-]+")
 async def read_body(
     request: web.Request, limit: int, silence: float, *, most_values: int | None = None
 ) -> bytes:
-    """Read the whole body, at most `limit` bytes, and as JSON at most about `most_values` values (else 413).
+    """Read the whole body: at most `limit` bytes and, for JSON, about `most_values` values (else 413).
 
     Give up after `silence` seconds without data.
     """
@@ -85,7 +85,7 @@ def parse_body(adapter: TypeAdapter[Any], request: web.Request, raw: bytes) -> A
     encoding = json.detect_encoding(raw)
     if not encoding.startswith("utf-8"):
         raise Unprocessable.field(("body",), f"is {encoding[:6].upper()}; send UTF-8")
-    if b"\\u0000" in raw:  # before the types' own validators, which may trip over one
+    if b"\\u0000" in raw:  # before the types' own validators, which may fail on one
         _require_storable(_read(raw), "body")
     try:
         body = adapter.validate_json(raw or b"null" if _optional(adapter) else raw)
@@ -96,23 +96,23 @@ def parse_body(adapter: TypeAdapter[Any], request: web.Request, raw: bytes) -> A
 
 
 def _refuse_many_values(raw: bytes, most: int) -> None:
-    """Raise PayloadTooLarge for JSON that would take too long to read; what is in its texts doesn't count."""
+    """Raise PayloadTooLarge for JSON with too many values to parse; the content of strings doesn't count."""
     if len(raw) <= most or _marks(raw) <= most:
         return
     plain = raw.replace(rb"\\", b"").replace(rb"\"", b"")
-    if plain.count(b'"') <= 2 * most:  # else the texts alone are too many
+    if plain.count(b'"') <= 2 * most:  # otherwise the strings alone are too many
         plain = b"".join(plain.split(b'"')[::2])
     if _marks(plain) > most:
         raise PayloadTooLarge(f"The body has more than {most} values; send it in parts")
 
 
 def _marks(raw: bytes) -> int:
-    """How many values there are at most: each but the first follows one of these."""
+    """An upper bound for the number of values: each but the first follows one of these."""
     return sum(map(raw.count, (b",", b"[", b"{")))
 
 
 def _read(raw: bytes) -> Any:
-    """The JSON; None if it is none, which its validation says better."""
+    """The parsed JSON; None if it is invalid, which validation reports better."""
     try:
         return json.loads(raw)
     except (ValueError, RecursionError):
@@ -159,7 +159,7 @@ class QueryParser:
             query = self._model.model_validate(values)
         except ValidationError as error:
             raise Unprocessable(render_errors(error, "query")) from None
-        _require_storable(query, "query")  # a number's text may spell an infinite one
+        _require_storable(query, "query")  # a number's text may spell infinity
         return query
 
 
@@ -169,7 +169,7 @@ def _is_list(annotation: Any) -> bool:
 
 
 def render_errors(error: ValidationError, where: str) -> list[dict[str, Any]]:
-    """pydantic's errors as clients read them; what may be secret or huge is not echoed."""
+    """pydantic's errors as clients read them; values that may be secret or huge are not echoed."""
     return [_render(item, where) for item in error.errors(include_url=False)[:50]]
 
 
@@ -185,7 +185,7 @@ def _echo(loc: list[Any], item: Any) -> Any:
     if item["type"] in ("missing", "json_invalid") or any(map(_sounds_secret, loc)):
         return None
     if len(loc) == 1:
-        # The whole body: what looks like one value may be a password in the wrong place.
+        # The whole body: what looks like an ordinary value may be a misplaced password.
         return f"<{type(item['input']).__name__}>"
     return _plain(item["input"])
 
@@ -195,7 +195,7 @@ def _sounds_secret(name: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """`value` as it may be sent back: small, JSON, and without what sounds secret."""
+    """`value` in a form that may be sent back: small, JSON, without anything that sounds secret."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -210,7 +210,7 @@ def _plain(value: Any) -> Any:
 
 
 def parse_int(text: str) -> int:
-    """A path parameter that must be an integer id. Raises ValueError, whose text says what is wrong."""
+    """A path parameter that must be an integer id. Raises ValueError with a text for clients."""
     if not _INTEGER.fullmatch(text):
         raise ValueError("must be an integer")
     if len(text) > _LONGEST_INTEGER or not -(2**31) <= int(text) < 2**31:

@@ -1,7 +1,7 @@
-"""Requests that know their id and clock, the headers that every answer carries, and short ways to write them.
+"""Requests with an id and a clock, the headers of every response, and fast ways to write them.
 
-aiohttp makes the head of an answer in five steps from a multidict, which with our headers costs a third of
-serving a small request. An answer that is a body and nothing else needs none of them.
+aiohttp builds a response's head from a multidict in five steps, which with our headers costs a third of
+serving a small request. A response that is only a body needs none of them.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _SECURITY_HEADERS = {
 _WITHOUT_BODY = frozenset({204, 304})
 
 TOO_LATE = web.RequestKey("too_late", str)
-"""The plugin that did not say in time who sends a request."""
+"""The plugin that did not identify the sender in time."""
 
 
 class HeadSent(ConnectionResetError):
-    """The answer to HEAD is complete with its head; ends whoever streams a body, like a client that left."""
+    """A response to HEAD is complete; stops a handler that streams a body, as a lost client would."""
 
 
 class HeadWriter(StreamWriter):
-    """Writes an answer to HEAD. aiohttp sends the body that a handler streams, which the client, or behind a
-    proxy somebody else, takes for the connection's next answer.
+    """Writes a response to HEAD. aiohttp would send a body that a handler streams, and the client (behind a
+    proxy, somebody else) would take it for the connection's next response.
     """
 
     async def write(self, *_chunk: Any, **_options: Any) -> None:
@@ -52,12 +52,12 @@ class HeadWriter(StreamWriter):
 
 
 class Request(web.Request):
-    """A request with what its answer says about it; `answering` says that the answer is under way.
+    """A request and the state of its response; `answering` means that the response has begun.
 
-    With `any_origin`, pages of every origin may read it. `streams` watches an answer that streams on behalf
-    of `principal`, as `stream`. `head_only` is the answer to HEAD. With `awaits_go_ahead`, the client sends
-    the body once it is asked to, which whoever reads the body does: a refusal before that spares it.
-    `ignores_range` answers with the whole.
+    With `any_origin`, pages of any origin may read it. `streams` watches a response that streams on behalf of
+    `principal`, as `stream`. `head_only` is the response to HEAD. With `awaits_go_ahead`, the client sends
+    the body only after a 100, which reading the body sends; a refusal before that saves the transfer. With
+    `ignores_range`, the whole file is sent.
     """
 
     ATTRS = web.Request.ATTRS | {
@@ -78,7 +78,7 @@ class Request(web.Request):
     ignores_range: bool = False
 
     def heed_expectation(self) -> None:
-        """See what the client expects (RFC 9110, 10.1.1). Raises HTTPExpectationFailed for the impossible."""
+        """Note if the client awaits a 100 (RFC 9110, 10.1.1), or raise HTTPExpectationFailed."""
         expected = self.headers.get(hdrs.EXPECT)
         if expected is None or self.version < HttpVersion11:
             return
@@ -88,7 +88,7 @@ class Request(web.Request):
 
     @property
     def content(self) -> StreamReader:
-        """The body. A client that waits to be asked is told to send it."""
+        """The body. A client that waits for a 100 is told to send it."""
         self._go_ahead()
         return super().content
 
@@ -109,13 +109,13 @@ class Request(web.Request):
 
     @property
     def http_range(self) -> slice:
-        """The part of a file that is asked for; aiohttp refuses what has to be ignored."""
+        """The requested part of a file; aiohttp's own refuses headers that must be ignored."""
         if self.ignores_range or self.method != hdrs.METH_GET:
             return WHOLE
         return part_of(self.headers.getall(hdrs.RANGE, []))
 
     async def _prepare_hook(self, response: web.StreamResponse) -> None:
-        """aiohttp's last word before a head is written; its signal for that would cost 1.5 µs more."""
+        """Called before a head is written; aiohttp's signal for that would cost 1.5 µs more."""
         self.answering = True
         if self.method == hdrs.METH_HEAD:
             self.head_only = response
@@ -125,7 +125,7 @@ class Request(web.Request):
             self.stream = self.streams.watch(self.principal, self._cut)
 
     def _cut(self) -> None:
-        """End an answer in the middle: aiohttp then cancels whoever writes it."""
+        """Cut the connection: aiohttp then cancels the task that writes the response."""
         if self.transport is not None:
             self.transport.abort()
 
@@ -135,14 +135,14 @@ def _is_streaming(response: web.StreamResponse) -> bool:
 
 
 class CommonHeaders:
-    """The headers of every answer (wire-facts 1.3), added to one or as the text of a ready head."""
+    """The headers of every response (wire-facts 1.3): added to one, or as the text of a complete head."""
 
     def __init__(self, cors: Cors) -> None:
         self._cors = cors
         self._heads: dict[tuple[Any, ...], str] = {}
 
     def add_to(self, response: web.StreamResponse, request: Request) -> None:
-        """Add them to an answer of any kind; its own Content-Security-Policy and the like stay."""
+        """Add them to any response; its own Content-Security-Policy and the like stay."""
         headers = response.headers
         if request.request_id:
             headers["X-Request-ID"] = request.request_id
@@ -154,7 +154,7 @@ class CommonHeaders:
         self._cors.add_headers(origin, headers, any_origin=request.any_origin)
 
     def head(self, status: int, reason: str, content_type: str, length: int, request: Request) -> bytes:
-        """Status line and all headers of an answer with a body of `length` bytes on a lasting connection."""
+        """Status line and headers of a response with a body of `length` bytes; keeps the connection."""
         origin = request.headers.get(hdrs.ORIGIN)
         allowed = self._cors.headers(origin, any_origin=request.any_origin)
         key = (status, content_type, allowed)
@@ -170,9 +170,9 @@ class CommonHeaders:
 
 
 class BodyResponse(web.Response):
-    """A body and nothing else: its head is made from a ready text, and both are written at once.
+    """A response that is only a body: its head is prebuilt text, and both are written at once.
 
-    Whatever asks for more (its own header, HEAD, HTTP/1.0, a connection that ends) goes aiohttp's way.
+    Anything more (a header of its own, HEAD, HTTP/1.0, a closing connection) takes aiohttp's way.
     """
 
     _head: bytes | None = None
@@ -183,7 +183,7 @@ class BodyResponse(web.Response):
         self._type = content_type
 
     async def prepare(self, request: BaseRequest) -> AbstractStreamWriter | None:
-        """Make the head; it goes out with the body."""
+        """Make the head; it is sent with the body."""
         if self.prepared or not isinstance(request, Request) or not self._is_plain(request):
             return await super().prepare(request)
         assert request.common is not None
@@ -208,7 +208,7 @@ class BodyResponse(web.Response):
         )
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """Write it all."""
+        """Write the whole response."""
         if self._head is None or self._eof_sent:
             return await super().write_eof(data)
         writer = self._payload_writer

@@ -1,4 +1,4 @@
-"""The client for all calls of the platform to other servers."""
+"""The client for all of the platform's calls to other servers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Body: TypeAlias = str | bytes | AsyncIterable[bytes] | None
 
 @dataclass(frozen=True)
 class CallLimits:
-    """Limits of one call: seconds overall (None: no limit), for connecting, and without data; bytes of the
+    """Limits of one call: seconds overall (None: no limit), to connect, and without data; bytes of the
     decompressed body; the number of redirects to follow. Each redirect is checked like the first address.
     """
 
@@ -123,9 +123,9 @@ class OutgoingReply:
         return b"".join([piece async for piece in self.pieces(most)])
 
     def close(self) -> None:
-        """Keep the connection for the next call if the answer was read to its end, else close it.
+        """Keep the connection for the next call if the response was read to its end, otherwise close it.
 
-        A closed connection is how a server learns that nobody wants the rest.
+        Closing tells the server that nobody wants the rest.
         """
         if self._response.content.at_eof():
             self._response.release()
@@ -135,9 +135,7 @@ class OutgoingReply:
 
 
 class OutgoingClient:
-    """Calls servers within its allowed destinations. No cookies, no proxies, and no redirects unless asked
-    for.
-    """
+    """Calls servers within its allowed destinations. No cookies, no proxies, and no redirects by default."""
 
     def __init__(
         self,
@@ -164,7 +162,7 @@ class OutgoingClient:
         )
 
     def check(self, url: str) -> None:
-        """Raise DestinationRefused for an address that may not be called, as far as shows without DNS."""
+        """Raise DestinationRefused for an address that may not be called, as far as DNS isn't needed."""
         self._destinations.check(_parsed(url))
 
     async def close(self) -> None:
@@ -183,7 +181,7 @@ class OutgoingClient:
     ) -> OutgoingReply:
         """Send a request. Returns when the headers of the response have arrived, whatever its status.
 
-        A `URL` is sent as it is written, and a body that is an async iterable as it comes. Raises
+        A `URL` is sent as written, and a body that is an async iterable piece by piece. Raises
         DestinationRefused, CallFailed, CallTimedOut, AnswerBroken.
         """
         limits = limits or self._limits
@@ -202,7 +200,7 @@ class OutgoingClient:
         except OutgoingError as error:
             tell(request.url.host or "", None, type(error).__name__)
             raise
-        except BaseException as error:  # cancelled, or a mistake in what was to be sent
+        except BaseException as error:  # cancelled, or invalid input
             note_error(span, error)
             span.end()
             raise
@@ -239,7 +237,7 @@ class OutgoingClient:
 
 @dataclass(frozen=True)
 class _Request:
-    """What is sent, to the first address or to that of a redirect."""
+    """The request to send, to the first address or to a redirect's."""
 
     method: str
     url: URL
@@ -248,7 +246,7 @@ class _Request:
     body: Body
 
     def redirected(self, status: int, place: str) -> _Request:
-        """The request that a redirect asks for (RFC 9110 section 15.4); secrets stay with their origin."""
+        """The redirected request (RFC 9110 section 15.4); secrets are sent only to their own origin."""
         url = self.url.join(_parsed(place))
         if self.url.scheme == "https" and url.scheme != "https":
             raise DestinationRefused(f"{self.url.host} redirects from https:// to an address without TLS")
@@ -264,7 +262,7 @@ class _Request:
 
 
 class Outgoing:
-    """Makes the clients, each with its own destinations besides those that the operator allows for all.
+    """Makes clients, each with destinations of its own besides those that the operator allows for all.
 
     Raises ValueError for a wrong entry of `allowed`.
     """
@@ -289,9 +287,9 @@ class Outgoing:
         limits: CallLimits | None = None,
         trace: Trace | None = None,
     ) -> AsyncIterator[OutgoingClient]:
-        """A client for the length of the block; see `Destinations` for `named`, `hosts` and `within`.
+        """A client for use within the block; see `Destinations` for `named`, `hosts` and `within`.
 
-        `trace` is notified of each call when it is over, besides the metrics and the log.
+        `trace` is called after each call, in addition to metrics and log.
         """
 
         def told(call: OutgoingCall) -> None:
@@ -313,7 +311,7 @@ class Outgoing:
 
 
 def _attributes(client: str, method: str, url: URL) -> Attributes:
-    """By OpenTelemetry's conventions for HTTP clients; of the address no more than its origin."""
+    """Attributes by OpenTelemetry's conventions for HTTP clients; only the origin of the address."""
     return {
         "http.request.method": method,
         "url.scheme": url.scheme,
@@ -336,7 +334,7 @@ OUTGOING: ResourceKey[Outgoing] = ResourceKey("outgoing calls")
 def _parsed(url: str | URL) -> URL:
     try:
         parsed = url if isinstance(url, URL) else URL(url)
-        _ = parsed.host  # a name that can't be decoded (xn--…) shows only now
+        _ = parsed.host  # fails only now for a name that can't be decoded (xn--…)
     except ValueError:
         raise DestinationRefused("the address of the call is malformed") from None
     return parsed
@@ -344,7 +342,7 @@ def _parsed(url: str | URL) -> URL:
 
 @contextmanager
 def _translated(host: str, *, answering: bool) -> Iterator[None]:
-    """Errors of the library in our words; those of a driver may hold addresses and secrets."""
+    """Turn the library's errors into ours: its texts may contain addresses and secrets."""
     try:
         yield
     except aiohttp.ConnectionTimeoutError:

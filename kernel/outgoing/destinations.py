@@ -1,4 +1,4 @@
-"""Where calls may go: public addresses, and what an operator named."""
+"""Where calls may go: to public addresses, and to those that an operator named."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _REMEDY: Final = "an operator can name it in PLATFORM_OUTGOING_ALLOWED"
-# Public by its number, but answered by the host of a virtual machine (Azure's platform services).
+# A public number, but answered by a virtual machine's host (Azure's platform services).
 _HOST_SERVICES: Final = ipaddress.ip_address("168.63.129.16")
-# Reserved for protocols, and site-local; some versions of Python that we run on call them public.
+# Reserved for protocols, and site-local; some supported versions of Python call them public.
 _NOT_PUBLIC: Final = (ipaddress.ip_network("192.0.0.0/24"), ipaddress.ip_network("fec0::/10"))
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
-# Where hosts of virtual machines give them their keys, in addition to the link-local ones.
+# Metadata services that give virtual machines their keys, in addition to the link-local ones.
 _METADATA: Final = frozenset(
     ipaddress.ip_address(address)
     for address in ("168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254")
@@ -44,7 +44,7 @@ def is_public(address: Address) -> bool:
 
 
 def is_machine(address: Address) -> bool:
-    """Whether an address can be a server's: no link-local, metadata, multicast or unspecified one."""
+    """Whether an address can be a server's: not link-local, metadata, multicast or unspecified."""
     inside = _unwrapped(address)
     if inside is not address:
         return is_machine(inside)
@@ -56,12 +56,12 @@ def is_machine(address: Address) -> bool:
 class Destinations:
     """Which hosts and addresses calls may reach.
 
-    `named` are base addresses from an operator's settings: their hosts may be anywhere, on their own ports.
-    `allowed` is an operator's list of networks and hosts (``10.0.0.0/8``, ``wiki.corp``, ``*.corp``) inside
-    which calls may go as well. `hosts`, where given, is the list of all hosts that may be called beside
-    those, in the same spelling. `within`, where given, is the one list that counts: a call reaches the hosts
-    and networks on it and nothing else, and even for those no link-local or metadata address. Raises
-    ValueError for an entry of `allowed` or `within` that is neither a host nor a network.
+    `named` are base addresses from an operator's settings: their hosts may be anywhere, but only on those
+    ports. `allowed` is an operator's list of networks and hosts (``10.0.0.0/8``, ``wiki.corp``, ``*.corp``)
+    inside which calls may go as well. `hosts`, if given, lists all other hosts that may be called, in the
+    same spelling. `within`, if given, is the only list that counts: a call reaches the hosts and networks on
+    it and nothing else, and even there no link-local or metadata address. Raises ValueError for an entry of
+    `allowed` or `within` that is neither a host nor a network.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Destinations:
         self._hosts = None if hosts is None else [_spelled(host) for host in hosts]
 
     def check(self, url: URL) -> None:
-        """Raise DestinationRefused for a URL that may not be called, as far as that shows without DNS."""
+        """Raise DestinationRefused for a URL that may not be called, as far as DNS isn't needed."""
         host = _spelled(url.host or "")
         if url.scheme not in ("http", "https") or not host:
             raise DestinationRefused("only http:// and https:// addresses with a host can be called")
@@ -137,10 +137,10 @@ class Destinations:
 
 
 class CheckedResolver(AbstractResolver):
-    """Resolves a host once for each connection, and hands out only addresses that the call may reach.
+    """Resolves a host once per connection, and returns only addresses that the call may reach.
 
-    The connection goes to the very addresses that were checked, so a name that changes its mind between the
-    check and the connection (DNS rebinding) gains nothing.
+    The connection goes to exactly the addresses that were checked, so a name that changes between the check
+    and the connection (DNS rebinding) gains nothing.
     """
 
     def __init__(self, destinations: Destinations, inner: AbstractResolver | None = None) -> None:
@@ -150,7 +150,7 @@ class CheckedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """The addresses of a host. Raises DestinationRefused when none of them may be reached."""
+        """The permitted addresses of a host. Raises DestinationRefused if there are none."""
         found = await self._inner.resolve(host, port, family)
         good = [item for item in found if self._is_good(host, port, item["host"])]
         if found and not good:
@@ -158,7 +158,7 @@ class CheckedResolver(AbstractResolver):
         return good
 
     async def close(self) -> None:
-        """Close the resolver that does the work."""
+        """Close the underlying resolver."""
         await self._inner.close()
 
     def _is_good(self, host: str, port: int, found: str) -> bool:
@@ -167,7 +167,7 @@ class CheckedResolver(AbstractResolver):
 
 
 def _unwrapped(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address stands for, where it does."""
+    """The IPv4 address that an IPv6 address wraps, if it does; otherwise the address itself."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     inside = address.ipv4_mapped or address.sixtofour
@@ -188,5 +188,5 @@ def _literal(host: str) -> Address | None:
 
 
 def _fits(host: str, entries: Iterable[str]) -> bool:
-    """Whether a host is one of the entries, or inside one that begins with ``*.``."""
+    """Whether a host is one of the entries or a subdomain of one that begins with ``*.``."""
     return any(host == entry or (entry.startswith("*.") and host.endswith(entry[1:])) for entry in entries)

@@ -12,7 +12,7 @@ class DestinationRefused(OutgoingError):
 
 
 class CallFailed(OutgoingError):
-    """No connection, or it was lost before the response began: nothing was received."""
+    """No connection, or it was lost before the response began."""
 
 
 class CallTimedOut(OutgoingError):

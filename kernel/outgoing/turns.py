@@ -1,4 +1,4 @@
-"""A limit on how much one turn of the event loop does for answers that stream."""
+"""A limit on the work for streamed responses in one turn of the event loop."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ MOST: Final = 2
 
 
 class Turns:
-    """Lets at most `most` pieces of streamed answers proceed in each turn of the loop, in their order.
+    """Lets at most `most` pieces of streamed responses proceed per turn of the loop, in order.
 
-    Model servers send the pieces of many answers at the same moment; handled all at once, they would keep
-    every other request waiting. Between two turns the loop looks for those.
+    Model servers send the pieces of many responses at the same moment; handled all at once, they would keep
+    every other request waiting. Between turns, the loop serves those.
     """
 
     def __init__(self, most: int = MOST) -> None:
@@ -38,7 +38,7 @@ class Turns:
         self._left = self._most
         while self._waiting and self._left:
             place = self._waiting.popleft()
-            if not place.done():  # else who waited has left
+            if not place.done():  # otherwise the waiter has left
                 place.set_result(None)
                 self._left -= 1
         self._counting = self._left < self._most

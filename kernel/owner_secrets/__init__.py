@@ -1,1 +1,1 @@
-"""Secrets of accounts, organizations and plugins: encrypted rows under a key of the home's."""
+"""Secrets of accounts, organizations and plugins: rows encrypted with a key of the home."""

@@ -1,4 +1,4 @@
-"""The keys that secrets are sealed with: the newest seals, older ones still open."""
+"""The keys that encrypt stored secrets: the newest seals, older ones still open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NONCE_BYTES: Final = 12
 
 
 class SealBroken(Exception):
-    """A sealed value can't be opened: it, its place or its key changed."""
+    """A sealed value can't be opened: the value, its place or its key has changed."""
 
 
 class KeyFromEnvironment(PlatformError):
@@ -30,13 +30,13 @@ class KeyFromEnvironment(PlatformError):
 
 
 class Key(NamedTuple):
-    """One key, and the name that rows know it by, which reveals nothing about it."""
+    """A key and the name by which rows refer to it, which reveals nothing about it."""
 
     id: str
     value: bytes
 
     def seal(self, text: str, place: bytes) -> tuple[bytes, bytes]:
-        """A nonce and the sealed text (AES-256-GCM); it opens at the same `place` only."""
+        """A nonce and the sealed text (AES-256-GCM), which opens only at the same `place`."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         nonce = secrets.token_bytes(_NONCE_BYTES)
@@ -54,25 +54,25 @@ class Key(NamedTuple):
 
 
 class KeyRing:
-    """The keys in the home's secret `owner-secrets`, one a line, the newest first.
+    """The keys in the home's secret `owner-secrets`, one per line, newest first.
 
-    Read from the file each time, so that what one process changes holds in all of them. Several machines on
-    one database need the same file, or the variable PLATFORM_SECRET_OWNER_SECRETS.
+    Read from the file each time, so that a change by one process applies to all. Several machines on one
+    database need the same file, or the variable PLATFORM_SECRET_OWNER_SECRETS.
     """
 
     def __init__(self, store: SecretStore) -> None:
         self._store = store
 
     def newest(self) -> Key:
-        """The key that seals; made at the first use."""
+        """The key that seals; created on first use."""
         return _key(self._store.ensure(NAME).split("\n", 1)[0])
 
     def find(self, key_id: str) -> Key | None:
-        """The key of this name, if it is here."""
+        """The key with this name, or None."""
         return next((key for key in map(_key, self._lines()) if key.id == key_id), None)
 
     def add(self) -> Key:
-        """Make a new key, which seals from now on; with keys from the environment, take the first of several.
+        """Create a key that seals from now on; with keys from the environment, use the first of several.
 
         Raises KeyFromEnvironment if it has only one.
         """
@@ -85,9 +85,9 @@ class KeyRing:
         return _key(line)
 
     def forget(self, used: set[str]) -> None:
-        """Drop the keys that nothing is sealed with, except the newest and the one before.
+        """Drop unused keys, except the newest and the one before it.
 
-        A process that read the file just before a key was added may seal with the one before.
+        A process that read the file just before a key was added may still seal with the previous one.
         """
         lines = self._lines()
         kept = [line for place, line in enumerate(lines) if place < 2 or _key(line).id in used]
@@ -99,6 +99,6 @@ class KeyRing:
 
 
 def _key(line: str) -> Key:
-    # The line is random enough (384 bits) that a plain hash makes a key of it.
+    # The line is random enough (384 bits) for a plain hash to make a key of it.
     value = hashlib.blake2b(line.encode(), digest_size=32, person=_PURPOSE).digest()
     return Key(hashlib.sha256(value).hexdigest()[:_ID_CHARS], value)

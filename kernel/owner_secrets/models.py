@@ -13,7 +13,7 @@ from kernel.db.tables import Base, BigId
 
 
 class OwnerSecret(Base):
-    """A secret of an account, an organization or a plugin, sealed; an account's goes with its row."""
+    """An encrypted secret of an account, an organization or a plugin; deleted with its account."""
 
     __tablename__ = "kernel_owner_secret"
     __table_args__ = (

@@ -131,7 +131,7 @@ class OwnerSecrets:
         return len(names)
 
     async def change_key(self, database: Database) -> int:
-        """Seal every secret with a new key; returns how many. After a kill, do it again: nothing is lost.
+        """Re-encrypt every secret with a new key; returns how many. If killed, run it again: nothing is lost.
 
         One change at a time. Raises KeyFromEnvironment.
         """
@@ -172,7 +172,7 @@ OWNER_SECRETS: ResourceKey[OwnerSecrets] = ResourceKey("secrets of owners")
 
 
 def _place(row: OwnerSecret) -> bytes:
-    """What a sealed text belongs to: it opens nowhere else, so that rows can't be exchanged."""
+    """What a sealed text is bound to: it opens nowhere else, so that rows can't be swapped."""
     return "\n".join((row.owner_kind, row.owner_id, row.name, row.key_id)).encode()
 
 

@@ -19,18 +19,18 @@ class FileBlobs(HeldBlobs):
         super().__init__(database, disk, folder / "staging")
         self._folder = folder
         self._lasting: set[str] = set()
-        """Folders that this process has seen on the disk themselves: another may be about to sync them."""
+        """Folders that this process has synced itself; it doesn't rely on another process to do that."""
 
     async def secure(self, staged: Staged) -> None:
-        """Have its bytes on the disk."""
+        """Sync the staged bytes to disk."""
         await asyncio.to_thread(sync, staged.path)
 
     async def local(self, sha256: str) -> Path:
-        """Where the content is."""
+        """The path of the content."""
         return self.path(sha256)
 
     def path(self, sha256: str) -> Path:
-        """Where the content is; the file exists while somebody holds it."""
+        """The path of the content; the file exists while somebody holds it."""
         return self._folder / sha256[:2] / sha256[2:]
 
     def place(self, staged: Staged) -> None:

@@ -45,7 +45,7 @@ class MemoryCache:
         return len(self._counters)
 
     def _sweep(self, now: float) -> None:
-        """Drop counters of windows gone by; if a flood of keys is all recent, start over (it fails open)."""
+        """Drop counters of past windows; if too many are current, clear them all (fails open)."""
         self._counters = {k: v for k, v in self._counters.items() if v[0] > now}
         if len(self._counters) > _SWEEP_ABOVE // 2:
             self._counters.clear()
@@ -58,9 +58,9 @@ class MemoryCache:
 
 
 class RedisCache:
-    """Counters shared by all processes; a call that takes over 0.25 s counts as unavailable.
+    """Counters shared by all processes. A call that takes over 0.25 s raises CacheUnavailable.
 
-    After a failure the store is left alone for a second, so that a dead one does not slow down every request.
+    After a failure, the store is skipped for a second, so that a dead one does not slow down every request.
     """
 
     def __init__(self, url: str) -> None:
@@ -118,7 +118,7 @@ class RedisCache:
 
 
 def open_cache(redis_url: str | None, database: Database, processes: int) -> Cache:
-    """Redis where an address is given; else the database for several API processes, memory for one."""
+    """Redis if an address is given; otherwise the database for several API processes, memory for one."""
     if redis_url:
         return RedisCache(redis_url)
     return SharedCounters(database) if processes > 1 else MemoryCache()

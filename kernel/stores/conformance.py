@@ -1,4 +1,4 @@
-"""Conformance suites of the small stores: a backend proves itself by subclassing one and giving its fixture.
+"""Conformance suites for caches and blob stores: a backend's tests subclass one and provide its fixtures.
 
 The vector store's is in `kernel.stores.conformance_vectors`.
 """
@@ -19,7 +19,7 @@ from kernel.stores.protocols import BlobStore, Cache
 
 
 class CacheConformance:
-    """A subclass gives the async fixture `cache`."""
+    """A subclass provides the async fixture `cache`."""
 
     async def test_counts_within_a_window(self, cache: Cache) -> None:
         """The same key counts up; the rest of the window is between one second and its length."""
@@ -46,15 +46,15 @@ class CacheConformance:
 
 
 class BlobStoreConformance(ABC):
-    """A subclass gives the async fixtures `blobs` and `database`, migrated, and the two methods below."""
+    """A subclass provides the async fixtures `blobs` and `database` (migrated), and the two methods below."""
 
     @abstractmethod
     async def held(self, blobs: BlobStore) -> int:
-        """How many contents are in the store, held or not, those that are only staged included."""
+        """How many contents are in the store, held or not, including staged ones."""
 
     @abstractmethod
     async def abandon(self, blobs: BlobStore, content: bytes) -> None:
-        """Put content into the store as a process leaves it that dies before its commit."""
+        """Leave content in the store as a process does that dies before its commit."""
 
     async def test_keeps_the_very_bytes(self, blobs: BlobStore, database: Database) -> None:
         """What was kept is there, named by its hash, and staging is empty."""

@@ -1,7 +1,7 @@
-"""What every vector store has to do, as tests: a backend subclasses `VectorStoreConformance`.
+"""The requirements for every vector store, as tests: a backend's tests subclass `VectorStoreConformance`.
 
-The subclass brings two fixtures: `stores`, two stores opened on one fresh database, as two processes have
-them, and `database`, that database. pytest-asyncio in auto mode runs the tests.
+The subclass provides two fixtures: `database`, a new database, and `stores`, two stores opened on it as by
+two processes. pytest-asyncio in auto mode runs the tests.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Stores = tuple[VectorStore, VectorStore]
 
 
 def direction(angle: float) -> Vector:
-    """A vector of length 1; the cosine of two of them is that of the difference of their angles."""
+    """A vector of length 1; the cosine of two of them is that of the angle between them."""
     vector = np.zeros(DIMENSION, np.float32)
     vector[0], vector[1] = math.cos(angle), math.sin(angle)
     return vector
 
 
 def thing(number: int, group: str = "one", *, angle: float | None = None, text: str = "") -> Point:
-    """A point with its number as its angle in tenths, unless told otherwise."""
+    """A point whose angle is a tenth of its number, unless `angle` is given."""
     vector = direction(number / 10 if angle is None else angle)
     return Point(f"{group}-{number}", group, number, text or f"thing {number}", vector, {"number": number})
 
@@ -392,7 +392,7 @@ class VectorStoreConformance:
 
         async with open_unit(database, begin, end):
             quick = asyncio.create_task(self.make(database, second, thing(2, "quick")))
-            await asyncio.wait([quick], timeout=0.5)  # where writers queue up, it waits for the slow one
+            await asyncio.wait([quick], timeout=0.5)  # if writers queue up, it waits for the slow one
             for store in stores:
                 assert {"zero-0"} <= set(ids(await self.near(store))) <= {"zero-0", "quick-2"}
         await quick

@@ -1,8 +1,8 @@
 """The vectors of one collection in memory, searched with FAISS. Derived from rows, never the only copy.
 
-`IDMap2,SQfp16` is exact, takes half the memory and a third of the time of a flat index. Above some 200,000
-vectors `IVF,SQ8` answers ten times faster for a few percent of recall. HNSW cannot remove, and `IndexIDMap2`
-over IVF aborts the process on removal, so IVF is given its ids directly.
+`IDMap2,SQfp16` is exact and takes half of the memory and a third of the time of a flat index. Above some
+200,000 vectors `IVF,SQ8` answers ten times faster at the cost of a few percent of recall. HNSW cannot remove
+vectors, and `IndexIDMap2` over IVF aborts the process on removal, so IVF gets its ids directly.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 EXACT_UP_TO = 200_000
-"""Vectors up to which the exact index answers fast enough to need no other."""
+"""Number of vectors up to which the exact index is fast enough."""
 
 Vectors: TypeAlias = "npt.NDArray[np.float32]"
 
-_LEAST_PER_LIST = 40  # with fewer, the centres are not worth having and FAISS complains
+_LEAST_PER_LIST = 40  # with fewer, centroids are not worthwhile, and FAISS warns
 _TRAINING_PER_LIST = 64
 _LISTS_PROBED = 300  # a fixed number: time grows with the square root of the collection, recall falls slowly
 _BLOCK = 20_000
@@ -42,7 +42,7 @@ class DenseIndex:
         self._building = threading.Lock()
         self._index = _exact_index(dimension)
         self._approximate = False
-        # Changes made while an approximate index is being built, to be repeated on it; None when none is.
+        # Changes made while an approximate index is being built, to repeat on it; otherwise None.
         self._missed: list[Callable[[Any], None]] | None = None
 
     @property
@@ -56,7 +56,7 @@ class DenseIndex:
 
     @property
     def approximate(self) -> bool:
-        """Whether an unfiltered search may overlook a near vector."""
+        """Whether an unfiltered search may miss a near vector."""
         return self._approximate
 
     @property
@@ -84,7 +84,7 @@ class DenseIndex:
         """The `k` nearest by inner product to `query` float32 [dimension], among `allowed` when given.
 
         The filter works inside the search: `k` come back whenever `allowed` holds `k` known labels. A
-        filtered search overlooks nothing; an unfiltered one may, once `approximate`.
+        filtered search misses nothing; an unfiltered one may, once `approximate`.
         """
         vector = self._query(query)
         among = None if allowed is None else as_labels(allowed)
@@ -99,7 +99,7 @@ class DenseIndex:
     def build_approximate(self) -> bool:
         """Train an approximate index on the stored vectors and answer from it.
 
-        False where there is one already, or another thread is building it.
+        Returns False if there already is one or another thread is building it.
 
         Takes seconds to minutes on one core; meanwhile searches and changes continue, and none is lost.
         """
@@ -141,7 +141,7 @@ class DenseIndex:
         import numpy as np
 
         ids = as_labels(labels)
-        rows = np.array(vectors, np.float32, order="C", ndmin=2)  # a copy: a change may be repeated later
+        rows = np.array(vectors, np.float32, order="C", ndmin=2)  # a copy: the change may be repeated later
         expected = (len(ids), self._dimension)
         if rows.shape != expected and len(ids) + rows.size:
             raise ValueError(f"{len(ids)} labels need vectors of shape {expected}, not {rows.shape}")
@@ -163,10 +163,10 @@ class DenseIndex:
 
 
 def _faiss() -> Any:
-    """FAISS, loaded when first needed, and held to one thread.
+    """FAISS, loaded when first needed and limited to one thread.
 
-    With two threads and other work beside it, one query took a hundred times longer. OpenMP keeps the number
-    per calling thread, so it is set on each use.
+    With two threads and other load, a query took a hundred times longer. OpenMP keeps the number per calling
+    thread, so it is set on each use.
     """
     import faiss
 
@@ -217,7 +217,7 @@ def _parameters(index: Any, approximate: bool, among: Labels | None) -> Any:
     faiss = _faiss()
     selector = None if among is None else faiss.IDSelectorBatch(among)
     if approximate:
-        # Under a filter every list is read: few of its vectors are compared, and none is overlooked.
+        # With a filter, every list is read: few vectors are compared, and none is missed.
         probes = index.nprobe if among is None else index.nlist
         return faiss.SearchParametersIVF(sel=selector, nprobe=probes)
     return None if selector is None else faiss.SearchParameters(sel=selector)

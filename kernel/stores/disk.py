@@ -1,4 +1,4 @@
-"""How much room is left on the disks that the platform writes to."""
+"""Free space on the disks that the platform writes to."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MB = 1024 * 1024
 
 
 class DiskSpace:
-    """The disks of some folders; short of room when less than `min_free_mb` is free on one of them.
+    """The disks of some folders; short of space if less than `min_free_mb` is free on one of them.
 
-    What is kept free lets a server with a full disk still refuse uploads, delete, and say what is wrong.
+    The reserve lets a server with a full disk still refuse uploads, delete, and report what is wrong.
     """
 
     def __init__(self, folders: Iterable[Path], min_free_mb: int) -> None:
@@ -26,20 +26,20 @@ class DiskSpace:
         self._min_free = min_free_mb * _MB
 
     def free_bytes(self) -> int:
-        """Bytes that this process may still write on the fullest disk. Quick enough for the event loop."""
+        """Bytes that this process can still write on the fullest disk. Fast enough for the event loop."""
         return min(map(_free, self._folders))
 
     def is_short(self) -> bool:
-        """Whether a disk is full, or nearly so."""
+        """Whether a disk is full or nearly full."""
         return self.free_bytes() < max(self._min_free, 1)
 
     def require(self) -> None:
-        """Raise InsufficientStorage when a disk is short of room."""
+        """Raise InsufficientStorage if a disk is short of space."""
         if self.is_short():
             raise InsufficientStorage(SENTENCES["disk_full"])
 
     def shortage(self) -> str | None:
-        """How full a disk is that is short of room, to follow "the disk is"; None where none is."""
+        """How full a disk that is short of space is, to complete "the disk is …"; None if none is."""
         if not self.is_short():
             return None
         free = self.free_bytes() // _MB
@@ -49,7 +49,7 @@ class DiskSpace:
         return f"almost full: {free} MB are free, and PLATFORM_MIN_FREE_DISK_MB keeps {kept} MB"
 
     def can_be_written(self) -> bool:
-        """Whether the disks take anything, however much is free: Linux makes one with errors read-only."""
+        """Whether the disks can be written at all: Linux makes one with errors read-only."""
         return all(map(_can_be_written, self._folders))
 
     async def check(self) -> None:
@@ -62,14 +62,14 @@ class DiskSpace:
 
 
 def folders_written(home: Path, sqlalchemy_url: str) -> list[Path]:
-    """The home, and the folder of an SQLite database that is kept elsewhere."""
+    """The home, and the folder of an SQLite database outside it."""
     url = make_url(sqlalchemy_url)
     is_file = url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:")
     return [home, Path(str(url.database)).absolute().parent] if is_file else [home]
 
 
 def _free(folder: Path) -> int:
-    """Room on the disk of `folder`, or of the nearest folder above it that exists."""
+    """Free bytes on the disk of `folder` or of its nearest existing parent."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     found = os.statvfs(folder)
@@ -77,9 +77,9 @@ def _free(folder: Path) -> int:
 
 
 def _can_be_written(folder: Path) -> bool:
-    """By a new time stamp: the flags of statvfs(2) say nothing of a disk that ext4 made read-only."""
+    """Tested by setting a time stamp: the flags of statvfs(2) don't show that ext4 made a disk read-only."""
     try:
         os.utime(folder)
-    except OSError as error:  # one that is not there yet, or not ours, says nothing of the disk
+    except OSError as error:  # a folder that doesn't exist yet, or isn't ours, tells nothing about the disk
         return error.errno not in (errno.EROFS, errno.EIO)
     return True

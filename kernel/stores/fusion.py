@@ -1,8 +1,8 @@
-"""One ranking out of two: vectors know meaning, BM25 knows words.
+"""Fuses two rankings: vectors know meaning, BM25 knows words.
 
 A convex combination of scores (Bruch, Gai and Ingber 2023, "An Analysis of Fusion Functions for Hybrid
-Retrieval"), as ranks alone throw away how sure a leg is: on the evaluation sets in `tests/benchmarks`
-reciprocal rank fusion falls behind the better leg everywhere. Normalisations were chosen there too.
+Retrieval"), because ranks alone discard how confident a leg is: on all evaluation sets in `tests/benchmarks`,
+reciprocal rank fusion falls behind the better leg. The normalizations were chosen there, too.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 MEANING_WEIGHT = 0.8
-"""The share of the dense leg for a question in plain words, where the model names none."""
+"""The share of the dense leg for a question in plain words, unless the model names its own."""
 
 IDENTIFIER_WEIGHT = 0.3
-"""The share of the dense leg for a question that quotes an identifier: its exact spelling is asked for."""
+"""The share of the dense leg for a question with an identifier, whose exact spelling matters."""
 
 LEAST_DEPTH = 60
 DEPTH_FACTOR = 3
@@ -49,36 +49,36 @@ def hybrid(
     unrelated: float = 0.0,
     allowed: npt.ArrayLike | None = None,
 ) -> Judged:
-    """The `k` best of two legs, each candidate of one leg being scored by the other as well.
+    """The `k` best of two legs; each candidate of one leg is scored by the other as well.
 
-    Without the second look a text found by one leg alone would count as worth nothing to the other. Each leg
-    is asked twice: for its own best, and for its scores of what only the other leg found.
+    Otherwise a text found by only one leg would score 0 in the other. Each leg is asked twice: for its own
+    best, and for its scores of what only the other found.
     """
     among = None if allowed is None else as_labels(allowed)
     return fuse(*both_legs(dense, text, k, among), k, weight, unrelated)
 
 
 def both_legs(dense: Search, text: Search, k: int, among: Labels | None = None) -> tuple[Ranked, Ranked]:
-    """The two legs of `hybrid`, each completed by its second look and ready for `fuse`."""
+    """The two legs of `hybrid`, each completed with the other's candidates and ready for `fuse`."""
     depth = depth_for(k)
     near, worded = dense(depth, among), text(depth, among)
     return _completed(near, worded, dense), _completed(worded, near, text)
 
 
 def depth_for(k: int) -> int:
-    """How many results to read from each leg to find the `k` best of both."""
+    """How many results to read from each leg to find the `k` best overall."""
     return max(LEAST_DEPTH, DEPTH_FACTOR * k)
 
 
 def missing(own: Ranked, other: Ranked) -> Labels:
-    """What `other` lists and `own` does not: the labels to ask `own`'s leg about, before `joined`."""
+    """The labels in `other` but not in `own`: ask `own`'s leg about them, then call `joined`."""
     import numpy as np
 
     return np.setdiff1d(other.labels, own.labels)
 
 
 def joined(own: Ranked, more: Ranked) -> Ranked:
-    """`own` followed by what the same leg said about the `missing`."""
+    """`own`, followed by the same leg's results for the `missing`."""
     import numpy as np
 
     labels = np.concatenate([own.labels, more.labels])
@@ -90,10 +90,9 @@ def fuse(
 ) -> Judged:
     """The `k` best by `weight` * dense + (1 - `weight`) * text, 0 to 1; equal ones by cosine, then by label.
 
-    A cosine counts in relation to the best one, both measured from `unrelated`, the cosine that the model
-    gives two texts that have nothing to do with each other; one below that counts 0. BM25 counts in relation
-    to a full match, or to a better one if there is. What a leg does not list counts 0 in it; with one leg
-    empty the other's order stays as it is.
+    A cosine counts relative to the best one, both measured from `unrelated`, the model's cosine of two
+    unrelated texts; below that it counts 0. BM25 counts relative to a full match, or to the best match if
+    that is better. What a leg does not list counts 0 in it; if one leg is empty, the other's order stays.
 
     Raises:
         ValueError: `weight` is not within 0 to 1.
@@ -136,7 +135,7 @@ def _by_full_match(text: Ranked) -> npt.NDArray[np.float64]:
 
 
 def _spread(scores: npt.NDArray[np.floating], labels: Labels, over: Labels) -> npt.NDArray[np.float64]:
-    """`scores` of `labels` laid out along the sorted labels `over`, 0 where there is none."""
+    """`scores` of `labels`, aligned with the sorted labels `over`; 0 if a label has none."""
     import numpy as np
 
     laid = np.zeros(len(over))

@@ -1,7 +1,7 @@
-"""The books of a blob store: who holds which content, as rows of the kernel, wherever contents are stored.
+"""Blob bookkeeping: who holds which content, in kernel tables, wherever the contents are stored.
 
-A content comes and goes only while its `kernel_blob` row is locked by a write transaction, so an upload and a
-deletion of the same content can't cross, and the sweep removes exactly what no row knows.
+Content is stored and removed only while a write transaction locks its `kernel_blob` row, so an upload and a
+deletion of the same content can't cross, and the sweep removes exactly the content without a row.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ _BUFFER = 1024 * 1024
 
 @dataclass(frozen=True)
 class StoredBlob:
-    """A content as the store has it: its size in bytes, and when it came, in seconds since 1970."""
+    """Stored content: its size in bytes, and when it was stored, in seconds since 1970."""
 
     size: int
     modified_at: float
 
 
 class BlobsAway(MachineFault):
-    """The server that stores uploads can't be used now: clients get a 503, and jobs try again later.
+    """The server that stores uploads is unavailable: clients get a 503, and jobs try again later.
 
-    `reason` gives the operator the cause and the remedy. It is `refused` if trying again won't help until
-    somebody changes something, such as wrong keys or a missing bucket.
+    `reason` gives the operator the cause and the remedy. It is `refused` if retrying can't help until
+    somebody fixes something, such as wrong keys or a missing bucket.
     """
 
     def __init__(self, reason: str, *, refused: bool = False) -> None:
         super().__init__("uploads")
         self.reason = reason
         self.refused = refused
-        self.add_note(reason)  # for the log: the text itself is public
+        self.add_note(reason)  # for the log only: the error's text is public
 
 
 class HeldBlobs(ABC):
-    """A blob store whose contents are held by rows; a subclass says where they are.
+    """A blob store that keeps its books in rows; a subclass stores the contents.
 
     `place`, `take_away` and `find_stored` block; they are called in threads, the first two while the
     content's row is locked.
@@ -67,11 +67,11 @@ class HeldBlobs(ABC):
         self._disk = disk
         self._scratch = Scratch(staging)
         self.leave_alone = 0.0
-        """Seconds for which the sweep leaves a content alone that no row knows."""
+        """Seconds for which the sweep spares content without a row."""
 
     @abstractmethod
     async def secure(self, staged: Staged) -> None:
-        """Make staged content durable, so that little is left to be done in the transaction that keeps it."""
+        """Make staged content durable, to leave little work for the transaction that keeps it."""
 
     @abstractmethod
     def place(self, staged: Staged) -> None:
@@ -79,7 +79,7 @@ class HeldBlobs(ABC):
 
     @abstractmethod
     def take_away(self, sha256: str) -> None:
-        """Remove a content that nobody holds; it may already be gone."""
+        """Remove content that nobody holds; it may already be gone."""
 
     @abstractmethod
     def find_stored(self) -> dict[str, StoredBlob]:
@@ -87,21 +87,21 @@ class HeldBlobs(ABC):
 
     @abstractmethod
     async def local(self, sha256: str) -> Path:
-        """A file with the content; see `BlobStore.local`. It does not exist if the content is not there."""
+        """A file with the content; see `BlobStore.local`. It does not exist if the content is missing."""
 
     @asynccontextmanager
     async def borrowed(self, sha256: str) -> AsyncIterator[Path]:
-        """A file with the content for the time of the block.
+        """A file with the content, for use within the block.
 
-        For reading many contents once, such as in a backup: what has to be brought here does not stay. Raises
-        what `local` raises, and FileNotFoundError if it is not there.
+        For reading many contents once, as in a backup: a downloaded file is not kept. Raises what `local`
+        raises, and FileNotFoundError if the content is missing.
         """
         yield await self.local(sha256)
 
     @staticmethod
     @asynccontextmanager
     async def borrowed_from(store: BlobStore, sha256: str) -> AsyncIterator[Path]:
-        """The same from any store; one that lends nothing keeps what it brings here."""
+        """The same for any store; one without `borrowed` keeps what it downloads."""
         if isinstance(store, HeldBlobs):
             async with store.borrowed(sha256) as path:
                 yield path
@@ -111,20 +111,20 @@ class HeldBlobs(ABC):
     async def settle(self) -> None:  # noqa: B027
         """Get ready to serve: called at the start of each process that does, after the migrations.
 
-        Raises StartupError, which stops the start, as when the contents belong to another database.
+        Raises StartupError to stop the start, for example if the contents belong to another database.
         """
 
     async def stage(self, chunks: AsyncIterator[bytes], limit: int) -> Staged:
-        """Write the stream to a temporary file, and make it durable.
+        """Write the stream to a temporary file and make it durable.
 
-        Raises PayloadTooLarge past `limit` bytes, InsufficientStorage when the disk is short of room.
+        Raises PayloadTooLarge beyond `limit` bytes, InsufficientStorage if the disk is short of space.
         """
         self._disk.require()
         arriving = _Arriving(self._scratch)
         try:
             staged = await self._write(arriving, chunks, limit)
             await self.secure(staged)
-        except BaseException:  # a client that leaves leaves no file either
+        except BaseException:  # including a client that leaves: no file stays behind
             arriving.discard()
             raise
         return staged
@@ -150,7 +150,7 @@ class HeldBlobs(ABC):
         off_the_loop(partial(self.place, staged))
 
     def release(self, unit: Unit, sha256: str, holder: str) -> None:
-        """Drop the holder's reference; the last one takes the content with it, after the commit."""
+        """Drop the holder's reference; with the last one, the content is removed after the commit."""
         condition = (BlobReference.sha256 == sha256) & (BlobReference.holder == holder)
         unit.session.execute(delete(BlobReference).where(condition))
 
@@ -160,16 +160,16 @@ class HeldBlobs(ABC):
         unit.after_commit(remove)
 
     def remove_unheld(self, unit: Unit, sha256: str) -> int:
-        """Remove the content, with its row, if nobody holds it; returns 1 then, else 0."""
+        """Remove the content and its row if nobody holds it; returns the number removed."""
         if not self.unless_held(unit, sha256, self.take_away):
             return 0
         unit.session.execute(delete(BlobRecord).where(BlobRecord.sha256 == sha256))
         return 1
 
     def unless_held(self, unit: Unit, sha256: str, remove: Callable[[str], None]) -> bool:
-        """Call `remove(sha256)`, which may block, if nobody holds the content; returns whether it did.
+        """Call `remove(sha256)`, which may block, if nobody holds the content; returns whether it was called.
 
-        Nobody can start to hold it in the meantime.
+        Nobody can take hold of it in the meantime.
         """
         unit.lock(f"blob:{sha256}")
         held = select(func.count()).select_from(BlobReference).where(BlobReference.sha256 == sha256)
@@ -186,7 +186,7 @@ class HeldBlobs(ABC):
         return removed
 
     async def unheld(self) -> set[str]:
-        """Contents and rows that nobody held a moment ago; that is decided again under the lock."""
+        """Contents and rows that nobody held a moment ago; check again under the lock."""
         found = await self.stored()
         rows, held, now = await self._database.read(_rows_held_and_now)
         until = now - self.leave_alone
@@ -194,12 +194,12 @@ class HeldBlobs(ABC):
         return (old | rows) - held
 
     async def stored(self) -> dict[str, StoredBlob]:
-        """What `find_stored` finds."""
+        """`find_stored` in a thread."""
         return await asyncio.to_thread(self.find_stored)
 
 
 class _Arriving:
-    """A temporary file that is written in threads: a small one in a single turn."""
+    """A temporary file, written in threads; a small one in a single call."""
 
     def __init__(self, scratch: Scratch) -> None:
         self._scratch = scratch
@@ -208,7 +208,7 @@ class _Arriving:
         self._path: Path | None = None
 
     def append(self, piece: bytearray) -> None:
-        """Write on; the file is made with its first bytes."""
+        """Append to the file, which is created with the first bytes."""
         if self._handle is None:
             self._path = self._scratch.new()
             self._handle = FileIO(self._path, "wb")
@@ -223,7 +223,7 @@ class _Arriving:
         return Staged(self._path, self._digest.hexdigest(), size)
 
     def discard(self) -> None:
-        """Leave nothing."""
+        """Delete the file."""
         if self._handle is not None:
             self._handle.close()
         if self._path is not None:
@@ -231,7 +231,7 @@ class _Arriving:
 
 
 def held_blobs(session: Session) -> dict[str, int]:
-    """Every content that somebody holds: the SHA-256 of its bytes, and their number."""
+    """Every held content: its size in bytes, by SHA-256."""
     query = select(BlobRecord.sha256, BlobRecord.size).where(
         BlobRecord.sha256.in_(select(BlobReference.sha256))
     )
@@ -239,7 +239,7 @@ def held_blobs(session: Session) -> dict[str, int]:
 
 
 def held_blobs_of(session: Session, prefix: str) -> dict[str, list[str]]:
-    """What the holders whose names start so hold: SHA-256 of contents, by holder."""
+    """The SHA-256 of the contents held by holders whose names start with `prefix`, by holder."""
     columns = (BlobReference.holder, BlobReference.sha256)
     found: dict[str, list[str]] = {}
     for holder, sha256 in session.execute(
@@ -250,7 +250,7 @@ def held_blobs_of(session: Session, prefix: str) -> dict[str, list[str]]:
 
 
 def held_among(session: Session, digests: list[str]) -> set[str]:
-    """Which of these contents somebody holds."""
+    """Those of these contents that somebody holds."""
     return set(session.scalars(select(BlobReference.sha256).where(BlobReference.sha256.in_(digests))))
 
 
@@ -260,7 +260,7 @@ def _rows_held_and_now(session: Session) -> tuple[set[str], set[str], float]:
     return rows, held, shared_now(session).timestamp()
 
 
-# Built once, and of tables: the ORM's part would cost an upload half a millisecond.
+# Built once, from tables: the ORM would cost half a millisecond per upload.
 _INSERTS = {
     (table, is_sqlite): PreparedInsert(insert_new(table, is_sqlite=is_sqlite))
     for table in (BlobRecord, BlobReference)

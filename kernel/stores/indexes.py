@@ -1,4 +1,4 @@
-"""The search indexes of one collection in this process, and how they follow the rows."""
+"""The search indexes of one collection in this process, and how they follow its rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FIRST: Place = (0, _HIGHEST)
 
 
 class Derived(Protocol):
-    """What is common to the indexes: all calls may come from any thread."""
+    """The common interface of the indexes. All methods may be called from any thread."""
 
     def add(self, labels: Any, values: Any, /) -> None: ...
 
@@ -44,16 +44,16 @@ I = TypeVar("I", bound=Derived)  # noqa: E741
 
 
 class Follower(Generic[I]):
-    """One index that follows one column of a collection's points. It keeps its own version.
+    """An index that follows columns of a collection's points. It has its own version.
 
-    Two indexes that shared a version would lose points: an older reader would fill the one that is new to
-    it with what it sees, and take it for as recent as the other. Whoever lets it catch up is alone with it.
+    Two indexes that shared a version would lose points: an older reader would fill a new index with what it
+    sees and consider it as recent as the other. `catch_up` needs exclusive access.
     """
 
     def __init__(
         self, columns: Sequence[Any], make: Callable[[], I], decode: Callable[[list[Any]], Any]
     ) -> None:
-        """`decode` makes what the index takes of tuples of the columns' values."""
+        """`decode` turns tuples of the columns' values into what the index takes."""
         self._columns = columns
         self._make = make
         self._decode = decode
@@ -62,17 +62,17 @@ class Follower(Generic[I]):
 
     @property
     def index(self) -> I | None:
-        """The index as it is; None before anybody asked for it."""
+        """The index in its present state; None before the first use."""
         return self._index
 
     def is_at(self, found: CollectionRecord) -> bool:
-        """Whether the index is loaded and exactly as of `found`."""
+        """Whether the index is loaded and at exactly the version of `found`."""
         return self._index is not None and self._version == found.version
 
     async def load(self, database: Database, found: CollectionRecord) -> None:
-        """A new index, read bit by bit, so that nobody waits for it and it may be given up on the way.
+        """Load a new index in batches, so that nobody waits for it and it can be abandoned halfway.
 
-        What is removed meanwhile may be missing already; all later changes are left to `catch_up`.
+        Points removed meanwhile may already be missing; all later changes are left to `catch_up`.
         """
         index = await asyncio.to_thread(self._make)
         last = _FIRST
@@ -81,7 +81,7 @@ class Follower(Generic[I]):
         self._index, self._version = index, found.version
 
     def catch_up(self, session: Session, found: CollectionRecord) -> I:
-        """The index, brought at least to `found` as the session sees it."""
+        """The index, brought to at least the version of `found` as the session sees it."""
         index, version = self._index, self._version
         if index is None or version < found.floor:
             index, version = off_the_loop(self._make), 0
@@ -100,7 +100,7 @@ class Follower(Generic[I]):
             last = off_the_loop(partial(self._add, index, rows))
 
     def _batch(self, session: Session, found: CollectionRecord, last: Place) -> Sequence[Sequence[Any]]:
-        """The next rows of at most the version of `found`, in the order of the table's index."""
+        """The next rows up to the version of `found`, in the order of the table's index."""
         query = (
             select(PointRecord.label, PointRecord.version, *self._columns)
             .where(
@@ -114,7 +114,7 @@ class Follower(Generic[I]):
         return session.execute(query).all()
 
     def _add(self, index: I, rows: Sequence[Sequence[Any]]) -> Place:
-        """Returns the place of the last one."""
+        """Add the rows; returns the place of the last one."""
         import numpy as np
 
         index.add(np.array([row[0] for row in rows], dtype=np.int64), self._decode([row[2:] for row in rows]))
@@ -122,7 +122,7 @@ class Follower(Generic[I]):
 
 
 class CollectionIndexes:
-    """A dense and a text index of one collection, each made when first asked for."""
+    """The dense and the text index of one collection, each made when first needed."""
 
     def __init__(self, dimension: int, exact_up_to: int) -> None:
         self.dense: Follower[DenseIndex] = Follower(
@@ -134,7 +134,7 @@ class CollectionIndexes:
 
 
 def text_follower() -> Follower[TextIndex]:
-    """An empty index of words, to be caught up."""
+    """An empty text index, to catch up."""
     return Follower((PointRecord.text, PointRecord.payload), _new_text, _in_languages)
 
 

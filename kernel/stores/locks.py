@@ -1,4 +1,4 @@
-"""Locks for an index that many search while one changes it: one for threads, one for tasks."""
+"""Read-write locks for an index: one for threads, one for tasks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 
 class SharedLock:
-    """Any number of readers, or one writer. A waiting writer holds up readers that come after it."""
+    """Any number of readers, or one writer. A waiting writer blocks readers that come after it."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -51,7 +51,7 @@ class SharedLock:
 
 
 class AsyncSharedLock:
-    """The same for the tasks of one event loop. Everybody enters in the order of asking."""
+    """The same for the tasks of one event loop. Tasks enter in the order in which they asked."""
 
     def __init__(self) -> None:
         self._readers = 0
@@ -106,7 +106,7 @@ class AsyncSharedLock:
         self._admit()
 
     def _admit(self) -> None:
-        """Let in those whose turn has come; who gave up waiting is passed over."""
+        """Admit those whose turn has come, skipping any that gave up waiting."""
         while self._waiting:
             writer, turn = self._waiting[0]
             if not turn.cancelled():

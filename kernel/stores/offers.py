@@ -21,7 +21,7 @@ S = TypeVar("S", bound=Settings)
 
 @dataclass(frozen=True)
 class StoreNeeds:
-    """What a store is opened with, because the platform does not exist yet."""
+    """What a store is opened with: the platform does not exist yet."""
 
     settings: KernelSettings
     database: Database
@@ -58,8 +58,8 @@ class StoreOffer(Generic[T]):
     """A store that a plugin brings: opened by entering `open(needs)`, closed by leaving it.
 
     The setting of its kind chooses it by `name`, as in ``PLATFORM_VECTOR_STORE=name``, or by an address with
-    the name as its scheme, as in ``PLATFORM_BLOB_STORE=name://place``. It proves itself by the conformance
-    suite of its kind (`kernel.stores.conformance`, `kernel.stores.conformance_vectors`).
+    the name as its scheme, as in ``PLATFORM_BLOB_STORE=name://place``. It must pass the conformance suite of
+    its kind (`kernel.stores.conformance`, `kernel.stores.conformance_vectors`).
 
     An `early` store needs no tables of its plugin before it is settled (`HeldBlobs.settle`). It is opened
     before the migrations, so that a backup made then, or before a restore, can contain what it stores.
@@ -78,7 +78,7 @@ class OfferedStores:
         self._offers: dict[tuple[str, str], tuple[str, StoreOffer[Any]]] = {}
 
     def add(self, plugin: str, offers: Sequence[StoreOffer[Any]]) -> str | None:
-        """Take a plugin's stores; returns why they can't be, or None."""
+        """Add a plugin's stores. Returns None, or why they were refused."""
         for offer in offers:
             key = (offer.kind.name, offer.name)
             holder = "the platform" if offer.name in offer.kind.own else self._offers.get(key, ("",))[0]
@@ -88,7 +88,7 @@ class OfferedStores:
         return None
 
     def chosen(self, kind: StoreKind[T], settings: KernelSettings) -> tuple[str, StoreOffer[T]] | None:
-        """(plugin, offer) of the store that the settings name; None for the kernel's own. StartupError."""
+        """The (plugin, offer) that the settings name; None for the kernel's own. Raises StartupError."""
         name = str(getattr(settings, kind.setting)).partition("://")[0]
         if name in kind.own:
             return None

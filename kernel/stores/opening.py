@@ -1,4 +1,4 @@
-"""The stores of one platform, opened at its start: those that the settings name, else the kernel's own."""
+"""Opens a platform's stores at its start: those that the settings name, otherwise the kernel's own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Stores:
-    """The stores that a platform hands out."""
+    """A platform's stores."""
 
     vectors: VectorStore
     blobs: BlobStore
@@ -41,7 +41,7 @@ class Stores:
 
 
 def own_stores(needs: StoreNeeds) -> Stores:
-    """The kernel's own, with nothing asked or connected: for commands that only explain."""
+    """The kernel's own, without any query or connection: for commands that only explain."""
     return Stores(SqlVectorStore(needs.database), _own_blobs(needs), _own_cache(needs))
 
 
@@ -54,10 +54,10 @@ async def open_stores(
     apply: bool,
     serving: bool,
 ) -> Stores:
-    """Open what the settings name, closed by `stack`. With `apply`, what pgvector lacks is made.
+    """Open the stores that the settings name; `stack` closes them. With `apply`, pgvector is set up.
 
-    `blobs` is what `open_early_blobs` answered. A process that is `serving` builds the indexes that
-    collections have grown to want. Raises StartupError: a store that can't be had stops the start.
+    `blobs` is the result of `open_early_blobs`. A `serving` process builds the indexes that grown collections
+    need. Raises StartupError: an unavailable store stops the start.
     """
     cache = await _offered(CACHE_STORE, needs, offered, stack)
     if cache is None:
@@ -75,7 +75,7 @@ async def open_stores(
 
 
 async def prepare_own_vectors(database: Database, settings: KernelSettings) -> None:
-    """Make what pgvector lacks, if the kernel's own vector store is the one chosen. Raises StartupError."""
+    """Set up pgvector if the kernel's own vector store is chosen. Raises StartupError."""
     if settings.vector_store in VECTOR_STORE.own:
         await (await _own_vectors(database, settings, apply=True)).close()
 

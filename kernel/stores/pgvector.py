@@ -1,13 +1,13 @@
-"""The vector store on PostgreSQL with pgvector: the vectors are searched where the points are.
+"""The vector store on PostgreSQL with pgvector: searches in the database.
 
-The setting `vector_store` chooses it; `auto` does wherever PostgreSQL offers the extension `vector` 0.8 or
-newer. Next to each point is its vector as `halfvec` (the precision that points are kept in), written in
-the same transaction, so nothing is loaded at start and no process keeps vectors in memory. Words of hybrid
-search are still looked up in a BM25 index of each process.
+The setting `vector_store` chooses it; so does `auto` if PostgreSQL offers the extension `vector` 0.8 or
+newer. Each point's vector is stored next to it as `halfvec` (the precision of stored points) in the same
+transaction, so nothing is loaded at start and no process keeps vectors in memory. For the words of hybrid
+search, each process still has a BM25 index.
 
-Search reads every allowed vector, until a collection has outgrown that (`pgvector_graphs.BUILD_ABOVE`) and
-its HNSW graph was built in the background. Then a search without a filter, or with a wide one, may overlook
-a few near vectors; one with a narrow filter overlooks nothing.
+A search reads every allowed vector until a collection has outgrown that (`pgvector_graphs.BUILD_ABOVE`) and
+its HNSW graph has been built in the background. After that, a search with a wide filter or none may miss a
+few near vectors; one with a narrow filter misses nothing.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _WRITE = sql(
 
 
 class PgVectorStore(SqlVectorStore):
-    """Points in SQL with their vectors beside them; `pgvector_setup` makes the table."""
+    """Points in SQL with their vectors beside them, in a table made by `pgvector_setup`."""
 
     def __init__(self, database: Database, build_above: int = BUILD_ABOVE) -> None:
-        """`build_above` is the number of points from which a collection gets an HNSW graph."""
+        """`build_above` is the number of points above which a collection gets an HNSW graph."""
         super().__init__(database)
         self.graphs = Graphs(database, build_above)
 
@@ -67,7 +67,7 @@ class PgVectorStore(SqlVectorStore):
         return count
 
     async def purge(self) -> None:
-        """Remove what dropped collections held, and then their graphs."""
+        """Remove the points of dropped collections, then their graphs."""
         await super().purge()
         self.graphs.look_after()
 
@@ -97,11 +97,11 @@ class PgVectorStore(SqlVectorStore):
         return [] if query.text is None else [self.indexes(found).text]
 
     async def start(self) -> None:
-        """Build, in the background, the graphs that collections have grown to want."""
+        """Build the graphs that grown collections need, in the background."""
         await super().start()
         self.graphs.look_after()
 
     async def close(self) -> None:
-        """Give up a graph that is being built; another process or start begins again."""
+        """Abandon a graph that is being built; another process or the next start begins again."""
         await self.graphs.close()
         await super().close()

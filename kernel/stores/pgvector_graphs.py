@@ -1,7 +1,7 @@
-"""HNSW graphs over large collections, one partial index each, made and removed in the background.
+"""HNSW graphs of large collections, one partial index each, built and removed in the background.
 
-They are built concurrently: nobody's search or write waits for it. A build takes one core of the database
-server for about a minute per hundred thousand points.
+They are built concurrently, so no search or write waits. A build takes one core of the database server for
+about a minute per hundred thousand points.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from kernel.stores.purging import DROPPED
 log = logging.getLogger("platform.vectors")
 
 BUILD_ABOVE = 50_000
-"""Points of a collection above which comparing all of them takes too long."""
+"""Number of points above which comparing all of them takes too long."""
 
-_LARGEST_DIMENSION = 4000  # of an HNSW index over halfvec
+_LARGEST_DIMENSION = 4000  # pgvector's limit for an HNSW index over halfvec
 _PREFIX = "kernel_point_vector_hnsw_"
 _LOCK_KEY = 0x686E7377  # "hnsw": one builder at a time
 
@@ -47,8 +47,8 @@ _LEFT_OVER = sql(
     f" AND NOT EXISTS (SELECT FROM kernel_collection c WHERE relname = '{_PREFIX}' || c.id)"
 )
 
-# Without parallel workers: they share memory through /dev/shm, of which a container has 64 MB. The memory
-# holds a graph of some 400,000 points of 384 numbers; a larger one is built more slowly.
+# Without parallel workers: they share memory through /dev/shm, which has only 64 MB in a container. The
+# memory holds a graph of some 400,000 points of 384 dimensions; a larger one is built more slowly.
 _SETTINGS = (
     "SET maintenance_work_mem = '512MB'",
     "SET max_parallel_maintenance_workers = 0",
@@ -58,17 +58,17 @@ _SETTINGS = (
 
 
 def graph_name(collection_id: int) -> str:
-    """The index of a collection."""
+    """The name of a collection's index."""
     return f"{_PREFIX}{collection_id:d}"
 
 
 def graph_key(dimension: int, table: str = "") -> str:
-    """The expression that a graph is made over; ordering by the same one may use it."""
+    """The expression that a graph indexes; ordering by the same one may use it."""
     return f"CAST({table}embedding AS halfvec({dimension:d}))"
 
 
 class Graphs:
-    """Keeps the graphs in line with the collections when one is reported to have changed."""
+    """Builds and drops graphs as collections change."""
 
     def __init__(self, database: Database, build_above: int) -> None:
         self._database = database
@@ -78,7 +78,7 @@ class Graphs:
         self._task: asyncio.Task[None] | None = None
 
     def look_after(self, collection_id: int | None = None) -> None:
-        """Soon, see whether this collection (None: any) wants a graph; nobody waits for it."""
+        """Check in the background whether this collection (None: any) needs a graph."""
         if collection_id is None:
             self._check_all = True
         else:
@@ -92,7 +92,7 @@ class Graphs:
             await self._task
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Abandon what is under way."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -118,7 +118,7 @@ class Graphs:
                     await connection.execute(sql(statement))
 
     async def _changes(self, ids: list[int] | None) -> list[str]:
-        """The statements that make what is missing and drop what is left over or half made."""
+        """The statements that create missing graphs and drop leftover or half-built ones."""
         values = {"ids": ids, "dimension": _LARGEST_DIMENSION, "above": self._build_above}
         wanted, left_over = await self._database.read(_wanted, values, also_left_over=ids is None)
         dropped = [f"DROP INDEX CONCURRENTLY IF EXISTS {name}" for name in left_over]
@@ -128,8 +128,8 @@ class Graphs:
     async def _builder(self) -> AsyncIterator[AsyncConnection | None]:
         """A connection to build with; None while another process builds.
 
-        It is thrown away afterwards, with its lock and its settings. The lock is only tried: whoever waited
-        for it would hold a snapshot that a concurrent build waits for in turn.
+        It is discarded afterwards, with its lock and its settings. The lock is only tried: waiting for it
+        would hold a snapshot, which a concurrent build waits for in turn.
         """
         async with self._database.session_connection() as connection:
             try:

@@ -1,4 +1,4 @@
-"""The nearest points of one question, in SQL. Filters are in the statement that ranks.
+"""Finds the nearest points of a question in SQL. The statement that ranks also filters.
 
 A statement that orders by `embedding` reads every allowed vector. One that orders by the cast that the
 graph is made over (`graph_key`) may walk the graph, which continues until the filter has let enough through
@@ -18,20 +18,20 @@ from kernel.stores.protocols import Query
 from kernel.stores.ranked import Labels, Ranked
 
 NARROW = 5_000
-"""Allowed points up to which all are compared, whatever the size of the collection."""
+"""Number of allowed points up to which all are compared, whatever the size of the collection."""
 
 _EF_SEARCH = 200
 
 _VECTOR = "CAST(CAST(:vector AS real[]) AS halfvec)"
 
-# A plan made for these very parameters: the graph of one collection is found by its number. Compiling a
-# plan (JIT) takes longer than the search.
+# Plan for the actual parameters: a collection's graph is found by its number. Compiling the plan (JIT) would
+# take longer than the search.
 _PREPARE = sql(
     "SELECT set_config('jit', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true),"
     " COALESCE((SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:graph)), false)"
 )
 
-# Sorting would mean reading everything: with it discouraged, the planner takes the order from the graph.
+# Sorting would read everything: with it discouraged, the planner takes the order from the graph.
 _WALK = sql(
     "SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', :ef, true),"
     " set_config('enable_sort', 'off', true)"
@@ -40,7 +40,7 @@ _SORT = sql("SELECT set_config('enable_sort', 'on', true)")
 
 
 class Nearest:
-    """One question to one collection, as of the collection's version in `found`."""
+    """A question to a collection at its version in `found`."""
 
     def __init__(self, session: Session, found: CollectionRecord, query: Query) -> None:
         import numpy as np
@@ -52,7 +52,7 @@ class Nearest:
         self._prepared: bool | None = None
 
     def best(self, k: int) -> Ranked:
-        """The `k` nearest of the allowed groups, through the graph where it serves."""
+        """The `k` nearest of the allowed groups, through the graph if it helps."""
         if k <= 0:
             return Ranked.empty()
         if self._has_graph() and not self._is_narrow():
@@ -62,7 +62,7 @@ class Nearest:
         return self._ranked("v.embedding", self._grouped(), ", v.label", k=k)
 
     def among(self, labels: Labels) -> Ranked:
-        """The cosines of these points, as far as they are there, best first."""
+        """The cosines of those of these points that exist, best first."""
         condition = " AND v.label = ANY(CAST(:labels AS bigint[]))"
         return self._ranked("v.embedding", condition, ", v.label", k=len(labels), labels=labels.tolist())
 
@@ -91,7 +91,7 @@ class Nearest:
         return "" if self._groups is None else " AND p.group_key = ANY(CAST(:groups AS text[]))"
 
     def _ranked(self, key: str, condition: str, then: str, **values: Any) -> Ranked:
-        """Rows by distance. Our own numbers are inlined, so that a partial index is seen to fit."""
+        """Rows by distance. Our own numbers are inlined, so that the planner can use a partial index."""
         import numpy as np
 
         distance = f"{key} <#> {_VECTOR}"

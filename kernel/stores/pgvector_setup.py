@@ -1,7 +1,7 @@
-"""Which vector store a database gets, and what pgvector needs there: the extension, a table, its rows.
+"""Chooses a database's vector store and sets up pgvector: the extension, a table, its rows.
 
-Not a migration: it depends on what the server offers, and may come and go with the setting. The table is
-derived from `kernel_point` and can always be rebuilt.
+Not a migration, because it depends on the server's features and may come and go with the setting. The table
+is derived from `kernel_point` and can always be rebuilt.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TABLE = (
     "CREATE TABLE IF NOT EXISTS kernel_point_vector ("
     " label bigint PRIMARY KEY REFERENCES kernel_point ON DELETE CASCADE,"
     " collection_id integer NOT NULL, embedding halfvec NOT NULL)",
-    # In the row itself, as far as it fits: reading every vector is what the table is for.
+    # In the row itself if it fits: searches read every vector.
     "ALTER TABLE kernel_point_vector ALTER COLUMN embedding SET STORAGE MAIN",
     "CREATE INDEX IF NOT EXISTS ix_kernel_point_vector_collection_id ON kernel_point_vector (collection_id)",
 )
@@ -59,7 +59,7 @@ class Unfit(Exception):
 
 @dataclass(frozen=True)
 class State:
-    """What the database has: versions of the extension, None where it lacks it."""
+    """The extension's versions in the database; None if it lacks it."""
 
     installed: str | None
     available: str | None
@@ -68,7 +68,7 @@ class State:
     made: bool
 
     def check(self) -> None:
-        """Raises Unfit unless the extension is there, or can be made, in a version that serves."""
+        """Raise Unfit unless a suitable version of the extension is installed or can be."""
         if self.installed is None and self.available is None:
             raise Unfit("the server lacks the extension 'vector': install pgvector 0.8 or newer there")
         if _parsed(self.installed or self.available or "") < (0, 8):
@@ -81,10 +81,10 @@ class State:
 
 
 async def open_vector_store(database: Database, choice: Choice, *, apply: bool) -> SqlVectorStore:
-    """The store that `choice` means on this database. With `apply` what pgvector lacks is made.
+    """The store that `choice` stands for on this database. With `apply`, pgvector is set up.
 
-    Without it, a database that was never prepared is searched with FAISS until somebody prepares it.
-    Raises StartupError when pgvector is asked for and can't be had.
+    Without it, a database that was never prepared is searched with FAISS until somebody prepares it. Raises
+    StartupError if pgvector is required but unavailable.
     """
     if choice == "faiss" or (choice == "auto" and database.is_sqlite):
         return SqlVectorStore(database)
@@ -101,7 +101,7 @@ async def open_vector_store(database: Database, choice: Choice, *, apply: bool) 
 
 
 async def prepare(database: Database, *, apply: bool) -> bool:
-    """Make what is missing, if `apply`; returns whether all is there. Raises Unfit where that can't be."""
+    """Whether all is there; with `apply`, create what is missing. Raises Unfit if that is impossible."""
     if database.is_sqlite:
         raise Unfit("the database is SQLite: set DATABASE_URL=postgresql://…")
     state = await _state(database)
@@ -140,7 +140,7 @@ async def _complete(database: Database) -> bool:
 
 
 async def _backfill(database: Database) -> None:
-    """Copy the vectors of points that were written while the setting was another."""
+    """Copy the vectors of points that were written under another setting."""
     last = done = 0
     while True:
         rows = await database.write(_copy_some, last)
@@ -151,7 +151,7 @@ async def _backfill(database: Database) -> None:
 
 
 def _copy_some(unit: Unit, last: int) -> Sequence[Any]:
-    """Copy those of the next points; held until the commit, as one that goes away breaks the reference."""
+    """Copy the vectors of the next points; these are locked, as deleting one would break the reference."""
     query = (
         select(PointRecord.label, PointRecord.collection_id, PointRecord.vector)
         .where(PointRecord.label > last, sql(_LACKING))

@@ -1,9 +1,9 @@
 """The vector store of every deployment: points as rows, searched through indexes derived from them.
 
-Rows are the only copy that counts. A change and the plugin's own rows are committed together; each process
-catches its indexes up from the rows before it searches, so an answer never shows what was deleted before
-the search began. A search reads indexes and rows as of one commit: it shares the collection's lock with
-others while the indexes are as of its snapshot, and is alone with them while it brings them there.
+The rows are authoritative. A change is committed together with the plugin's own rows; each process brings its
+indexes up to date from the rows before it searches, so results never show what was deleted before the search
+began. A search reads indexes and rows as of one commit: it shares the collection's lock with others if the
+indexes match its snapshot, and takes it exclusively to update them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _KEEP_TOMBSTONES = 1000
 _MOST_LOADED = 512
 _MOST_STALE = 0.2
-_MOST_PARAMETERS = 10_000  # of one statement; databases draw the line at 32,767
+_MOST_PARAMETERS = 10_000  # of one statement; databases allow up to 32,767
 
 
 class SqlVectorStore:
@@ -62,7 +62,7 @@ class SqlVectorStore:
         self._database = database
         self._exact_up_to = exact_up_to
         self._loaded: OrderedDict[int, CollectionIndexes] = OrderedDict()
-        self._guard = threading.Lock()  # of `_loaded`, which searches in several threads ask
+        self._guard = threading.Lock()  # of `_loaded`, which searches in several threads use
         self._locks: WeakValueDictionary[str, AsyncSharedLock] = WeakValueDictionary()
         self._searches: set[asyncio.Task[list[Hit]]] = set()
         self._upkeep = Upkeep()
@@ -138,12 +138,12 @@ class SqlVectorStore:
         self._upkeep.begin("removing what dropped collections held", self._purge)
 
     async def _purge(self) -> None:
-        while self._has_dropped:  # set again by who drops meanwhile
+        while self._has_dropped:  # set again by a drop in the meantime
             self._has_dropped = False
             await self.purge()
 
     async def purge(self) -> None:
-        """Remove, bit by bit, what dropped collections held."""
+        """Remove the points of dropped collections in small steps."""
         await purge(self._database)
 
     async def search(self, collection: str, query: Query) -> list[Hit]:
@@ -151,7 +151,7 @@ class SqlVectorStore:
         return await self._to_its_end(self._search(collection, query))
 
     async def _to_its_end(self, search: Coroutine[Any, Any, list[Hit]]) -> list[Hit]:
-        """Await a search; it continues when the caller leaves, as an index must not be left half-way."""
+        """Await a search; it continues if the caller leaves: no index may be left half-updated."""
         task = asyncio.create_task(search)
         self._searches.add(task)
         task.add_done_callback(self._searches.discard)
@@ -170,7 +170,7 @@ class SqlVectorStore:
         return hits or []
 
     def _attempt(self, session: Session, collection: str, query: Query, *, follow: bool) -> list[Hit] | None:
-        """The hits as of one commit; None when the indexes are not there yet and may not `follow`."""
+        """The hits as of one commit; None if the indexes are behind and may not `follow`."""
         found = read_collection(session, collection)
         if found is None or (query.groups is not None and not query.groups):
             return []
@@ -185,7 +185,7 @@ class SqlVectorStore:
         return [indexes.dense] if query.text is None else [indexes.dense, indexes.text]
 
     async def _load(self, collection: str, query: Query) -> CollectionRecord | None:
-        """Load what was never asked for, so that a search only catches up with the little that is new."""
+        """Load indexes that were never used, so that a search has only little to catch up with."""
         found = await self._database.read(read_collection, collection)
         if found is not None:
             for index in self.followers(found, query):
@@ -194,11 +194,11 @@ class SqlVectorStore:
         return found
 
     def _lock_of(self, collection: str) -> AsyncSharedLock:
-        """The collection's lock, the same one for all who use it at a time."""
+        """The collection's lock, shared by all concurrent users."""
         return self._locks.setdefault(collection, AsyncSharedLock())
 
     def _look_after(self, collection: str, found: CollectionRecord) -> None:
-        """Start, in the background, what the indexes need at their present size."""
+        """Start the background work that the indexes need at their present size."""
         indexes = self.indexes(found)
         dense, text = indexes.dense.index, indexes.text.index
         if dense is not None and dense.wants_approximate:
@@ -209,7 +209,7 @@ class SqlVectorStore:
             self._upkeep.begin(name, lambda: self._renew_words(collection))
 
     async def _renew_words(self, collection: str) -> None:
-        """Build an index of words beside the present one, then put it in its place."""
+        """Build a new text index beside the present one, then replace it."""
         found = await self._database.read(read_collection, collection)
         if found is None:
             return
@@ -242,15 +242,15 @@ class SqlVectorStore:
         return off_the_loop(partial(_rank, dense, text, query, allowed))
 
     async def start(self) -> None:
-        """Start the background work that runs from the start."""
+        """Start the background work."""
         self._begin_purge()
 
     async def settled(self) -> None:
-        """Wait until no background work is left."""
+        """Wait until the background work is done."""
         await self._upkeep.settled()
 
     async def close(self) -> None:
-        """End the background work; searches whose callers left are finished first."""
+        """End the background work; searches whose callers have left are finished first."""
         await asyncio.gather(*self._searches, return_exceptions=True)
         await self._upkeep.close()
 
@@ -285,7 +285,7 @@ class SqlVectorStore:
         return np.array(labels, dtype=np.int64)
 
     def indexes(self, found: CollectionRecord) -> CollectionIndexes:
-        """The collection's indexes in this process; those searched longest ago are given up first."""
+        """The collection's indexes in this process; the least recently searched are dropped first."""
         with self._guard:
             indexes = self._loaded.get(found.id)
             if indexes is None:
@@ -318,14 +318,14 @@ class SqlVectorStore:
         unit.session.execute(update(CollectionRecord).where(mine).values(floor=floor))
 
     def known(self, session: Session, collection: str) -> CollectionRecord:
-        """A collection by name. Raises LookupError when nobody made it."""
+        """A collection by name. Raises LookupError if it doesn't exist."""
         found = find_collection(session, collection)
         if found is None:
             raise LookupError(f"there is no collection '{collection}'; call ensure() first")
         return found
 
 
-# Built once and without values, so that they are compiled once.
+# Built once, without values, so that they are compiled only once.
 _INSERTS = {
     (table, is_sqlite): insert_new(table, is_sqlite=is_sqlite)
     for table in (CollectionRecord, PointRecord)
@@ -336,7 +336,7 @@ _INSERTS = {
 def _insert(
     unit: Unit, table: type[CollectionRecord | PointRecord], rows: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Write the rows that are not there yet."""
+    """Insert the rows that don't exist yet."""
     if rows:
         unit.session.connection().execute(_INSERTS[table, unit.is_sqlite], rows)
 

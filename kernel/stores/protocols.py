@@ -1,7 +1,7 @@
-"""What stores offer. Writes join the caller's transaction; searches filter before they rank.
+"""The interfaces of stores. Writes join the caller's transaction; searches filter before they rank.
 
-What takes a unit is a plain function, called within `Database.write`: it awaits nothing, and does what is
-slow and no statement, such as placing a file, by `off_the_loop`.
+A method that takes a unit is a plain function, called within `Database.write`: it awaits nothing, and uses
+`off_the_loop` for slow work other than statements, such as placing a file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ Vector: TypeAlias = "npt.NDArray[np.float32]"
 class Embedded:
     """What `embed_texts` returns: float32 vectors [n, d] of unit length, and the identity of their engine.
 
-    `unrelated` is the cosine of two texts that have nothing to do with each other, for this model. Similarity
-    starts there. `meaning` is the share of the vectors in hybrid search, 0 to 1; words have the rest.
-    `languages` are those that the model knows (ISO 639), None for about all; a question in another one leaves
-    vectors the share `elsewhere`.
+    `unrelated` is this model's cosine of two unrelated texts, where similarity starts. `meaning` is the share
+    of the vectors in hybrid search, 0 to 1; words have the rest. `languages` are those that the model knows
+    (ISO 639), None for nearly all; for a question in another one, the vectors' share is `elsewhere`.
     """
 
     vectors: npt.NDArray[np.float32]
@@ -48,7 +47,7 @@ class Embedded:
 
 
 LANGUAGE = "language"
-"""Key of a point's payload: the ISO 639 code of its text's language, by which its words are stemmed."""
+"""Key in a point's payload: the ISO 639 code of its text's language, for stemming."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class StoredPoint:
 
 @dataclass(frozen=True)
 class Hit:
-    """A point that was found, with its score: the cosine for dense search, at most 1 for hybrid search.
+    """A found point with its score: the cosine for a dense search, at most 1 for a hybrid one.
 
     `words` says how well the words match (BM25), from 0 to 1; None for a dense search. `asked` is the cosine
     to `Query.question`; None if the store doesn't say.
@@ -96,10 +95,10 @@ class Hit:
 class Query:
     """A search in one collection. `groups` limits it to these groups, before ranking.
 
-    `text` with a `vector` asks for hybrid search: BM25 and dense scores, fused; cosines count from
-    `unrelated` and have the share `meaning`. `engine` says which engine made the vector: a collection of
-    another engine is not searched with it (EngineMismatch). `question` is another vector by that engine,
-    to which each hit has a cosine as well; it has no part in the ranking.
+    `text` with a `vector` requests a hybrid search: BM25 and dense scores, fused; cosines count from
+    `unrelated` and have the share `meaning`. `engine` is the engine that made the vector; a collection of
+    another engine raises EngineMismatch. `question` is another vector by that engine: each hit gets its
+    cosine to it, too, which plays no part in the ranking.
     """
 
     vector: Vector
@@ -113,18 +112,18 @@ class Query:
 
 
 class VectorStore(Protocol):
-    """Collections of points. Held to by `kernel.stores.conformance_vectors.VectorStoreConformance`."""
+    """Collections of points. Checked by `kernel.stores.conformance_vectors.VectorStoreConformance`."""
 
     def ensure(self, unit: Unit, collection: str, dimension: int, engine: str) -> None:
-        """Make the collection if it is new. Raises EngineMismatch when its vectors are of another engine."""
+        """Create the collection if it is new. Raises EngineMismatch if another engine made its vectors."""
         ...
 
     def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
-        """Write points that no search sees yet. A point id twice is one point."""
+        """Write points that no search sees yet. Writing an id twice makes one point."""
         ...
 
     async def staged(self, collection: str, group: str) -> int:
-        """How many points of the group are written, seen or not."""
+        """How many points of the group are written, published or not."""
         ...
 
     def publish(self, unit: Unit, collection: str, *groups: str) -> int:
@@ -132,8 +131,8 @@ class VectorStore(Protocol):
         ...
 
     def annotate(self, unit: Unit, collection: str, group: str, values: Mapping[str, Any]) -> None:
-        """Add to the payload of each published point of a group; searches that start after the commit go by
-        it. Nothing happens where there is no such collection.
+        """Add to the payload of each published point of a group; searches that start after the commit see it.
+        Does nothing if there is no such collection.
         """
         ...
 
@@ -144,18 +143,18 @@ class VectorStore(Protocol):
     def drop(self, unit: Unit, collection: str) -> None:
         """Remove a collection with all its points.
 
-        However many they are, nobody finds one after the commit; they leave the disk in the background.
+        However many there are, none is found after the commit; they are deleted in the background.
         """
         ...
 
     def rename(self, unit: Unit, collection: str, name: str) -> None:
-        """Give a collection a name that no other has; nothing happens where there is no such collection."""
+        """Give a collection an unused name; does nothing if there is no such collection."""
         ...
 
     async def search(self, collection: str, query: Query) -> list[Hit]:
-        """The best hits, best first, of what is committed when the search starts.
+        """The best hits, best first, among what is committed when the search starts.
 
-        Raises EngineMismatch when the query names another engine than the collection's.
+        Raises EngineMismatch if the query names an engine other than the collection's.
         """
         ...
 
@@ -166,7 +165,7 @@ class VectorStore(Protocol):
         ...
 
     async def vectors(self, collection: str, group: str, limit: int, offset: int) -> Embedded | None:
-        """The vectors of the page that `points` returns, and their engine; None without such a collection."""
+        """The vectors of the page that `points` returns, and their engine; None for an unknown collection."""
         ...
 
     async def count(self, collection: str) -> int:
@@ -188,24 +187,24 @@ class EngineMismatch(Exception):
 
 @dataclass(frozen=True)
 class Staged:
-    """Content that has arrived and is hashed, measured and synced, but not kept yet."""
+    """Content that has been received, hashed, measured and synced, but is not kept yet."""
 
     path: Path
     sha256: str
     size: int
 
     def discard(self) -> None:
-        """Drop it, if it was not kept."""
+        """Delete it, unless it was kept."""
         self.path.unlink(missing_ok=True)
 
 
 class BlobStore(Protocol):
-    """Contents by the SHA-256 of their bytes. Held to by `kernel.stores.conformance.BlobStoreConformance`."""
+    """Contents by the SHA-256 of their bytes. Checked by `kernel.stores.conformance.BlobStoreConformance`."""
 
     async def stage(self, chunks: AsyncIterator[bytes], limit: int) -> Staged:
         """Write the stream to a synced temporary file.
 
-        Raises PayloadTooLarge past `limit` bytes, InsufficientStorage when there is no room for it.
+        Raises PayloadTooLarge beyond `limit` bytes, InsufficientStorage if there is no space for it.
         """
         ...
 
@@ -214,15 +213,15 @@ class BlobStore(Protocol):
         ...
 
     def release(self, unit: Unit, sha256: str, holder: str) -> None:
-        """Drop the holder's reference; the last one takes the content with it, after the commit."""
+        """Drop the holder's reference; with the last one, the content is removed after the commit."""
         ...
 
     async def local(self, sha256: str) -> Path:
-        """A file with the content, to be read only; it exists as long as somebody holds the content."""
+        """A file with the content, for reading only; it exists as long as somebody holds the content."""
         ...
 
     async def sweep(self) -> int:
-        """Remove what a killed process left behind; returns how much. Called at each start."""
+        """Remove what killed processes left behind; returns how many contents. Called at each start."""
         ...
 
 
@@ -230,22 +229,22 @@ class Cache(Protocol):
     """Short-lived shared state. Losing it loses no data."""
 
     async def increment(self, key: str, window: int) -> tuple[int, int]:
-        """Count one more for `key` in the current fixed window of `window` seconds.
+        """Add one to the count of `key` in the current fixed window of `window` seconds.
 
         Returns (count, seconds left in the window). Raises CacheUnavailable.
         """
         ...
 
     async def count(self, key: str, window: int) -> int:
-        """What `increment` has counted in the current window. Raises CacheUnavailable."""
+        """The count of `increment` in the current window. Raises CacheUnavailable."""
         ...
 
     async def ping(self) -> None:
-        """Raise CacheUnavailable when the store does not answer."""
+        """Raise CacheUnavailable if the store does not answer."""
         ...
 
     async def close(self) -> None:
-        """Give up connections."""
+        """Close connections."""
         ...
 
 

@@ -1,6 +1,6 @@
-"""What a dropped collection leaves behind: renamed at once, so that nobody finds it, and removed bit by bit.
+"""Removes dropped collections: renamed at once, so that nobody finds them, and deleted in small steps.
 
-The new name is the record of what is still to be done: any process that starts later continues with it.
+The new name records that work is left: any process that starts later continues it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from kernel.db.engine import Database, Unit
 from kernel.db.tables import CollectionRecord, PointRecord, TombstoneRecord
 
 DROPPED = "dropped:"
-_AT_ONCE = 2000  # rows of one transaction: writers wait some 50 ms for it
+_AT_ONCE = 2000  # rows per transaction, for which writers wait some 50 ms
 
 
 def set_aside(collection_id: int) -> Any:
-    """The statement that makes a collection unknown under its name, whatever is in it."""
+    """The statement that hides a collection by renaming it, whatever it contains."""
     mine = CollectionRecord.id == collection_id
     return update(CollectionRecord).where(mine).values(name=f"{DROPPED}{collection_id}")
 
 
 async def purge(database: Database) -> bool:
-    """Remove all that dropped collections hold; whether there was anything."""
+    """Delete the points of all dropped collections; returns whether there were any collections."""
     found = False
     while (dropped := await database.read(_next_dropped)) is not None:
         found = True
@@ -36,13 +36,13 @@ async def purge(database: Database) -> bool:
 
 
 def _next_dropped(session: Session) -> int | None:
-    """The collection to continue with."""
+    """The next dropped collection."""
     query = select(CollectionRecord.id).where(CollectionRecord.name.startswith(DROPPED, autoescape=True))
     return session.scalar(query.order_by(CollectionRecord.id).limit(1))
 
 
 def _remove_some(unit: Unit, collection_id: int) -> bool:
-    """Remove some rows, or the collection when none is left; whether it is still there."""
+    """Delete some rows, or the collection once none is left; returns whether it still exists."""
     for table in (PointRecord, TombstoneRecord):
         some = select(table.label).where(table.collection_id == collection_id).limit(_AT_ONCE)
         removed: Any = unit.session.execute(delete(table).where(table.label.in_(some)))

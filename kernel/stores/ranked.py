@@ -1,4 +1,4 @@
-"""What a search returns, whichever index it asked."""
+"""The results of a search, from any index."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Scores: TypeAlias = "npt.NDArray[np.float32]"
 class Ranked(NamedTuple):
     """Labels int64 [n] with their scores float32 [n], best first.
 
-    `full` is the score of a plain full match: 1 for a cosine; for BM25 what a text of average length earns
-    that has each word of the question once. BM25 means something only in relation to it.
+    `full` is the score of a plain full match: 1 for a cosine; for BM25, that of a text of average length with
+    each word of the question once. A BM25 score means something only relative to it.
     """
 
     labels: Labels
@@ -37,9 +37,9 @@ class Ranked(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A ranking with what each leg said: float32 [n] beside the labels; `words` None without a text leg.
+    """A ranking with each leg's scores, float32 [n] like the labels; `words` is None without a text leg.
 
-    `cosines` are as the vectors have them. `words` are shares of a full match, 0 to 1.
+    `cosines` are the plain cosines. `words` are shares of a full match, 0 to 1.
     """
 
     labels: Labels
@@ -62,7 +62,7 @@ def as_labels(labels: npt.ArrayLike) -> Labels:
     """`labels` as a contiguous int64 [n] array.
 
     Raises:
-        ValueError: they are not a flat list of integers.
+        ValueError: `labels` is not a flat list of integers.
     """
     import numpy as np
 

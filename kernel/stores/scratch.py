@@ -1,4 +1,4 @@
-"""Temporary files that a killed process can't leave behind for good."""
+"""Temporary files that are removed even if their process was killed."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _FORGOTTEN = 24 * 3600.0
 class Scratch:
     """A folder of temporary files, each named after the process that made it.
 
-    The folder may be shared with other machines and containers, whose process numbers mean nothing here:
-    their files are left alone for a day.
+    The folder may be shared with other machines and containers, whose process ids mean nothing here: their
+    files are kept for a day.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -27,12 +27,12 @@ class Scratch:
         self._place = _place()
 
     def new(self, suffix: str = "") -> Path:
-        """A path for a new file; the folder exists, the file does not."""
+        """A path for a new file in the (created) folder; the file does not exist yet."""
         self._folder.mkdir(parents=True, exist_ok=True)
         return self._folder / f"{self._place}-{os.getpid()}-{uuid.uuid4().hex}{suffix}"
 
     def sweep(self) -> int:
-        """Remove the files and folders of processes that are gone; returns how many."""
+        """Remove the files and folders of dead processes; returns how many."""
         found = list(self._folder.iterdir()) if self._folder.is_dir() else []
         stale = [path for path in found if self._left_behind(path)]
         for path in stale:
@@ -54,7 +54,7 @@ class Scratch:
 
 
 def _place() -> str:
-    """This machine, since it was booted, and this container: where a process number means one process."""
+    """Identifies this container and this boot of the machine, within which a process id is unique."""
     parts = [socket.gethostname()]
     for source in (Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")):
         try:
@@ -65,7 +65,7 @@ def _place() -> str:
 
 
 def _is_gone(pid: int, path: Path) -> bool:
-    """Whether the process that made the file is gone; a later one may have got its number."""
+    """Whether the process that made the file is dead; a later one may have its id."""
     try:
         os.kill(pid, 0)
         return Path(f"/proc/{pid}").stat().st_ctime > path.stat().st_mtime + 1

@@ -1,4 +1,4 @@
-"""Counters that several API processes share through the platform's database, where there is no Redis."""
+"""Counters that several API processes share through the platform's database, if there is no Redis."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _LAST_TRY = 5.0
 _REST = 1.0
 _WARN_EVERY = 60.0
 _SWEEP_EVERY = 60.0
-_MOST_KEYS = 50_000  # in this process; a flood beyond it starts over, which fails open
-_MOST_ROWS = 200_000  # in the table, looked at once a minute
-_ROWS_AT_ONCE = 1_000  # of one transaction; what is left over waits for the next
-_SHORT = 3600  # windows that end within an hour are what a flood makes
+_MOST_KEYS = 50_000  # in this process; beyond that, all are dropped, which fails open
+_MOST_ROWS = 200_000  # in the table, checked once a minute
+_ROWS_AT_ONCE = 1_000  # per transaction; the rest waits for the next
+_SHORT = 3600  # windows that end within an hour; those are what a flood makes
 
 _TABLE: Any = RateWindow.__table__
 _UNAVAILABLE = (SQLAlchemyError, OSError, TimeoutError)
 
 
 class _Window:
-    """One key in one window: the sum last read from the table, and what this process has yet to add to it."""
+    """A key in a window: the sum last read from the table, and what this process has yet to add to it."""
 
     __slots__ = ("end", "key", "known", "own")
 
@@ -48,24 +48,24 @@ class _Window:
 
     @property
     def count(self) -> int:
-        """As far as this process knows."""
+        """The count, as far as this process knows."""
         return self.known + self.own
 
 
 class SharedCounters:
     """Counts in memory and adds the differences to a table, which returns the sums of all processes.
 
-    The first call after a pause is written at once, later ones ten times a second, many keys in one
-    transaction; while nobody calls, nothing runs. Windows follow the clock, so all processes of one machine
-    end them together.
+    The first call after a pause is written at once, later ones ten times a second with many keys per
+    transaction; without calls, nothing runs. Windows follow the clock, so all processes of a machine end them
+    together.
 
     The overshoot: a process learns of the others' calls when it writes its own. Once all processes together
-    have reached a limit, each lets through at most what reaches it until its second writing from then on is
-    done (two intervals and two transactions, about 0.25 s), and refuses the rest of the window. A burst
-    shorter than that may get the limit once from each process, never more.
+    have reached a limit, each still admits what it receives until its second write after that is done (two
+    intervals and two transactions, about 0.25 s), and refuses the rest of the window. A shorter burst may use
+    up the limit once in each process, never more.
 
-    While the database does not answer, each process counts alone. A transaction whose outcome got lost with
-    the connection is repeated: its calls may count twice, until their window ends.
+    While the database does not answer, each process counts alone. A transaction whose outcome was lost with
+    the connection is repeated: its calls may count twice until their window ends.
     """
 
     def __init__(self, database: Database) -> None:
@@ -90,7 +90,7 @@ class SharedCounters:
         return found.count, max(1, int(end - now + 0.999))
 
     async def count(self, key: str, window: int) -> int:
-        """What all processes have counted; asks the table, for only another process may know the key."""
+        """The count of all processes; reads the table, because only another process may know the key."""
         end = (int(time.time() // window) + 1) * window
         found = self._windows.get(key)
         here = found.count if found is not None and found.end == end else 0
@@ -108,10 +108,10 @@ class SharedCounters:
         return len(self._windows)
 
     async def ping(self) -> None:
-        """Without the database each process counts on alone; the database's check reports that."""
+        """Never fails: without the database, each process counts alone; the database's check reports that."""
 
     async def close(self) -> None:
-        """Write what isn't written yet: one last try, which a hanging database can't prolong."""
+        """Write what isn't written yet: one last try, bounded in time if the database hangs."""
         self._closing.set()
         if self._flushing is not None:
             done, hanging = await asyncio.wait([self._flushing], timeout=_LAST_TRY)
@@ -148,7 +148,7 @@ class SharedCounters:
             return
 
     async def _flush(self) -> bool:
-        """Add what changed to the table and learn the sums; whether the database took it."""
+        """Add the changes to the table and read the sums; returns whether the database accepted them."""
         now = time.time()
         batch = list(islice(self._changed, _ROWS_AT_ONCE))
         self._changed.difference_update(batch)
@@ -174,7 +174,7 @@ class SharedCounters:
             {"key_hash": _hash(window.key), "window_end": window.end, "count": added}
             for window, added in current
         ]
-        # In one order everywhere, or two processes would wait for each other's rows.
+        # In the same order everywhere; otherwise, two processes could deadlock.
         rows.sort(key=lambda row: (row["key_hash"], row["window_end"]))
         insert: Any = (sqlite_insert if self._database.is_sqlite else postgresql_insert)(_TABLE)
         statement = insert.on_conflict_do_update(
@@ -185,7 +185,7 @@ class SharedCounters:
         return {(key_hash, end): count for key_hash, end, count in found}
 
     async def _sweep(self) -> None:
-        """Once a minute, remove windows gone by; of a flood all that ends soon, which fails open."""
+        """Once a minute, remove past windows; in a flood, all that end soon (fails open)."""
         if self._swept is not None and time.monotonic() - self._swept < _SWEEP_EVERY:
             return
         self._swept = time.monotonic()
@@ -196,11 +196,11 @@ class SharedCounters:
             self._warn(error)
 
     def _patience(self) -> asyncio.Timeout:
-        """A server may fall silent; SQLite has its own limit, and what is given up keeps its lock."""
+        """A time limit for a silent server; SQLite has its own, and abandoned work would keep its lock."""
         return asyncio.timeout(None if self._database.is_sqlite else _PATIENCE)
 
     def _warn(self, error: BaseException) -> None:
-        """Once a minute; a line for each try would drown the log."""
+        """Log a warning once a minute; one per try would flood the log."""
         if self._warned is None or time.monotonic() - self._warned > _WARN_EVERY:
             self._warned = time.monotonic()
             log.warning(
@@ -210,7 +210,7 @@ class SharedCounters:
 
 
 def _remove_old(unit: Unit) -> None:
-    """By the database's clock: a machine that is ahead removes no windows in which others still count."""
+    """Remove past windows by the database's clock: a machine ahead of it must not remove current ones."""
     now = int(unit.now().timestamp())
     unit.lock("rate-windows")
     _remove_until(unit, now)
@@ -223,5 +223,5 @@ def _remove_until(unit: Unit, end: int) -> None:
 
 
 def _hash(key: str) -> str:
-    """Keys hold addresses of clients and have any length; the table needs neither."""
+    """A hash of the key, which contains client addresses and has any length; the table needs neither."""
     return hashlib.blake2b(key.encode(), digest_size=16).hexdigest()

@@ -1,7 +1,7 @@
 """BM25 over the texts of one collection, in memory, with tantivy. Derived from rows, never the only copy.
 
-Nothing of it is written to disk and no text is stored in it, only terms and labels. BM25 is tantivy's
-(Robertson and Zaragoza 2009, k1 = 1.2, b = 0.75).
+It is never written to disk and stores no texts, only terms and labels. BM25 is tantivy's (Robertson and
+Zaragoza 2009, k1 = 1.2, b = 0.75).
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from kernel.stores.words import LATIN_STEMMERS, InLanguage, Words
 _LABEL, _TEXT, _ANALYZER = "label", "text", "platform"
 _LONGEST_TOKEN = 256
 _TOKEN = r"[\w&&[^_]]+"
-_MOST_TERMS = 128  # of a question, the rarest: a whole page pasted into the box is a question too
-_WRITER_MEMORY = 15_000_000  # tantivy's least; a block of this size becomes a segment
+_MOST_TERMS = 128  # of a question, the rarest: it may be a whole pasted page
+_WRITER_MEMORY = 15_000_000  # tantivy's minimum; a block of this size becomes a segment
 _LARGE_FILTER = 1_000
 _FEW_LABELS = 250
-"""Up to so many, a query for each takes less time than one for the set: 0.3 instead of 0.7 ms for sixty."""
+"""Up to this many labels, a query for each is faster than one for the set: 0.3 against 0.7 ms for sixty."""
 _SPARE = 4
 
 
 class TextIndex:
     """A BM25 index of one collection. All methods may be called from any thread.
 
-    Words of every script are brought into a form that compares (`Words`); English ones are lower-cased and
-    stemmed, those of a text in another known language by its own stemmer. A label is stored once: adding it
-    again replaces its text.
+    Words of every script are brought into a comparable form (`Words`); English words are lower-cased and
+    stemmed, those of a text in another known language stemmed by that language's stemmer. A label is stored
+    once: adding it again replaces its text.
     """
 
     def __init__(self, language: str = "english") -> None:
-        """`language`, as Snowball spells it, names the stemmer and the stop words of ASCII words."""
+        """`language`, in Snowball's spelling, selects the stemmer and the stop words for ASCII words."""
         self._words = Words()
         self._schema = _schema()
         self._analyzer = _analyzer(language, stop=False)
@@ -86,12 +86,12 @@ class TextIndex:
     def search(self, query: str, k: int, allowed: npt.ArrayLike | None = None) -> Ranked:
         """The `k` best texts for the words of `query`, among `allowed` when given: `Ranked` with BM25 scores.
 
-        `query` is plain words; no character in it has a meaning. Texts without any of its words are left out.
+        `query` is plain words; no character is an operator. Texts without any of its words are left out.
         """
         return self.asked(query)(k, allowed)
 
     def asked(self, query: str) -> Callable[[int, npt.ArrayLike | None], Ranked]:
-        """`search` for one question, which is read once however often it is searched for."""
+        """`search` bound to a question, which is parsed only once."""
         searcher = self._index.searcher()
         readings = [self._frequencies(query, searcher, language) for language in self._languages]
         terms = _rarest({term: held for reading in readings for term, held in reading.items()})
@@ -111,10 +111,10 @@ class TextIndex:
     def _filtered(
         self, searcher: Any, words: Any, k: int, among: Labels
     ) -> tuple[Labels, npt.NDArray[np.float32]]:
-        """Exactly the first `k` of `among`, by the cheaper of two ways.
+        """Exactly the first `k` of `among`, found by the cheaper of two ways.
 
-        Handing tantivy ten thousand labels costs 8 ms; when that many are allowed, the first few of them
-        are usually within a somewhat longer unfiltered list, which costs 2.
+        Passing ten thousand labels to tantivy costs 8 ms; if that many are allowed, the first few are usually
+        in a somewhat longer unfiltered list, which costs 2 ms.
         """
         if len(among) >= _LARGE_FILTER:
             depth = _SPARE * k * max(1, searcher.num_docs // len(among))
@@ -125,7 +125,7 @@ class TextIndex:
         return _top(searcher, self._restricted(words, among), k)
 
     def _known(self, text: str | InLanguage) -> InLanguage:
-        """The text with its language, which questions are read in from now on; None where none is needed."""
+        """The text with its language, None if irrelevant; from now on, questions are read in it, too."""
         given = text if isinstance(text, InLanguage) else InLanguage(text, None)
         if given.language not in LATIN_STEMMERS:
             return InLanguage(given.text, None)
@@ -134,7 +134,7 @@ class TextIndex:
         return given
 
     def _frequencies(self, query: str, searcher: Any, language: str | None) -> dict[str, int]:
-        """The question's terms, stop words only if it has no other, with how many texts hold each."""
+        """How many texts contain each of the question's terms; stop words count only if it has no others."""
         words = self._words.prepare(query, language)
         terms = self._question_analyzer.analyze(words) or self._analyzer.analyze(words)
         return {term: searcher.doc_freq(_TEXT, term) for term in dict.fromkeys(terms)}
@@ -163,7 +163,8 @@ class TextIndex:
     def _write(self, replaced: Labels, texts: Sequence[str | InLanguage]) -> None:
         with self._writing:
             before = self.count
-            # A writer owns threads and memory, and collections may be thousands: it lives for one call.
+            # A writer owns threads and memory, and there may be thousands of collections: it lives for one
+            # call.
             writer = self._index.writer(_WRITER_MEMORY, 1)
             if before:
                 writer.delete_documents_by_query(self._one_of(replaced))
@@ -222,10 +223,10 @@ def _rarest(frequencies: Mapping[str, int]) -> list[str]:
 
 
 def _full_score(total: int, frequencies: Mapping[str, int]) -> float:
-    """The sum of the terms' weights: what a text of average length scores that has each of them once."""
+    """The sum of the terms' weights: the score of a text of average length with each of them once."""
     return sum(_idf(total, frequency) for frequency in frequencies.values())
 
 
 def _idf(total: int, containing: int) -> float:
-    among = min(containing, total)  # a removed text may still be counted as containing
+    among = min(containing, total)  # a removed text may still be counted in `containing`
     return math.log1p((total - among + 0.5) / (among + 0.5))

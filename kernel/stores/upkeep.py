@@ -1,4 +1,4 @@
-"""Work of a store that nobody waits for, and that ends with it."""
+"""A store's background work, which ends with the store."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ log = logging.getLogger("platform.vectors")
 
 
 class Upkeep:
-    """Tasks by name: one of a name at a time, errors logged, all given up at the end."""
+    """Tasks by name: one per name at a time; errors are logged; all are cancelled at the end."""
 
     def __init__(self) -> None:
         self._tasks: dict[Hashable, asyncio.Task[None]] = {}
 
     def begin(self, name: Hashable, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        """Start `work`, unless it is under way already."""
+        """Start `work`, unless it is already running."""
         if name not in self._tasks:
             self._tasks[name] = asyncio.create_task(self._run(name, work))
 
     async def settled(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until nothing is running."""
         while self._tasks:
             await asyncio.wait(self._tasks.values())
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel what is running."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -36,7 +36,7 @@ class Upkeep:
     async def _run(self, name: Hashable, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         try:
             await work()
-        except Exception:  # boundary: nobody awaits this task; searches work without it and start it again
+        except Exception:  # boundary: nobody awaits this task; searches work without it, and start it again
             log.exception("%s failed", name)
         finally:
             del self._tasks[name]

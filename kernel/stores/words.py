@@ -1,9 +1,9 @@
-"""How the text index prepares a text before it splits it: words of every script in a comparable form.
+"""Prepares texts for the text index: words of every script in a comparable form.
 
-English needs nothing here. Other texts are normalised (NFKC) and case-folded; scripts that are written
+English needs nothing here. Other texts are normalized (NFKC) and case-folded; scripts that are written
 without spaces become overlapping pairs of characters; words of other scripts get the Snowball stemmer that
-their script suggests, Latin words that of their text's language where it is known; a Latin word with accents
-counts with and without them. An identifier counts as a whole beside its parts.
+their script suggests, Latin words that of their text's language if it is known; a Latin word with accents
+counts with and without them. An identifier counts as a whole as well as by its parts.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _UNSPACED = regex.compile(
 )
 _LATIN = regex.compile(r"\p{Latin}")
 _ACCENTED_OR_FOREIGN = regex.compile(r"[^\x00-\x7F\p{P}\p{S}\p{Z}]")
-_COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[_.:/-][^\W_]++)+")  # looked for at the start of words alone
+_COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++(?:[_.:/-][^\W_]++)+")  # matched only at the start of words
 _INVISIBLE = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]+")
-_TELLING = re.compile(r"[\d_]")  # of CK-381, v4.2 and max_connections, but not of well-known
+_TELLING = re.compile(r"[\d_]")  # matches CK-381, v4.2 and max_connections, but not well-known
 _JOINT = re.compile(r"[_.:/-]")
 _MOST_IDENTIFIER = 64
 
@@ -38,7 +38,7 @@ _STEMMERS = {
     "ARMENIAN": "armenian",
     "TAMIL": "tamil",
 }
-# Of Latin script, by ISO 639 code: their words differ from English ones only by the text's language.
+# Languages of Latin script, by ISO 639 code: only the text's language tells their words from English.
 LATIN_STEMMERS = {
     "ca": "catalan",
     "da": "danish",
@@ -64,25 +64,25 @@ LATIN_STEMMERS = {
 
 
 class InLanguage(NamedTuple):
-    """A text and the ISO 639 code of its language; None where that is not known."""
+    """A text and the ISO 639 code of its language; None if that is unknown."""
 
     text: str
     language: str | None
 
 
 class Words:
-    """Prepares texts. May be called from any thread: the stemmers, which may not, take turns."""
+    """Prepares texts. May be called from any thread: the stemmers, which may not, are used under a lock."""
 
     def __init__(self) -> None:
         self._stemmers: dict[str, Any] = {}
         self._turn = threading.Lock()
 
     def prepare(self, text: str, language: str | None = None) -> str:
-        """`text` as words that the index splits at spaces and punctuation, and compares as they are.
+        """`text` as words that the index splits at spaces and punctuation and compares literally.
 
         `language` is an ISO 639 code; a question is prepared once for each language of the texts.
         """
-        text = text if text.isascii() else _INVISIBLE.sub("", text)  # a soft hyphen would part a word
+        text = text if text.isascii() else _INVISIBLE.sub("", text)  # a soft hyphen would split a word
         stemmer = LATIN_STEMMERS.get(language or "")
         foreign = stemmer or (not text.isascii() and _ACCENTED_OR_FOREIGN.search(text))
         plain = self._folded(text, stemmer) if foreign else text
@@ -136,7 +136,7 @@ def _identifiers(text: str) -> Iterator[str]:
 
 
 def _with_and_without_accents(word: str) -> Iterator[str]:
-    """As written, and as somebody types it whose keyboard lacks the accents."""
+    """The word as written, and as typed on a keyboard without the accents."""
     decomposed = unicodedata.normalize("NFD", word)
     bare = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
     bare = bare.translate(_LETTERS)
@@ -149,7 +149,7 @@ _LETTERS = str.maketrans({"ø": "o", "đ": "d", "ð": "d", "ł": "l", "ı": "i",
 
 
 def _pairs(run: str) -> Iterator[str]:
-    """Overlapping pairs of letters, each with the marks that belong to it; a single letter by itself."""
+    """Overlapping pairs of letters, each with its combining marks; a single letter by itself."""
     letters = regex.findall(r"\p{L}\p{M}*|\p{N}", run)
     if len(letters) < 2:
         yield from letters

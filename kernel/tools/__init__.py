@@ -1,1 +1,1 @@
-"""Tools: everything that people, programs and models may call, in one catalogue with one door."""
+"""Tools: everything that people, programs and models may call, in one catalogue with one entrance."""

@@ -1,4 +1,4 @@
-"""Arguments of a tool, from a query or an object; a misfit names the argument."""
+"""Parses a tool's arguments from a query or an object; errors name the argument."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _PLAIN = frozenset({"string", "integer", "number", "boolean"})
 
 
 def query_values(schema: Mapping[str, Any], query: MultiMapping[str]) -> dict[str, Any]:
-    """Query parameters as arguments, in text.
+    """Query parameters as arguments; values are text.
 
-    Where the schema asks for a list or an object the text may be JSON; repeated keys make a list as well.
+    If the schema wants a list or an object, the text may be JSON; repeated keys also make a list.
     """
     properties = schema.get("properties", {})
     return {key: _query_value(properties.get(key, {}), query.getall(key)) for key in query}
@@ -29,7 +29,7 @@ def query_values(schema: Mapping[str, Any], query: MultiMapping[str]) -> dict[st
 def _query_value(field: Mapping[str, Any], given: list[str]) -> Any:
     last = given[-1].strip()
     choices = [field["const"]] if "const" in field else field.get("enum", ())
-    if choices:  # of numbers and the like: a text isn't one of them, however it reads
+    if choices:  # an enum of numbers and the like: text never equals one
         return next((one for one in choices if json.dumps(one) == last), given[-1])
     if field.get("type") in _PLAIN or not last.startswith(("[", "{")):
         return given if field.get("type") == "array" else given[-1]
@@ -54,7 +54,7 @@ def from_object(model: type[M], values: Mapping[str, Any]) -> M:
             f"'{'.'.join(map(str, item['loc'])) or 'arguments'}': {item['msg']}" for item in problems[:10]
         ]
         raise BadRequest(f"Wrong arguments: {'; '.join(texts)}; {_takes(known)}") from None
-    _require_storable(arguments)  # a number's text may spell an infinite one
+    _require_storable(arguments)  # a number's text may spell infinity
     return arguments
 
 

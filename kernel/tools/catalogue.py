@@ -1,7 +1,7 @@
-"""The catalogue of tools and the door through which each is called, whoever the client is.
+"""The catalogue of tools, and the single entrance through which all clients call them.
 
-Function definitions, tool servers, MCP, chats, the routes of actions and the command line use this one list
-and this one door: a caller may do through a model what it may do through the routes, and nothing more.
+Function definitions, tool servers, MCP, chats, the routes of actions and the command line all use this list
+and this entrance: through a model, a caller may do what it may do through the routes, and nothing more.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CUT = " … [the rest is cut off]"
 class ToolReply:
     """The outcome of a call as a model reads it: at most 4,000 characters (wire-facts 8.2).
 
-    `value` is the whole result; None where the call failed. The text of a failure begins with ``error:``.
+    `value` is the whole result; None if the call failed. The text of a failure begins with ``error:``.
     """
 
     text: str
@@ -66,11 +66,11 @@ class Tools:
         return _unique([self._of_action(plugin, action) for plugin, action in actions])
 
     def out_of_service(self) -> list[Tool]:
-        """The actions of plugins that are switched off; nobody may call them now."""
+        """The actions of disabled plugins, which nobody may call now."""
         return _unique([self._of_action(*pair) for pair in self._directory.actions_out_of_service()])
 
     async def offered(self, ctx: Context) -> list[Tool]:
-        """Every action, and what else plugins offer to this caller (`offer_tools`)."""
+        """Every action, and the other tools that plugins offer to this caller (`offer_tools`)."""
         return _unique([*await self.declared(), *await self._brought(ctx)])
 
     async def usable(self, ctx: Context) -> list[Tool]:
@@ -88,7 +88,7 @@ class Tools:
         return found
 
     async def of_action(self, plugin: str, action: str) -> Tool | None:
-        """The tool of one action; None where no plugin in service has it."""
+        """The tool of an action; None if no enabled plugin has it."""
         found = await self._directory.action(plugin, action)
         return None if found is None else self._of_action(plugin, found)
 
@@ -103,10 +103,9 @@ class Tools:
     ) -> Any:
         """Call a tool for the sender of the request: its result as plain JSON values.
 
-        Access and vetoes (`check_tool_call`) are asked first, then the caller's calls of the tool are
-        counted, unless the route that leads here has `counted` them. `seconds` bounds the call, else the
-        tool's own limit. Raises Unauthorized, Forbidden, TooManyRequests, GatewayTimeout, and what the tool
-        raises.
+        Access and vetoes (`check_tool_call`) are checked first, then the call is counted against the caller's
+        limit, unless the calling route has `counted` it. `seconds` bounds the call, by default the tool's own
+        limit. Raises Unauthorized, Forbidden, TooManyRequests, GatewayTimeout, and what the tool raises.
         """
         require_token_scope(ctx, *tool.token_scopes)
         await self._access.require(ctx, tool.access, {})
@@ -117,7 +116,7 @@ class Tools:
         started = time.perf_counter()
         try:
             result = await _bounded(ctx, tool, arguments, seconds or tool.seconds)
-        except BaseException as error:  # boundary: recorded and raised again, a cancelled call too
+        except BaseException as error:  # boundary: recorded and raised again, including cancellation
             await self._tell(ctx, tool, started, error)
             raise
         await self._tell(ctx, tool, started, None)
@@ -131,7 +130,7 @@ class Tools:
         *,
         seconds: float | None = None,
     ) -> ToolReply:
-        """Call a tool and answer in text, failures included, for a model that continues from there."""
+        """Call a tool and return the result or failure as text, for a model to continue with."""
         try:
             value = await self.call(ctx, tool, arguments, seconds=seconds)
         except PlatformError as error:
@@ -163,7 +162,7 @@ class Tools:
         return known[access]
 
     def _of_action(self, plugin: str, action: Action) -> Tool:
-        """The same tool for the same action: to write out its schema takes a while."""
+        """An action's tool, cached because making its schema takes a while."""
         kept = self._made.get((plugin, action.name))
         if kept is None or kept[0] is not action:
             kept = self._made[plugin, action.name] = action, _tool_of(plugin, action)
@@ -183,7 +182,7 @@ def failed_reply(error: PlatformError) -> ToolReply:
 async def _bounded(ctx: Context, tool: Tool, arguments: Mapping[str, Any], seconds: float) -> Any:
     try:
         async with asyncio.timeout(seconds) as limit:
-            # JSON knows neither NaN nor an infinite number.
+            # JSON has neither NaN nor infinity.
             return to_jsonable_python(await tool.run(ctx, arguments), inf_nan_mode="null")
     except TimeoutError:
         if limit.expired():
@@ -217,7 +216,7 @@ def _tool_of(plugin: str, action: Action) -> Tool:
 
 
 def _unique(tools: Sequence[Tool]) -> list[Tool]:
-    """The tools in their order; where two have one name, the later gets another."""
+    """The tools in their order; of two with the same name, the later gets another."""
     found: dict[str, Tool] = {}
     for tool in tools:
         name = tool.name

@@ -1,4 +1,4 @@
-"""A tool: one thing that can be called, with what a client or a model must know of it."""
+"""A tool: something callable, with what a client or a model must know about it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Tool:
     """One tool.
 
     `name` is unique in a catalogue: letters, digits, ``_`` and ``-``, at most 64 of them (OpenAI, Open
-    WebUI). `parameters` is a JSON Schema of type object, without references. ``run(ctx, arguments)``
-    calls it for the sender of the request: it checks the arguments and raises BadRequest for invalid
-    ones, or another PlatformError, whose text the caller sees; what it returns must be JSON or a pydantic
-    model. Nobody but the door (`Tools.call`) calls it. `access` is checked there.
+    WebUI). `parameters` is a JSON Schema of type object, without references. ``run(ctx, arguments)`` calls it
+    for the sender of the request: it checks the arguments and raises BadRequest for invalid ones, or another
+    PlatformError, whose text the caller sees; what it returns must be JSON or a pydantic model. Only
+    `Tools.call` calls it, after checking `access`.
 
-    A personal access token needs one of `token_scopes`. `plugin` is who offers it, `action` the name there.
+    A personal access token needs one of `token_scopes`. `plugin` offers it, `action` is its name there.
     `endpoint` and `method` are the route that does the same. `kind` distinguishes tools of different origin.
     `seconds` bounds one call, `per_minute` the calls of one caller. `extra` are further facts for the
     definition's `metadata`.
@@ -69,12 +69,12 @@ class Tool:
 
 
 def tool_name(*parts: str) -> str:
-    """The parts in letters, digits and underscores, at most 64 of them; a longer name ends in a hash."""
+    """The parts joined, as letters, digits and underscores, at most 64; a longer name ends in a hash."""
     name = re.sub(r"\W+", "_", "_".join(parts), flags=re.ASCII)
     return name if len(name) <= LONGEST_NAME else distinct_name(name, "/".join(parts))
 
 
 def distinct_name(name: str, identity: str) -> str:
-    """A name for the same, when the plain one is taken: it ends in a hash of its identity."""
+    """Another name for a tool whose plain one is taken: it ends in a hash of its identity."""
     digest = hashlib.sha256(identity.encode()).hexdigest()[:_HASH]
     return f"{name[: LONGEST_NAME - _HASH - 1]}_{digest}"

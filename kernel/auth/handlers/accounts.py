@@ -146,7 +146,7 @@ async def capabilities(ctx: Context) -> Capabilities:
 
 
 async def _first_account_wanted(accounts: Accounts) -> bool:
-    """False as well while the database is away: it can't be known then, and none can be made."""
+    """Also False while the database is unavailable: nobody knows then, and none can be created."""
     try:
         return not await accounts.any()
     except (DBAPIError, ConnectionError) as error:

@@ -1,4 +1,4 @@
-"""`/v1/auth/password-reset`: back to an account by e-mail (spec 4.1)."""
+"""`/v1/auth/password-reset`: regain access to an account by e-mail (spec 4.1)."""
 
 from __future__ import annotations
 

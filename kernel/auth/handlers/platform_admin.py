@@ -27,7 +27,7 @@ from kernel.rate_limits import RATE_LIMITS
 
 routes = RouteTable("Platform Admin", token_scopes=())
 
-_CLAIMS_PER_ACCOUNT = 10  # in a minute; wrong codes have their own, lasting count
+_CLAIMS_PER_ACCOUNT = 10  # per minute; wrong codes are counted separately, and for good
 
 
 def _shaped(value: str) -> str:

@@ -1,4 +1,4 @@
-"""`/v1/auth/users`: Platform Admins and the accounts of everybody (spec 4.2)."""
+"""`/v1/auth/users`: Platform Admins manage all accounts (spec 4.2)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ attributes = context.config.attributes
 
 
 def render_item(kind: str, item: Any, autogen_context: Any) -> str | Literal[False]:
-    """The platform's own types as a revision's author writes them; False leaves the rest to Alembic."""
+    """Render the platform's own types as an author writes them; False leaves other types to Alembic."""
     own = {UtcDateTime: "UtcDateTime", JSON: "json_type"}.get(type(item)) if kind == "type" else None
     if own is None:
         return False

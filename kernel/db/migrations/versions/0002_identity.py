@@ -1,4 +1,4 @@
-"""Ways to sign in through a provider, to reset a password, to become Platform Admin; shared rate limits."""
+"""Sign-in through a provider, password resets, setup codes for Platform Admins; shared rate limits."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def upgrade() -> None:
 
 
 def _remember_administrators() -> None:
-    """With administrators it isn't a fresh install: nobody becomes Platform Admin by signing in."""
+    """An install with administrators isn't a fresh one: nobody becomes Platform Admin by signing in."""
     connection = op.get_bind()
     account = sa.table("kernel_account", sa.column("role"), sa.column("platform_admin"))
     milestone = sa.table("kernel_milestone", sa.column("name"), sa.column("reached_at", UtcDateTime()))
@@ -111,8 +111,8 @@ def _remember_administrators() -> None:
 
 
 def _keep_the_audit_log() -> None:
-    """Entries are added, never altered or deleted. A later migration that rebuilds the table on SQLite
-    drops its triggers with it and has to make them again.
+    """Entries are added, never altered or deleted. A later migration that rebuilds the table on SQLite drops
+    its triggers, too, and must create them again.
     """
     postgresql = op.get_bind().dialect.name == "postgresql"
     for statement in _TRIGGERS_POSTGRESQL if postgresql else _TRIGGERS_SQLITE:

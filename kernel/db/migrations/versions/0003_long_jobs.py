@@ -1,4 +1,4 @@
-"""Jobs that a person can follow and cancel, jobs that run by the clock; notices that wake who listens."""
+"""Jobs that people can follow and cancel, scheduled jobs, notices that wake listeners."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INDEXES = {
     "ix_kernel_job_owner_id_created_at": ["owner_id", "created_at"],
     "ix_kernel_job_name_subject": ["name", "subject"],
 }
-# A statement, not a row: one notification for all notices of a unit, sent by PostgreSQL with the commit.
+# Per statement, not per row: one notification for all notices of a unit, sent with the commit.
 _WAKE = """
 CREATE FUNCTION kernel_wake() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -65,7 +65,7 @@ def downgrade() -> None:
 
 
 def _columns() -> list[sa.Column[object]]:
-    """The defaults are for existing rows."""
+    """New columns; the defaults are for existing rows."""
     return [
         sa.Column("lane", sa.String(length=16), nullable=False, server_default="standard"),
         sa.Column("faults", sa.Integer(), nullable=False, server_default="0"),

@@ -1,4 +1,4 @@
-"""Jobs that are taken up many at a time, in turns."""
+"""Jobs that are taken up in turns, many at a time."""
 
 from __future__ import annotations
 

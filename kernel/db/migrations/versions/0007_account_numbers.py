@@ -1,4 +1,4 @@
-"""On SQLite, an account's number is given once: 0002 rebuilt the table without AUTOINCREMENT."""
+"""On SQLite, never reuse account ids: restores the AUTOINCREMENT that 0002 lost in a rebuild."""
 
 from __future__ import annotations
 
