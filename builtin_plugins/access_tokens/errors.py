@@ -1,4 +1,4 @@
-"""Refusals of the plugin."""
+"""Errors of the plugin."""
 
 from __future__ import annotations
 

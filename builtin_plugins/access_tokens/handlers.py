@@ -1,4 +1,4 @@
-"""`/v1/auth/tokens`: the caller's own tokens; Platform Admins see and end those of any account."""
+"""`/v1/auth/tokens`: the caller's own tokens; Platform Admins see and revoke those of any account."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kernel.sdk import (
     RouteTable,
 )
 
-# A token can't make, show or end tokens: its holder could keep the access for good.
+# A token can't create, list or revoke tokens: otherwise its holder could keep access for good.
 routes = RouteTable("Access tokens", token_scopes=())
 
 

@@ -1,4 +1,4 @@
-"""The tokens that are in use: looked up once, remembered until a notice says that they changed."""
+"""The tokens in use: looked up once, cached until a notice reports a change."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Known:
 
     @property
     def credential(self) -> str:
-        """The name under which its streams are found."""
+        """The name by which its streams are found."""
         return f"access_token:{self.id}"
 
 
 class LiveTokens:
-    """Judges the tokens of one process, and remembers when each was last sent."""
+    """Authenticates tokens in one process, and tracks when each was last used."""
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
@@ -81,25 +81,25 @@ class LiveTokens:
         )
 
     def heard(self, key: str) -> None:
-        """A token changed or ended: forget it, and end what streams with it."""
+        """A token was changed or revoked: forget it, and end its streams."""
         token_id, token_hash = service.heard(key)
         self._known.invalidate(token_hash)
         self._streams.end(f"access_token:{token_id}")
 
     async def flush(self) -> None:
-        """Write down when tokens were last sent."""
+        """Store when tokens were last used."""
         used, self._used = self._used, {}
         if not used:
             return
         try:
-            # In the order of their ids, as every process: two that write the same rows never wait in a ring.
+            # In the order of their ids, so that two processes that write the same rows can't deadlock.
             await self._platform.database.write(service.write_uses, sorted(used.items()))
         except (SQLAlchemyError, OSError) as error:
             self._used = used | self._used
             log.warning("can't store when access tokens were last used: %s", type(error).__name__)
 
     async def flush_for_ever(self) -> None:
-        """Write it down once a minute."""
+        """Flush once a minute."""
         while True:
             await asyncio.sleep(FLUSH_EVERY)
             await self.flush()

@@ -14,7 +14,7 @@ Base: Any = plugin_base("access_tokens")
 
 
 class AccessToken(Base):
-    """A personal access token of an account; only its SHA-256 is kept, and its last four characters."""
+    """A personal access token of an account; only its SHA-256 and its last four characters are stored."""
 
     __tablename__ = "access_tokens_token"
     __table_args__ = {"sqlite_autoincrement": True}

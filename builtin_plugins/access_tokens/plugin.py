@@ -22,7 +22,7 @@ from kernel.sdk import (
     hookimpl,
 )
 
-# Whoever had the account before may hold tokens of it.
+# A previous user of the account may still have tokens of it.
 _ENDING = frozenset({"deactivated", "password_reset", "linked"})
 
 
@@ -48,7 +48,7 @@ class AccessTokensPlugin(Plugin):
 
     @hookimpl
     def identify_actor(self, platform: Platform, authorization: str | None) -> Awaitable[Principal] | None:
-        """Bearers that begin as our tokens do; others are the kernel's."""
+        """Authenticate bearer tokens with our prefix; others are the kernel's."""
         scheme, _, token = (authorization or "").partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token.startswith(PREFIX):
@@ -57,7 +57,7 @@ class AccessTokensPlugin(Plugin):
 
     @hookimpl
     def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
-        """A deactivation and every way back into an account end its tokens for good."""
+        """Deactivating an account, and every way of regaining it, revokes its tokens for good."""
         if change in _ENDING:
             for row in service.end_all(unit.session, account.id):
                 before = service.told(row)

@@ -69,7 +69,7 @@ class AccessTokenOfAccount(AccessTokenOut):
 
 
 def scopes_of(text: str) -> list[TokenScope]:
-    """The scopes of a row."""
+    """A row's scopes."""
     held = text.split()
     return [scope for scope in ALL_SCOPES if scope in held]
 

@@ -1,7 +1,7 @@
-"""What a token looks like: `plk_`, 40 random characters, and a checksum of 6.
+"""The format of a token: `plk_`, 40 random characters, and a checksum of 6.
 
-The prefix lets secret scanners find a token that was published: `plk_[0-9A-Za-z]{46}`. The checksum tells
-one from a word that only looks like it, without asking anybody: CRC-32 of all before it, in base 62.
+The prefix lets secret scanners find a token that was published: `plk_[0-9A-Za-z]{46}`. The checksum tells one
+from a similar word without a look-up: CRC-32 of everything before it, in base 62.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import zlib
 
 PREFIX = "plk_"
 _ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
-_RANDOM = 40  # 238 bits: a plain hash is enough to keep it
+_RANDOM = 40  # 238 bits: storing a plain hash is safe
 _CHECKSUM = 6
 _LENGTH = len(PREFIX) + _RANDOM + _CHECKSUM
 
@@ -40,5 +40,5 @@ def checksum(head: str) -> str:
 
 
 def digest(token: str) -> str:
-    """What is kept of a token: its SHA-256, as hexadecimal digits."""
+    """What is stored of a token: its SHA-256, as hexadecimal digits."""
     return hashlib.sha256(token.encode()).hexdigest()

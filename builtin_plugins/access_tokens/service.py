@@ -1,4 +1,4 @@
-"""Making, listing and ending tokens: plain functions over a session or a unit of work."""
+"""Create, list and revoke tokens: plain functions over a session or a unit of work."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from builtin_plugins.access_tokens.secret_text import digest, new_token
 from kernel.sdk import Account, Conflict, NotFound, Origin, Unauthorized, Unit, audit
 
 TOPIC = "access_tokens"
-MOST = 100  # of one account
+MOST = 100  # per account
 
-# Taken by whoever changes an account: a token must not be made during the deactivation that ends them all.
+# The lock for changes of accounts: no token may be created during a deactivation, which revokes them all.
 _ACCOUNTS_LOCK = "accounts"
 
 
@@ -36,9 +36,9 @@ def create(
     epoch: int | None = None,
     origin: Origin | None = None,
 ) -> AccessTokenCreated:
-    """A new token of an account, shown in this answer only.
+    """A new token of an account, whose value is only in this answer.
 
-    `epoch` is that of the session that asks, None for the operator. Raises NotFound, Unauthorized (it has
+    `epoch` is the calling session's, None for the operator. Raises NotFound, Unauthorized (the session has
     ended), Conflict (a deactivated account), TooManyTokens.
     """
     unit.lock(_ACCOUNTS_LOCK)
@@ -55,7 +55,7 @@ def create(
     unit.session.add(row)
     unit.session.flush()
     _audit(unit, "created", row, origin, after=True)
-    # A look-up of the very same text before now would be remembered as unknown.
+    # An earlier look-up of this same text may be cached as unknown.
     unit.notify(TOPIC, _heard_as(row.id, row.token_hash))
     return AccessTokenCreated(**render(row).model_dump(), token=token)
 
@@ -99,9 +99,9 @@ def list_all(session: Session, account_id: int | None) -> list[AccessTokenOfAcco
 def revoke(
     unit: Unit, token_id: int, account_id: int | None = None, origin: Origin | None = None
 ) -> AccessTokenOut:
-    """End a token, in every process within a moment; that of any account for the operator.
+    """Revoke a token, in all processes within a moment; the operator may revoke any account's.
 
-    Raises TokenNotFound, for that of another account too.
+    Raises TokenNotFound, also for another account's.
     """
     query = select(AccessToken).where(AccessToken.id == token_id)
     if account_id is not None:
@@ -117,7 +117,7 @@ def revoke(
 
 
 def end_all(session: Session, account_id: int) -> list[AccessToken]:
-    """Remove every token of an account; returns those removed, to be audited and reported."""
+    """Remove every token of an account; returns those removed, for the audit log and notices."""
     rows = list(session.scalars(select(AccessToken).where(AccessToken.account_id == account_id)))
     session.execute(delete(AccessToken).where(AccessToken.account_id == account_id))
     for row in rows:
@@ -132,7 +132,7 @@ def find(session: Session, token_hash: str) -> tuple[int, int, str, datetime | N
 
 
 def write_uses(unit: Unit, uses: Sequence[tuple[int, datetime]]) -> None:
-    """Remember when tokens were last sent; an earlier time never takes the place of a later one."""
+    """Store when tokens were last used; an earlier time never replaces a later one."""
     unit.session.connection().execute(_USED, [{"token": token, "at": at} for token, at in uses])
 
 
@@ -165,7 +165,7 @@ def _audit(unit: Unit, action: str, row: AccessToken, origin: Origin | None, *, 
 
 
 def told(row: AccessToken) -> dict[str, Any]:
-    """What the audit log says about a token."""
+    """What the audit log records about a token."""
     return {
         "account_id": row.account_id,
         "name": row.name,

@@ -1,6 +1,7 @@
 """The graph in memory, and what follows from it: closure, verdict, explanations, conflicts.
 
-Resolution is a breadth-first walk: the first way to a plugin is a shortest one, which is the explanation.
+Resolution is a breadth-first walk: the first path to a plugin is a shortest one, which serves as the
+explanation.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _MOST_FAILURES = 50
 
 
 class Link(NamedTuple):
-    """An edge: from whom, to whom, of which kind, under which constraint."""
+    """An edge: source, target, kind and version constraint."""
 
     source: str
     target: str
@@ -30,14 +31,14 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the catalog says about a plugin."""
+    """The catalog's data on a plugin."""
 
     name: str
     version: str | None
 
 
 class Index:
-    """Edges by their ends, and the catalog's words of plugins. One for each process."""
+    """Edges by their ends, and the catalog's data on plugins. One for each process."""
 
     def __init__(self) -> None:
         self._out: dict[str, tuple[Link, ...]] = {}
@@ -66,12 +67,12 @@ class Index:
         return iter(self._in.get(target, ()))
 
     def plugins(self) -> set[str]:
-        """Everything that an edge names as a plugin."""
+        """All plugins that an edge names."""
         ends = {link.target for links in self._out.values() for link in links if link.target_type == "plugin"}
         return ends | self._out.keys()
 
     def name(self, plugin: str) -> str:
-        """The catalog's name, else the one that came with an edge, else the id."""
+        """The catalog's name, else the one stored with an edge, else the id."""
         known = self.known.get(plugin)
         return known.name if known is not None else self.names.get(plugin, plugin)
 
@@ -81,7 +82,7 @@ class Index:
         return f"{known.name} {known.version}" if known and known.version else self.name(plugin)
 
     def fits(self, constraint: str | None, version: str | None) -> bool:
-        """Whether a version is in a range; one that is unknown or no version of PEP 440 fits any."""
+        """Whether a version is in a range; an unknown one, or one that isn't a PEP 440 version, fits any."""
         if constraint is None or version is None:
             return True
         key = constraint, version
@@ -92,7 +93,7 @@ class Index:
         return self._fits[key]
 
     def resolve(self, plugin: str) -> Resolution:
-        """All that a plugin requires, to a depth of 20, and whether it fits together."""
+        """All that a plugin requires, to a depth of 20, and whether it is compatible."""
         walk = _Walk(self, plugin)
         failures = walk.failures()
         verdict: Verdict = failures[0][0] if failures else "resolved"
@@ -113,7 +114,7 @@ class Index:
         )
 
     def conflicts(self, plugin: str) -> list[ConflictOut]:
-        """What must not be installed with a plugin, whichever of the two says so."""
+        """What must not be installed with a plugin, whichever of the two declares it."""
         found: dict[str, str] = {}
         for link in self.links(plugin):
             if link.kind == "conflicts_with" and link.target_type == "plugin":
@@ -132,7 +133,7 @@ class Index:
 
 
 class _Walk:
-    """One resolution: what was reached, how deep, and over which edge first."""
+    """One resolution: what was reached, at which depth, and over which edge first."""
 
     def __init__(self, index: Index, root: str) -> None:
         self._index = index
@@ -193,7 +194,7 @@ class _Walk:
         }
 
     def failures(self) -> list[tuple[Verdict, str]]:
-        """(verdict, explanation) of what does not fit, the nearest first; the first 50 of them."""
+        """(verdict, explanation) of each incompatibility, the nearest first; at most 50."""
         found = [*self._missing(), *self._mismatches(), *self._conflicts()]
         found.sort(key=lambda one: one[0])
         shown = found[:_MOST_FAILURES]
@@ -214,7 +215,7 @@ class _Walk:
         return f"{self._way(link)}, the catalog has {self._index.titled(link.target)}{told}"
 
     def _constrained(self, targets: set[str]) -> dict[str, list[Link]]:
-        """Who requires each of these plugins in a range."""
+        """What requires each of these plugins in a version range."""
         found: dict[str, list[Link]] = {target: [] for target in targets}
         for link in self._requiring:
             if link.constraint and link.target in found:
@@ -251,7 +252,7 @@ class _Walk:
         return f"{self._way(self._first[far])}, which conflicts with {self._index.titled(other)}"
 
     def _way(self, last: Link) -> str:
-        """The shortest way from the plugin to an edge, in words."""
+        """The shortest path from the plugin to an edge, in words."""
         links = [last]
         while links[-1].source != self._root:
             links.append(self._first[links[-1].source])

@@ -1,4 +1,4 @@
-"""The graph of one process: opened at the first question, and up to date before each."""
+"""The graph of one process: opened by the first query, and brought up to date before each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Names = dict[str, str]
 
 
 class LiveGraph:
-    """Index and RDF store, kept up to date by notices. Nothing is opened before somebody asks."""
+    """Index and RDF store, kept up to date by notices. Nothing is opened before the first query."""
 
     def __init__(self, platform: Platform, folder: Path) -> None:
         self._platform = platform
@@ -39,11 +39,11 @@ class LiveGraph:
         self._turn = asyncio.Lock()
 
     def note_edges(self, plugin: str) -> None:
-        """The edges of a plugin changed."""
+        """Note that the edges of a plugin changed."""
         self._changed.add(plugin)
 
     def note_listing(self, plugin: str) -> None:
-        """The catalog's words of a plugin changed."""
+        """Note that the catalog's data on a plugin changed."""
         self._renamed.add(plugin)
 
     async def index(self) -> Index:
@@ -87,7 +87,7 @@ class LiveGraph:
                 index.names.update(names)
             if renamed:
                 await self._read_catalog(index, renamed)
-        except BaseException:  # a caller who leaves, too, must not lose the changes of others
+        except BaseException:  # even a caller that leaves must not lose others' changes
             self._changed |= changed
             self._renamed |= renamed
             raise
@@ -102,7 +102,7 @@ class LiveGraph:
         index.known.update(found)
 
     async def check(self) -> None:
-        """Raise Unavailable or OSError where the graph can't be asked."""
+        """Raise Unavailable or OSError if the graph can't be queried."""
         await self.index()
         if self._store is not None:
             await asyncio.to_thread(self._store.check)
@@ -114,7 +114,7 @@ class LiveGraph:
 
 
 def _read(session: Session, plugins: Sequence[str] | None) -> tuple[Links, Names, int]:
-    """The edges of some plugins, or all; names that came with them; and the version of the rows."""
+    """The edges of some or all plugins, the names stored with them, and the version of the rows."""
     table = Edge.__table__
     columns = (
         table.c.plugin_id,
@@ -150,7 +150,7 @@ def _read_refs(session: Session, platform: Platform, plugins: Sequence[str]) -> 
 
 
 def judge(platform: Platform, session: Session, plugin_id: str) -> contracts.DependencyVerdict:
-    """What the rows say about one plugin, for callers without an open graph."""
+    """The verdict on one plugin from the rows, for callers without an open graph."""
     links, names, _ = _read(session, None)
     index = Index()
     for source, found in links.items():

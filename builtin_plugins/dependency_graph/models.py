@@ -1,4 +1,4 @@
-"""The edges: rows are the truth, the RDF store and what is in memory follow from them."""
+"""The edges: the rows are authoritative; the RDF store and the index in memory are derived from them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Edge(Base):
 
 
 class State(Base):
-    """How often the edges have changed: by it a store knows whether it is up to date."""
+    """How often the edges have changed, so that a store can tell whether it is up to date."""
 
     __tablename__ = "dependency_graph_state"
 

@@ -1,7 +1,7 @@
 """The graph as RDF in Oxigraph, on disk: derived from rows, rebuilt when lost, broken or out of date.
 
-A named graph for each plugin holds its edges, so that a change replaces one graph. Oxigraph lets one process
-write a folder: each process takes the first free one.
+A named graph for each plugin contains its edges, so that a change replaces one graph. Oxigraph lets only one
+process write to a folder, so each process takes the first free one.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ class GraphStore:
         self._slot.handle.close()
 
     def version(self) -> int | None:
-        """The version of the rows that it was made from; None where it was not finished."""
+        """The version of the rows that it was made from; None if it is incomplete."""
         found = list(self._store.quads_for_pattern(_iri("state"), _iri("version"), None, None))
         return int(found[0].object.value) if len(found) == 1 else None
 
     def bring_up(self, links: Mapping[str, Sequence[Link]], version: int) -> dict[str, list[Link]]:
-        """All edges as the store has them; it is rebuilt from `links` if it is out of date or damaged."""
+        """All edges in the store, which is rebuilt from `links` if it is out of date or damaged."""
         try:
             if self.version() == version:
                 return self.links()
@@ -77,7 +77,7 @@ class GraphStore:
         return self.links()
 
     def rebuild(self, links: Mapping[str, Sequence[Link]], version: int) -> None:
-        """Hold exactly these edges."""
+        """Replace everything by these edges."""
         self._store.clear()
         self._store.bulk_extend(quad for source in links for quad in _quads(links[source]))
         self._stamp(version)
@@ -99,7 +99,7 @@ class GraphStore:
         self._store.flush()
 
     def links(self) -> dict[str, list[Link]]:
-        """All edges, by the plugin whose they are."""
+        """All edges, by plugin."""
         found: dict[str, dict[str, str]] = {}
         for quad in self._store.quads_for_pattern(None, None, None, None):
             if quad.subject.value.startswith(f"{_BASE}edge:"):
@@ -119,7 +119,7 @@ class GraphStore:
         return made
 
     def check(self) -> None:
-        """Raise OSError where the store does not answer."""
+        """Raise OSError if the store doesn't respond."""
         if self._store is None or self.version() is None:
             raise OSError("the store is not open")
 
@@ -139,7 +139,7 @@ def _named(iri: str) -> str:
 
 
 def _quads(links: Iterable[Link]) -> Iterator[Any]:
-    """The statements of some edges: the plain relation, and a node that carries what belongs to it."""
+    """The statements of some edges: the plain relation, and a node with its details."""
     import pyoxigraph
 
     for link in links:

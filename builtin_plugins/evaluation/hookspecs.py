@@ -1,4 +1,4 @@
-"""What the plugin asks of whoever keeps knowledge bases."""
+"""Hooks for the plugin that keeps knowledge bases."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Tables: sets of questions, runs over them, and a row for each question asked in a configuration.
 
-No text of a document is kept but what whoever made a set wrote into it; what was generated from a document
-goes with it.
+No document text is stored except what the author of a set wrote into it; generated questions are deleted with
+their document.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class QuestionSet(Base):
 
 
 class Question(Base):
-    """A question and what is expected of its answer. Ids grow; `document_id` is what it was made from."""
+    """A question and what is expected of its answer. Ids ascend; `document_id` is its source document."""
 
     __tablename__ = "evaluation_question"
     __table_args__ = {"sqlite_autoincrement": True}
@@ -48,7 +48,7 @@ class Question(Base):
 class Run(Base):
     """All questions of a set up to `last_question`, asked in several configurations.
 
-    `choices` holds by kind of question what `auto` is to do, once the run is done.
+    `choices`, set once the run is done, tells what `auto` should do, by kind of question.
     """
 
     __tablename__ = "evaluation_run"
@@ -70,7 +70,7 @@ class Run(Base):
 class Result(Base):
     """One question asked once in one configuration, by its position in the run's list.
 
-    Measures that don't apply to a question are null. `failure` says why there is no answer.
+    Measures that don't apply to a question are null. `failure` tells why there is no answer.
     """
 
     __tablename__ = "evaluation_result"

@@ -1,1 +1,1 @@
-"""Graph-RAG: entities, their relations and what they join, built from documents without a model."""
+"""Graph-RAG: entities and their relations, built from documents without a language model."""

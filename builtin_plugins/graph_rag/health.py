@@ -1,4 +1,4 @@
-"""What the service says about itself (wire-facts 2.1)."""
+"""The service's health report (wire-facts 2.1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _READY = "initialized"
 
 
 def checks() -> Sequence[HealthCheck]:
-    """Without an engine nothing new is built, but existing graphs still answer."""
+    """Without an engine, no graph can be built, but existing ones still answer."""
     return [
         HealthCheck("entity_extractor", _extractor, service="graph-rag"),
         HealthCheck("graph_constructor", _extractor, service="graph-rag"),

@@ -1,4 +1,4 @@
-"""Hooks that the plugin brings."""
+"""Hooks that this plugin offers."""
 
 from __future__ import annotations
 

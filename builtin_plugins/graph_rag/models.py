@@ -1,7 +1,7 @@
 """Tables: a graph for each document, and what it is made of. Indexes and RDF are derived from these rows.
 
-The texts of passages are here as well, so that evidence is read, and a graph dropped, in one transaction;
-the price is that they are stored twice.
+The texts of passages are stored here, too, so that reading evidence and dropping a graph take one
+transaction; the price is that they are stored twice.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ LONGEST_KEY = 255
 class Graph(Base):
     """The graph of one document.
 
-    `maker` is the `sub` of whoever constructed it, and empty for a document of a knowledge base, which is
-    seen by whoever sees that. `stamp` changes with each writing: derived stores know by it what is new.
-    `seal` is a number made of it: by the number of graphs and the sum of their seals, a store knows whether
-    it has all of many graphs as they are, without reading thousands of stamps.
+    `maker` is the `sub` of the account that constructed it; it is empty for a document of a knowledge base,
+    whose visibility then applies. `stamp` changes with each write, which tells derived stores what is new.
+    `seal` is a number derived from it: by the number of graphs and the sum of their seals, a store can tell
+    that it is up to date without reading thousands of stamps.
     """
 
     __tablename__ = "graph_rag_graph"
@@ -49,7 +49,7 @@ class Graph(Base):
 
 
 def seal_of(stamp: str) -> int:
-    """40 bits: two states have one sum by a chance of one in 10^12, and 8 million seals fit into 64 bits."""
+    """40 bits: two states have equal sums in one of 10^12 cases, and 8 million seals fit into 64 bits."""
     return int.from_bytes(blake2b(stamp.encode(), digest_size=5).digest())
 
 
@@ -73,7 +73,7 @@ class Passage(Base):
 
 
 class Entity(Base):
-    """An entity of one document: those of one key are the same in all documents."""
+    """An entity of one document; entities with the same key are the same in all documents."""
 
     __tablename__ = "graph_rag_entity"
 
@@ -86,7 +86,7 @@ class Entity(Base):
 
 
 class Alias(Base):
-    """A name that stands for another entity of its document, why, and where one can see that."""
+    """A name that stands for another entity of its document, with the reason and the place that shows it."""
 
     __tablename__ = "graph_rag_alias"
 
@@ -101,7 +101,7 @@ class Alias(Base):
 
 
 class Relation(Base):
-    """Two entities that a document relates, and the first place where it does (`start`, `end` there)."""
+    """Two entities that a document relates, and the first place that does (`start`, `end` in its passage)."""
 
     __tablename__ = "graph_rag_relation"
     __table_args__ = (

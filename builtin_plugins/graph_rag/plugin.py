@@ -1,4 +1,4 @@
-"""Knowledge graphs of documents, built without a model: the service `graph-rag`."""
+"""The plugin for knowledge graphs of documents, built without a model: the service `graph-rag`."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class RetrieveRequest(Body):
 
 
 class Neighbour(BaseModel):
-    """An entity that is related to the one that was asked for."""
+    """An entity that is related to the requested one."""
 
     text: str
     label: str
@@ -165,7 +165,7 @@ class PassageRef(BaseModel):
 
 
 class SameAs(BaseModel):
-    """Another name that was recognized as this entity, and the words that say so."""
+    """Another name that was recognized as this entity, and the words that show it."""
 
     text: str
     reason: str
@@ -174,7 +174,7 @@ class SameAs(BaseModel):
 
 
 class EntityContext(BaseModel):
-    """An entity, its neighbours, and where it is named."""
+    """An entity, its neighbors, and where it is named."""
 
     success: bool = True
     entity: EntityOut

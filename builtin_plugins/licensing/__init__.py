@@ -1,1 +1,1 @@
-"""Licences of plugins: tiers, keys, seats of organizations, checkout."""
+"""Licenses of plugins: tiers, keys, seats of organizations, checkout."""

@@ -1,4 +1,4 @@
-"""What licensing keeps: licences, seats, orders, the provider's notices, tiers that plugins need."""
+"""What licensing keeps: licenses, seats, orders, the provider's notices, tiers that plugins need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ Base: Any = plugin_base("licensing")
 class License(Base):
     """A tier of a plugin, held by one subject or by an organization (exactly one is set).
 
-    `plugin_id` is the id of the catalog's listing. Only a keyed hash of the key is kept, and its end.
+    `plugin_id` is the id of the catalog's listing. Only a keyed hash of the key, and its last characters, are
+    stored.
     """
 
     __tablename__ = "licensing_license"
@@ -43,7 +44,7 @@ class License(Base):
 
 
 class Seat(Base):
-    """An account that uses an organization's licence."""
+    """An account that uses an organization's license."""
 
     __tablename__ = "licensing_seat"
 
@@ -54,9 +55,9 @@ class Seat(Base):
 
 
 class Order(Base):
-    """Something to be paid at a provider: `pending`, `cancelled`, `paid`, `refunded`.
+    """An order at a payment provider: `pending`, `cancelled`, `paid`, `refunded`.
 
-    `replaced` is what the buyer's licence was before this order paid for it; a refund brings that back.
+    `replaced` is what the buyer's license was before this order paid for it; a refund brings that back.
     """
 
     __tablename__ = "licensing_order"
@@ -73,7 +74,7 @@ class Order(Base):
 
 
 class Notice(Base):
-    """A notice of a provider that was taken, so that the same one changes nothing again."""
+    """A processed notice of a provider, so that the same one changes nothing again."""
 
     __tablename__ = "licensing_notice"
 
@@ -84,7 +85,7 @@ class Notice(Base):
 
 
 class PluginTier(Base):
-    """The tier that an administrator demands of a whole plugin, and a key of the instance for it."""
+    """The tier that an administrator requires for a whole plugin, and a key of the instance for it."""
 
     __tablename__ = "licensing_plugin_tier"
 

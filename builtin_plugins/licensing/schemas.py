@@ -23,7 +23,7 @@ Subject = Annotated[str, Field(min_length=1, max_length=255)]
 
 
 class ActivateRequest(BaseModel):
-    """A licence to be made, or renewed with another key and tier."""
+    """A license to be made, or renewed with another key and tier."""
 
     model_config = example(
         plugin_id="3f0e8f6e-0c57-4d0f-9c07-5f8a3a1f6f5b", tier="pro", organization_id=7, seats=25
@@ -40,7 +40,7 @@ class ActivateRequest(BaseModel):
 
 
 class ActivatedLicense(BaseModel):
-    """A licence that was just activated; `license_key` is shown this once."""
+    """A license that was just activated; `license_key` is shown this once."""
 
     id: str
     tenant_id: str
@@ -57,7 +57,7 @@ class ActivatedLicense(BaseModel):
 
 
 class LicenseOut(BaseModel):
-    """A licence of the caller."""
+    """A license of the caller."""
 
     id: str
     user_id: str | None
@@ -77,7 +77,7 @@ class LicenseOut(BaseModel):
 
 
 class LicenseList(BaseModel):
-    """All licences of a caller or of an organization."""
+    """All licenses of a caller or of an organization."""
 
     licenses: list[LicenseOut]
     count: int
@@ -128,7 +128,7 @@ class KeyInvalid(BaseModel):
 
 
 class NewKey(BaseModel):
-    """A new key of a licence, in place of the old one; shown this once."""
+    """A new key of a license, in place of the old one; shown this once."""
 
     id: str
     license_key: str
@@ -158,7 +158,7 @@ class SeatOut(BaseModel):
 
 
 class SeatList(BaseModel):
-    """The accounts that have the seats of a licence."""
+    """The accounts that have the seats of a license."""
 
     seats: list[SeatOut]
     count: int

@@ -10,7 +10,7 @@ from kernel.sdk import Settings, env
 
 
 class LicensingSettings(Settings):
-    """How licence keys are made and checked."""
+    """How license keys are made and checked."""
 
     env_prefix: ClassVar[str] = "PLATFORM_LICENSING_"
 

@@ -21,13 +21,13 @@ def known(tier: str) -> str | None:
 
 
 def covers(held: str, required: str) -> bool:
-    """Whether what somebody holds is enough; an unknown tier is never enough, nor ever reached."""
+    """Whether the held tier suffices; an unknown tier never suffices and is never reached."""
     mine, wanted = known(held), known(required)
     return mine is not None and wanted is not None and TIERS.index(mine) >= TIERS.index(wanted)
 
 
 def highest(tiers: Iterable[str]) -> str:
-    """The best of some known tiers; `community` where there is none, as that needs no licence."""
+    """The best of some known tiers; `community` where there is none, as that needs no license."""
     return max((DEFAULT, *tiers), key=TIERS.index)
 
 

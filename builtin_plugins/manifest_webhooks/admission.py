@@ -1,9 +1,9 @@
-"""How many deliveries are taken: of what proves itself plenty, of everything else few, counted apart.
+"""Limits deliveries: many with a valid proof, few of all others, counted separately.
 
-A sender such as GitHub does not send again what was refused, so nobody may use up its allowance, not even a
-stranger behind the same address. Hence nothing that carries a signature is refused before it is verified.
-The price: an address that has used up what strangers are allowed can still make the platform read bodies.
-Those are read a few at a time.
+A sender such as GitHub doesn't repeat a refused delivery, so nobody may use up its allowance, not even a
+stranger behind the same address. Hence a signed delivery is never refused before verification. The price: an
+address that has used up the strangers' allowance can still make the platform read bodies. Those are read a
+few at a time.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _SUSPECTS_AT_ONCE = 4
 
 
 class Admission:
-    """Counts the deliveries of one process; the counters are those of all processes."""
+    """Counts the deliveries of one process, in counters shared by all processes."""
 
     def __init__(self) -> None:
         self._narrow = asyncio.Semaphore(_SUSPECTS_AT_ONCE)
 
     async def count_stranger(self, ctx: Context, place: str) -> None:
-        """Count a delivery that proved nothing. Raises TooManyRequests.
+        """Count a delivery without a valid proof. Raises TooManyRequests.
 
         `place`: the webhook's path, so that one sender without a secret does not use up another's allowance.
         """
@@ -34,14 +34,14 @@ class Admission:
         await ctx.resource(RATE_LIMITS).count(_key(ctx, place), limit)
 
     async def count_proven(self, ctx: Context, plugin: str) -> None:
-        """Count a delivery that proved itself. Raises TooManyRequests."""
+        """Count a delivery with a valid proof. Raises TooManyRequests."""
         settings = ctx.settings_of(WebhookSettings)
         limit, burst = settings.webhook_proven_per_minute, settings.webhook_proven_burst
         await ctx.resource(RATE_LIMITS).count(f"ratelimit:webhook:proven:{plugin}", limit, burst=burst)
 
     @asynccontextmanager
     async def reading(self, ctx: Context, place: str) -> AsyncIterator[None]:
-        """Read and verify a body inside; where the address sent too much that proved nothing, in turn."""
+        """Read and verify a body inside; addresses that sent too much without proof take turns."""
         refused = await ctx.resource(RATE_LIMITS).seen(_key(ctx, place))
         if refused < ctx.settings_of(WebhookSettings).webhook_rate_per_minute:
             yield

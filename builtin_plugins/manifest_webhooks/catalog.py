@@ -1,4 +1,4 @@
-"""Which manifests are live: names and webhook paths are unique, and one bad file harms no other."""
+"""Decides which manifests are live: names and webhook paths are unique, and a bad file harms no other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .problems import Problem
 
 Claim: TypeAlias = tuple[Literal["name", "path"], str]
 Holders: TypeAlias = Mapping[Claim, str]
-"""The file that holds a name or a webhook path, which no other file gets meanwhile."""
+"""The file that holds each name or webhook path; no other file gets these meanwhile."""
 Files: TypeAlias = Mapping[str, Manifest | Sequence[Problem]]
 
 
@@ -31,11 +31,11 @@ EMPTY = Catalog({}, {}, {})
 def resolve(files: Files, taken_names: Set[str], held: Holders | None = None) -> Catalog:
     """Decide which files are live; pure.
 
-    `files`: what each file holds, a manifest or the problems that prevent one. `taken_names`: names of
-    plugins made of code, which always keep theirs. `held`: who holds what so far. A file keeps what it holds
-    as long as it declares it, and while it can't be understood: neither what is dropped beside a live file
-    nor a slip in an edit may give its webhook to another. A file that was never live holds nothing, and one
-    that is gone gives what it held to the first that asks. A renamed file comes before others that ask.
+    `files`: each file's content, a manifest or its problems. `taken_names`: names of plugins in code, which
+    always keep theirs. `held`: the existing claims. A file keeps its claims while it declares them, and while
+    it is unreadable: neither a new file beside a live one nor a mistake in an edit may give its webhook to
+    another file. A file that was never live has no claims, and those of a removed file go to the first that
+    asks, with a renamed file before others.
     """
     held = held or {}
     gone = {claim: source for claim, source in held.items() if source not in files}
@@ -58,7 +58,7 @@ def resolve(files: Files, taken_names: Set[str], held: Holders | None = None) ->
 
 
 def claims_of(manifest: Manifest) -> tuple[Claim, Claim]:
-    """What a manifest wants for itself alone."""
+    """The names and paths that a manifest claims."""
     return ("name", manifest.name), ("path", manifest.webhook.path)
 
 
@@ -69,7 +69,7 @@ def _declares(found: Manifest | Sequence[Problem] | None, claim: Claim) -> bool:
 
 
 def _rank(source: str, manifest: Manifest, held: Holders, gone: Holders) -> tuple[int, int, str]:
-    """What is free goes to the file that holds something else, to a file's new name, else by file names."""
+    """Free claims go first to files with other claims, then to renamed files, else in file name order."""
     claims = claims_of(manifest)
     return -sum(held.get(claim) == source for claim in claims), -sum(c in gone for c in claims), source
 

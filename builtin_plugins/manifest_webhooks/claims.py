@@ -1,7 +1,7 @@
 """Which file holds a name or a webhook path, known to all processes and kept across restarts.
 
-Each process reads the folder by itself. Who came first can't be read from the files, and would otherwise be
-remembered by each process differently.
+Each process reads the folder by itself. The files don't tell which came first, so each process would
+otherwise remember it differently.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .catalog import Catalog, Holders
 from .models import ClaimRow
 
 TOPIC = "manifest_webhooks.claims"
-"""Tells every process that a name or a path is another file's now."""
+"""The topic of the notice that a name or a path belongs to another file now."""
 
 
 def read_claims(session: Session) -> Holders:
@@ -26,7 +26,7 @@ def read_claims(session: Session) -> Holders:
 
 
 def settle_claims(unit: Unit, decide: Callable[[Holders], Catalog]) -> Catalog:
-    """Let `decide`, in turn with all other processes, and keep what it decides."""
+    """Call `decide`, one process at a time, and store the result."""
     unit.lock(TOPIC)
     held = read_claims(unit.session)
     catalog = decide(held)
@@ -37,7 +37,7 @@ def settle_claims(unit: Unit, decide: Callable[[Holders], Catalog]) -> Catalog:
 
 
 def forget_claims(unit: Unit, file: str) -> None:
-    """Forget what a removed file held."""
+    """Forget the claims of a removed file."""
     unit.lock(TOPIC)
     unit.session.execute(delete(ClaimRow).where(ClaimRow.file == file))
 

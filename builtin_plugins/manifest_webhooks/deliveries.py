@@ -1,4 +1,4 @@
-"""The last deliveries of each manifest plugin and what happened to them. Nothing of a payload is kept."""
+"""The last deliveries of each manifest plugin and what happened to them. Payloads are never stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = logging.getLogger("platform.manifests")
 
 Outcome = Literal["stored", "repeated", "skipped", "refused"]
 
-# For each plugin this many with a valid proof, and as many without: strangers can't push out the others.
+# Per plugin, this many with a valid proof and as many without, so that strangers can't push out the others.
 KEPT = 100
 _REASON_LIMIT = 300
 _ID_HEADERS = ("webhook-id", "X-GitHub-Delivery")
@@ -31,7 +31,7 @@ _ID_LIMIT = 256
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A delivery as its headers describe it. `proven`: it showed that it knows the secret."""
+    """A delivery as its headers describe it. `proven`: its sender knows the secret."""
 
     event_id: str | None
     event: str | None
@@ -39,7 +39,7 @@ class Sent:
 
 
 def sent_of(headers: Mapping[str, str], *, proven: bool) -> Sent:
-    """A delivery by its headers; what a stranger wrote into them is made fit to be shown."""
+    """A delivery by its headers, sanitized for display."""
     ids = (printable(headers.get(name), _ID_LIMIT) for name in _ID_HEADERS)
     event_id = next((value for value in ids if value), None)
     return Sent(event_id, printable(headers.get(GITHUB_EVENT)), proven)
@@ -47,7 +47,7 @@ def sent_of(headers: Mapping[str, str], *, proven: bool) -> Sent:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What happened to a delivery: the outcome, the status of the answer, why, and the point it has."""
+    """What happened to a delivery: the outcome, the response status, the reason, and its point."""
 
     outcome: Outcome
     status: int = 200
@@ -56,7 +56,7 @@ class Fate:
 
 
 def keep(session: Session, plugin: str, sent: Sent, fate: Fate) -> None:
-    """Remember a delivery, and forget the oldest beyond the bound."""
+    """Store a delivery, and delete the oldest beyond the limit."""
     row = DeliveryRow(
         plugin=plugin,
         proven=sent.proven,
@@ -93,21 +93,21 @@ def forget_before(session: Session, moment: datetime) -> None:
 
 
 class DeliveryLog:
-    """Remembers deliveries that stored nothing; one that stores is remembered in its own transaction."""
+    """Records deliveries that stored nothing; one that stores a point is recorded in its own transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._overflowed: dict[str, int] = {}  # the minute of the last one told, by plugin
+        self._overflowed: dict[str, int] = {}  # the minute of the last recorded one, by plugin
 
     async def add(self, plugin: str, sent: Sent, fate: Fate) -> None:
-        """Remember a delivery. A failure is logged and changes no answer."""
+        """Record a delivery. A failure is logged and doesn't affect the response."""
         try:
             await self._database.write(lambda unit: keep(unit.session, plugin, sent, fate))
         except (SQLAlchemyError, OSError) as error:
             log.warning("could not record a delivery to %s: %s", plugin, type(error).__name__)
 
     async def add_refused(self, plugin: str, sent: Sent, error: PlatformError) -> None:
-        """Remember a refusal; of a stranger's beyond the limit one a minute, as each costs a write."""
+        """Record a refusal; for strangers over the limit, only one a minute, as each costs a write."""
         if isinstance(error, TooManyRequests) and not sent.proven and self._told_this_minute(plugin):
             return
         await self.add(plugin, sent, Fate("refused", error.status, _reason(error.detail)))

@@ -1,4 +1,4 @@
-"""What a webhook's sender may be told."""
+"""The errors for senders of webhooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class UnknownWebhook(NotFound):
 
 
 class ManifestAway(UnknownWebhook):
-    """The manifest's file is not where it was: removed, renamed, or in the hands of an editor."""
+    """The manifest's file is missing: removed, renamed, or being saved by an editor."""
 
 
 class WebhookDisabled(PluginDisabled):

@@ -16,8 +16,8 @@ _UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
 def why_unwanted(webhook: Webhook, headers: Mapping[str, str]) -> str | None:
     """Why a delivery is acknowledged and not stored; None for one that the manifest wants.
 
-    Names of headers are read in any case, values exactly. GitHub's ping is wanted only where an item asks
-    for it. `headers` must find names in any case.
+    Names of headers are read in any case, values exactly. GitHub's ping is wanted only if an item asks for
+    it. `headers` must be case-insensitive.
     """
     if webhook.events is None:
         return _PING if headers.get(GITHUB_EVENT) == "ping" else None
@@ -29,7 +29,7 @@ def why_unwanted(webhook: Webhook, headers: Mapping[str, str]) -> str | None:
 
 
 def printable(value: str | None, limit: int = 80) -> str | None:
-    """What a sender wrote, fit for a message or a terminal."""
+    """A sender's text, made safe for a message or a terminal."""
     return None if value is None else shorten(_UNPRINTABLE.sub("?", value), limit)
 
 

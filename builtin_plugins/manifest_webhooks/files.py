@@ -1,4 +1,4 @@
-"""Manifest files that come and go through the platform itself. Everything here blocks on the disk."""
+"""Writes and removes manifest files for the platform. Everything here blocks on the disk."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def replace_file(path: Path, document: bytes) -> Path:
 
 
 def remove_file(path: Path) -> None:
-    """Durably remove the file; one that is gone already is not an error. Raises OSError."""
+    """Durably remove the file; a missing one is not an error. Raises OSError."""
     path.unlink(missing_ok=True)
     if path.parent.is_dir():
         sync(path.parent)
 
 
 def _write_temporary(folder: Path, name: str, document: bytes) -> Path:
-    """A dotfile, which the watch does not take for a manifest."""
+    """Written as a dotfile, which the watch ignores."""
     temporary = folder / f".{name}.{os.getpid()}.tmp"
     with temporary.open("wb") as handle:
         handle.write(document)

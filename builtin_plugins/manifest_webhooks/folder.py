@@ -31,7 +31,7 @@ SCHEMA_FILE = "manifest.v1alpha1.schema.json"
 
 @dataclass(frozen=True, slots=True)
 class LiveManifest:
-    """A manifest in service: its file, when that was last written, and what is odd about it."""
+    """A live manifest: its file, when that was last written, and warnings about it."""
 
     manifest: Manifest
     path: Path
@@ -70,13 +70,13 @@ class ManifestFolder:
 
     @cached_property
     def validator(self) -> Validator:
-        """The schema, made ready for checking."""
+        """The compiled schema."""
         from .schema import compile_schema
 
         return compile_schema(self.schema_document)
 
     def look(self, held: Holders) -> None:
-        """Read the folder once, and decide as the processes in service do, by what is `held`. Blocks."""
+        """Read the folder once, and decide as running processes do, by the claims in `held`. Blocks."""
         read = self._reread()
         self._put(read, self._resolved(read, held))
 
@@ -110,13 +110,13 @@ class ManifestFolder:
         return None if name is None else self._read[name].path
 
     def why_refused(self, file: str, manifest: Manifest) -> str | None:
-        """What would keep this manifest from being live if the file had it."""
+        """What would keep this manifest from being live in that file."""
         files = {**{name: one.found for name, one in self._read.items()}, file: manifest}
         reason = resolve(files, self._taken_names(), self.catalog.holders).refused.get(file)
         return None if reason is None else reason.removeprefix(f"{file}: ")
 
     def _reread(self) -> dict[str, _Read]:
-        """Every file by its name, as the database and a terminal can take it."""
+        """Every file by its name, made safe for the database and terminals."""
         files = scan(self.directory)
         return {name_of(path): self._one(path, fingerprint) for path, fingerprint in files.items()}
 

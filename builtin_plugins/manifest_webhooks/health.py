@@ -14,7 +14,7 @@ _NAMED = 3
 
 
 async def check(platform: Platform) -> None:
-    """Name every manifest that is refused, or that works less than its author thinks."""
+    """Name every manifest that is refused, or that works differently than its author may think."""
     folder = platform.resource(FOLDER)
     live = list(folder.live())
     lacking = await asyncio.to_thread(
@@ -28,7 +28,7 @@ async def check(platform: Platform) -> None:
 
 
 def _about_secrets(lacking: Mapping[str, str]) -> str:
-    """Short enough to be shown whole: it ends with a command to copy."""
+    """Kept short enough to be shown in full, as it ends with a command to copy."""
     if len(lacking) == 1:
         ((name, secret),) = lacking.items()
         return f"{name}: {how_to_set(secret)}"

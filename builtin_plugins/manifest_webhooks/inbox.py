@@ -1,4 +1,4 @@
-"""A webhook call, from its proof to its stored point."""
+"""A webhook delivery, from its proof to its stored point."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .templates import MissingValue, TemplateError
 from .watched import WatchedFolder
 
 _MB = 1024 * 1024
-_UNKNOWN = "unknown"  # one allowance for all paths without a manifest: their number is unbounded
+_UNKNOWN = "unknown"  # one allowance for all paths without a manifest, as there are infinitely many
 
 
 class StoredPointOut(BaseModel):
@@ -68,7 +68,8 @@ class Inbox:
         self._log = DeliveryLog(platform.database)
 
     async def receive(self, ctx: Context, path: str) -> WebhookResult | WebhookSkipped:
-        """Take one delivery; what it stores is durable before this returns, a repeated event is stored once.
+        """Take one delivery; what it stores is durable before this returns, and a repeated event is stored
+        once.
 
         `path` is the webhook's, leading slash included. Raises the errors of `errors`, TooManyRequests,
         BadRequest for a body that can't be read, Unprocessable for one that lacks what a template asks for.
@@ -89,7 +90,7 @@ class Inbox:
             raise
 
     async def _admit(self, ctx: Context, live: LiveManifest) -> tuple[Proof, bytes]:
-        """The proof and the body. What proves nothing is counted, where it can be before its body is read."""
+        """Return proof and body. Deliveries without proof are counted, if possible before reading a body."""
         webhook = live.manifest.webhook
         if webhook.secret_ref is None:
             await self._admission.count_stranger(ctx, webhook.path)
@@ -117,7 +118,7 @@ class Inbox:
     async def _take(
         self, ctx: Context, live: LiveManifest, sent: Sent, proof: Proof, body: bytes
     ) -> WebhookResult | WebhookSkipped:
-        """Store a delivery that may come in, or say why it is skipped."""
+        """Store an admitted delivery, or return why it is skipped."""
         if not self._platform.is_on(live.name):
             raise WebhookDisabled()
         headers = ctx.request.headers
@@ -153,7 +154,7 @@ class Inbox:
         return WebhookResult(message="Stored", plugin=live.name, result=point)
 
     async def _known(self, live: LiveManifest, delivery: Delivery) -> Stored | None:
-        """Look before the costly embedding; a duplicate that is under way now is found when it stores."""
+        """Look for a duplicate before the costly embedding; a simultaneous one is found when storing."""
         return await self._platform.database.read(find_event, live.name, delivery.event_id)
 
     async def _store(self, live: LiveManifest, sent: Sent, delivery: Delivery) -> Stored:

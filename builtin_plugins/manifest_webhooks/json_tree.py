@@ -8,7 +8,7 @@ from typing import Any
 
 from .tree import MAX_NODES, TreeError, check_depth, check_float, check_int, check_text, duplicate
 
-# The closing quote is optional so that an unterminated string is read once, not once for each quote in it.
+# The closing quote is optional so that an unterminated string is scanned once, not once for each quote.
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 
 

@@ -26,7 +26,7 @@ class Metadata(_Part):
 class Webhook(_Part):
     """The inbound request: `path` without the leading `/webhook`, the name of its secret, its events.
 
-    `events`: headers and their values, of which a delivery must fit one; None takes all.
+    `events`: alternative header values, of which a delivery must match one; None accepts all.
     """
 
     path: str
@@ -43,7 +43,7 @@ class Trigger(_Part):
 
 
 class Input(_Part):
-    """Templates of the stored text and of the metadata beside it, and what a missing value means."""
+    """Templates of the stored text and its metadata, and what to do about a missing value."""
 
     text: str
     metadata: dict[str, Any] = Field(default_factory=dict)
@@ -51,7 +51,7 @@ class Input(_Part):
 
 
 class Store(_Part):
-    """Where the text goes."""
+    """Where the text is stored."""
 
     collection: str
     input: Input

@@ -1,4 +1,4 @@
-"""What manifest plugins keep besides their points."""
+"""The tables of manifest plugins; their points are in the vector store."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ LONGEST_NAME = 64  # characters of a plugin's name
 class PluginRow(Base):
     """A plugin that has stored something, and the collections that it stored into.
 
-    Whoever stores or removes holds this row until the commit, so that a point is never stored after the
-    removal of its plugin and an event is never stored twice.
+    Storing and removing lock this row until the commit, so that a point is never stored after its plugin's
+    removal, and an event is never stored twice.
     """
 
     __tablename__ = "manifest_webhooks_plugin"
@@ -31,7 +31,7 @@ class PluginRow(Base):
 class ClaimRow(Base):
     """A name or a webhook path and the file that holds it (see `catalog.resolve`).
 
-    The row of a file that is gone stays until another file asks: a folder may be away for a moment.
+    The row of a missing file stays until another file claims it, as a folder may be away for a moment.
     """
 
     __tablename__ = "manifest_webhooks_claim"
@@ -39,7 +39,7 @@ class ClaimRow(Base):
     kind: Mapped[Literal["name", "path"]] = mapped_column(String(8), primary_key=True)
     value: Mapped[str] = mapped_column(String(100), primary_key=True)
     file: Mapped[str] = mapped_column(String(1020))
-    """255 bytes at most, of which any may have to be written out as four characters."""
+    """At most 255 bytes, each of which may be escaped as four characters."""
 
 
 class EventRow(Base):

@@ -18,7 +18,7 @@ _MAX_BOUNDARY = 70
 
 
 class PayloadError(ValueError):
-    """A body that cannot be read as its content type says; to be answered with `status`."""
+    """A body that doesn't match its content type; `status` is the response's."""
 
     status = 400
 
@@ -26,11 +26,11 @@ class PayloadError(ValueError):
 def parse_payload(content_type: str | None, body: bytes) -> dict[str, Any]:
     """Read a body as an object; raises PayloadError.
 
-    JSON where the content type begins with application/json or ends in +json; otherwise form fields as a
-    flat map of texts, urlencoded (also when no type is given) or multipart. Of repeated fields the last one
-    counts; a file becomes its file name, its content is dropped. A form whose only field is `payload`, with
-    a JSON object in it, is that object, with the text as `payload` unless it has one of its own: that is
-    what GitHub sends by default. The caller bounds the body's size.
+    JSON where the content type begins with application/json or ends in +json; otherwise form fields as a flat
+    map of texts, urlencoded (also when no type is given) or multipart. Of repeated fields the last one
+    counts; a file becomes its file name, its content is dropped. A form whose only field is `payload`, with a
+    JSON object in it, is that object, with the text as `payload` unless it has one of its own, as GitHub
+    sends by default. The caller limits the body's size.
     """
     media, boundary = _media(content_type)
     if media.startswith("application/json") or media.endswith("+json"):

@@ -17,7 +17,7 @@ MAX_SIGNATURES = 16
 MIN_KEY_BYTES = 24
 
 _PREFIX = b"whsec_"
-# Standard Webhooks forbids dots in the id: they would let a sender move the border between id and body.
+# Standard Webhooks forbids dots in the id: they would let a sender shift the boundary of id and body.
 _SIGNED_ID = re.compile(r"[\x21-\x2d\x2f-\x7e]{1,256}\Z")
 _EVENT_ID = re.compile(r"[\x21-\x7e]{1,256}\Z")
 _SECONDS = re.compile(r"[0-9]{1,12}\Z")
@@ -86,7 +86,7 @@ def check_headers(headers: Mapping[str, str], now: float) -> None:
 
 
 def unsigned(headers: Mapping[str, str]) -> Proof:
-    """Return the proof of a webhook without secret: nothing is proved, and the event id is only a hint."""
+    """Return the proof for a webhook without a secret: nothing is proven, and the event id is only a hint."""
     values = [value for name, value in headers.items() if name.lower() == "webhook-id"]
     return Proof(_event_id(values[0]) if len(values) == 1 else None, "none")
 
@@ -145,7 +145,7 @@ def _standard_signatures(header: str) -> Iterator[bytes]:
 
 
 def _standard_keys(secret: bytes) -> Iterator[bytes]:
-    """List what a secret may stand for.
+    """List the keys that a secret may stand for.
 
     The published libraries decode a secret with or without its prefix, and others sign with its plain text;
     short texts are not decoded, as the decoded key would be weaker than the text.
@@ -170,7 +170,7 @@ def _github_digest(headers: Mapping[str, str]) -> bytes:
 
 
 def _require_match(given: Sequence[bytes], expected: Iterable[bytes]) -> None:
-    """Compare everything with everything, so that the time taken doesn't reveal which one matched."""
+    """Compare all pairs, so that the time taken doesn't reveal which one matched."""
     matches = [hmac.compare_digest(one, other) for other in expected for one in given]
     if not any(matches):
         raise ProofInvalid("The signature does not match: wrong secret, or the body was changed in transit.")

@@ -1,4 +1,4 @@
-"""From the bytes of a delivery to the text and metadata to store; pure, and bounded by the body's size."""
+"""Renders the text and metadata to store from a delivery's bytes; pure, and bounded by the body's size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .templates import MissingValue, compile_template, render_metadata
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A proved delivery, rendered. `event_id` is None where the sender names none."""
+    """A rendered delivery. `event_id` is None if the sender gives none."""
 
     event_id: str | None
     text: str

@@ -1,4 +1,4 @@
-"""The published JSON Schema of a manifest, made ready for checking."""
+"""Compiles the published JSON Schema of manifests."""
 
 from __future__ import annotations
 

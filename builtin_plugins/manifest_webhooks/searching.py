@@ -1,4 +1,4 @@
-"""The action `search` of every manifest plugin; who may call it is the manifest's to say."""
+"""The action `search` of every manifest plugin; the manifest decides who may call it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SearchParameters(BaseModel):
 
 
 class SearchHit(BaseModel):
-    """A collected text that fits the query."""
+    """A collected text that matches the query."""
 
     text: str
     score: float

@@ -7,13 +7,13 @@ from kernel.sdk import Platform
 from .manifest import Manifest
 
 NEXT = ".next"
-"""Ends the name of the secret that is to replace another; senders may use either meanwhile."""
+"""The suffix of a secret's successor; senders may use either meanwhile."""
 
 
 def secrets_of(platform: Platform, manifest: Manifest) -> list[bytes]:
-    """The secret that the manifest names, then the one that is to replace it, if there is one.
+    """The secret that the manifest names, then its successor, if there is one.
 
-    Empty where none is named, or the named one is not set. Reads files: call it in a thread.
+    Empty if none is named or the named one isn't set. Reads files: call it in a thread.
     """
     reference = manifest.webhook.secret_ref
     current = None if reference is None else _value(platform, reference)
@@ -28,7 +28,7 @@ def _value(platform: Platform, name: str) -> bytes | None:
         value = platform.secrets.get(name)
     except ValueError:
         return None
-    # An editor or `echo` leaves a line feed behind, which no sender has in its copy.
+    # Editors and `echo` add a line feed, which senders don't have in their copy.
     return (value or "").rstrip("\r\n").encode() or None
 
 
@@ -39,5 +39,5 @@ def missing_secret(platform: Platform, manifest: Manifest) -> str | None:
 
 
 def how_to_set(reference: str) -> str:
-    """What to tell whoever meets a missing secret."""
+    """The remedy for a missing secret."""
     return f"the secret '{reference}' is not set; set it with: platformctl secret set {reference}"

@@ -25,7 +25,7 @@ class WebhookSettings(Settings):
     manifests_dir: Path = Field(
         Path("manifests"), description="Folder of manifests to watch; relative to the working directory."
     )
-    # GitHub sends at most 25 MB; a body is held in memory while its signature is checked.
+    # GitHub sends at most 25 MB; a body is in memory while its signature is checked.
     max_webhook_body_size_mb: int = Field(
         1,
         ge=1,

@@ -79,11 +79,11 @@ class ManifestSource:
 
     def remove(self, unit: Unit, plugin: str) -> bool:
         path = self._folder.file_of(plugin)
-        # The file goes first: a delivery that is under way looks for it before it stores (see storing).
+        # The file goes first: a running delivery checks for it before storing (see `storing`).
         if path is not None:
             off_the_loop(partial(_guarded, remove_file, path))
         file = holder_of(unit.session, plugin) if path is None else name_of(path)
-        # A file that can't be read keeps what it holds, whatever is removed.
+        # An unreadable file keeps its claims, whatever is removed.
         held = file is not None and (path is not None or file not in self._folder.catalog.refused)
         if file is not None and held:
             forget_claims(unit, file)
@@ -115,7 +115,7 @@ class ManifestSource:
             raise Unprocessable([_problem(problem) for problem in error.problems]) from None
 
     def _claim(self, manifest: Manifest, *, update: bool) -> LiveManifest | None:
-        """The installed manifest to update. Raises Conflict or NotFound where the document has no place."""
+        """The installed manifest to update. Raises Conflict or NotFound if the document can't replace one."""
         name, path = manifest.name, manifest.webhook.path
         known, holder = self._folder.get(name), self._folder.at(path)
         if name in self._platform.resource(DIRECTORY).taken_names():
@@ -137,9 +137,9 @@ class ManifestSource:
         return _guarded(add_file, self._folder.directory, name, document)
 
     async def _entry_of(self, name: str, path: Path, before: bytes | None) -> PluginEntry:
-        """The entry of what was just written; another process may have been quicker with the same claim.
+        """The entry of what was just written.
 
-        What the file held `before` comes back then.
+        If another process was quicker with the same claim, the file's content `before` is restored.
         """
         file = name_of(path)
         reason = self._folder.catalog.refused.get(file)

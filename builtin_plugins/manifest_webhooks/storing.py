@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# Longer than any sender in the wild repeats a delivery: GitHub offers it for 3 days.
+# Longer than real senders repeat deliveries: GitHub offers it for 3 days.
 EVENT_RETENTION = timedelta(days=30)
 
 
@@ -40,10 +40,10 @@ class Stored:
 
 
 def collection_name(collection: str, plugin: str) -> str:
-    """The vector store's name of a manifest's collection: one for each plugin.
+    """The name of a manifest's collection in the vector store, one for each plugin.
 
-    So a search sees its own plugin's points without a filter that grows with them, and two manifests that
-    name one collection may embed with different models.
+    A search then finds only its plugin's points without a growing filter, and two manifests with the same
+    collection may use different embedding models.
     """
     return f"manifest:{collection}:{plugin}"
 
@@ -71,7 +71,7 @@ class PointKeeper:
         vector: npt.NDArray[np.float32],
         engine: str,
     ) -> Stored:
-        """Store the delivery's point, or answer the one that the same event has already.
+        """Store the delivery's point, or return the one that the same event already has.
 
         Raises EngineChanged for vectors of another engine than the collection's, UnknownWebhook when the
         plugin was removed meanwhile, ManifestAway when its file went away.
@@ -133,7 +133,7 @@ class PointKeeper:
 
 
 class Nothing(BaseModel):
-    """The clock passes no arguments."""
+    """An empty payload for scheduled runs."""
 
 
 async def _forget_old(platform: Platform, _: Nothing) -> None:
@@ -151,7 +151,7 @@ FORGET_OLD = Job("manifest_webhooks.forget_old", Nothing, _forget_old, lane="qui
 
 
 def _hold(unit: Unit, plugin: str) -> PluginRow | None:
-    """The plugin's row, made where it is new, held until the commit; None when it was removed just now."""
+    """The plugin's row, created if missing and locked until the commit; None if it was just removed."""
     insert = sqlite_insert if unit.is_sqlite else postgresql_insert
     new = insert(PluginRow).values(name=plugin, collections=[]).on_conflict_do_nothing()
     unit.session.execute(new)

@@ -18,7 +18,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class TemplateError(ValueError):
-    """A payload does not give what a template asks for.
+    """The payload lacks what a template needs.
 
     `path` is the dot-path with its leading dot, or `root` when the result as a whole is at fault.
     """

@@ -19,7 +19,7 @@ MAX_INT_DIGITS = 20
 
 
 class TreeError(ValueError):
-    """One reason why a document is not an acceptable tree; `problem` says where, what and how to mend it."""
+    """One reason why a document is not an acceptable tree; `problem` tells where, what and how to fix it."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class TreeError(ValueError):
         self.problem = Problem(join_path(keys), message, remedy, line=line, column=column)
 
     def locate(self, keys: Sequence[object], line: int, column: int) -> None:
-        """Say where it happened, unless a deeper caller already did."""
+        """Set where it happened, unless a deeper caller already has."""
         if self.problem.line is None:
             self.problem = replace(self.problem, path=join_path(keys), line=line, column=column)
 

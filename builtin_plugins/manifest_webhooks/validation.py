@@ -46,12 +46,12 @@ def check_manifest(manifest: Mapping[str, Any], schema: Validator, source: str) 
 
 
 def misspelt_keys(manifest: Mapping[str, Any], schema: Validator) -> list[Problem]:
-    """List extra keys that look like a known one, such as `secretref`: accepted, but worth a warning."""
+    """List unknown keys that resemble a known one, such as `secretref`: accepted, but worth a warning."""
     return list(_misspelt(manifest, schema.schema, ()))
 
 
 def oddities(tree: Mapping[str, Any], manifest: Manifest, schema: Validator) -> list[Problem]:
-    """List what is valid, but hardly what the author means, such as misspelt keys."""
+    """List what is valid, but hardly intended, such as misspelled keys."""
     return [*misspelt_keys(tree, schema), *odd_templates(manifest), *_secret_of_another(manifest)]
 
 

@@ -1,4 +1,4 @@
-"""The manifests that are live in this process: in step with the folder, and in agreement with others."""
+"""The live manifests of this process, in step with the folder and with other processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RETRY_SECONDS = 1.0
 
 
 class WatchedFolder(ManifestFolder):
-    """Reads the folder again whenever it changes, and what other processes decide when they tell."""
+    """Rereads the folder whenever it changes, and the claims when other processes report changes."""
 
     def __init__(self, platform: Platform) -> None:
         directory = platform.settings_of(WebhookSettings).manifests_dir
@@ -45,7 +45,7 @@ class WatchedFolder(ManifestFolder):
             try:
                 yield
             finally:
-                # Not cancelled: a statement may be under way.
+                # Not cancelled: a statement may be running.
                 stop.set()
                 self._told.set()
                 await asyncio.gather(*tasks)
@@ -72,7 +72,7 @@ class WatchedFolder(ManifestFolder):
     async def _follow_claims(self, stop: asyncio.Event) -> None:
         """Adopt what other processes decided.
 
-        Nothing is claimed here: machines whose folders differ would take a path from each other for ever.
+        Never claims anything: machines with different folders would take paths from each other forever.
         """
         failing = False
         while True:

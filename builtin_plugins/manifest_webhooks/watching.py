@@ -1,4 +1,4 @@
-"""Watching a folder of manifests: notices from the file system, with a regular look as the safety net."""
+"""Watches a folder of manifests: by file system notices, with regular polling as the safety net."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SUFFIXES = frozenset((".yaml", ".yml", ".json"))
 DEBOUNCE_MS = 200
 STEP_MS = 100
 LOOK_MS = 1000
-"""The safety net where the file system gives no notices."""
+"""The polling interval, as a safety net for file systems without notices."""
 SETTLED_SECONDS = 0.15
-"""How long a folder has to stay the same: editors rename a file away, or empty it, before they write it."""
-_MOST_LOOKS = 4  # at a folder that does not settle
+"""How long a folder has to stay unchanged: editors rename or empty a file before they write it."""
+_MOST_LOOKS = 4  # for a folder that keeps changing
 
 Fingerprint = tuple[int, int, int, int]
 Snapshot = Mapping[Path, Fingerprint]
@@ -34,7 +34,7 @@ Identity = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a folder holds now, and how that differs from the last report."""
+    """A folder's current content, and how it differs from the last report."""
 
     files: Snapshot
     added: frozenset[Path]
@@ -121,7 +121,7 @@ def _difference(before: Snapshot, now: Snapshot) -> Changes:
 
 
 async def _report(on_change: Callable[[Changes], Awaitable[None]], changes: Changes, *, told: bool) -> bool:
-    """Whether it succeeded. Of an outage that was `told` of already nothing is logged."""
+    """Call `on_change`; returns whether it succeeded. An outage already `told` is not logged again."""
     try:
         await on_change(changes)
     except (SQLAlchemyError, OSError) as error:
@@ -129,16 +129,16 @@ async def _report(on_change: Callable[[Changes], Awaitable[None]], changes: Chan
             why = error if isinstance(error, OSError) else type(error).__name__
             logger.warning("a change of the manifests waits until it can be taken in: %s", why)
         return False
-    except Exception:  # boundary: a failing reload must not end the watch; it is tried again
+    except Exception:  # boundary: a failing reload must not end the watch; it is retried
         logger.exception("Could not reload the manifests; trying again at the next check")
         return False
     return True
 
 
 class _Looks:
-    """What the folder holds, from a thread of its own that says only what is new.
+    """Polls the folder in its own thread and reports only changes.
 
-    Most looks see no change: the event loop then hears nothing of them, and an idle platform rests.
+    Most polls find none, so the event loop isn't woken on an idle platform.
     """
 
     def __init__(self, directory: Path, stop: asyncio.Event) -> None:
@@ -161,13 +161,13 @@ class _Looks:
         await asyncio.to_thread(self._thread.join)
 
     async def next(self) -> Snapshot:
-        """What the folder holds once there is news, or the watch is to stop."""
+        """Wait for a change or the stop; returns the folder's content."""
         await self._news.wait()
         self._news.clear()
         return self._files
 
     def repeat(self) -> None:
-        """Have the same reported again, after one interval."""
+        """Report the same content again, after one interval."""
         self._loop.call_later(LOOK_MS / 1000, self._news.set)
 
     async def _wake_at_stop(self) -> None:
@@ -187,7 +187,7 @@ class _Looks:
                     self._loop.call_soon_threadsafe(self._tell, files)
 
     def _settled(self, files: Snapshot) -> Snapshot:
-        """What the folder holds once it stays the same for a moment. Blocks."""
+        """The folder's content, once it stays the same for a moment. Blocks."""
         for _ in range(_MOST_LOOKS):
             self._ended.wait(SETTLED_SECONDS)
             before, files = files, scan(self._directory)
@@ -206,7 +206,7 @@ class _Looks:
             try:
                 yield from self._noticed(identity)
             except (OSError, RuntimeError) as error:
-                # Out of inotify watches, a file system without notices, or the folder vanished meanwhile.
+                # No inotify watch left, a file system without notices, or the folder has vanished.
                 logger.info(
                     "The file system reports no changes to the manifests folder; checking it regularly "
                     "instead: %s",

@@ -1,4 +1,4 @@
-"""What the marketplace keeps. The full-text index `marketplace_search` is made by a migration alone."""
+"""The tables of the marketplace. The full-text index `marketplace_search` is only created by a migration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DERIVED = ("marketplace_search",)
 
 
 class Category(Base):
-    """A shelf of the catalog."""
+    """A category of the catalog."""
 
     __tablename__ = "marketplace_category"
 
@@ -30,9 +30,8 @@ class Category(Base):
 class Listing(Base):
     """A plugin in the catalog. `number` is for the indexes, `id` for clients.
 
-    `rating_sum` and `rating_count` follow the ratings, under the row's lock. `submitted_by` is the `sub` of
-    who made it; a first-party listing has none. `self_listed`:
-    an installed plugin made it.
+    `rating_sum` and `rating_count` follow the ratings, under the row's lock. `submitted_by` is its creator's
+    `sub`; a first-party listing has none. `self_listed`: an installed plugin created it.
     """
 
     __tablename__ = "marketplace_listing"
@@ -86,7 +85,7 @@ class Listing(Base):
 
 
 class InstalledPlugin(Base):
-    """An installed plugin that came with a listing's package, but is called otherwise."""
+    """An installed plugin that came with a listing's package, but has another name."""
 
     __tablename__ = "marketplace_installed_plugin"
 
@@ -95,7 +94,7 @@ class InstalledPlugin(Base):
 
 
 class NameGram(Base):
-    """Three letters in a row of an approved listing's name, so that a misspelt name is found."""
+    """Three consecutive letters of an approved listing's name, to find misspelled names."""
 
     __tablename__ = "marketplace_name_gram"
 
@@ -106,7 +105,7 @@ class NameGram(Base):
 
 
 class Transition(Base):
-    """A move of a listing from one state to another."""
+    """A transition of a listing from one state to another."""
 
     __tablename__ = "marketplace_transition"
     __table_args__ = {"sqlite_autoincrement": True}
@@ -138,7 +137,7 @@ class Installation(Base):
 
 
 class Rating(Base):
-    """What somebody thinks of a plugin."""
+    """An account's rating of a plugin."""
 
     __tablename__ = "marketplace_rating"
     __table_args__ = (
@@ -157,7 +156,7 @@ class Rating(Base):
 
 
 class Tool(Base):
-    """A tool of a listing; one that left the plugin's manifest is kept and not active."""
+    """A tool of a listing; one that is no longer in the plugin's manifest is kept but inactive."""
 
     __tablename__ = "marketplace_tool"
     __table_args__ = (UniqueConstraint("plugin_id", "tool_name"),)

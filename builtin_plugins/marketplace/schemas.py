@@ -235,7 +235,7 @@ class ListingPage(BaseModel):
 class RejectRequest(BaseModel):
     """Why a submission is rejected."""
 
-    model_config = example(notes="The repository has no licence; please add one.")
+    model_config = example(notes="The repository has no license; please add one.")
 
     notes: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
 

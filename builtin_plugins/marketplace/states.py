@@ -1,4 +1,4 @@
-"""The states of a listing and every move between them (spec 3.1)."""
+"""The states of a listing and all transitions between them (spec 3.1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EDITABLE = frozenset[Status]({"draft", "rejected"})
 
 @dataclass(frozen=True)
 class Move:
-    """A move: from where to where, and who may make it."""
+    """A transition: from and to which state, and who may make it."""
 
     source: Status
     target: Status
@@ -39,5 +39,5 @@ MOVES: dict[Trigger, tuple[Move, ...]] = {
 
 
 def find_move(trigger: Trigger, source: str, roles: frozenset[Role]) -> Move | None:
-    """The move that somebody with these roles makes from a state; None for an illegal one."""
+    """The transition that somebody with these roles may make; None for an illegal one."""
     return next((m for m in MOVES[trigger] if m.source == source and m.roles & roles), None)

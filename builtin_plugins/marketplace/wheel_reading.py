@@ -1,4 +1,4 @@
-"""Runs in a child process: reads a wheel, whose maker may be anybody. None of its code is run."""
+"""Reads an untrusted wheel; runs in a child process. None of the wheel's code is run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class NoWheel(Exception):
 
 
 class _Installed(metadata.Distribution):
-    """The package as Python will see it: any other parser can be shown other plugins than will be loaded."""
+    """The package as Python will see it; another parser could be tricked into seeing other plugins."""
 
     def __init__(self, entry_points: str) -> None:
         self._text = entry_points
@@ -59,7 +59,7 @@ class _Installed(metadata.Distribution):
 
 
 def read_wheel(path: str, filename: str) -> dict[str, Any]:
-    """What a wheel says about itself, and what is wrong with it; `problem` for a file that is not a wheel."""
+    """A wheel's metadata, and what is wrong with it; `problem` for a file that is not a wheel."""
     try:
         parse_wheel_filename(filename)
     except InvalidWheelFilename:
@@ -111,7 +111,7 @@ def _short(text: object) -> str:
 
 
 def _license(said: Any) -> str:
-    """The licence as the metadata names it, in whichever of its three fields."""
+    """The license as the metadata names it, in whichever of its three fields."""
     stated = said["License-Expression"] or said["License"]
     classifiers = [line for line in said.get_all("Classifier") or () if line.startswith("License ::")]
     return _short(stated or ", ".join(line.rpartition("::")[2].strip() for line in classifiers))
@@ -159,7 +159,7 @@ def _assigned(cls: ast.ClassDef) -> str | None:
 
 
 def _clashes(requirements: list[str]) -> Iterator[str]:
-    """What it needs of packages that are installed here in another version."""
+    """Requirements that conflict with versions of packages installed here."""
     for text in requirements:
         try:
             wanted = Requirement(text)
@@ -176,7 +176,7 @@ def _clashes(requirements: list[str]) -> Iterator[str]:
 
 
 def _forbidden(names: list[str], own: str) -> Iterator[str]:
-    """Files that no plugin may bring."""
+    """Files that no plugin may contain."""
     owners = metadata.packages_distributions()
     seen = set()
     for name in names:

@@ -1,4 +1,4 @@
-"""The credentials of accounts for servers that know them by name."""
+"""The credentials of accounts, for servers that accounts sign in to individually."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PREFIX = "mcp_client."
 
 
 async def credential_of(ctx: Context, server: Server) -> str | None:
-    """What a call of this caller is made with: the operator's secret, or the account's. Raises Forbidden."""
+    """The credential for this caller's calls: the operator's, or the account's own. Raises Forbidden."""
     if server.settings.credentials == "operator":
         return server.secret
     if ctx.principal.id is None:
@@ -35,12 +35,12 @@ async def stored_for(ctx: Context) -> set[str]:
 
 
 async def store(ctx: Context, account_id: int, server: Server, value: SecretStr) -> None:
-    """Keep the caller's credential for a server, encrypted."""
+    """Store the caller's credential for a server, encrypted."""
     await ctx.write(_put, ctx.resource(OWNER_SECRETS), account_id, server.name, value, ctx.audit_origin())
 
 
 async def forget(ctx: Context, account_id: int, server: Server) -> bool:
-    """Forget it; whether there was one."""
+    """Delete it; returns whether there was one."""
     return await ctx.write(_remove, ctx.resource(OWNER_SECRETS), account_id, server.name, ctx.audit_origin())
 
 

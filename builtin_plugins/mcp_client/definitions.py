@@ -1,4 +1,4 @@
-"""The tools that a server claims to have, held to what the platform can pass on."""
+"""The tools that a server claims to have, checked for what the platform can pass on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LARGEST_SCHEMA = 64 * 1024
 _MOST_NODES, _DEEPEST = 2_000, 24
 _NAME = re.compile(r"[\x21-\x7e]{1,128}")
 _DROPPED = frozenset({"$defs", "definitions", "$schema", "$id", "x-mcp-header"})
-# What is inside these is called as the server likes: a property may be called `definitions`.
+# The names inside these are the server's choice: a property may be called `definitions`.
 _OF_NAMES = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 
@@ -25,7 +25,7 @@ class Unfit(Exception):
 
 @dataclass(frozen=True)
 class Definition:
-    """One tool of a server. `digest` changes with whatever a model is told about it."""
+    """One tool of a server. `digest` changes with anything that a model is told about it."""
 
     name: str
     description: str
@@ -49,7 +49,7 @@ def read_definition(claimed: Any) -> Definition:
 
 
 def is_allowed(name: str, patterns: list[str]) -> bool:
-    """Whether the operator lets a tool in."""
+    """Whether the operator allows a tool."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
@@ -73,7 +73,7 @@ def _parameters(name: str, schema: Any) -> dict[str, Any]:
 
 
 class _Plain:
-    """Writes out what a schema refers to; bounded, so that a small text can't become a huge one."""
+    """Expands references in a schema; limited, so that a small text can't become a huge one."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class ServerFault(Exception):
-    """The server can't be reached, or does not keep to the protocol."""
+    """The server can't be reached, or violates the protocol."""
 
 
 class ServerSlow(ServerFault):
@@ -20,4 +20,4 @@ class ServerRefused(Exception):
 
 
 class ServerDenied(ServerFault):
-    """The server wants another credential."""
+    """The server refuses the credential."""

@@ -28,7 +28,7 @@ _NAMED = {"tools/call": "name"}
 
 
 class HttpConnection:
-    """Speaks the newer era where the server does, else begins a session for each credential."""
+    """Uses the newer protocol era if the server does, else begins a session for each credential."""
 
     def __init__(self, client: OutgoingClient, url: str, *, body_bytes: int) -> None:
         self._client = client
@@ -51,7 +51,7 @@ class HttpConnection:
             return await self._exchange(method, params, seconds, credential)
 
     async def close(self) -> None:
-        """Begin again with the next request."""
+        """Forget all sessions; the next request starts over."""
         self._modern = None
         self._sessions.clear()
 
@@ -128,15 +128,15 @@ class HttpConnection:
 
 
 class _Rejected(ServerFault):
-    """The server refused the request as such."""
+    """The server rejected the request itself."""
 
 
 class _SessionGone(ServerFault):
-    """The server does not know the session any more."""
+    """The server no longer knows the session."""
 
 
 def _mirrored(message: Mapping[str, Any]) -> dict[str, str]:
-    """What the newer era wants to see in headers too."""
+    """The values that the newer era repeats in headers."""
     headers = {"Mcp-Method": message["method"]}
     named = _NAMED.get(message["method"])
     if named is not None:

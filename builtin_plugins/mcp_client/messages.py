@@ -18,7 +18,7 @@ _LONGEST_SAID = 500
 
 
 def request(number: int, method: str, params: Mapping[str, Any], *, modern: bool) -> dict[str, Any]:
-    """A request as the era wants it."""
+    """A request in the form of the era."""
     sent = dict(params)
     if modern:
         capabilities: dict[str, Any] = {}
@@ -59,7 +59,7 @@ def read(raw: bytes | str) -> dict[str, Any]:
 
 
 def _finite(text: str) -> float:
-    """A number as our own clients can read it: JSON knows neither NaN nor an infinite one."""
+    """A finite number, as JSON has neither NaN nor infinity."""
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(text)
@@ -67,7 +67,7 @@ def _finite(text: str) -> float:
 
 
 def _encodable(found: dict[str, Any]) -> dict[str, Any]:
-    """The same with '?' for halves of characters: a text that was cut in the middle of one ends in such."""
+    """The same with '?' for halves of characters, in which a text may end that was cut off."""
     kept: dict[str, Any] = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
     return kept
 

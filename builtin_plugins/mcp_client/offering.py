@@ -28,7 +28,7 @@ _LONGEST_REFUSAL = 2_000
 
 
 async def offered(ctx: Context) -> list[Tool]:
-    """The tools of all servers that are well."""
+    """The tools of all healthy servers."""
     servers = ctx.resource(SERVERS).values()
     for server in servers:
         if server.lists_for_accounts and server.name in await stored_for(ctx):
@@ -38,7 +38,7 @@ async def offered(ctx: Context) -> list[Tool]:
 
 def _tool(server: Server, definition: Definition) -> Tool:
     settings = server.settings
-    # What a server says about its own harmlessness counts only where the operator trusts it.
+    # A server's claims about its tools' safety count only if the operator trusts it.
     hints = definition.hints if settings.trusted else {}
 
     async def run(ctx: Context, arguments: Mapping[str, Any]) -> dict[str, Any]:

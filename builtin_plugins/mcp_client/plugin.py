@@ -52,7 +52,7 @@ class McpClientPlugin(Plugin):
 
 
 async def _check(platform: Platform) -> None:
-    """Whether every server that the operator named is well."""
+    """Check that every configured server is healthy."""
     servers = platform.resource(SERVERS)
     if not servers:
         raise NotConfigured()

@@ -1,4 +1,4 @@
-"""The servers of this process: what each offers now, and what is wrong with it."""
+"""The servers of this process: what each currently offers, and its problems."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_PROBLEMS = 10
 
 
 class Connection(Protocol):
-    """A way to one server."""
+    """A connection to one server."""
 
     async def ask(
         self, method: str, params: Mapping[str, Any], seconds: float, credential: str | None = None
@@ -41,7 +41,7 @@ class Connection(Protocol):
 
 
 class Server:
-    """One server. Whatever it does affects only its own tools."""
+    """One server. Its failures only affect its own tools."""
 
     def __init__(self, name: str, settings: ServerSettings, secret: str | None) -> None:
         self.name = name
@@ -65,11 +65,11 @@ class Server:
 
     @property
     def lists_for_accounts(self) -> bool:
-        """Whether only accounts can ask for its tools: the operator has no credential for it."""
+        """Whether only accounts can list its tools, as the operator has no credential for it."""
         return self.settings.credentials == "account" and self.secret is None
 
     async def refresh_for(self, credential: str) -> None:
-        """Ask for the tools with an account's credential: each only occasionally, and for a limited time."""
+        """List the tools with an account's credential: each only occasionally, and for a limited time."""
         asked, now = self._asked_with.get(credential), time.monotonic()
         told = bool(self.tools) and now - self._listed_at < _FRESH_FOR
         if told or (asked is not None and now - asked < _FRESH_FOR):
@@ -83,12 +83,12 @@ class Server:
                 await self.refresh(credential)
 
     def wake(self) -> None:
-        """Ask for the tools soon: they are said to have changed."""
+        """List the tools again soon, after a notice that they have changed."""
         self._listed_at = float("-inf")
         self._woken.set()
 
     async def keep_fresh(self) -> None:
-        """Ask for the tools now and then; a server that fails is asked again later."""
+        """List the tools now and then; a failing server is retried later."""
         while True:
             self._woken.clear()
             if not (self.lists_for_accounts and self.tools):
@@ -101,12 +101,12 @@ class Server:
                 continue
 
     async def refresh(self, credential: str | None) -> None:
-        """Ask for the tools. What is wrong is kept as `problem` and raised to nobody."""
+        """List the tools. Errors are not raised, but kept in `problem`."""
         try:
             async with asyncio.timeout(_LIST_SECONDS):
                 claimed = await self._list(credential)
         except ServerDenied as fault:
-            # One account's wrong credential, or none, says nothing of the server.
+            # One account's wrong or missing credential says nothing about the server.
             if not self.lists_for_accounts:
                 self._failed(str(fault))
             elif not self.tools:
@@ -137,7 +137,7 @@ class Server:
         self.fault, self.tools, self.unfit = fault, {}, []
 
     async def _list(self, credential: str | None) -> list[Any]:
-        """All that the server claims to have."""
+        """All tools that the server claims to have."""
         if self.connection is None:
             raise ServerFault("it is not connected")
         found: list[Any] = []
@@ -157,8 +157,8 @@ class Server:
         raise ServerFault(f"its list of tools has more than {_MOST_PAGES} pages")
 
     def _take(self, claimed: list[Any]) -> None:
-        """Keep what can be offered. A tool that is described otherwise than before is kept back: people and
-        models were told something else when they began to trust it."""
+        """Store what can be offered. A tool whose description has changed is held back: trust in it was based
+        on the earlier one."""
         tools: dict[str, Definition] = {}
         unfit: list[str] = []
         for item in claimed:
@@ -184,7 +184,7 @@ SERVERS: ResourceKey[Mapping[str, Server]] = ResourceKey("mcp_client.servers")
 
 @asynccontextmanager
 async def open_servers(platform: Platform) -> AsyncIterator[Mapping[str, Server]]:
-    """The resource `SERVERS`: each server is asked in the background, so that none holds up the start."""
+    """The resource `SERVERS`: each server is contacted in the background, so that none delays the start."""
     configured = platform.settings_of(McpClientSettings).servers
     servers = {
         name: Server(name, settings, _secret(platform, settings.secret))
@@ -211,7 +211,7 @@ async def _connect(platform: Platform, server: Server, stack: AsyncExitStack) ->
     if settings.url is not None:
         parts = urlsplit(settings.url)
         outgoing = platform.resource(OUTGOING)
-        # The operator named this server, so it may be one of the own network; and only it is called.
+        # The operator configured this server, so it may be in the private network; only it is called.
         named = outgoing.client(f"mcp {server.name}", named=[settings.url], hosts=[parts.hostname or ""])
         return HttpConnection(await stack.enter_async_context(named), settings.url, body_bytes=size)
     secrets = {name: _secret(platform, kept) or "" for name, kept in settings.env_secrets.items()}

@@ -1,4 +1,4 @@
-"""A server that is a program of this machine: one process, messages as lines."""
+"""A server that is a local program: one process, one message per line."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _MOST_UNREAD = 4 * 1024 * 1024
 
 
 class StdioConnection:
-    """Starts the program when it is needed first; a program that ended is started again by the next request.
+    """Starts the program on first use; one that has ended is restarted by the next request.
 
-    It gets the environment that it is given and nothing else of ours. `changed` is called when it says that
-    its tools changed.
+    It only gets the given environment, nothing of ours. `changed` is called when it reports that its tools
+    have changed.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class StdioConnection:
         return await self._exchange(method, params, seconds)
 
     async def close(self) -> None:
-        """End the program and all that it started."""
+        """End the program and all its child processes."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -138,7 +138,7 @@ class StdioConnection:
         stdin.write(json.dumps(message).encode() + b"\n")
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
-        """Pass each answer to whoever waits for it, until the program ends or breaks the protocol."""
+        """Pass each answer to its waiting request, until the program ends or violates the protocol."""
         why = "it has ended"
         try:
             assert process.stdout is not None
@@ -169,7 +169,7 @@ class StdioConnection:
             answer.set_result(message)
 
     def _answer(self, method: str, number: Any) -> None:
-        """What a server asks of us: whether we are there, and else nothing that we offer."""
+        """Answer a server's request: we only support `ping`."""
         reply: dict[str, Any] = {"jsonrpc": "2.0", "id": number}
         if method == "ping":
             reply["result"] = {}

@@ -1,7 +1,7 @@
 """Calls that an older client cancels by a notification, as it may leave its connection open.
 
-Clients number their calls from one, so a number alone could be anybody's. The session's id tells the clients
-of one account apart; nothing is kept under it, and the notice reaches whichever process makes the call.
+Clients number their calls from one, so a number alone is ambiguous. The session id tells the clients of one
+account apart; nothing is stored for it, and the notice reaches the process that makes the call.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _SESSION: Final = "Mcp-Session-Id"
 
 
 def session_headers(call: Call) -> Mapping[str, str]:
-    """What the answer to `initialize` gives the client to send with all that follows."""
+    """The headers in the answer to `initialize` that the client sends with all further requests."""
     return {_SESSION: secrets.token_urlsafe(24)} if call.method == "initialize" else {}
 
 
 async def note(ctx: Context, notification: Call) -> None:
-    """Cancel the call that the notification names, if it names one of its own session."""
+    """Cancel the call that the notification names, if it is of the same session."""
     if notification.method == "notifications/cancelled" and notification.era == "legacy":
         key = _key(ctx, notification.params.get("requestId"))
         if key is not None:
@@ -41,7 +41,7 @@ def _tell(unit: Unit, key: str) -> None:
 
 @contextmanager
 def heeding(ctx: Context, call: Call, task: asyncio.Task[Any]) -> Iterator[None]:
-    """Within the block the task ends when its client cancels the call."""
+    """Within the block, the task is cancelled when its client cancels the call."""
     key = _key(ctx, call.id) if call.era == "legacy" else None
 
     def heed(told: str) -> None:
@@ -53,7 +53,7 @@ def heeding(ctx: Context, call: Call, task: asyncio.Task[Any]) -> Iterator[None]
 
 
 def _key(ctx: Context, number: Any) -> str | None:
-    """What names one call among those of all clients; None for a client that has not begun a session."""
+    """The key of one call among all clients'; None for a client without a session."""
     session = ctx.request.headers.get(_SESSION)
     if not session or not isinstance(number, str | int):
         return None

@@ -44,8 +44,8 @@ log = logging.getLogger("platform.mcp")
 routes = RouteTable("MCP")
 
 _LARGEST = 4 * 1024 * 1024
-_MOST_VALUES = 100_000  # the event loop waits while they are read
-# Seconds after which an answer becomes a stream, and between its signs of life: proxies cut what is silent.
+_MOST_VALUES = 100_000  # reading them blocks the event loop
+# Seconds until an answer becomes a stream, and between its keep-alives: proxies cut silent connections.
 _SOON, _ALIVE_EVERY = 2.0, 15.0
 _METADATA = "/.well-known/oauth-protected-resource"
 
@@ -65,7 +65,7 @@ class ResourceMetadata(BaseModel):
 
 
 class Refusal(BaseModel):
-    """The platform's error and one of the protocol in one: its clients show no other text."""
+    """A platform error and a protocol error in one, as MCP clients only show the latter's text."""
 
     detail: Any
     code: str
@@ -75,7 +75,7 @@ class Refusal(BaseModel):
 
 
 def _refuse(ctx: Context, error: PlatformError) -> web.Response:
-    """What is refused before a message is read."""
+    """The error for what is refused before a message is read."""
     said = error_message(RpcError.of(error), None)
     # The official Python client reads no error without an id, though the protocol has none here.
     body = {"detail": error.detail, "code": error.code, **said, "id": None}
@@ -87,7 +87,7 @@ def _refuse(ctx: Context, error: PlatformError) -> web.Response:
 
 
 def _challenge(ctx: Context, error: str | None) -> dict[str, str]:
-    """How to sign in, or with which scopes to do it again (RFC 6750, RFC 9728)."""
+    """How to sign in, or which scopes to sign in with again (RFC 6750, RFC 9728)."""
     wrong = "" if error is None else f'error="{error}", '
     where = f'resource_metadata="{_base(ctx)}{_METADATA}/mcp"'
     return {hdrs.WWW_AUTHENTICATE: f'Bearer {wrong}{where}, scope="ask tools"'}
@@ -156,7 +156,7 @@ def _base(ctx: Context) -> str:
 
 
 async def _answer(ctx: Context, call: Call) -> web.StreamResponse:
-    """The answer to a request: at once if it comes soon, else as a stream that shows signs of life."""
+    """The answer to a request: at once if it comes soon, else as a stream with keep-alives."""
     task = asyncio.create_task(_outcome(ctx, call), name=f"mcp {call.method}")
     try:
         patient = "text/event-stream" in ctx.request.headers.get(hdrs.ACCEPT, "")

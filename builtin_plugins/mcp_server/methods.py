@@ -105,7 +105,7 @@ def _shown(tool: Tool) -> Result:
 
 
 def _without_headers(node: Any) -> Any:
-    """A schema without wishes for HTTP headers (``x-mcp-header``): arguments are read from the body alone."""
+    """A schema without requests for HTTP headers (``x-mcp-header``): arguments are read only in the body."""
     if isinstance(node, list):
         return [_without_headers(item) for item in node]
     if not isinstance(node, dict):
@@ -249,7 +249,7 @@ _METHODS: Mapping[str, tuple[tuple[str, ...], Method]] = {
     "resources/templates/list": (_BOTH, _list_templates),
     "resources/read": (_BOTH, _read_resource),
 }
-# For how many milliseconds a client may keep an answer. What its account may do can change at any moment.
+# Milliseconds that a client may cache an answer. An account's rights can change at any moment.
 _CACHEABLE = {
     "server/discover": 3_600_000,
     "tools/list": 60_000,

@@ -1,4 +1,4 @@
-"""Which web pages may call: a page that a browser shows must not reach a server on its reader's machine."""
+"""Which web pages may call: a page in a browser must not reach a server on its reader's machine."""
 
 from __future__ import annotations
 

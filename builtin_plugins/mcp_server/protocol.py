@@ -49,7 +49,7 @@ class RpcError(Exception):
 
     @classmethod
     def of(cls, error: PlatformError) -> RpcError:
-        """A refusal of the platform, under its HTTP status: outside what JSON-RPC and MCP reserve."""
+        """A platform error, with its HTTP status as the code, outside what JSON-RPC and MCP reserve."""
         return cls(error.status, str(error.detail), {"code": error.code})
 
 
@@ -64,7 +64,7 @@ class Call:
 
 
 def read_call(raw: bytes, headers: Mapping[str, str]) -> Call:
-    """The message of a POST, held to its headers. Raises Unreadable."""
+    """The message of a POST, checked against its headers. Raises Unreadable."""
     message = _message(raw)
     number, method, params = message.get("id"), message.get("method"), message.get("params", {})
     try:
@@ -81,7 +81,7 @@ def read_call(raw: bytes, headers: Mapping[str, str]) -> Call:
 
 
 class Unreadable(Exception):
-    """A message that can't be served, and the id under which its sender waits."""
+    """A message that can't be served, and the id that its sender waits for."""
 
     def __init__(self, error: RpcError, number: str | int | None) -> None:
         super().__init__(error.message)
@@ -90,7 +90,7 @@ class Unreadable(Exception):
 
 def _message(raw: bytes) -> dict[str, Any]:
     try:
-        # Stricter than Python's own: what half a character is in can't be answered in UTF-8.
+        # Stricter than Python's own: an answer with half a character can't be encoded in UTF-8.
         found = from_json(raw, allow_inf_nan=False)
     except ValueError:
         raise Unreadable(RpcError(PARSE_ERROR, "The body is not JSON"), None) from None
@@ -148,7 +148,7 @@ def _check_modern(method: str, params: Mapping[str, Any], headers: Mapping[str, 
 
 
 def _match(name: str, headers: Mapping[str, str], value: str) -> None:
-    """A header says what the body says: intermediaries may have trusted it."""
+    """Check that a header agrees with the body, as intermediaries may have trusted it."""
     said = headers.get(name)
     if said is None:
         raise RpcError(HEADER_MISMATCH, f"Header mismatch: {name} is missing")
@@ -175,7 +175,7 @@ def result_message(call: Call, result: dict[str, Any], server: dict[str, Any]) -
 
 
 def error_message(error: RpcError, number: str | int | None) -> dict[str, Any]:
-    """The answer to a request that failed; without an id where none could be read."""
+    """The answer to a failed request; without an id if none could be read."""
     body: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data

@@ -1,4 +1,4 @@
-"""Addresses of documents and of their passages, by which a citation is opened."""
+"""Addresses of documents and their passages, for opening citations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of model servers, in the forms in which people write them."""
+"""Addresses of model servers, in the forms that people use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Kind = Literal["ollama", "openai"]
 
 @dataclass(frozen=True)
 class NamedRuntime:
-    """A model server as an operator names it."""
+    """A model server as configured by an operator."""
 
     name: str
     kind: Kind
@@ -69,10 +69,10 @@ def _named(name: str, address: str, key: str | None) -> NamedRuntime:
 
 
 def server_address(given: str, default_port: int | None = None) -> str:
-    """`given` as an http:// or https:// address without a slash at its end.
+    """`given` as an http:// or https:// address without a trailing slash.
 
-    A bare host gets `default_port`, as Ollama's own programs do; an address that a server listens on
-    everywhere becomes this machine. Raises ValueError for anything else.
+    A bare host gets `default_port`, as in Ollama's own programs; a listen-on-all-interfaces address becomes
+    this machine. Raises ValueError for anything else.
     """
     bare = "://" not in given
     parts = urlsplit(f"http://{given}" if bare else given)

@@ -1,4 +1,4 @@
-"""What the service keeps: rules of models, their use by day, pulls."""
+"""The tables of the service: limits on models, their use by day, pulls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Base: Any = plugin_base("models")
 
 
 class ModelRule(Base):
-    """Limits on one model; what is null is not limited. `model` is its canonical name.
+    """Limits on one model; null means no limit. `model` is its canonical name.
 
     `rate_limit` counts calls in a minute for each account, `max_tokens` caps one answer. With `allowed_users`
     (usernames or decimal account ids) or `allowed_roles`, others may not call it.
@@ -33,7 +33,7 @@ class ModelRule(Base):
 class ModelUse(Base):
     """Calls of a model on one day (UTC) by one part of the platform. Times are milliseconds.
 
-    `tokens_unknown` counts the calls whose runtime did not say how many tokens they took.
+    `tokens_unknown` counts calls whose runtime didn't report their tokens.
     """
 
     __tablename__ = "models_use"

@@ -13,12 +13,12 @@ def canonical(model: str) -> str:
 
 
 def alias(model: str) -> str:
-    """One name for all under which Ollama serves a model; it ignores case, and its registry may be named."""
+    """One name for all that Ollama knows a model by: it ignores case, and accepts its registry in front."""
     _, _, address = model.lower().rpartition("://")
     return canonical(address.removeprefix("registry.ollama.ai/").removeprefix("library/"))
 
 
 def names_host(model: str) -> bool:
-    """Whether the first of several parts names a registry: nobody pulls from hosts of a client's choice."""
+    """Whether the first of several parts is a registry; clients must not choose hosts to pull from."""
     first, slash, _ = model.partition("/")
     return bool(slash) and ("." in first or ":" in first or first.lower() == "localhost")

@@ -1,4 +1,4 @@
-"""Models: the service `model-management`, and the door through which the platform asks them."""
+"""Models: the service `model-management`, and the platform's single way of calling them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Words that some embedding models were trained to read before a text, so that they know what it is for.
+"""Prefixes by which some embedding models were trained to know the purpose of a text.
 
 From the model cards of nomic-ai/nomic-embed-text-v1.5, mixedbread-ai/mxbai-embed-large-v1 and
-Snowflake/snowflake-arctic-embed-l. No runtime adds them; without them these models find less.
+Snowflake/snowflake-arctic-embed-l. No runtime adds them; without them, these models find less.
 """
 
 from __future__ import annotations
@@ -20,6 +20,6 @@ _PREFIXES: Final[dict[str, dict[contracts.Purpose, str]]] = {
 
 
 def prepared(model: str, texts: Sequence[str], purpose: contracts.Purpose) -> list[str]:
-    """The texts as `model` expects them; a tag behind its name (``:latest``) changes nothing."""
+    """The texts as `model` expects them; a tag after its name (``:latest``) makes no difference."""
     prefix = _PREFIXES.get(model.partition(":")[0].lower(), {}).get(purpose, "")
     return [prefix + text for text in texts]

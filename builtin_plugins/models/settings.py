@@ -131,7 +131,7 @@ class ModelsSettings(Settings):
         return self
 
     def named_runtimes(self) -> list[NamedRuntime]:
-        """All configured servers, in their order, with their keys."""
+        """All configured servers, in order, with their keys."""
         found = named_runtimes(self.runtimes, self.runtime_keys)
         if self.ollama_url:
             found.append(NamedRuntime("ollama", "ollama", self.ollama_url, None))

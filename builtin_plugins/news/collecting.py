@@ -1,4 +1,4 @@
-"""Taking items in: new ones once, changed ones in place of what they were, the oldest out."""
+"""Stores news items: new ones once, changed ones in place of the old version, and removes the oldest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _AT_ONCE = 4
 
 @dataclass
 class Tally:
-    """What a collection did."""
+    """The results of a collection."""
 
     new: int = 0
     changed: int = 0
@@ -34,9 +34,9 @@ class Tally:
 
 
 async def collect(platform: Platform) -> dict[str, Any]:
-    """Read every feed; returns what was taken in, and which feeds could not be read and why.
+    """Read every feed; returns what was stored, and which feeds could not be read and why.
 
-    A feed that is listed no longer keeps its items. Raises Unavailable when no feed could be read.
+    A feed that is no longer listed keeps its items. Raises Unavailable when no feed could be read.
     """
     settings = platform.settings_of(NewsSettings)
     feeds, tally, turns = settings.by_name, Tally(), asyncio.Semaphore(_AT_ONCE)
@@ -57,7 +57,7 @@ async def collect(platform: Platform) -> dict[str, Any]:
 
 
 async def _open_library(caller: Caller) -> str:
-    """The knowledge base of the news; a new one, to be filled again, where somebody has deleted it."""
+    """The knowledge base of the news; a new one to refill if somebody has deleted it."""
     database = caller.platform.database
     known = await database.read(_known_library)
     found = await caller.platform.hooks.ask(
@@ -87,7 +87,8 @@ def _begin_library(unit: Unit, knowledge_base_id: str) -> None:
 class FeedCollection:
     """One reading of one feed.
 
-    Each item is stored before it is noted, so that a kill loses none: the same bytes are the same document.
+    Each item is stored before it is recorded, so that a kill loses none: the same bytes are the same
+    document.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class FeedCollection:
         self._tally = tally
 
     async def run(self) -> str | None:
-        """Take in what is new; returns why the feed could not be read, if so."""
+        """Store new items; returns why the feed could not be read, if it couldn't."""
         try:
             reading = await self._read()
             if reading is not None:
@@ -142,7 +143,7 @@ class FeedCollection:
             self._tally.changed += old is not None
 
     def _known(self, session: Session, keys: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """(digest, document) of each item that was taken in, by its key."""
+        """(digest, document) of each stored item, by its key."""
         query = select(Item.key, Item.digest, Item.document_id)
         rows = session.execute(query.where(Item.feed == self._name, Item.key.in_(keys)))
         return {key: (digest, document_id) for key, digest, document_id in rows}
@@ -203,7 +204,7 @@ class FeedCollection:
 
 
 def _moment(item: dict[str, Any]) -> datetime:
-    """When the item says that it was published; now, where it does not say."""
+    """The item's publication time; now, if it has none."""
     return datetime.fromtimestamp(item["published"], UTC) if item["published"] else utc_now()
 
 

@@ -1,4 +1,4 @@
-"""What the news plugin keeps: how far it has read each feed, and which document each item became."""
+"""The tables of the news plugin: how far it has read each feed, and each item's document."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Library(Base):
 
 
 class Feed(Base):
-    """A feed and its latest reading. `etag` and `modified` are of the last one that was taken in wholly."""
+    """A feed and its latest reading. `etag` and `modified` are of the last completely stored one."""
 
     __tablename__ = "news_feed"
 

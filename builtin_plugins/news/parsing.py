@@ -1,4 +1,4 @@
-"""Runs in a child process: reads a feed, whose maker may be anybody."""
+"""Reads an untrusted feed; runs in a child process."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _body(entry: Any) -> str:
 
 
 def _text(markup: str) -> str:
-    """What markup says, as one text; whatever tags it has are gone."""
+    """The text of markup, without tags."""
     if "<" not in markup and "&" not in markup:
         return " ".join(markup.split())
     try:

@@ -1,4 +1,4 @@
-"""Fetching one feed: asked only for what is new, from allowed addresses alone, parsed in a limited child."""
+"""Fetches one feed: only if it has changed, only from allowed addresses, parsed in a limited child."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _REASONS = {
 
 
 class FeedUnreadable(Exception):
-    """A feed that can't be read now; the text says why."""
+    """A feed that can't be read now; the text tells why."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a feed holds now. `etag` and `modified` are for the next request."""
+    """A feed's current content. `etag` and `modified` are for the next request."""
 
     title: str
     items: list[dict[str, Any]]

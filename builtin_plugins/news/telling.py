@@ -1,4 +1,4 @@
-"""What can be asked of the news: headlines, figures, and whether the feeds can be read."""
+"""Queries about the news: headlines, figures, and whether the feeds can be read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _headlines(session: Session, feeds: list[str], limit: int) -> dict[str, list
 
 
 async def refresh(ctx: Context, _nothing: NoArguments) -> dict[str, Any]:
-    """Begin to read the feeds, in the background."""
+    """Start reading the feeds, in the background."""
     await ctx.write(_enqueue)
     return {"refreshing": list(ctx.settings_of(NewsSettings).by_name)}
 
@@ -111,7 +111,7 @@ def _figures(session: Session, names: list[str]) -> dict[str, Any]:
 
 
 def _days(session: Session) -> dict[str, int]:
-    """Items of the latest days on which there were any."""
+    """The number of items on each of the latest days with any."""
     newest = select(Item.published_at).order_by(Item.published_at.desc()).limit(2_000)
     counted = Counter(f"{moment:%Y-%m-%d}" for moment in session.scalars(newest))
     return dict(sorted(counted.items(), reverse=True)[:_MOST_DAYS])

@@ -16,7 +16,7 @@ from kernel.sdk import contracts
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that a model asks for; `arguments` is JSON text as the model wrote it."""
+    """A call that a model requests; `arguments` is JSON text as the model wrote it."""
 
     id: str
     name: str
@@ -30,7 +30,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A call of a platform's tool, when it begins and when it ended."""
+    """A call of a platform tool, once when it begins and once when it ends."""
 
     status: Literal["running", "done", "failed"]
     tool: str
@@ -45,7 +45,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A call that waits for the user's confirmation."""
+    """A call that is waiting for the user's confirmation."""
 
     id: str
     tool: str
@@ -86,7 +86,7 @@ class Tokens:
             self.completion = (self.completion or 0) + completion
 
     def as_json(self) -> dict[str, Any] | None:
-        """OpenAI's ``usage``; None where nothing is known."""
+        """OpenAI's ``usage``; None if unknown."""
         if self.prompt is None and self.completion is None:
             return None
         prompt, completion = self.prompt or 0, self.completion or 0
@@ -99,7 +99,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Finished:
-    """The end: the text of the last turn, and all that was not sent before.
+    """The end: the text of the last turn, and everything that was not sent before.
 
     `offered` and `calls_made` are None in a chat without `platform_tools`.
     """
@@ -124,7 +124,7 @@ class Finished:
         return {"content": list(self.logprobs), "refusal": None} if self.logprobs else None
 
     def platform_fields(self) -> dict[str, Any]:
-        """What the platform adds to what any model's answer holds."""
+        """The platform's additions to a model's answer."""
         found: dict[str, Any] = {}
         if self.offered is not None:
             found["platform_tools_offered"] = self.offered

@@ -1,4 +1,4 @@
-"""What the orchestrator keeps: calls that wait for a confirmation."""
+"""The table of the orchestrator: calls that are waiting for confirmation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Base: Any = plugin_base("orchestrator")
 
 
 class PendingCall(Base):
-    """A resolved call of a tool that its user may confirm once; `id` is a hash of the one that was shown."""
+    """A resolved tool call that its user may confirm once; `id` is a hash of the id that was shown."""
 
     __tablename__ = "orchestrator_pending_call"
 

@@ -13,7 +13,7 @@ from kernel.sdk import example
 ModelName = Annotated[str, Field(min_length=1, max_length=255)]
 Usage = dict[str, Any]
 
-# A photo in a message is several MB in Base64, and clients send a thousand texts to be embedded at once.
+# A photo in a message is several MB in Base64, and clients send a thousand texts for embedding at once.
 LARGEST_BODY = 16 * 1024 * 1024
 MOST_MESSAGES = 2000
 MOST_TOOLS = 128
@@ -72,13 +72,13 @@ class ChatBody(BaseModel):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Parameters of the model."""
+        """The model's parameters."""
         given = {**(self.model_extra or {}), "tool_choice": self.tool_choice}
         return {name: value for name, value in given.items() if value is not None}
 
     @property
     def given_messages(self) -> list[dict[str, Any]]:
-        """The messages as they came."""
+        """The messages as sent."""
         return [message.model_dump(exclude_unset=True) for message in self.messages]
 
     @property

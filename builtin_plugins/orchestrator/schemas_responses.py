@@ -124,7 +124,7 @@ def _add(made: Items, place: int, item: dict[str, Any]) -> None:
             "refers to an earlier answer, and none is stored; send the item itself (in the AI SDK: "
             "store: false)",
         )
-    elif kind != "reasoning":  # what a model thought before isn't sent to it again
+    elif kind != "reasoning":  # a model's earlier thoughts aren't sent to it again
         raise Unprocessable.field(
             ("body", "input", place), "must be a message, a function_call or a function_call_output"
         )

@@ -1,4 +1,4 @@
-"""Shapes of what a chat holds: told to its sender at once, as each runtime fails at them in its own way."""
+"""Checks the shapes in a chat: errors are reported at once, as each runtime fails differently."""
 
 from __future__ import annotations
 

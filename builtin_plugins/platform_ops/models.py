@@ -16,7 +16,7 @@ Base: Any = plugin_base("platform_ops")
 class BackupJob(Base):
     """A backup, a restore or a drill, as its requester sees it (wire-facts 9.4).
 
-    `phase` says how far a restore has got: ``ordered`` waits for a start that finds nobody else in service,
+    `phase` is the stage of a restore: ``ordered`` waits for a start that finds no other process in service,
     ``files`` has its rows in place; it is empty otherwise. `folders` are where its files of plugins belong.
     """
 
@@ -37,7 +37,7 @@ class BackupJob(Base):
 
 
 class RegisteredService(Base):
-    """A service that announced itself (wire-facts 9.1), and what its health last was."""
+    """A service that registered itself (wire-facts 9.1), and its last known health."""
 
     __tablename__ = "platform_ops_service"
 
@@ -54,7 +54,7 @@ class RegisteredService(Base):
 
 
 class BundleSwitch(Base):
-    """What an administrator wants of a bundle; one without a row is enabled (wire-facts 9.2)."""
+    """The desired state of a bundle; one without a row is enabled (wire-facts 9.2)."""
 
     __tablename__ = "platform_ops_bundle"
 

@@ -1,1 +1,1 @@
-"""The plugin registry: what is installed, what it can do, and how it is set up. See README.md."""
+"""The plugin registry: what is installed, what it can do, and how it is configured. See README.md."""

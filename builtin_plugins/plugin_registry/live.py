@@ -1,4 +1,4 @@
-"""The registry's tables in effect in this process: from its start, through every change in any process."""
+"""Applies the registry's tables to this process: at its start, and after every change in any process."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LiveState:
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator[LiveState]:
-        """In effect when the block begins, and within a moment of every change in any process."""
+        """Applied when the block begins, and within a moment of every change in any process."""
         await adopt_files(self._platform)
         await self.refresh()
         self._platform.notices.listen(TOPIC, lambda _key: self._changed.set())
@@ -58,13 +58,13 @@ class LiveState:
         try:
             yield self
         finally:
-            # Not cancelled: a statement may be under way.
+            # Not cancelled: a statement may be running.
             self._stopping = True
             self._changed.set()
             await task
 
     async def refresh(self) -> None:
-        """Read the tables and put them into effect."""
+        """Read the tables and apply them."""
         async with self._turn:
             off, stored, self._unreadable = await self._platform.database.read(self._read)
             self._platform.resource(PLUGIN_STATES).switch_off(off)
@@ -78,7 +78,7 @@ class LiveState:
             raise Unhealthy("; ".join(f"{plugin}: {text}" for plugin, text in problems.items()))
 
     def _read(self, session: Session) -> tuple[frozenset[str], Stored, dict[str, str]]:
-        """Which plugins are switched off; stored settings with their secrets; whose secrets can't be read."""
+        """Disabled plugins, stored settings with their secrets, and plugins whose secrets can't be read."""
         rows: Stored = {}
         for row in session.scalars(select(ConfigValue)):
             rows.setdefault(row.plugin, {})[row.field] = row.value

@@ -1,4 +1,4 @@
-"""What the registry keeps: switches of plugins, settings that clients changed, health, collections."""
+"""The tables of the registry: switches of plugins, settings changed by clients, health, collections."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Switch(Base):
 
 
 class ConfigValue(Base):
-    """A setting, by its field's name, that wins over the environment.
+    """A setting, by field name, that overrides the environment.
 
-    The value of a secret is null here; the value itself is kept encrypted among the plugin's secrets.
+    The value of a secret is null here; it is stored encrypted among the plugin's secrets.
     """
 
     __tablename__ = "plugin_registry_config"
@@ -39,7 +39,7 @@ class ConfigValue(Base):
 
 
 class HealthRecord(Base):
-    """How a plugin was when its checks last ran by themselves, and since when it has been so."""
+    """A plugin's health at the last regular check, and since when it has been the same."""
 
     __tablename__ = "plugin_registry_health"
 

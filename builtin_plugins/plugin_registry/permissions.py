@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernel.sdk import Permission
 
-# Spec 4.7 opens both to every signed-in account; whoever assigns roles may be stricter.
+# Spec 4.7 opens both to every signed-in account; roles may be stricter.
 CONFIG_READ = Permission(
     "plugin_registry.config.read", "See the configuration of plugins, secrets masked.", granted_to="user"
 )

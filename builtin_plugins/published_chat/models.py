@@ -37,12 +37,12 @@ class Endpoint(Owned, Base):
 
     @property
     def holder(self) -> str:
-        """Whose the conversations of its visitors are."""
+        """The holder of its visitors' conversations."""
         return f"published_chat:{self.id}"
 
 
 class VisitorSession(Base):
-    """A visitor who has asked something: no name, no address."""
+    """A visitor who has asked something, without name or address."""
 
     __tablename__ = "published_chat_session"
     __table_args__ = (
@@ -57,7 +57,7 @@ class VisitorSession(Base):
 
 
 class VisitorTurn(Base):
-    """A question that was answered, and what the visitor thinks of it. Its texts are in the conversation."""
+    """An answered question, and the visitor's rating. Its texts are in the conversation."""
 
     __tablename__ = "published_chat_turn"
 

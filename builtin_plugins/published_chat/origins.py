@@ -11,7 +11,7 @@ _ORIGIN = re.compile(r"https?://(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]
 
 
 def parse(text: str | None) -> frozenset[str]:
-    """The origins, or ``*`` for any. Raises ValueError naming what is not an origin."""
+    """The origins, or ``*`` for any. Raises ValueError, naming what is not an origin."""
     found = set()
     for word in filter(None, _SEPARATORS.split(text or "")):
         origin = word.lower().removesuffix("/")
@@ -22,7 +22,7 @@ def parse(text: str | None) -> frozenset[str]:
 
 
 def allowed(text: str | None, origin: str | None) -> bool:
-    """Whether a page of this origin may use the chat. A missing origin never may, nor an opaque one."""
+    """Whether a page of this origin may use the chat; never for a missing or opaque origin."""
     if origin is None or not _ORIGIN.fullmatch(origin.lower()):
         return False
     listed = parse(text)

@@ -1,4 +1,4 @@
-"""Published chat: a pipeline that pages of other sites may ask, for their visitors."""
+"""Published chat: lets visitors of other sites' pages ask a pipeline."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class RagConfig(BaseModel):
         return self
 
     def asking(self) -> dict[str, Any]:
-        """What to tell the pipeline."""
+        """The settings for the pipeline."""
         fields = {"method", "top_k", "hybrid", "rerank", "compress", "parent_context", "llm_model"}
         return self.model_dump(include=fields, exclude_none=True)
 

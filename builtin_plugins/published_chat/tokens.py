@@ -1,4 +1,4 @@
-"""Visitors' tokens: JWTs (RFC 7519) under their own key, so that no other route takes one.
+"""Visitors' tokens: JWTs (RFC 7519) with their own key, so that no other route accepts them.
 
 A token is bound to the endpoint, the page's origin and the session.
 """
@@ -53,7 +53,7 @@ class VisitorTokens:
         self._longest_session = settings.session_hours * 3600
 
     def new(self) -> Visitor:
-        """A session that begins now."""
+        """Begin a session."""
         return Visitor(str(uuid.uuid4()), int(time.time()))
 
     def mint(self, visitor: Visitor, endpoint_id: str, origin: str) -> str:
@@ -71,7 +71,7 @@ class VisitorTokens:
         return jwt.encode(claims, self._secret, _ALGORITHM)
 
     def read(self, token: str) -> Credential:
-        """What a visitor's token says, which may have expired. Raises VisitorTokenInvalid."""
+        """The contents of a visitor's token, even if it has expired. Raises VisitorTokenInvalid."""
         if len(token) > _LONGEST:
             raise VisitorTokenInvalid()
         try:
@@ -115,6 +115,6 @@ VISITOR_TOKENS: ResourceKey[VisitorTokens] = ResourceKey("published_chat.visitor
 
 @asynccontextmanager
 async def open_visitor_tokens(platform: Platform) -> AsyncIterator[VisitorTokens]:
-    """The tokens of this platform; all of its processes share the key."""
+    """The tokens of this platform; all its processes share the key."""
     settings = platform.settings_of(PublishedChatSettings)
     yield VisitorTokens(settings, platform.secrets.ensure(_SECRET))

@@ -1,7 +1,7 @@
-"""Cut a parsed text into overlapping chunks whose offsets are exact, in one pass and bounded memory.
+"""Cut a parsed text into overlapping chunks with exact offsets, in one pass and bounded memory.
 
 A greedy form of the recursive character splitter: each chunk takes as much as fits and ends at the best
-separator in its second half: a blank line, a line, a sentence, a word; failing all, at `size` exactly.
+separator in its second half: a blank line, a line, a sentence, a word; if there is none, at exactly `size`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_HEADING_CHARS: Final = 100
 _MAX_HEADINGS: Final = 3
 _VISIBLE: Final = re.compile(r"\S")
 _WORD_START: Final = re.compile(r"\s\S")
-# Bounded, or a long run of blank lines would be scanned from each of its lines.
+# Bounded: otherwise a long run of blank lines would be rescanned from each of its lines.
 _SENTENCE_START: Final = re.compile(r"(?:\n|[.!?] )\s{0,8}(?=\S)")
 _GAP: Final = re.compile(r"\s{0,8}(?=\S)")
 _IDEOGRAPH: Final = re.compile(r"[\u2e80-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -37,7 +37,7 @@ _NOT_HEADING_ENDS: Final = (";", ",")
 class Chunk:
     """A passage, `text == parsed_text[char_start:char_end]`, and the page where it starts, if any.
 
-    `pages` are the later ones that begin in it.
+    `pages` are the later pages that begin inside it.
     """
 
     index: int
@@ -52,9 +52,9 @@ def chunk(blocks: Iterable[Block], size: int, overlap: int) -> Iterator[Chunk]:
     """Yield the chunks of a document: up to `size` characters, up to `overlap` of them repeated.
 
     - every visible character is in a chunk, no chunk begins or ends with white space;
-    - of ideographs, a chunk holds up to half of `size`, or 512;
-    - a chunk ends with its page once it fills a quarter of `size`, and nothing is repeated across pages;
-    - an overlap begins at a sentence or a word, and a heading goes with what follows it, where possible;
+    - a chunk holds at most `size / 2` ideographs, or 512 if that is more;
+    - a chunk ends with its page once it fills a quarter of `size`, and no overlap crosses pages;
+    - an overlap begins at a sentence or a word, and a heading stays with its text, where possible;
     - the same blocks, size and overlap always give the same chunks.
 
     Memory is bounded by the longest block. Raises `ValueError` unless 1 <= size <= 8192 and 0 <= overlap <
@@ -87,7 +87,7 @@ def _chunks(window: _Window, size: int, overlap: int) -> Iterator[Chunk]:
 
 
 def _end(window: _Window, start: int, fresh: int, size: int) -> int:
-    """Return where a chunk from `start` ends; beyond `fresh`, the first character no chunk has had yet."""
+    """Return where the chunk from `start` ends: past `fresh`, the first character not yet in a chunk."""
     size = max(_room(window.text, start, size), fresh + 1 - start)
     limit, third = start + size, size // 3
     section = window.next_page(start + max(1, size // 4))
@@ -96,14 +96,14 @@ def _end(window: _Window, start: int, fresh: int, size: int) -> int:
     if section is not None and section <= limit:
         return section
     if section is not None and section < limit + third:
-        # What is left of the page would be a crumb, or would take its page number along into the next one. A
-        # third leaves room for the cut to fall on a separator and what remains to be more than a quarter.
+        # Otherwise the rest of the page would be a tiny chunk, or would run into the next page under this
+        # page's number. A third leaves room to cut at a separator and still keep more than a quarter.
         limit = max(fresh + 1, section - third)
     return _separator(window.text, max(start + size // 2, fresh + 1), limit, fresh + 1)
 
 
 def _room(text: str, start: int, size: int) -> int:
-    """How many characters a chunk takes: an ideograph is about two tokens, and models read some 500."""
+    """Return how many characters fit a chunk: an ideograph is about two tokens, and models read some 500."""
     piece = text[start : start + size]
     most = max(_MOST_IDEOGRAPHS, size // 2)
     if piece.isascii() or size <= most:
@@ -129,7 +129,7 @@ def _separator(text: str, least: int, limit: int, lowest: int) -> int:
 
 
 def _before_heading(text: str, least: int, end: int, mark: str) -> int:
-    """Move an end that would part headings from their text to before them, as far as `least` allows."""
+    """Move an end to before the headings that it would separate from their text, but not before `least`."""
     for _ in range(_MAX_HEADINGS):
         before = text.rfind(mark, least, end)
         if before < 0 or not _is_heading(text[before:end].strip(), mark):
@@ -139,7 +139,7 @@ def _before_heading(text: str, least: int, end: int, mark: str) -> int:
 
 
 def _is_heading(text: str, mark: str) -> bool:
-    """Recognized by its looks: a Markdown heading, or a short paragraph of one line that ends no sentence."""
+    """Whether a text looks like a heading: Markdown, or a short one-line paragraph that ends no sentence."""
     if text.startswith("#"):
         return "\n" not in text
     if mark == "\n" or not 0 < len(text) <= _MAX_HEADING_CHARS or "\n" in text or "\t" in text:
@@ -153,8 +153,9 @@ def _overlap_start(window: _Window, lowest: int, end: int, fresh: int, overlap: 
     """Return where the next chunk starts: at `fresh`, or up to `overlap` before the `end` of the last one.
 
     A sentence that leaves at least half of the overlap is preferred, then a word. Without either, the overlap
-    begins inside a word only if the chunk before had to end inside one. Rows that end a portion of a table
-    are not repeated: the names of their columns would stay behind. A tab that indents makes no row.
+    begins inside a word only if the previous chunk had to end inside one. The last rows of a table portion
+    are not repeated, as they would lose their column names. A line that is only indented by a tab is not a
+    row.
     """
     text = window.text
     line = max(text.rfind("\n", lowest - 1, end) + 1, lowest - 1)
@@ -183,7 +184,7 @@ def _sentence_start(text: str, least: int, most: int) -> int | None:
 
 
 class _Window:
-    """The part of the parsed text in sight; positions are relative to its beginning and move when it does."""
+    """The part of the parsed text in memory; positions are relative to its start and shift as it moves."""
 
     def __init__(self, blocks: Iterable[Block], size: int) -> None:
         self.text = ""
@@ -191,12 +192,12 @@ class _Window:
         self.ended = False
         self._blocks = iter(blocks)
         self._behind, self._ahead = size, 2 * size + 2
-        # Where pages begin in the whole parsed text, from the page of the last chunk on.
+        # Offsets of page starts in the whole parsed text, beginning with the last chunk's page.
         self._starts: list[int] = []
         self._pages: list[int | None] = []
 
     def next_visible(self, start: int) -> int:
-        """Return the first visible character from `start` on, a chunk's room around it; -1 at the end."""
+        """Return the first visible character from `start` on, with text loaded around it; -1 at the end."""
         start = self._advance(start)
         while not (found := _VISIBLE.search(self.text, start)):
             if self.ended:
@@ -214,7 +215,7 @@ class _Window:
         return self._pages[0], self._starts[0] - self.offset
 
     def pages_between(self, start: int, end: int) -> Pages:
-        """Return the pages that begin after a position and before another: how far from it, and which."""
+        """Return the pages that begin after `start` and before `end`, each with its distance from `start`."""
         position = self.offset + start
         begun = bisect_left(self._starts, self.offset + end)
         return tuple(
@@ -223,7 +224,7 @@ class _Window:
         )
 
     def next_page(self, least: int) -> int | None:
-        """Return where the first later page in sight begins that does not begin before `least`."""
+        """Return where the next page that begins at or after `least` begins, None if none is loaded."""
         position = self.offset + least
         for index in range(1, len(self._starts)):
             if self._starts[index] >= position:
@@ -231,7 +232,7 @@ class _Window:
         return None
 
     def _advance(self, start: int) -> int:
-        """Read on if less than a chunk's room is ahead of `start`; return where `start` is then."""
+        """Load more text if too little is ahead of `start`; return the new position of `start`."""
         if self.ended or len(self.text) - start >= self._ahead:
             return start
         dropped = max(0, start - self._behind)

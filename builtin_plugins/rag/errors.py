@@ -80,9 +80,9 @@ class GenerationFailed(Unavailable):
 
 
 class AnswerFailed(GenerationFailed):
-    """The model made no answer of this question: it takes too long, writes too much, or nothing at all.
+    """The model failed on this question: it took too long, wrote too much, or wrote nothing.
 
-    Another question may be answered, so that measuring continues.
+    Another question may succeed, so measuring continues.
     """
 
 

@@ -1,4 +1,4 @@
-"""Hooks that the RAG plugin brings."""
+"""Hooks that the RAG plugin offers."""
 
 from __future__ import annotations
 

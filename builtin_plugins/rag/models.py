@@ -38,9 +38,9 @@ class KnowledgeBase(Owned, Base):
     chunk_overlap: Mapped[int] = mapped_column(Integer)
     graph: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     revision: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
-    """Counts the changes of the embedding model: vectors of two revisions don't mix."""
+    """Counts changes of the embedding model, as vectors of different revisions must not be mixed."""
     reembedding: Mapped[str | None] = mapped_column(String(36))
-    """The change of the embedding model that is under way."""
+    """The id of the current change of the embedding model."""
     importing: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     """Whether documents of the file that it was made from are still to come, if somebody holds that file."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now, index=True)
@@ -52,29 +52,29 @@ class KnowledgeBase(Owned, Base):
 
     @property
     def tree_collection(self) -> str:
-        """Where the summaries of its documents' trees are."""
+        """Where the summaries of its document trees are."""
         return f"rag-tree:{self.id}"
 
     @property
     def coming_collection(self) -> str | None:
-        """Where its chunks are embedded by another model, if they are."""
+        """Where its chunks are being embedded by another model, if they are."""
         return None if self.reembedding is None else coming_collection(self.id, self.reembedding)
 
 
 def import_holder(kb_id: str) -> str:
-    """Who holds the file that a knowledge base is imported from, until that is done."""
+    """The name under which a knowledge base holds its import file until the import is done."""
     return f"rag:import:{kb_id}"
 
 
 def coming_collection(kb_id: str, change: str) -> str:
-    """Where the vectors of a change of the embedding model are until it is complete."""
+    """Where a change of the embedding model collects its vectors until it is complete."""
     return f"rag-coming:{kb_id}:{change}"
 
 
 class Document(Base):
     """An uploaded file and how far its ingestion is (spec 3.4).
 
-    Its row outlives its knowledge base, without being reached by anybody, until a job removes it.
+    Its row outlives its knowledge base until a job removes it, but nobody can reach it.
     """
 
     __tablename__ = "rag_document"
@@ -112,15 +112,15 @@ class Document(Base):
     status: Mapped[str] = mapped_column(String(16), default="processing")
     error: Mapped[str | None] = mapped_column(Text)
     notice: Mapped[str | None] = mapped_column(Text)
-    """What of it could not be read though it is completed."""
+    """What could not be read of a completed document."""
     chunk_count: Mapped[int] = mapped_column(Integer, default=0)
     page_count: Mapped[int | None] = mapped_column(Integer)
     uploaded_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     completed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     language_told: Mapped[bool] = mapped_column(Boolean, default=True, server_default=false())
-    """Whether somebody has looked for its language, which is stored with its passages."""
+    """Whether its language has been detected; it is stored with its passages."""
     parent_id: Mapped[str | None] = mapped_column(String(36))
-    """The document that it came out of last, which may be gone."""
+    """The document that it was last extracted from, which may be gone."""
     tree_wanted: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     tree_nodes: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     tree_levels: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
@@ -128,19 +128,19 @@ class Document(Base):
 
     @property
     def holder(self) -> str:
-        """The document's name as holder of its blob."""
+        """The name under which the document holds its blob."""
         return f"rag:document:{self.id}"
 
 
 class Deletion(Base):
-    """That a document was deleted, kept while something under way could bring the same bytes again."""
+    """A note that a document was deleted, kept while something could still bring the same bytes back."""
 
     __tablename__ = "rag_deletion"
 
     knowledge_base_id: Mapped[str] = mapped_column(String(36), primary_key=True)
     sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
     asked_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    """When the newest document was asked for that could hold it; what was asked for later may bring it."""
+    """When the newest document that may contain it was uploaded; later uploads may bring it back."""
 
 
 class Pipeline(Owned, Base):

@@ -1,4 +1,4 @@
-"""Retrieval-augmented generation: the service `rag-pipeline`."""
+"""The plugin for retrieval-augmented generation: the service `rag-pipeline`."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ class MetadataFilter(BaseModel):
 class SearchRequest(BaseModel):
     """A question to search for, without generating an answer. Unknown fields are refused.
 
-    A misspelt filter that was ignored would search everything.
+    If a misspelled filter were ignored, everything would be searched.
     """
 
     model_config = ConfigDict(

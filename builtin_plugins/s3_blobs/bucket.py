@@ -1,4 +1,4 @@
-"""A prefix in a bucket: the few calls that the store makes, and what their failures mean.
+"""A prefix in a bucket: the calls that the store makes, and the meaning of their failures.
 
 All calls block: run them in a thread. Whatever goes wrong raises BlobsAway with a reason for the operator.
 """
@@ -22,8 +22,8 @@ from kernel.sdk import BlobsAway
 _PIECE = 1024 * 1024
 _SHORT = 1024
 _CONNECT = 2.0  # seconds
-_SILENCE = 20.0  # seconds without a byte from the server while content is on its way
-_QUICK = 4.0  # the same for what is asked inside a transaction
+_SILENCE = 20.0  # seconds without a byte from the server during a transfer
+_QUICK = 4.0  # the same for calls inside a transaction
 _REST = 1.0
 _ADDRESS = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[A-Za-z0-9._-]+)*)/?")
 _ABSENT = {"404", "NoSuchKey", "NotFound"}
@@ -32,7 +32,7 @@ _KEYS = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "Expired
 
 @dataclass(frozen=True)
 class Place:
-    """A bucket, and what the names of all objects in it start with (empty, or with a slash at its end)."""
+    """A bucket, and the prefix of all our objects in it (empty, or with a trailing slash)."""
 
     bucket: str
     prefix: str
@@ -54,7 +54,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Object:
-    """What a listing has on an object: its key below the prefix, its size in bytes, when it was written."""
+    """An object in a listing: its key below the prefix, its size in bytes, when it was written."""
 
     key: str
     size: int
@@ -62,7 +62,7 @@ class Object:
 
 
 class Bucket:
-    """Objects by key. What was put is durable, and there completely or not at all."""
+    """Objects by key. A stored object is durable; an object is complete or absent."""
 
     def __init__(self, place: Place, settings: S3Settings) -> None:
         self.place = place
@@ -70,12 +70,12 @@ class Bucket:
         self._away: tuple[float, str] | None = None
 
     def check(self) -> None:
-        """See that the bucket is there and may be listed."""
+        """Check that the bucket exists and can be listed."""
         with self._told():
             self._quickly.list_objects_v2(Bucket=self.place.bucket, Prefix=self.place.prefix, MaxKeys=1)
 
     def size_of(self, key: str) -> int | None:
-        """The size of an object in bytes; None where there is none."""
+        """The size of an object in bytes; None if there is none."""
         self._be_quick()
         try:
             with self._told():
@@ -95,7 +95,7 @@ class Bucket:
             self._quickly.put_object(**self._named(key), Body=text.encode())
 
     def get_text(self, key: str) -> str | None:
-        """A short text; None where there is no such object."""
+        """A short text; None if there is no such object."""
         self._be_quick()
         try:
             with self._told():
@@ -106,7 +106,7 @@ class Bucket:
             return None
 
     def get(self, key: str) -> Iterator[bytes]:
-        """An object's content in pieces. Raises FileNotFoundError where there is none."""
+        """An object's content in pieces. Raises FileNotFoundError if there is none."""
         with self._told():
             answer = self._client.get_object(**self._named(key))
         with closing(answer["Body"]) as body, self._told():
@@ -136,7 +136,7 @@ class Bucket:
 
     @cached_property
     def _quickly(self) -> Any:
-        """For what is asked while others wait: gives up soon."""
+        """For calls while others wait: gives up soon."""
         return self._made(_QUICK, attempts=1)
 
     def _made(self, silence: float, attempts: int) -> Any:
@@ -156,7 +156,7 @@ class Bucket:
             retries={"mode": "standard", "total_max_attempts": attempts},
             max_pool_connections=32,
             signature_version="s3v4",
-            # The SHA-256 is sent with each object; servers other than AWS's may not know newer checksums.
+            # The SHA-256 is sent with each object; servers other than AWS may not know newer checksums.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
             s3={"addressing_style": "path" if own_server else "auto"},

@@ -1,4 +1,4 @@
-"""Copies of contents in files of this machine: brought when they are read, given up when room is short.
+"""Local copies of contents: fetched when read, removed when space is short.
 
 All calls block. Several processes share the folder.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _IN_USE = 300.0
-"""Seconds after it was asked for during which a copy stays: whoever asked may not have opened it yet."""
+"""Seconds for which a requested copy is kept, as the caller may not have opened it yet."""
 _LEAVES = 0.8
 
 
@@ -26,29 +26,29 @@ class _Copy(NamedTuple):
 
     @property
     def sha256(self) -> str:
-        """Of its content."""
+        """The hash of its content."""
         return self.path.parent.name + self.path.name
 
 
 class Copies:
-    """Files by the SHA-256 of their content, up to `most` bytes together."""
+    """Files by the SHA-256 of their content, up to `most` bytes in total."""
 
     def __init__(self, folder: Path, most: int) -> None:
         self._folder = folder
         self._most = most
         self._lock = threading.Lock()
-        self._whole: set[str] = set()  # copies whose content this process knows to be right
-        self._size: int | None = None  # since the last look; other processes add as well
+        self._whole: set[str] = set()  # copies that this process has verified
+        self._size: int | None = None  # since the last check; other processes add copies, too
 
     def path(self, sha256: str) -> Path:
         """Where a content's copy is, if there is one."""
         return self._folder / sha256[:2] / sha256[2:]
 
     def use(self, sha256: str) -> bool:
-        """Whether there is a copy; it stays for the next minutes.
+        """Whether there is a copy; it is then kept for the next minutes.
 
-        What was there before this process is read through at its first use: a power cut may have damaged it,
-        because copies are not synced.
+        Copies from before this process are verified on first use: a power cut may have damaged them, because
+        copies are not synced.
         """
         path = self.path(sha256)
         try:
@@ -69,7 +69,7 @@ class Copies:
         return True
 
     def add(self, sha256: str, file: Path, size: int) -> None:
-        """Move a file of this folder's disk into the place of a copy; then give up old ones for it."""
+        """Move a file on the same disk into place as a copy; then remove old copies for it."""
         target = self.path(sha256)
         target.parent.mkdir(parents=True, exist_ok=True)
         os.utime(file)
@@ -90,7 +90,7 @@ class Copies:
         return [copy.sha256 for copy in self._found()]
 
     def _give_up(self) -> int:
-        """Remove the copies that were not used for longest, until the rest fits; returns the rest's size."""
+        """Remove the least recently used copies until the rest fits; returns the rest's size."""
         found = sorted(self._found())
         size, unused_since = sum(copy.size for copy in found), time.time() - _IN_USE
         wanted = self._most if size <= self._most else int(self._most * _LEAVES)

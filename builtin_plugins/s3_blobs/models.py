@@ -13,7 +13,7 @@ Base: Any = plugin_base("s3_blobs")
 
 
 class Identity(Base):
-    """One row: what tells this database from others. It goes into backups, and comes back with them."""
+    """One row: the identity of this database, which is part of backups."""
 
     __tablename__ = "s3_blobs_identity"
 

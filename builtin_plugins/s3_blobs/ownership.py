@@ -1,4 +1,4 @@
-"""One prefix, one database: an object names the database whose rows say what may be removed there."""
+"""One prefix, one database: an object names the database whose rows decide what may be removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from builtin_plugins.s3_blobs.models import Identity
 from kernel.sdk import BlobsAway, Database, StoredBlob, Unit, held_among
 
 MARKER = "installation"
-"""Key of the object below the prefix that holds the identity of its database."""
+"""The key, below the prefix, of the object with the identity of its database."""
 
 _AT_ONCE = 500
 _ROW = 1
@@ -25,7 +25,7 @@ async def claim(
     apart: Callable[..., Awaitable[Any]],
     stored: Callable[[], Awaitable[dict[str, StoredBlob]]],
 ) -> None:
-    """See that the prefix belongs to this database; take it if it is empty. Raises BlobsAway, refused.
+    """Check that the prefix belongs to this database; claim it if it is empty. Raises BlobsAway, refused.
 
     `apart` calls a function in a thread of the store's.
     """
@@ -73,7 +73,7 @@ def _identity(session: Session) -> str | None:
 
 
 def _have_identity(unit: Unit, identity: str) -> str:
-    """What another process wrote meanwhile stays."""
+    """Write the identity, unless another process has just done so."""
     unit.lock("s3_blobs:identity")
     found = _identity(unit.session)
     if found is None:

@@ -64,7 +64,7 @@ class S3BlobsPlugin(Plugin):
 
 @asynccontextmanager
 async def follow_removals(platform: Platform) -> AsyncIterator[None]:
-    """Remove copies here of what is removed anywhere."""
+    """Remove local copies of what is removed anywhere."""
     store = platform.blobs
     if not isinstance(store, S3Blobs):
         yield

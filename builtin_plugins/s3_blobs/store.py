@@ -38,21 +38,21 @@ REMOVED = "s3_blobs.removed"
 """Topic of the notice that a content is gone: other machines remove their copies."""
 
 _KEY = re.compile(r"[0-9a-f]{2}/[0-9a-f]{62}")
-_LOOK = 600.0  # seconds between two looks for copies whose removal was not announced
+_LOOK = 600.0  # seconds between checks for copies whose removal was not announced
 _AT_ONCE = 500
 _THREADS = 16
 _DAY = 24 * 60 * 60.0
 
 
 class DamagedObject(Exception):
-    """An object in the bucket is not the content whose hash is its name."""
+    """An object's content doesn't match the hash in its name."""
 
 
 class S3Blobs(HeldBlobs):
     """Blobs as objects in a bucket.
 
-    An object is written before the transaction that keeps it, which then only looks whether it is still
-    there; it is removed in the transaction that removes its row.
+    An object is written before the transaction that keeps it, which then only checks that it still exists; it
+    is removed in the transaction that removes its row.
     """
 
     def __init__(self, needs: StoreNeeds, bucket: Bucket, copies: Copies) -> None:
@@ -61,12 +61,12 @@ class S3Blobs(HeldBlobs):
         self.copies = copies
         self.leave_alone = _DAY
         self._serving = self._ours = False
-        # Its own: a server that hangs must not keep the threads from everybody else.
+        # Its own threads: a hanging server must not block those of others.
         self._threads = Threads("s3", _THREADS)
         self._fetching: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def settle(self) -> None:
-        """See that the prefix belongs to this database. Raises StartupError if it is another's."""
+        """Check that the prefix belongs to this database. Raises StartupError if it is another's."""
         self._serving = True
         try:
             await self._claim()
@@ -82,18 +82,18 @@ class S3Blobs(HeldBlobs):
 
     async def secure(self, staged: Staged) -> None:
         """Write the object, unless it is there already."""
-        if self._serving:  # its server may have been away at the start
+        if self._serving:  # the server may have been unreachable at the start
             await self._claim()
         await self._apart(self._put, staged)
 
     def place(self, staged: Staged) -> None:
-        """Look whether the object is still there, else write it again; the file becomes a copy."""
+        """Check that the object still exists, else write it again; the file becomes a copy."""
         self._put(staged)
-        with suppress(FileNotFoundError):  # kept twice
+        with suppress(FileNotFoundError):  # kept by two at once
             self.copies.add(staged.sha256, staged.path, staged.size)
 
     def take_away(self, sha256: str) -> None:
-        if not self._ours:  # as in a tool: housekeeping does it
+        if not self._ours:  # as in a tool: housekeeping cleans up
             raise BlobsAway(
                 f"nothing is removed from {self.bucket.place} until it is known to belong to this platform"
             )
@@ -111,7 +111,7 @@ class S3Blobs(HeldBlobs):
         return removed
 
     def find_stored(self) -> dict[str, StoredBlob]:
-        """Objects with other names are somebody else's."""
+        """List stored contents; objects with other names are somebody else's."""
         return {
             found.key.replace("/", ""): StoredBlob(found.size, found.modified_at.timestamp())
             for found in self.bucket.objects()
@@ -133,7 +133,7 @@ class S3Blobs(HeldBlobs):
 
     @asynccontextmanager
     async def borrowed(self, sha256: str) -> AsyncIterator[Path]:
-        """A copy if there is one, else the content in a file that is gone after the block."""
+        """A copy if there is one, else the content in a temporary file for the block."""
         if await asyncio.to_thread(self.copies.use, sha256):
             yield self.copies.path(sha256)
             return
@@ -149,7 +149,7 @@ class S3Blobs(HeldBlobs):
         return await self._apart(self.find_stored)
 
     async def check(self) -> None:
-        """See that the bucket can be used, by this database. Raises BlobsAway."""
+        """Check that this database can use the bucket. Raises BlobsAway."""
         await self._apart(self.bucket.check)
         if self._serving:
             await self._claim()
@@ -170,7 +170,7 @@ class S3Blobs(HeldBlobs):
     async def forget(self, sha256: str) -> None:
         """Remove the copy of a content, if there is one and nobody holds the content any more.
 
-        Word of a removal may come when the content is back already, and somebody about to read its copy.
+        When notice of a removal arrives, the content may already be back and its copy about to be read.
         """
         if await asyncio.to_thread(self.copies.path(sha256).exists):
             await self._database.write(self.unless_held, sha256, self.copies.remove)
@@ -213,7 +213,7 @@ def _key(sha256: str) -> str:
 async def open_store(needs: StoreNeeds) -> AsyncIterator[S3Blobs]:
     """The store of `PLATFORM_BLOB_STORE`. Raises StartupError for one that is refused.
 
-    A server that does not answer stops nothing: what needs no uploads works meanwhile.
+    An unreachable server doesn't prevent the start: whatever needs no uploads works meanwhile.
     """
     settings = needs.settings_of(S3Settings)
     try:
@@ -243,20 +243,20 @@ async def _begin(store: S3Blobs) -> None:
 
 
 async def look_after(store: S3Blobs) -> None:
-    """Remove copies now and then, for a process that was away when a content was removed elsewhere."""
+    """Remove stale copies now and then, in case this process missed a removal elsewhere."""
     while True:
         await _noted(store.forget_removed())
         await asyncio.sleep(_LOOK)
 
 
 async def follow(store: S3Blobs, removed: asyncio.Queue[str]) -> None:
-    """Remove the copy here of each content that is removed anywhere."""
+    """Remove the local copy of each content that is removed anywhere."""
     while True:
         await _noted(store.forget(await removed.get()))
 
 
 async def _noted(removing: Awaitable[None]) -> None:
-    """What fails is done at the next look."""
+    """Log a failure; the next check tries again."""
     try:
         await removing
     except (SQLAlchemyError, OSError) as error:

@@ -1,6 +1,6 @@
 """Threads for calls that block, which end with the process: stopping waits for none of them.
 
-The end of the process waits for a ThreadPoolExecutor of the standard library, and so for a server that hangs.
+A process waits at its end for the standard library's ThreadPoolExecutor, and so for a hanging server.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Threads:
-    """Runs calls in up to `most` threads, in the order of asking."""
+    """Runs calls in up to `most` threads, first come, first served."""
 
     def __init__(self, name: str, most: int) -> None:
         self._name = name
@@ -27,7 +27,7 @@ class Threads:
         self._closed = False
 
     async def run(self, call: Callable[[], T]) -> T:
-        """What `call()` returns. A caller that is cancelled leaves a call that has begun to itself."""
+        """Run `call()` and return its result. If the caller is cancelled, a running call continues."""
         if self._closed:
             raise RuntimeError("the store is closed")
         future: Future[T] = Future()
@@ -41,7 +41,7 @@ class Threads:
         return await asyncio.wrap_future(future)
 
     def close(self) -> None:
-        """Cancel the calls that are waiting, and refuse new ones."""
+        """Cancel waiting calls, and refuse new ones."""
         self._closed = True
         with suppress(queue.Empty):
             while (waiting := self._calls.get_nowait()) is not None:
@@ -56,7 +56,7 @@ class Threads:
                 continue
             try:
                 result = call()
-            except BaseException as error:  # noqa: BLE001 - whoever waits hears of it
+            except BaseException as error:  # noqa: BLE001 - raised to the waiting caller
                 future.set_exception(error)
             else:
                 future.set_result(result)

@@ -1,4 +1,4 @@
-"""Hooks that the speech plugin brings."""
+"""Hooks that the speech plugin offers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields that bodies of several topics share."""
+"""Fields shared by request bodies of several topics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 
 def _no_truth(value: Any) -> Any:
-    """`true` would be read as 1, which is the id of an account."""
+    """Otherwise `true` would be read as 1, the id of an account."""
     if isinstance(value, bool):
         raise ValueError("must be an integer")
     return value

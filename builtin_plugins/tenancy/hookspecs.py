@@ -35,12 +35,12 @@ def import_rows(
     owner_id: int,
     policy: contracts.ImportPolicy,
 ) -> contracts.ImportPlan | None:
-    """Check those sections of a bundle that the plugin knows, and answer how to write them.
+    """Check the sections of a bundle that the plugin knows, and return a plan for writing them.
 
-    Called before the transaction; nothing is written yet. `sections` holds whatever the bundle holds besides
-    tenancy's own part: JSON values that nobody has checked. Raise Unprocessable for rows that do not fit
-    (unknown fields, too many, names twice). The plan's `write` is called once with the unit of work, stamps
-    new rows to the team or organization and to `owner_id`, and changes and removes no existing rows.
+    Called before the transaction; nothing is written yet. `sections` is everything in the bundle besides
+    tenancy's own part: unchecked JSON values. Raise Unprocessable for rows that do not fit (unknown fields,
+    too many, names twice). The plan's `write` is called once with the unit of work, stamps new rows to the
+    team or organization and to `owner_id`, and changes and removes no existing rows.
 
     `policy` says what happens to a row whose name is taken: ``skip`` keeps the existing one,
     ``rename`` makes the new one under another name, ``fail`` reports a ``collision``, which ends the import.

@@ -16,7 +16,7 @@ CASCADE = "CASCADE"
 
 
 class Organization(Base):
-    """A tenant; with a parent it is a part of another one."""
+    """A tenant; with a parent, it is part of another one."""
 
     __tablename__ = "tenancy_organization"
     __table_args__ = {"sqlite_autoincrement": True}
@@ -126,7 +126,7 @@ class InviteUse(Base):
 
 
 class PermissionGroup(Base):
-    """Permission keys under one name, defined in an organization, usable in those below it; may nest."""
+    """Permission keys under one name, defined in an organization, usable there and below; may be nested."""
 
     __tablename__ = "tenancy_permission_group"
     __table_args__ = (
@@ -203,7 +203,7 @@ class RoleGroup(Base):
 
 
 class RoleAssignment(Base):
-    """A role that a member of an organization has there and in those below it, perhaps for a time."""
+    """A role that a member of an organization has there and in those below it, optionally with an expiry."""
 
     __tablename__ = "tenancy_role_assignment"
 

@@ -88,7 +88,7 @@ class TenancyPlugin(Plugin):
     def decide_access(
         self, ctx: Context, principal: Principal, access: Access, params: Mapping[str, int | str]
     ) -> Awaitable[Decision | None] | None:
-        """Keys of an organization or a team; anything else is not for tenancy to say."""
+        """Decide keys of an organization or a team; other keys are not tenancy's."""
         if access.permission == ORG_LIST.key:
             return decisions.answer_platform_admin(Caller(ctx.platform, principal))
         if access.within is None:
@@ -126,7 +126,7 @@ class TenancyPlugin(Plugin):
 
     @hookimpl
     def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
-        """An organization keeps an owner who can sign in."""
+        """Make sure that every organization keeps an owner who can sign in."""
         if change == "deactivated":
             unit.lock(LOCK)
             keep_owners_of_all(unit.session, account.id)

@@ -1,4 +1,4 @@
-"""The client's files: read once, served by name alone; the first view's joined and compressed ahead."""
+"""The client's files: read once, served only by name; those of the first view are joined ahead."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ INDEX: Final = "index.html"
 _TYPES: Final = {".js": "text/javascript", ".mjs": "text/javascript", ".svg": "image/svg+xml"}
 _TEXTS: Final = ("text/", "application/json", "image/svg")
 _DIGEST_LENGTH: Final = 16
-# What a visitor gets first, what somebody who signs in gets next, and where they then are.
+# Loaded by visitors first, by people who sign in next, and the view that they then see.
 ENTRIES: Final = ("main.js", "parts/frame.js", "pages/ask/page.js")
 _FIRST: Final = (*ENTRIES, "styles.css", "icon.svg")
 
 
 @dataclass(frozen=True)
 class File:
-    """One file as it is sent."""
+    """A file as it is sent."""
 
     content: bytes
     media_type: str
 
     @property
     def is_text(self) -> bool:
-        """Whether it gets smaller by compression."""
+        """Whether compression makes it smaller."""
         return self.media_type.startswith(_TEXTS)
 
 
@@ -55,7 +55,7 @@ class Files:
         return found
 
     def find(self, name: str) -> File | None:
-        """A file; None for a name that isn't one's."""
+        """A file; None for an unknown name."""
         return self._files.get(name)
 
     def names(self, folder: str) -> list[str]:
@@ -63,7 +63,7 @@ class Files:
         return [name for name in self._files if name.startswith(folder)]
 
     async def compressed(self, name: str) -> bytes:
-        """Its content in gzip, made in a thread once."""
+        """Its content in gzip, compressed once, in a thread."""
         if name not in self._compressed:
             self._compressed[name] = await asyncio.to_thread(_compress, self._files[name].content)
         return self._compressed[name]
@@ -78,7 +78,7 @@ def _file(path: Path) -> File:
 
 
 def _joined(files: dict[str, File]) -> dict[str, File]:
-    """The files, with one module in place of many for each entry."""
+    """The files, with one bundled module for each entry."""
     modules = {name: file.content.decode() for name, file in files.items() if _may_be_joined(name)}
     joined = join(modules, ENTRIES)
     kept = {name: file for name, file in files.items() if name not in modules}
@@ -86,7 +86,7 @@ def _joined(files: dict[str, File]) -> dict[str, File]:
 
 
 def _may_be_joined(name: str) -> bool:
-    """Whether it is our module, or a library that ours need; PDF.js is neither, and large."""
+    """Whether it is our module or a library that ours need; PDF.js is excluded as it is large."""
     return name.endswith(".js") and not name.startswith(("vendor/pdf", "languages/"))
 
 

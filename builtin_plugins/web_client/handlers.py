@@ -1,4 +1,4 @@
-"""The client's page, the same at all of its addresses, and the files that it loads."""
+"""The client's page, the same at all its addresses, and the files that it loads."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ files = RouteTable("Web client")
 at_gateway = RouteTable("Web client")
 at_root = RouteTable("Web client")
 
-# Below /static/, which the gateway's general limit leaves alone: a view may load a dozen files at once.
+# Below /static/, which is exempt from the gateway's general limit: a view may load a dozen files at once.
 _FILES: Final = "/static/client"
 _BASE: Final = "/app"
-_DEEPEST: Final = 12  # folders of a view's address; what is deeper is none, and the page must stay small
+_DEEPEST: Final = 12  # segments of a view's address; deeper ones don't exist, and the page must stay small
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 SERVICE: Final = "web-client"
 _PROXIED: Final = (
@@ -80,7 +80,7 @@ async def root_view(ctx: Context, view: str) -> web.Response:
 
 
 def start_page(ctx: Context) -> web.Response | None:
-    """Leads a browser from the gateway's root to the client, where it is served."""
+    """Redirect a browser from the gateway's root to the client, if it is served."""
     if not ctx.settings_of(WebClientSettings).at_gateway:
         return None
     headers = {hdrs.LOCATION: _BASE.lstrip("/"), hdrs.CACHE_CONTROL: "no-cache"}
@@ -88,7 +88,7 @@ def start_page(ctx: Context) -> web.Response | None:
 
 
 def own_address(ctx: Context) -> str | None:
-    """The client on its own port, by the host that the browser asked for.
+    """The client on its own port, at the host that the browser requested.
 
     None through a proxy: only the operator knows what leads to the port there (`PLATFORM_CLIENT_BASE_URL`).
     """
@@ -107,7 +107,7 @@ def _at_gateway(ctx: Context) -> web.Response:
 
 
 def _api_address(ctx: Context) -> str:
-    """The gateway as the browser reaches it: on the host that it asked for the page, by its own port."""
+    """The gateway as the browser reaches it: at the requested host, on its own port."""
     own = ctx.settings_of(WebClientSettings).api_url
     if own:
         return own
@@ -117,7 +117,7 @@ def _api_address(ctx: Context) -> str:
 
 
 def _way_up(path: str) -> str:
-    """From the page at `path` to the root, relatively: a proxy may serve the platform below any path."""
+    """The relative path from the page at `path` to the root, as a proxy may serve the platform anywhere."""
     depth = path.count("/") - 1
     return "/" if depth > _DEEPEST else "../" * depth or "./"
 

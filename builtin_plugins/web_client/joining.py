@@ -1,8 +1,8 @@
-"""The modules of the first views as one file each, made at the start: three requests, not almost fifty.
+"""Bundles the modules of the first views at the start, into three requests instead of almost fifty.
 
-The sources stay plain modules. An entry and all that it imports become one module, each in a separate
-function; whatever imports one gets it from there. Statements are found by their form: an import or
-export begins a line and names what it takes, or is minified as npm's packages are.
+The sources stay plain modules. An entry and all its imports become one module, with each in a separate
+function that others get it from. Statements are found by their form: an import or export begins a line and
+names what it takes, or is minified as in npm packages.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-# Each begins with its word, which is found quickly; every text begins with a line's end.
+# Each begins with its keyword, which is fast to find; every text begins with a line break.
 _NAMES: Final = r"\{(?P<names>[^}]*)\}"
 _FROM: Final = r'\s*from\s*"(?P<source>\.[^"]*)";?'
 _IMPORT: Final = re.compile(rf"import(?<=[;}}\n]import)\s*(?:(?P<whole>\w+)|{_NAMES}){_FROM}")
@@ -21,17 +21,17 @@ _LISTED: Final = re.compile(rf"export(?<=[;}}\n]export)\s*{_NAMES};?")
 _DECLARED: Final = re.compile(r"export(?<=\nexport) (?=(?:async )?(?:function\*?|const|class) (?P<name>\w+))")
 _DEFAULT: Final = re.compile(r"export(?<=[;}\n]export) default function\s*(?P<name>\w*)")
 _FORMS: Final = (_IMPORT, _PASSED_ON, _LISTED, _DECLARED, _DEFAULT)
-# Any statement of this kind; `import(…)`, `import.meta` and a property's name are none.
+# Any such statement, but not `import(…)`, `import.meta` or a property's name.
 _STATEMENT: Final = re.compile(r"port(?<=[;}\n](?:im|ex)port)(?![\w$]|\s*[(.:,])")
 _DYNAMIC: Final = re.compile(r'import\("(?P<source>\.[^"]*)"\)')
 
 
 def join(modules: Mapping[str, str], entries: Sequence[str]) -> dict[str, str]:
-    """The modules by their paths, with each entry and what it imports in the entry's place.
+    """The modules by path, with each entry and its imports bundled in the entry's place.
 
-    `modules` are all of them, by paths below one folder. What an earlier entry took is not taken again. An
-    entry exports what it exports itself, and its parts. Raises ValueError for modules that import each other,
-    and for an import or export in a form that isn't known here.
+    `modules` are all of them, by paths below one folder. What an earlier entry contains is not bundled again.
+    An entry exports its own exports, and its parts. Raises ValueError for modules that import each other, and
+    for an import or export in a form that isn't known here.
     """
     modules = {name: f"\n{text}" for name, text in modules.items()}
     for name, text in modules.items():
@@ -53,7 +53,7 @@ def join(modules: Mapping[str, str], entries: Sequence[str]) -> dict[str, str]:
 
 
 def _check_forms(name: str, text: str) -> None:
-    """What isn't understood would stay inside a function, an error, or ask for a file that is gone."""
+    """Refuse unknown forms: they would be syntax errors inside a function, or request missing files."""
     for found in _STATEMENT.finditer(text):
         begin = found.start() - 2
         if not any(form.match(text, begin) for form in _FORMS):
@@ -62,14 +62,14 @@ def _check_forms(name: str, text: str) -> None:
 
 
 def _own(part: str, exports: Sequence[tuple[str, str]]) -> list[str]:
-    """What an entry exports, its default last."""
+    """An entry's exports, its default last."""
     named = [shown for shown, _ in exports if shown != "default"]
     whole = [f"export default {part}.default;"] if len(named) < len(exports) else []
     return [*([f"export const {{ {', '.join(named)} }} = {part};"] if named else []), *whole, ""]
 
 
 def _ordered(modules: Mapping[str, str], entry: str) -> list[str]:
-    """The entry and all that it imports, each after what it needs."""
+    """The entry and all its imports, each after what it needs."""
     done: dict[str, None] = {}
     under_way: set[str] = set()
 
@@ -107,7 +107,7 @@ def _borrowed(
 def _part(
     text: str, name: str, places: Mapping[str, tuple[str, str]], entry: str
 ) -> tuple[str, list[tuple[str, str]]]:
-    """A module as a function that returns what it exports; and that, as names and what they stand for."""
+    """A module as a function that returns its exports; and its exports, as names and what they stand for."""
     exports: list[tuple[str, str]] = []
 
     def passed_on(found: re.Match[str]) -> str:

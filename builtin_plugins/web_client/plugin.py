@@ -1,4 +1,4 @@
-"""The web client: a page for everything that a person does here."""
+"""The web client: pages for everything that people do here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edges as rows: written without cycles, walked inside units of other plugins."""
+"""Edges as rows: written without cycles, also queried inside units of other plugins."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _cycle(session: Session, wanted: AddDependency, before: dict[str, str]) -> s
 
 
 def _names(session: Session, ids: Sequence[str]) -> dict[str, str]:
-    """Names that came with edges."""
+    """Names stored with edges."""
     found: dict[str, str] = {}
     query = select(Edge).where(Edge.plugin_id.in_(ids) | Edge.depends_on.in_(ids))
     for row in session.scalars(query):
@@ -139,7 +139,7 @@ def _required_by_all(session: Session, plugins: Sequence[str]) -> list[tuple[str
 
 
 def _requiring(session: Session, plugins: Sequence[str]) -> list[tuple[str, str]]:
-    """(plugin, who requires it) of some plugins, directly."""
+    """(plugin, what requires it) of some plugins, directly."""
     query = select(Edge.depends_on, Edge.plugin_id).where(
         Edge.depends_on.in_(plugins), Edge.dependency_type == "requires", Edge.depends_on_type == "plugin"
     )

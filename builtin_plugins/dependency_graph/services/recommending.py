@@ -1,4 +1,4 @@
-"""What goes with the plugins that somebody has: what others have with them, and what those suggest."""
+"""Recommends plugins to go with given ones: what accounts with these have, and what these suggest."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _CANDIDATES = 200
 
 
 async def recommend(caller: Caller, plugins: Sequence[str], limit: int) -> Recommendations:
-    """The best fitting first; the same question has the same answer.
+    """The best match first; deterministic.
 
-    The score is the share of accounts that also have it, and half a point for each plugin that suggests
-    it. What conflicts with one of the plugins is left out.
+    The score is the share of accounts that also have the plugin, plus 0.5 for each plugin that suggests it.
+    Plugins that conflict with any of them are left out.
     """
     platform = caller.platform
     index = await platform.resource(GRAPH).index()

@@ -47,7 +47,7 @@ _SETS = "/evaluation/sets"
 _ONE = _SETS + "/{set_id:uuid}"
 _LARGEST = 8 << 20
 _SILENCE = 30.0
-_MOST_VALUES = 1_000_000  # in JSON Lines, of which one line may be all
+_MOST_VALUES = 1_000_000  # JSON Lines, in which a single line may be the whole file
 _FILE = RawBody(
     ("application/jsonl", "text/csv"),
     {"type": "string", "description": "One question a line; CSV begins with the names of its columns."},

@@ -1,4 +1,4 @@
-"""Let results say that an answer failed."""
+"""Let results record that an answer failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Let results say why an answer failed."""
+"""Let results record why an answer failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who sees and changes what: the set of a knowledge base is seen by whoever sees the knowledge base."""
+"""Who sees and changes what: a set is visible to everybody who sees its knowledge base."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Sight:
 
     @property
     def bases(self) -> Select[str]:
-        """The ids of the knowledge bases that are seen. Raises NoKnowledgeBases."""
+        """The ids of the visible knowledge bases. Raises NoKnowledgeBases."""
         spec = hookspecs.select_knowledge_bases
         found = self._platform.hooks.ask_now(spec, platform=self._platform, scope=self._scope)
         if found is None:
@@ -36,12 +36,12 @@ class Sight:
         return found
 
     def of_base(self, column: Any, base: str | None) -> ColumnElement[bool]:
-        """The condition for rows of knowledge bases that are seen, or of this one if it is."""
+        """The condition for rows of visible knowledge bases, or only of this one if it is visible."""
         seen: ColumnElement[bool] = column.in_(self.bases)
         return seen if base is None else seen & (column == base)
 
     def require_owner(self, session: Session, base: str) -> None:
-        """Raise KnowledgeBaseNotFound unless it is seen, NotOwner unless it may be changed."""
+        """Raise KnowledgeBaseNotFound unless it is visible, NotOwner unless it may be changed."""
         if session.scalar(select(literal(base).in_(self.bases))) is not True:
             raise KnowledgeBaseNotFound()
         spec = hookspecs.owns_knowledge_base

@@ -1,4 +1,4 @@
-"""Questions that were asked and rated, as candidates; a person decides which of them a set takes."""
+"""Rated questions as candidates for a set; a person decides which to add."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST = 500
 
 
 async def list_page(caller: Caller, set_id: str, query: PageQuery) -> Page[CandidateOut]:
-    """Candidates that the set has not taken yet, the latest first. Raises SetNotFound, NotOwner."""
+    """Candidates that are not yet in the set, the latest first. Raises SetNotFound, NotOwner."""
     found = await _candidates(caller, await sight_of(caller), set_id)
     shown = found[query.offset : query.offset + query.limit]
     return Page(items=shown, total=len(found), limit=query.limit, offset=query.offset)
@@ -75,7 +75,7 @@ async def _candidates(caller: Caller, sight: Sight, set_id: str) -> list[Candida
 
 
 def _of_base(turns: Iterable[contracts.RecordedTurn], base: str, known: set[str]) -> Iterable[CandidateOut]:
-    """Turns that cite the knowledge base, or nothing at all; of the same question the latest."""
+    """Turns that cite the knowledge base, or nothing at all; the latest for each question."""
     seen = set(known)
     for turn in turns:
         mine = [one for one in turn.citations if one.knowledge_base_id == base]

@@ -14,7 +14,7 @@ from builtin_plugins.evaluation.services.statistics import paired_p
 from builtin_plugins.evaluation.services.summaries import ByQuestion
 from kernel.sdk import contracts
 
-FEWEST = 10  # questions of a kind
+FEWEST = 10  # questions per kind
 EVERY = "every"
 _SIGNIFICANT = 0.05
 
@@ -22,7 +22,7 @@ _SIGNIFICANT = 0.05
 def choices(
     configurations: Sequence[Configuration], results: Mapping[int, Mapping[str, Mapping[str, Any]]]
 ) -> dict[str, Any]:
-    """By kind of question, and for `EVERY` kind, what to do; kinds with too few questions are left out."""
+    """What to do, by kind of question and for `EVERY` kind; kinds with too few questions are left out."""
     able = {
         at: results[at] for at, one in enumerate(configurations) if one.method != "auto" and at in results
     }
@@ -43,7 +43,7 @@ def _of_kind(rows: Mapping[str, Mapping[str, Any]], kind: str) -> dict[str, Mapp
 
 
 def _choose(results: Mapping[int, ByQuestion]) -> dict[str, Any] | None:
-    """Positions of the taken and the best configuration, with their figures."""
+    """The positions of the chosen and the best configuration, with their figures."""
     asked = [set(rows) for rows in results.values()]
     common = sorted(set.intersection(*asked)) if asked else []
     if len(common) < FEWEST:
@@ -67,7 +67,7 @@ def _choose(results: Mapping[int, ByQuestion]) -> dict[str, Any] | None:
 
 
 def _cost(rows: ByQuestion, common: Sequence[str]) -> tuple[float, ...]:
-    """Calls of the model, tokens and time, in this order."""
+    """Model calls, tokens and time, in this order of importance."""
     names = ("model_calls", "tokens", "latency_ms")
     return tuple(sum(_value(rows[one], name) for one in common) for name in names)
 
@@ -77,7 +77,7 @@ def _value(row: Mapping[str, float | None], name: str) -> float:
 
 
 def choose_measured(session: Session, base: str, kind: str) -> contracts.MeasuredChoice | None:
-    """By the last run of a knowledge base that is done: for questions of this kind, else for every kind."""
+    """The choice of a knowledge base's last finished run for questions of this kind, else for every kind."""
     query = (
         select(Run.id, Run.choices)
         .where(Run.knowledge_base_id == base, Run.status == "done")

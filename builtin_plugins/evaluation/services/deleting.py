@@ -1,4 +1,4 @@
-"""What goes with a deleted document or knowledge base: questions made from it, or all sets and runs."""
+"""What is deleted with a document or knowledge base: questions made from it, or all sets and runs."""
 
 from __future__ import annotations
 

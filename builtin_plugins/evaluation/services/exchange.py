@@ -53,7 +53,7 @@ def _questions(session: Session, set_id: str) -> list[dict[str, Any]]:
 def read_in(
     platform: Platform, unit: Unit, base: str, parts: Mapping[str, Any], renamed: Mapping[str, str]
 ) -> None:
-    """Write the sets of a file, without what was made from documents that were deleted during the import.
+    """Write the sets of a file, without questions from documents that were deleted during the import.
 
     Raises Unprocessable for what is not valid.
     """
@@ -76,7 +76,7 @@ def read_in(
 
 
 def _renamed(row: _QuestionRow, set_id: str, renamed: Mapping[str, str]) -> Question:
-    """With the ids of documents and passages that they have here; names and texts stay as they are."""
+    """Replace the ids of documents and passages by those here; names and texts stay the same."""
     return Question(
         **row.model_dump(exclude={"documents", "passages", "document_id"}),
         set_id=set_id,

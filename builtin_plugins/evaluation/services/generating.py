@@ -1,7 +1,7 @@
-"""Questions made from documents without a model: of their headings, definitions and figures.
+"""Makes questions from documents without a model: from their headings, definitions and figures.
 
-Headings work in every language; definitions and figures are found in English sentences. What is expected is
-the passage itself.
+Headings work in every language; definitions and figures are found in English sentences. The expected result
+is the passage itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from kernel.sdk import contracts
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.{2,118}?)[ \t#]*$", re.MULTILINE)
-# Possessive: each character can be read in one way only, so that a row of numbers takes no longer than prose.
+# Possessive: no backtracking, so that a row of numbers takes no longer than prose.
 _SENTENCE = re.compile(r"(?<![^\s.!?])[A-Z](?:[^.!?\n|]|(?<=\d)\.(?=\d)){10,300}+[.!?](?=\s|$)")
 _DEFINITION = re.compile(
     r"(?P<term>(?:An? )?[A-Z][\w’'-]*(?: [\w’'-]+){0,4}) (?:is|are|means|refers to) "

@@ -1,4 +1,4 @@
-"""Questions made from documents, which may be deleted while the questions are being made."""
+"""Guards against documents that are deleted while questions are being made from them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from kernel.sdk import Platform, Unit
 
 
 def of_kept_documents(platform: Platform, unit: Unit, base: str, rows: Iterable[Question]) -> list[Question]:
-    """These questions without those made from documents that are gone; the others stay until the unit ends.
+    """These questions without those from deleted documents; the remaining documents are locked until the unit
+    ends.
 
-    A deletion that comes later finds the questions in the database, and takes them with it.
+    A later deletion finds the questions in the database, and removes them.
     """
     listed = list(rows)
     wanted = sorted({row.document_id for row in listed if row.document_id is not None})

@@ -1,7 +1,7 @@
 """What is measured of one answer.
 
-nDCG follows Järvelin and Kekäläinen (2002) with gains of 0 and 1; MRR Voorhees (1999). An expectation is met
-by the first passage that meets it, and a passage meets one expectation.
+nDCG follows Järvelin and Kekäläinen (2002) with gains of 0 and 1; MRR Voorhees (1999). Each expectation is
+met by the first suitable passage, and each passage meets at most one expectation.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Expected:
 def measure(
     expected: Expected, answered: contracts.MeasuredAnswer, milliseconds: float
 ) -> dict[str, float | None]:
-    """Values by the names of `MEASURES`. `quality` is nDCG@10, 0 for a wrong refusal; of a question without
-    an answer, 1 for a refusal. An answer that failed is worth 0, and isn't a refusal.
+    """Values by the names of `MEASURES`. `quality` is nDCG@10, 0 for a wrong refusal; for a question without
+    an answer, 1 for a refusal. A failed answer is worth 0, and isn't a refusal.
     """
     gone = answered.failed is not None
     right = float(answered.refused) if expected.unanswerable and not gone else None
@@ -75,7 +75,7 @@ def measure(
 def ranks_of(expected: Expected, passages: Sequence[contracts.CitedPassage]) -> list[int | None]:
     """For each expectation the rank (from 1) of the passage that meets it, None for none.
 
-    Passages count where some are expected, else documents, else a passage with one of the answers.
+    Compares passages if any are expected, else documents, else looks for a passage with one of the answers.
     """
     tests = _tests(expected)
     taken: set[int] = set()

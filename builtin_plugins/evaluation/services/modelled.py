@@ -1,7 +1,7 @@
 """Questions that a model makes from passages.
 
-A passage is data: it goes in between marks with a random key, and a question counts only if its answer is in
-the passage word for word, so neither inventions nor instructions in a document get into a set.
+A passage is data: it is put between marks with a random key, and a question only counts if its answer is in
+the passage verbatim, so neither inventions nor instructions in a document get into a set.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = logging.getLogger("platform.evaluation")
 
 _SECONDS = 300.0
 _TOKENS = 200
-_MOST_CHARS = 4000  # of an answer: a model that never ends is stopped
+_MOST_CHARS = 4000  # limit of an answer, to stop a model that never ends
 _SHOWN = 3000
 _SHORTEST_PASSAGE = 80
 _RULES = (
@@ -60,7 +60,7 @@ async def ask_model(
     passages: Sequence[tuple[str, contracts.DocumentPassage]],
     limit: int,
 ) -> tuple[list[Made], list[str]]:
-    """At most one question of each passage, within five minutes; and why there are not more.
+    """At most one question for each passage, within five minutes; and why there are no more.
 
     `passages` are pairs of a document's id and one of its passages.
     """
@@ -84,7 +84,7 @@ async def ask_model(
 
 
 async def _text(platform: Platform, model: str | None, passage: str) -> str | None:
-    """What the model writes of a passage; None without a runtime."""
+    """What the model writes about a passage; None without a runtime."""
     key = secrets.token_hex(6)
     shown = passage[:_SHOWN].replace(key, "")
     stream = platform.hooks.ask_now(
@@ -112,7 +112,7 @@ async def _text(platform: Platform, model: str | None, passage: str) -> str | No
 
 
 def _read(text: str, passage: str) -> _Asked | None:
-    """The question, if it is one and the passage has its answer."""
+    """The question, if it is valid and the passage contains its answer."""
     try:
         asked = _Asked.model_validate_json(text.strip(), strict=True)
     except ValidationError:

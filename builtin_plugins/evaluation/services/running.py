@@ -1,7 +1,7 @@
 """A run, as a job: each question in each configuration, once.
 
 The row of a result is written as soon as its answer is there. A killed worker continues with what is missing;
-at most the question that it was asking is asked twice, and its row is there once.
+at most the current question is asked twice, and its row is only written once.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from kernel.sdk import (
 )
 
 _IN_A_ROW = 3
-"""Different questions that a runtime refuses before it is asked one that it has answered."""
+"""Different questions in a row that a runtime may refuse before it is asked one that it has answered."""
 _GONE = "The knowledge base was deleted, or the account that started the run lost access to it"
 
 
 class RunPayload(BaseModel):
-    """Which run."""
+    """The run."""
 
     run_id: str
 
@@ -65,7 +65,7 @@ async def run(platform: Platform, payload: RunPayload, progress: Progress) -> st
 
 
 async def _caller(platform: Platform, account_id: int | None) -> Caller:
-    """Whoever began the run, with the rights of this moment. Raises JobFailed."""
+    """The caller that began the run, with its current rights. Raises JobFailed."""
     if account_id is None:
         return Caller(platform, Principal("service", "service:evaluation"))
     account = await platform.resource(ACCOUNT_STATES).get(account_id)
@@ -78,7 +78,7 @@ async def _caller(platform: Platform, account_id: int | None) -> Caller:
 
 
 def _missing(session: Session, found: Run) -> tuple[list[tuple[int, Question]], int]:
-    """What is to be asked, question by question so that configurations share a warm cache equally."""
+    """What is left to ask, question by question, so that caches are equally warm for all configurations."""
     questions = session.scalars(
         select(Question)
         .where(Question.set_id == found.set_id, Question.id <= found.last_question)
@@ -92,9 +92,10 @@ def _missing(session: Session, found: Run) -> tuple[list[tuple[int, Question]], 
 
 
 async def _ask_all(asking: _Asking, missing: Sequence[tuple[int, Question]]) -> None:
-    """Ask and store. What a runtime refuses is asked again after the others, and then counts as failed.
+    """Ask and store. Questions that a runtime refuses are asked again after the others, and then count as
+    failed.
 
-    Raises JobFailed; Unavailable where the runtime is gone, after which the job is tried again.
+    Raises JobFailed; Unavailable if the runtime is gone, so that the job is retried.
     """
     behind, refused = list[tuple[int, Question]](), set[int]()
     for at, question in missing:
@@ -157,7 +158,7 @@ class _Asking:
         self._progress.advance()
 
     async def check_runtime(self, at: int, refused: contracts.MeasuredAnswer) -> None:
-        """Whether it answers anything, by a question that it has answered. Raises Unavailable if not."""
+        """Check that the runtime works, with a question that it has answered. Raises Unavailable if not."""
         read = self._caller.platform.database.read
         witness = await read(_answered, self._run.id, at, refused.model_calls)
         if witness is None or (await self.ask(*witness))[0].unavailable:
@@ -165,7 +166,7 @@ class _Asking:
 
 
 def _answered(session: Session, run_id: str, at: int, calls: int) -> tuple[int, Question] | None:
-    """The cheapest question that was answered in a run, with the model if `calls` went to it, and where.
+    """The cheapest answered question of a run (with model calls if `calls`), and its configuration.
 
     One of the same configuration is preferred.
     """
@@ -180,7 +181,7 @@ def _answered(session: Session, run_id: str, at: int, calls: int) -> tuple[int, 
 
 
 def _store(unit: Unit, run_id: str, at: int, question_id: int, values: dict[str, Any]) -> None:
-    """Write a result once; a question or run that was deleted meanwhile gets none."""
+    """Write a result once, unless its question or run was deleted meanwhile."""
     unit.lock(f"evaluation:{run_id}")
     key = {"run_id": run_id, "configuration": at, "question_id": question_id}
     gone = unit.session.get(Question, question_id, with_for_update={"read": True}) is None
@@ -197,12 +198,12 @@ def _finish(unit: Unit, run_id: str, status: str, error: str | None, decided: An
 
 
 async def give_up(platform: Platform, payload: RunPayload, reason: str) -> None:
-    """The job was given up: say so in the run. What was measured stays."""
+    """Record in the run that the job was given up. Results are kept."""
     await platform.database.write(_finish, payload.run_id, "failed", reason, None)
 
 
 async def cancelled(platform: Platform, payload: RunPayload) -> None:
-    """The job was cancelled."""
+    """Record in the run that the job was cancelled."""
     await platform.database.write(_finish, payload.run_id, "failed", "The run was cancelled", None)
 
 

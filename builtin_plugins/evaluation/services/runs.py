@@ -136,7 +136,7 @@ async def results(caller: Caller, run_id: str, query: ResultQuery) -> Page[Resul
 
 
 async def remove(caller: Caller, run_id: str) -> None:
-    """Delete a run with its results; one under way stops. Raises RunNotFound, NotOwner."""
+    """Delete a run with its results; a running one stops. Raises RunNotFound, NotOwner."""
     sight = await sight_of(caller)
     await caller.platform.database.write(
         lambda unit: unit.session.delete(sight.own_run(unit.session, run_id))

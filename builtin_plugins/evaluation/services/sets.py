@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 _PAGE = 500
 _MOST_DOCUMENTS = 200
-_MOST_PASSAGES = 2000  # of one document
+_MOST_PASSAGES = 2000  # per document
 
 
 async def create(caller: Caller, wanted: SetCreate) -> SetOut:
@@ -141,9 +141,9 @@ async def add(caller: Caller, set_id: str, wanted: Sequence[QuestionIn]) -> Adde
 
 
 async def generate(caller: Caller, set_id: str, wanted: Generate) -> Generated:
-    """Add questions made from the documents, spread over them. Raises SetNotFound, NotOwner, Conflict.
+    """Add questions made from the documents, spread evenly over them. Raises SetNotFound, NotOwner, Conflict.
 
-    A document that is deleted meanwhile leaves none.
+    Documents deleted meanwhile yield none.
     """
     sight = await sight_of(caller)
     found = await caller.platform.database.read(lambda session: sight.own_set(session, set_id))
@@ -159,7 +159,7 @@ async def generate(caller: Caller, set_id: str, wanted: Generate) -> Generated:
 
 
 async def _made(caller: Caller, base: str, wanted: Generate) -> tuple[list[Made], list[str]]:
-    """At most `limit` questions, the first of each document before the second of any; and what went wrong."""
+    """At most `limit` questions, round-robin over the documents; and what went wrong."""
     by_rules: list[list[Made]] = []
     texts: list[Sequence[contracts.DocumentPassage]] = []
     documents = await _documents(caller, base)
@@ -183,7 +183,7 @@ async def _made(caller: Caller, base: str, wanted: Generate) -> tuple[list[Made]
 
 
 def _by_turns(lists: Sequence[Sequence[T]]) -> list[T]:
-    """The first of each list before the second of any."""
+    """The items of the lists, round-robin."""
     return [one for row in zip_longest(*lists) for one in row if one is not None]
 
 
@@ -236,7 +236,7 @@ def _generated(made: Made) -> Question:
 
 
 def add_rows(unit: Unit, set_id: str, rows: Iterable[Question]) -> Added:
-    """Add those that the set does not have yet, by their text."""
+    """Add questions whose text the set doesn't have yet."""
     unit.lock(f"evaluation:{set_id}")
     known = set(unit.session.scalars(select(Question.question).where(Question.set_id == set_id)))
     before = len(known)
@@ -256,7 +256,7 @@ def _count(session: Session, set_id: str) -> int:
 
 
 def _counts(session: Session, ids: Sequence[str]) -> dict[str, int]:
-    """How many questions these sets have; none of those that have none."""
+    """How many questions these sets have; sets without any are left out."""
     query = select(Question.set_id, func.count()).where(Question.set_id.in_(ids)).group_by(Question.set_id)
     return dict(session.execute(query).tuples().all())
 

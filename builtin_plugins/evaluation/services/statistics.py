@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 _SAMPLES = 2000
 _FLIPS = 5000
 _CELLS = 2_000_000
-_SEED = 20_240_229  # the same figures each time
+_SEED = 20_240_229  # reproducible figures
 
 
 def intervals(columns: Iterable[Sequence[float]]) -> list[tuple[float, float]]:
     """The 95 % interval of the mean of each column, which has at least one value.
 
-    Columns of the same length share their samples, since each would draw the same: 2,000 questions in 24
+    Columns of the same length share their samples, as each would draw the same ones: 2,000 questions in 24
     configurations take a second, not a minute.
     """
     import numpy as np
@@ -50,7 +50,7 @@ def _bounds(table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def paired_p(differences: Sequence[float]) -> float:
-    """How likely a mean so far from zero is if each difference could as well have the other sign."""
+    """The probability of a mean this far from zero if each difference could equally have the other sign."""
     import numpy as np
 
     numbers: npt.NDArray[np.float64] = np.asarray(differences, dtype=np.float64)
@@ -65,6 +65,6 @@ def paired_p(differences: Sequence[float]) -> float:
 
 
 def _batches(rows: int, width: int) -> list[int]:
-    """Rows in parts that need little memory."""
+    """The rows in batches that need little memory."""
     most = max(1, _CELLS // width)
     return [min(most, rows - at) for at in range(0, rows, most)]

@@ -1,4 +1,4 @@
-"""Results of a run, brought together: means with intervals, and two runs side by side."""
+"""Summarizes results of a run: means with intervals, and two runs side by side."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _TEXTS = ("kind", "failure")
 
 
 def load(session: Session, run_id: str) -> dict[int, dict[str, dict[str, Any]]]:
-    """Results by configuration and by the question's text, which a set has once and several sets may share:
-    the measures, `kind`, and `failure`.
+    """Results by configuration and question text (unique in a set, but comparable between sets): the
+    measures, `kind`, and `failure`.
     """
     columns = [getattr(Result, name) for name in ("configuration", *_TEXTS, *MEASURES)]
     query = (
@@ -38,7 +38,7 @@ def load(session: Session, run_id: str) -> dict[int, dict[str, dict[str, Any]]]:
 
 
 def configurations_of(run: Run) -> list[Configuration]:
-    """The run's list."""
+    """The run's configurations."""
     return [Configuration.model_validate(one) for one in run.configurations]
 
 
@@ -76,7 +76,7 @@ def _column(rows: Sequence[Values], name: str) -> list[float]:
 
 
 def differences(now: ByQuestion, before: ByQuestion) -> dict[str, Difference]:
-    """For each measure what changed, over the questions that both have."""
+    """The change of each measure, over the questions that both have."""
     both = sorted(now.keys() & before.keys())
     columns = {name: _changes([(now[one][name], before[one][name]) for one in both]) for name in MEASURES}
     columns = {name: changes for name, changes in columns.items() if changes}

@@ -1,1 +1,1 @@
-"""What is asked of the graphs that a caller sees."""
+"""Queries over the graphs that a caller sees."""

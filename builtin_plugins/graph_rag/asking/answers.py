@@ -25,7 +25,7 @@ _MOST_NAMES = 20
 
 
 async def retrieve(caller: Caller, request: schemas.RetrieveRequest) -> schemas.Retrieved:
-    """Entities related to those that the query names."""
+    """Find entities related to those that the query names."""
     started = time.perf_counter()
     sight = await sight_of(caller)
     found = await caller.platform.database.read(_related, sight, request)
@@ -63,7 +63,7 @@ async def search(caller: Caller, request: schemas.SearchRequest) -> schemas.Enti
 
 
 async def context(caller: Caller, request: schemas.ContextRequest) -> schemas.EntityContext:
-    """An entity with its surroundings. Raises EntityNotFound."""
+    """An entity with its neighborhood. Raises EntityNotFound."""
     sight = await sight_of(caller)
     return await caller.platform.database.read(_context, sight, request)
 
@@ -114,7 +114,7 @@ def _documents(session: Session, sight: Sight, keys: Collection[str]) -> list[sc
 
 
 def _passages(session: Session, sight: Sight, keys: Collection[str], window: int) -> list[schemas.PassageRef]:
-    """The first passage of each document that names the entity, of the documents that name it most."""
+    """The first passage that names the entity in each of the documents that name it most."""
     first = (
         _naming(sight, keys)
         .with_only_columns(Graph.id, func.min(Entity.position).label("position"))
@@ -153,7 +153,7 @@ def _also_called(session: Session, sight: Sight, keys: Collection[str]) -> list[
 
 
 async def stats(caller: Caller) -> schemas.Stats:
-    """How much the caller sees."""
+    """Count what the caller sees."""
     sight = await sight_of(caller)
     return await caller.platform.database.read(_stats, sight)
 

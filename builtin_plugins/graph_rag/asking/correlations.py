@@ -1,4 +1,4 @@
-"""What documents, and entities, have in common beyond words: scored, with sentences that show it.
+"""What documents or entities have in common beyond words: scored, with sentences as evidence.
 
 Two documents correlate by the entities that both name: each counts by its rarity among the documents that the
 caller sees (the cosine of vectors of inverse document frequencies; Salton and Buckley, 1988). Two entities
@@ -27,11 +27,11 @@ from .evidence import Place, first_places, passages_at
 from .sentences import around
 
 _MOST_DOCUMENTS = 5_000
-_COMMONEST = 30  # documents that name an entity which still means something
-_SHOWN = 3  # shared entities that are shown by sentences
-_NAMED = 20  # those that are listed
+_COMMONEST = 30  # documents that may name an entity before it is too common to mean anything
+_SHOWN = 3  # shared entities with a sentence as evidence
+_NAMED = 20  # shared entities that are listed
 _MOST_NEIGHBOURS = 500
-# What many texts hold by chance.
+# Kinds of entities that texts often share by chance.
 _CHANCE = ("DATE", "TIME", "CARDINAL", "ORDINAL", "PERCENT", "QUANTITY", "MONEY")
 
 
@@ -72,7 +72,7 @@ class _Pair:
 def _pairs(session: Session, sight: Sight, wanted: set[int] | None) -> list[_Pair]:
     """Pairs of documents that share something, the strongest first; of `wanted` with others, if given.
 
-    Among the newest documents and `wanted`. It may take seconds, in which the event loop serves others.
+    Compares `wanted` and the newest documents. This may take seconds, but doesn't block the event loop.
     """
     newest = select(Graph.id).where(sight.condition).order_by(Graph.id.desc()).limit(_MOST_DOCUMENTS)
     graphs = {*session.scalars(newest), *(wanted or ())}
@@ -83,7 +83,7 @@ def _pairs(session: Session, sight: Sight, wanted: set[int] | None) -> list[_Pai
 
 
 def _named(graphs: Iterable[int], rows: Iterable[tuple[int, str]]) -> dict[int, set[str]]:
-    """What each of the documents names."""
+    """The entities that each document names."""
     found: dict[int, set[str]] = {graph: set() for graph in graphs}
     for graph_id, key in rows:
         found.setdefault(graph_id, set()).add(key)
@@ -211,7 +211,7 @@ def _around(session: Session, sight: Sight, keys: Iterable[str]) -> Sequence[Rel
 
 
 def _totals(session: Session, sight: Sight, keys: Iterable[str]) -> Mapping[str, float]:
-    """The weight of all relations of each entity."""
+    """The total weight of each entity's relations."""
     wanted = list(keys)
     found: defaultdict[str, float] = defaultdict(float)
     for side in (Relation.subject, Relation.object):

@@ -1,4 +1,4 @@
-"""Entities among the graphs that a caller sees: by name, and all names of one."""
+"""Finds entities by name in the graphs that a caller sees, with all their other names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..extraction.numbers import keyed
 from ..models import Alias, Entity
 from ..storing.access import Sight
 
-MOST_NAMED = 5  # entities of a query that count (wire-facts 14)
+MOST_NAMED = 5  # entities taken from a query (wire-facts 14)
 _LONGEST_NAME = 8  # words
 _MOST_WORDS = 200
 _MOST_ROWS = 2_000
@@ -21,7 +21,7 @@ _MOST_ROWS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """An entity over all graphs that are seen; `keys` are all that it is called there."""
+    """An entity over all visible graphs; `keys` are all its names there."""
 
     key: str
     name: str
@@ -31,7 +31,7 @@ class Known:
 
 
 def named_in(session: Session, sight: Sight, query: str) -> list[Known]:
-    """The first entities that a query names, in its order; of names inside each other the longest."""
+    """The first entities that a query names, in its order; of overlapping names, the longest."""
     spans = _spans(query)
     names = {key for _, _, key in spans}
     targets = _targets(session, sight, names)
@@ -48,7 +48,7 @@ def named_in(session: Session, sight: Sight, query: str) -> list[Known]:
 
 
 def search(session: Session, sight: Sight, query: str, limit: int) -> list[Known]:
-    """Entities whose names contain the query, or that it names: exact matches, beginnings, then the rest."""
+    """Entities whose names contain the query, or that it names: exact matches first, then prefixes."""
     wanted = key_of(query) or folded(query).strip()
     names = {key for _, _, key in _spans(query)}
     match: ColumnElement[bool] = Entity.key.in_(names)
@@ -91,7 +91,7 @@ def describe(session: Session, sight: Sight, keys: Collection[str]) -> dict[str,
 
 
 def _targets(session: Session, sight: Sight, names: Collection[str]) -> dict[str, set[str]]:
-    """What names stand for in some document."""
+    """The keys that these names are aliases of in any document."""
     query = select(Alias.alias, Alias.key).distinct()
     found: dict[str, set[str]] = {}
     for alias, key in session.execute(query.where(sight.sees(Alias.graph_id), Alias.alias.in_(names))):
@@ -100,7 +100,7 @@ def _targets(session: Session, sight: Sight, names: Collection[str]) -> dict[str
 
 
 def _completed(session: Session, sight: Sight, found: Sequence[Known]) -> list[Known]:
-    """With abbreviations that stand for these in one document, and so in all, unless they mean two things."""
+    """Add abbreviations of these: one document's abbreviations hold in all, unless they are ambiguous."""
     keys = {key for one in found for key in one.keys}
     mine = session.execute(_abbreviations(sight).where(Alias.key.in_(keys))).all()
     meant = stood_for(session, sight, {row.alias for row in mine})
@@ -118,7 +118,7 @@ def _completed(session: Session, sight: Sight, found: Sequence[Known]) -> list[K
 
 
 def stood_for(session: Session, sight: Sight, keys: Collection[str]) -> dict[str, str]:
-    """Those of these keys that are abbreviations of one thing alone, and of which."""
+    """Map keys that are unambiguous abbreviations to what they stand for."""
     targets: dict[str, set[str]] = {}
     for alias, key in session.execute(_abbreviations(sight).where(Alias.alias.in_(keys))):
         targets.setdefault(alias, set()).add(key)
@@ -141,7 +141,7 @@ def find(session: Session, sight: Sight, text: str) -> Known | None:
 
 
 def _keys_of(text: str) -> set[str]:
-    """By its spelling, and as a date or amount if all of it is one."""
+    """The keys of a text: by its spelling, and as a date or amount if it is one."""
     written = text.strip()
     whole = [span.key for span in keyed(written) if (span.start, span.end) == (0, len(written))]
     return {key_of(text), *whole}
@@ -154,7 +154,7 @@ def _merged(found: Sequence[Known], at: int = 0) -> Known:
 
 
 def _spans(query: str) -> list[tuple[int, int, str]]:
-    """All that could be a name: one to eight words in a row, runs without spaces, dates and amounts."""
+    """All that could be a name: one to eight consecutive words, runs without spaces, dates and amounts."""
     words = _words(query)
     found = [(span.start, span.end, span.key) for span in keyed(query)]
     for at in range(len(words)):
@@ -168,7 +168,7 @@ def _spans(query: str) -> list[tuple[int, int, str]]:
 
 
 def _words(query: str) -> list[tuple[int, int]]:
-    """Words by their places; in scripts that put no space between words, each character is one."""
+    """The positions of words; in scripts without spaces between words, of each character."""
     found: list[tuple[int, int]] = []
     start: int | None = None
     for at, char in enumerate(query):

@@ -1,4 +1,4 @@
-"""The sentences that show what an answer says."""
+"""The sentences that are the evidence for an answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A passage with what its document is called."""
+    """A passage with its document's title."""
 
     document_id: str
     title: str | None
@@ -40,7 +40,7 @@ class Shown:
 
 
 def first_places(session: Session, pairs: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Place]:
-    """Where a graph names an entity first, by graph and key. The graphs must be seen."""
+    """Where a graph first names an entity, by graph and key. The caller must be able to see the graphs."""
     wanted, found = sorted(set(pairs)), {}
     for at in range(0, len(wanted), _AT_ONCE):
         part = tuple_(Entity.graph_id, Entity.key).in_(wanted[at : at + _AT_ONCE])
@@ -50,7 +50,7 @@ def first_places(session: Session, pairs: Iterable[tuple[int, str]]) -> dict[tup
 
 
 def passages_at(session: Session, places: Iterable[Place]) -> Mapping[Place, Shown]:
-    """The passages at these places. The graphs must be seen."""
+    """The passages at these places. The caller must be able to see the graphs."""
     wanted = sorted({(place.graph_id, place.position) for place in places})
     found: dict[Place, Shown] = {}
     for at in range(0, len(wanted), _AT_ONCE):

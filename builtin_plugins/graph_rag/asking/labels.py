@@ -28,5 +28,5 @@ _MEANINGS: Final = {
 
 
 def meaning(label: str) -> str:
-    """In a few words; the label itself where a plugin's engine has its own labels."""
+    """A label in a few words; the label itself if it is a plugin's own."""
     return _MEANINGS.get(label, label)

@@ -1,4 +1,4 @@
-"""The entities of a collection and what connects them, as a picture needs them."""
+"""The entities of a collection and their connections, for drawing."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..storing.access import Sight, sight_of
 from .entities import describe
 
 _CONNECTIONS_EACH = 4
-"""A picture of more connections than this for each entity shows none of them."""
+"""Connections per entity in a picture; with more, none would be recognizable."""
 
 
 async def network(caller: Caller, query: schemas.NetworkQuery) -> schemas.Network:
-    """The entities that the most documents name, and the strongest connections between them."""
+    """The entities named by the most documents, and the strongest connections between them."""
     sight = await sight_of(caller)
     return await caller.platform.database.read(_network, sight, query)
 

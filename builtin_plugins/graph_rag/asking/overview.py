@@ -1,7 +1,7 @@
-"""What a collection is about: communities of its entities, described by sentences of its documents.
+"""What a collection is about: communities of entities, described by sentences from its documents.
 
-Communities are those of Louvain's method (Blondel and others, 2008) over the weighted relations, with a fixed
-seed and an order of nodes, so that the same graphs give the same answer.
+Communities are found by Louvain's method (Blondel and others, 2008) over the weighted relations, with a fixed
+seed and sorted nodes, so that the same graphs give the same answer.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from .evidence import Place, Shown, passages_at
 from .sentences import all_of
 
 _MOST_RELATIONS = 20_000
-_TITLE = 3  # entities of a title
+_TITLE = 3  # entities in a title
 _NAMED = 12  # entities that are listed
-_READ = 8  # passages that a summary is chosen from
+_READ = 8  # passages that a summary is taken from
 _SENTENCES = 2
 _SEED = 1
 
@@ -37,7 +37,7 @@ Edge = tuple[str, str, float]
 
 @dataclass(frozen=True, slots=True)
 class _Community:
-    weights: Mapping[str, float]  # of its members, the most central first
+    weights: Mapping[str, float]  # by member, the most central first
 
     @property
     def members(self) -> Sequence[str]:
@@ -60,7 +60,7 @@ async def overview(caller: Caller, request: schemas.OverviewRequest) -> schemas.
 
 
 def _edges(session: Session, sight: Sight, kb_id: str | None) -> tuple[int, list[Edge]]:
-    """How many documents there are, and the heaviest relations of them all."""
+    """The number of documents, and the heaviest relations of all."""
     where = sight.condition if kb_id is None else sight.condition & (Graph.knowledge_base_id == kb_id)
     documents = session.scalar(select(func.count()).select_from(Graph).where(where)) or 0
     if kb_id is not None and not documents:
@@ -77,7 +77,7 @@ def _edges(session: Session, sight: Sight, kb_id: str | None) -> tuple[int, list
 
 
 def _communities(edges: Sequence[Edge]) -> list[_Community]:
-    """The largest first; entities by the weight of their relations."""
+    """The communities, largest first; their entities by the weight of their relations."""
     import networkx
 
     graph = networkx.Graph()
@@ -118,7 +118,7 @@ def _topics(
 
 
 def _places(session: Session, where: ColumnElement[bool], keys: Collection[str]) -> list[Place]:
-    """The passages that introduce most of these entities."""
+    """The passages that introduce the most of these entities."""
     query = (
         select(Entity.graph_id, Entity.position, func.count().label("named"))
         .where(exists().where(Graph.id == Entity.graph_id, where), Entity.key.in_(keys))
@@ -130,8 +130,8 @@ def _places(session: Session, where: ColumnElement[bool], keys: Collection[str])
 
 
 def _summary(passages: Sequence[Shown], weights: Mapping[str, float]) -> str:
-    """The sentences that name the most central of these entities, in the order of the passages; no sentence
-    is repeated. Whatever else a sentence names counts for nothing.
+    """The sentences that name the most central of these entities, in passage order; each must name a new one.
+    Other entities in a sentence don't count.
     """
     worth: list[tuple[float, int, int, str, frozenset[str]]] = []
     for number, passage in enumerate(passages):

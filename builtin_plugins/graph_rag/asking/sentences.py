@@ -9,7 +9,7 @@ _END = re.compile(r"[.!?](?=\s)|[。！？؟।]|\n")
 
 
 def around(text: str, start: int, end: int) -> str:
-    """The sentence, or sentences, that contain `start` to `end`, as one line; its middle if it is long."""
+    """The sentence or sentences around `start` to `end`, as one line; only the middle if it is long."""
     before = max((match.end() for match in _END.finditer(text, 0, start)), default=0)
     after = _END.search(text, end)
     stop = after.end() if after else len(text)
@@ -20,7 +20,7 @@ def around(text: str, start: int, end: int) -> str:
 
 
 def all_of(text: str) -> list[tuple[int, int]]:
-    """The places of a passage's sentences."""
+    """The positions of a passage's sentences."""
     ends = [match.end() for match in _END.finditer(text)]
     places = zip([0, *ends], [*ends, len(text)], strict=True)
     return [(start, end) for start, end in places if text[start:end].strip()]

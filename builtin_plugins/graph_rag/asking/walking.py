@@ -1,4 +1,4 @@
-"""From entities to related ones, step by step over the relations of the graphs that are seen."""
+"""Walks from entities to related ones, step by step over the relations of visible graphs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..models import Relation
 from ..storing.access import Sight
 from .entities import stood_for
 
-_WIDEST = 100  # entities that a step starts from
+_WIDEST = 100  # entities that each step starts from
 _MOST_ROWS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """An entity that was reached, over which relation, in how many steps."""
+    """A reached entity, with the relation that led to it and the number of steps."""
 
     key: str
     predicate: str
@@ -28,9 +28,9 @@ class Reached:
 
 
 def reach(session: Session, sight: Sight, keys: Collection[str], depth: int, limit: int) -> list[Reached]:
-    """The entities around `keys`, nearest first, of those the most closely related.
+    """The entities around `keys`, nearest first, then the most closely related.
 
-    An abbreviation that means one thing is that thing, as where a caller names it.
+    An unambiguous abbreviation counts as what it stands for, as in queries.
     """
     seen, frontier, found = set(keys), set(keys), []
     for step in range(1, depth + 1):

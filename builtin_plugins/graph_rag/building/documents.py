@@ -1,4 +1,4 @@
-"""The graph of one document, as it will be written."""
+"""The graph of one document, ready to be written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .resolving import Resolved, resolve
 
 @dataclass(frozen=True, slots=True)
 class EntityFound:
-    """An entity of the document, named as it is most often; `position` is its first passage."""
+    """An entity of the document under its most frequent name; `position` is its first passage."""
 
     key: str
     name: str
@@ -28,7 +28,7 @@ class EntityFound:
 
 @dataclass(frozen=True, slots=True)
 class RelationFound:
-    """A relation of the document with all its weight, and the first place that shows it."""
+    """A relation of the document with its total weight, and the first place that shows it."""
 
     link: Link
     weight: float
@@ -37,7 +37,7 @@ class RelationFound:
 
 @dataclass(frozen=True, slots=True)
 class BuiltGraph:
-    """Everything that becomes rows."""
+    """Everything to be written as rows."""
 
     passages: Sequence[contracts.DocumentPassage]
     mentions: Sequence[Sequence[Mention]]
@@ -47,7 +47,7 @@ class BuiltGraph:
 
 
 def counted(entities: int, relations: int) -> str:
-    """How large a graph is, in words."""
+    """The size of a graph, in words."""
     return (
         f"{entities} {'entity' if entities == 1 else 'entities'}, "
         f"{relations} {'relationship' if relations == 1 else 'relationships'}"
@@ -83,7 +83,7 @@ def assemble(
     *,
     relationships: bool,
 ) -> BuiltGraph:
-    """The graph of what was found in each passage, and of what stands for what."""
+    """The graph of what was found in each passage, with `aliases` resolved."""
     found = [_usable(one.mentions) for one in analysed]
     mentions = [[_resolved(mention, aliases) for mention in one] for one in found]
     entities = _entities(passages, mentions)
@@ -106,7 +106,7 @@ def _resolved(mention: Mention, aliases: dict[str, Resolved]) -> Mention:
 def _entities(
     passages: Sequence[contracts.DocumentPassage], mentions: Sequence[Sequence[Mention]]
 ) -> list[EntityFound]:
-    """By key. What two overlapping passages both hold counts once."""
+    """The entities by key. A mention in the overlap of two passages counts once."""
     seen: dict[str, _Seen] = {}
     for passage, found in zip(passages, mentions, strict=True):
         for mention in found:
@@ -123,12 +123,12 @@ def _entities(
 
 
 def _name(names: Counter[str]) -> str:
-    """The most frequent spelling, the longest of those."""
+    """The most frequent spelling; the longest if several are equally frequent."""
     return min(names, key=lambda name: (-names[name], -len(name), name))
 
 
 def _label(labels: Counter[str]) -> str:
-    """The most frequent label that says something, if there is one."""
+    """The most frequent meaningful label, if there is one."""
     return min(labels, key=lambda label: (label == NOUN_PHRASE, -labels[label], label))
 
 
@@ -148,7 +148,7 @@ def _links(
 
 
 def _relations(links: Iterable[tuple[int, Link]]) -> list[RelationFound]:
-    """One for each pair and predicate; nearness has no direction, so the first occurrence gives it one."""
+    """One relation for each pair and predicate; co-occurrence takes its direction from the first place."""
     first: dict[tuple[str, str, str], tuple[int, Link]] = {}
     weights: dict[tuple[str, str, str], float] = {}
     for position, link in links:

@@ -1,4 +1,4 @@
-"""The engines that there are, and the one in use."""
+"""The available engines, and the one in use."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .ruled import rules
 
 
 class Engines:
-    """Engines by name. Raises Unavailable where the chosen one can't work."""
+    """Engines by name. Raises Unavailable if the chosen one can't work."""
 
     def __init__(self, wanted: str, offered: Iterable[Extractor]) -> None:
         self._wanted = wanted
         self._known = {engine.name: engine for engine in (rules(), *offered)}
 
     def chosen(self) -> Extractor:
-        """The engine that the operator chose."""
+        """The operator's choice of engine."""
         problem = self.problem()
         if problem is not None:
             raise Unavailable(f"Entities can't be extracted: {problem}")
@@ -44,7 +44,7 @@ class Engines:
 
 
 def identity(extractor: Extractor) -> str:
-    """What a graph remembers of the engine that made it."""
+    """How a graph records the engine that made it."""
     return f"{extractor.name}/{extractor.version}"[:64]
 
 

@@ -1,4 +1,4 @@
-"""The engine that sees grammar: spaCy with a small English pipeline, which a package ships (an extra)."""
+"""The engine that understands grammar: spaCy with a small English pipeline from a package (an extra)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DROPPED = ("DET", "PRON", "PUNCT", "SPACE")
 
 
 class GrammarEngine:
-    """Loads its pipeline at the first text, once for a process."""
+    """Loads its pipeline with the first text, once per process."""
 
     def __init__(self, pipeline: str) -> None:
         self._pipeline = pipeline
@@ -36,11 +36,11 @@ class GrammarEngine:
         return None if find_spec("spacy") and self._package() else _REMEDY
 
     def _package(self) -> str | None:
-        """The pipeline's package, or one that ships it under a longer name."""
+        """The pipeline's package, also under a longer name."""
         return next((name for name in (self._pipeline, self._pipeline + _SHIPPED) if find_spec(name)), None)
 
     def analyse(self, texts: Sequence[str], _language: str | None) -> list[Found]:
-        """Entities, noun phrases, and who does what to whom. Nearness relates where no verb does."""
+        """Entities, noun phrases, and who does what to whom; without a verb, nearness relates entities."""
         with self._loading:
             if self._loaded is None:
                 import spacy
@@ -63,7 +63,7 @@ def _found(document: Any) -> Found:
 
 
 def _spans(document: Any) -> Iterator[tuple[Any, Mention]]:
-    """Named entities, and noun phrases that are none and more than a pronoun, in the order of the text."""
+    """Named entities, and other noun phrases except pronouns, in text order."""
     named = [(span, span.label_) for span in document.ents]
     taken = {token.i for span, _ in named for token in span}
     phrases = [
@@ -77,7 +77,7 @@ def _spans(document: Any) -> Iterator[tuple[Any, Mention]]:
 
 
 def _bare(span: Any) -> Any:
-    """Without the words at its beginning that name nothing."""
+    """Strip leading words that name nothing."""
     while len(span) and span[0].pos_ in _DROPPED:
         span = span[1:]
     return span
@@ -97,7 +97,7 @@ def _links(document: Any, holders: dict[int, Mention]) -> Iterator[Link]:
 
 
 def _targets(verb: Any) -> Iterator[tuple[Any, str]]:
-    """Objects of a verb, also behind a preposition, with the words of the relation."""
+    """Objects of a verb, including those after a preposition, with the words of the relation."""
     for token in verb.children:
         if token.dep_ in _OBJECTS:
             yield token, verb.lemma_.lower()

@@ -1,4 +1,4 @@
-"""A graph of one's own from RDF: each statement between two things is a line, and its relation."""
+"""The caller's graph from RDF: each statement between two things becomes a line and a relation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ENGINE = "rdf/1"
 
 
 async def take_in(caller: Caller, request: schemas_rdf.ImportRequest) -> schemas.Constructed:
-    """Keep RDF as a graph of the caller's, in place of an earlier one.
+    """Store RDF as a graph of the caller's, replacing an earlier one.
 
     Raises Unprocessable, QueryTooExpensive, TooManyQueries, Unavailable.
     """
@@ -55,7 +55,7 @@ async def take_in(caller: Caller, request: schemas_rdf.ImportRequest) -> schemas
 
 
 class _Line(NamedTuple):
-    """A line of text, and what it says: mentions by their places in it."""
+    """A line of text and what it says; positions of mentions are relative to the line."""
 
     text: str
     mentions: Sequence[Mention]
@@ -89,7 +89,7 @@ def _build(document_id: str, found: Mapping[str, Any]) -> BuiltGraph:
 
 
 def _lines(found: Mapping[str, Any]) -> Iterator[_Line]:
-    """Each statement, each further name, and each thing that no statement names, as a line."""
+    """A line for each statement, each additional name, and each thing in no statement."""
     things: Sequence[tuple[str, str, str]] = found["things"]
     alone = set(range(len(things)))
     for subject, predicate, target, weight in found["statements"]:
@@ -117,7 +117,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[_Line]:
 
 
 def _mention(thing: Sequence[str], text: str, end: int) -> Mention:
-    """The thing at the beginning of a text, or this far from its end."""
+    """The mention of a thing at the start of a text or, with `end` (negative), that far from its end."""
     key, name, label = thing
     start = len(text) + end - len(name) if end else 0
     return Mention(start, start + len(name), name, key, label)

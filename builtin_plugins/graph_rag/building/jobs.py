@@ -1,7 +1,7 @@
-"""Building graphs of knowledge bases in the background: of one document that was read, and of a whole base.
+"""Build graphs in the background: for one ingested document, or for a whole knowledge base.
 
-A document's graph is written in one transaction, so nobody sees half of one; a killed worker starts over with
-the documents whose graphs are not there yet.
+A document's graph is written in one transaction, so nobody sees half of one; a killed worker continues with
+the documents that have no graph yet.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _DROPS_AT_ONCE = 20
 
 
 class DocumentPayload(BaseModel):
-    """Which document to build the graph of."""
+    """The document to build the graph of."""
 
     document_id: str
 
 
 class BasePayload(BaseModel):
-    """Whose graphs to build or drop."""
+    """The knowledge base whose graphs to build or drop."""
 
     knowledge_base_id: str
 
@@ -48,25 +48,25 @@ def on_ingested(unit: Unit, platform: Platform, document_id: str) -> None:
 
 
 def on_deleted(unit: Unit, document_id: str) -> Dropped:
-    """Drop a document's graph with everything that follows from it; returns what went."""
+    """Drop a document's graph with everything derived from it; returns what was dropped."""
     return drop_of_document(unit, document_id)
 
 
 def on_switched(unit: Unit, knowledge_base_id: str, owner_id: int | None) -> None:
-    """Queue what brings the graphs of a knowledge base to what is wanted now."""
+    """Queue the job that builds or drops the graphs of a knowledge base, as wanted now."""
     payload = BasePayload(knowledge_base_id=knowledge_base_id)
     unit.enqueue(BUILD_BASE, payload, owner_id=owner_id, subject=knowledge_base_id)
 
 
 async def build_document(platform: Platform, payload: DocumentPayload) -> None:
-    """Build the graph of one document, replacing an earlier one."""
+    """Build the graph of one document, replacing any earlier one."""
     document = await platform.database.write(lambda unit: _hold(platform, unit, payload.document_id))
     if document is not None:
         await _build(platform, platform.resource(ENGINES).chosen(), document)
 
 
 async def build_base(platform: Platform, payload: BasePayload, progress: Progress) -> str | None:
-    """Drop what is no longer wanted of a knowledge base, and build what is missing."""
+    """Drop a knowledge base's unwanted graphs, and build missing ones."""
     base = payload.knowledge_base_id
     extractor = platform.resource(ENGINES).chosen()
     missing, unwanted = await platform.database.read(_difference, platform, base, identity(extractor))
@@ -86,7 +86,7 @@ async def build_base(platform: Platform, payload: BasePayload, progress: Progres
 def _difference(
     session: Session, platform: Platform, base: str, engine: str
 ) -> tuple[list[contracts.GraphDocument], list[int]]:
-    """Documents without a graph by this engine, and graphs (by id) that are not wanted."""
+    """Documents without a graph by this engine, and the ids of unwanted graphs."""
     spec = contracts.list_graph_documents
     wanted = platform.hooks.ask_now(spec, platform=platform, session=session, knowledge_base_id=base) or ()
     columns = (Graph.id, Graph.document_id, Graph.engine)

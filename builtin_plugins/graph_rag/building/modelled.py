@@ -1,7 +1,7 @@
-"""The engine that asks a language model, an option.
+"""The optional engine that asks a language model.
 
-A name that is not in the passage is dropped, and so is a relation of such a name: what the model makes up, or
-is told by a document to say, leaves no trace.
+Names that are not in the passage are dropped, and so are their relations: what the model makes up, or a
+document tells it to say, leaves no trace.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REMEDY = "the engine 'model' needs a model runtime: set OLLAMA_BASE_URL or OPEN
 _AT_ONCE = 4
 _SECONDS = 120.0
 _TOKENS = 1_500
-_MOST_CHARS = 20_000  # of an answer
+_MOST_CHARS = 20_000  # limit of an answer
 _TRIES = 2
 _RULES = (
     "Find the named things in the text between the marks, and how the text relates them. Copy each name "
@@ -56,7 +56,7 @@ class _Answer(BaseModel):
 
 
 class ModelEngine:
-    """Asks the platform's model runtime, passage by passage, from whichever thread extraction runs in."""
+    """Asks the platform's model runtime, passage by passage, from the thread that extraction runs in."""
 
     def __init__(self, platform: Platform, model: str | None) -> None:
         self._platform = platform
@@ -77,19 +77,19 @@ class ModelEngine:
         return _REMEDY if self._ask(()) is None else None
 
     def analyse(self, texts: Sequence[str], language: str | None) -> list[Found]:
-        """Entities and relations of each text. Not for the thread of the event loop. Raises Unavailable."""
+        """Entities and relations of each text. Not for the event loop's own thread. Raises Unavailable."""
         return asyncio.run_coroutine_threadsafe(self._all(texts, language), self._loop).result()
 
     async def _all(self, texts: Sequence[str], language: str | None) -> list[Found]:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self._one(text, language)) for text in texts]
-        except ExceptionGroup as failed:  # callers know what a single passage raises
+        except ExceptionGroup as failed:  # a single passage's error is what callers expect
             raise failed.exceptions[0] from None
         return [task.result() for task in tasks]
 
     async def _one(self, text: str, language: str | None) -> Found:
-        """What the model says, or the rules where it twice says nothing that can be read."""
+        """What the model finds, or the rules if its answer is unreadable twice."""
         if not text.strip():
             return Found([])
         async with self._turns:
@@ -128,7 +128,7 @@ class ModelEngine:
         return written
 
     def _ask(self, messages: Sequence[contracts.ChatMessage]) -> contracts.Generation | None:
-        """The model's answer, which begins when its first piece is awaited; None without a runtime."""
+        """The model's answer, requested when its first piece is awaited; None without a runtime."""
         return self._platform.hooks.ask_now(
             contracts.generate_text,
             platform=self._platform,
@@ -141,7 +141,7 @@ class ModelEngine:
 
 
 def _object(written: str) -> str:
-    """The JSON object in an answer, without a fence or words around it."""
+    """The JSON object in an answer, without a code fence or words around it."""
     start, end = written.find("{"), written.rfind("}")
     return written[start : end + 1] if 0 <= start < end else written
 
@@ -152,7 +152,7 @@ def _found(text: str, answer: _Answer) -> Found:
 
 
 def _mentions(text: str, named: Iterable[_Named]) -> Iterator[Mention]:
-    """Where each name occurs, in text order; where two begin together, only the longer one."""
+    """The occurrences of each name, in text order; of two that begin at the same place, the longer."""
     labels = {one.text.strip(): one.label for one in named if key_of(one.text)}
     if not labels:
         return
@@ -166,14 +166,14 @@ def _mentions(text: str, named: Iterable[_Named]) -> Iterator[Mention]:
 
 
 def _edge(char: str, *, after: bool = False) -> str:
-    """Where a name begins or ends with a Latin letter or digit, no other may follow."""
+    """A boundary: a Latin letter or digit at a name's edge must not continue outside it."""
     if not (char.isascii() and char.isalnum()):
         return ""
     return "(?![A-Za-z0-9])" if after else "(?<![A-Za-z0-9])"
 
 
 def _links(mentions: Sequence[Mention], related: Iterable[_Related]) -> Iterator[Link]:
-    """Relations of what was found, each at the nearest pair of places."""
+    """Relations between mentions, each located at the nearest pair."""
     places: dict[str, list[Mention]] = {}
     for mention in mentions:
         places.setdefault(mention.key, []).append(mention)

@@ -1,4 +1,4 @@
-"""Cutting a text into passages, if it isn't cut already."""
+"""Cut a text into passages, unless it is already cut."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ CO_OCCURS_WITH = "CO_OCCURS_WITH"
 
 
 class Link(NamedTuple):
-    """Two entities (by key) that a text relates at `start` to `end`; `weight` says how closely, up to 1."""
+    """Two entities (by key) that a text relates at `start` to `end`; `weight` is how closely, up to 1."""
 
     subject: str
     predicate: str
@@ -26,9 +26,9 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Mentions in the order of the text, and the relations that the engine sees by its grammar.
+    """Mentions in text order, and the relations that the engine finds by grammar.
 
-    `links` None means that it sees no grammar: entities near each other are related then.
+    If `links` is None, the engine knows no grammar, and entities near each other are related.
     """
 
     mentions: Sequence[Mention]
@@ -40,8 +40,8 @@ class Extractor:
     """An engine (`register_extractors`).
 
     `analyse(texts, language)` returns a `Found` for each text; it is a plain function, called in a thread.
-    `missing()` returns what the engine lacks, as a remedy, or None. `version` changes when it finds other
-    things in the same text.
+    `missing()` returns what the engine lacks, as a remedy, or None. `version` changes when the results for
+    the same text change.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Relations by nearness, where an engine sees no grammar."""
+"""Relations by nearness, for engines without grammar."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ..extraction.mentions import Mention
 from .protocol import CO_OCCURS_WITH, Link
 
 FARTHEST = 200  # characters between two mentions
-_NEXT = 4  # mentions that one is related to
-_HALF = 50.0  # characters after which the weight has halved
+_NEXT = 4  # following mentions that each is related to
+_HALF = 50.0  # characters after which the weight is halved
 
 
 def near(mentions: Sequence[Mention]) -> Iterator[Link]:
-    """Each mention with those that follow it closely; the farther, the less it weighs."""
+    """Relate each mention to those that follow closely; the weight falls with distance."""
     for at, first in enumerate(mentions):
         for second in mentions[at + 1 : at + 1 + _NEXT]:
             distance = max(0, second.start - first.end)

@@ -1,4 +1,4 @@
-"""Names of one document that stand for the same thing, each with the reason and the place."""
+"""Finds names in one document that stand for the same thing, each with its reason and place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..extraction.mentions import Mention, key_of
 Reason = Literal["abbreviation", "title", "initials", "surname"]
 
 REASONS: tuple[Reason, ...] = ("abbreviation", "title", "initials", "surname")
-"""In this order: an abbreviation that the text explains says more than a name that looks alike."""
+"""In order of reliability: an abbreviation that the text explains is more reliable than a similar name."""
 _PEOPLE = frozenset({"PERSON", "NOUN_PHRASE"})
 _SMALL = frozenset({"of", "the", "and", "for", "in", "de", "la", "le", "der", "die", "das", "und", "für"})
 _TITLES = re.compile(
@@ -39,7 +39,7 @@ Places = Mapping[str, tuple[int, Mention]]
 
 
 def resolve(texts: Sequence[str], found: Sequence[Sequence[Mention]]) -> dict[str, Resolved]:
-    """What stands for what, by alias. An alias that could stand for two things stands for itself."""
+    """What each alias stands for. An ambiguous alias stands for itself."""
     first: dict[str, tuple[int, Mention]] = {}
     for position, mentions in enumerate(found):
         for mention in mentions:
@@ -60,7 +60,7 @@ def _best(reasons: Mapping[Reason, Mapping[str, Resolved]]) -> Resolved | None:
 
 
 def _final(chosen: Mapping[str, Resolved]) -> dict[str, Resolved]:
-    """Each alias with what it stands for in the end; names that stand for each other are left alone."""
+    """Follow chains of aliases to their end; cycles are left alone."""
     resolved = {}
     for alias, one in chosen.items():
         seen, key = {alias}, one.key
@@ -73,7 +73,7 @@ def _final(chosen: Mapping[str, Resolved]) -> dict[str, Resolved]:
 
 
 def _abbreviations(texts: Sequence[str], found: Sequence[Sequence[Mention]]) -> Iterator[Resolved]:
-    """``World Health Organization (WHO)``: what is in brackets after a name, made of its initials."""
+    """``World Health Organization (WHO)``: brackets after a name that contain its initials."""
     for position, (text, mentions) in enumerate(zip(texts, found, strict=True)):
         for mention in mentions:
             match = _BRACKETED.match(text, mention.end)

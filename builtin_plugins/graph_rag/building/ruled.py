@@ -1,4 +1,4 @@
-"""The engine that needs no model and knows every script."""
+"""The engine that needs no model and supports every script."""
 
 from __future__ import annotations
 

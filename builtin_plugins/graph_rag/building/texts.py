@@ -1,4 +1,4 @@
-"""Graphs of texts that a caller sends: shown at once, or kept as its own."""
+"""Graphs of texts that a caller sends: returned at once, or stored as its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .passages import cut
 
 
 async def extract(caller: Caller, request: schemas.ExtractRequest) -> schemas.Extracted:
-    """The entities and relations of a text; nothing is kept. Raises Unavailable."""
+    """The entities and relations of a text; nothing is stored. Raises Unavailable."""
     extractor = caller.platform.resource(ENGINES).chosen()
     passages = cut("", request.text)
     wanted = request.extract_relationships
@@ -64,7 +64,7 @@ def _relationships(built: BuiltGraph) -> list[schemas.RelationshipOut]:
 
 
 async def construct(caller: Caller, request: schemas.ConstructRequest) -> schemas.Constructed:
-    """Build the graph of a document of the caller's own, in place of an earlier one.
+    """Build the graph of a document of the caller's own, replacing any earlier one.
 
     Raises Unavailable, Unprocessable for a text that is too long.
     """
@@ -97,7 +97,7 @@ async def construct(caller: Caller, request: schemas.ConstructRequest) -> schema
 
 
 async def drop(caller: Caller, document_id: str) -> schemas.GraphDropped:
-    """Drop a graph that the caller constructed; nothing where there is none.
+    """Drop a graph that the caller constructed; does nothing if there is none.
 
     Raises DocumentOfKnowledgeBase for one of a knowledge base that the caller sees.
     """

@@ -1,4 +1,4 @@
-"""Where the nodes of a picture go: unconnected parts side by side, no label over another."""
+"""Lays out the nodes of a picture: unconnected parts side by side, without overlapping labels."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 _SEED = 3
-_LETTER = 6.8  # pixels of a letter, of those of Latin script
+_LETTER = 6.8  # pixels of a Latin letter
 _LINE = 16.0
 _GAP = 10.0
-_EDGE = 95.0  # pixels between neighbours, about
+_EDGE = 95.0  # approximate pixels between neighbors
 _WIDEST = 1_200.0
 _HEAD = 60.0
 _MARGIN = 24.0
@@ -24,7 +24,7 @@ Place = tuple[float, float]
 
 
 class Box(NamedTuple):
-    """The room of a node with its label above it, around the node's centre."""
+    """The space of a node and the label above it, relative to the node's center."""
 
     half_width: float
     above: float
@@ -32,13 +32,13 @@ class Box(NamedTuple):
 
     @classmethod
     def of(cls, label: str, radius: float) -> Box:
-        """Of a node of this radius."""
+        """The box of a node with this radius."""
         letters = sum(1.0 if char < "\u2e80" else 1.8 for char in label)
         return cls(max(radius, letters * _LETTER / 2), radius + _LINE, radius)
 
 
 def placed(graph: Any, boxes: Mapping[str, Box]) -> tuple[dict[str, Place], int, int]:
-    """The centre of each node in pixels, and the picture's width and height; the same for the same graph."""
+    """The center of each node in pixels, and the picture's width and height; deterministic."""
     import networkx
 
     parts = sorted(networkx.connected_components(graph), key=lambda part: (-len(part), min(part)))
@@ -57,7 +57,7 @@ def placed(graph: Any, boxes: Mapping[str, Box]) -> tuple[dict[str, Place], int,
 
 
 def _part(graph: Any, keys: Sequence[str], boxes: Sequence[Box]) -> tuple[Points, Place]:
-    """A connected part from its upper left corner, and its size."""
+    """Positions of a connected part, relative to its upper left corner, and its size."""
     import networkx
 
     if len(keys) > 1:
@@ -77,7 +77,7 @@ def _part(graph: Any, keys: Sequence[str], boxes: Sequence[Box]) -> tuple[Points
 
 
 def _apart(points: Points, boxes: Sequence[Box]) -> Points:
-    """Push boxes that overlap apart, each pair by the shorter way, until none does."""
+    """Push overlapping boxes apart, each pair in the shorter direction, until none overlap."""
     points = points.copy()
     for _ in range(_ROUNDS):
         moved = False

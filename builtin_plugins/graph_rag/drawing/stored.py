@@ -12,7 +12,7 @@ _MOST_RELATIONS = 20_000
 
 
 def draw_base(session: Session, knowledge_base_id: str, *, most: int, title: str) -> Picture | None:
-    """The picture of a knowledge base's graph; None where it has none. For operators: it asks no caller."""
+    """The picture of a knowledge base's graph; None without one. For operators: checks no permissions."""
     graphs = select(Graph.id).where(Graph.maker == "", Graph.knowledge_base_id == knowledge_base_id)
     weight = func.sum(Relation.weight).label("weight")
     query = (

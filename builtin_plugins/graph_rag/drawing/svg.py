@@ -1,4 +1,4 @@
-"""A graph as a picture: the entities with the most relations, in the colours of their communities."""
+"""A graph as a picture: the entities with the most relations, colored by community."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Picture:
 def draw(names: Mapping[str, str], edges: Sequence[Edge], *, most: int = _MOST, title: str) -> Picture:
     """Draw the `most` entities with the heaviest relations; `names` are their labels by key.
 
-    The same graph gives the same picture. The text is escaped: names are what documents say.
+    The same graph gives the same picture. Text is escaped, as names come from documents.
     """
     import networkx
 

@@ -1,7 +1,7 @@
-"""Names in scripts with two cases: runs of capitalised words, and acronyms.
+"""Names in scripts with two cases: runs of capitalized words, and acronyms.
 
-A capital at the start of a sentence, and in German on every noun, names nothing by itself: such a word
-alone is left out, unless it has a capital elsewhere, where it needs none.
+A capital at the start of a sentence, or on a German noun, does not make a name: such a word alone is left out
+unless it is also capitalized where that isn't required.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ _TITLES = word_set("dr. mr. mrs. ms. st. prof. rev. gen. col. sgt. lt. capt. sen
 class _Word(NamedTuple):
     start: int
     end: int
-    opens: bool  # a sentence, or is where a capital says nothing
+    opens: bool  # opens a sentence, or is where a capital means nothing
 
 
 def capitalised(text: str, *, german: bool | None = None) -> Iterator[Span]:
-    """Runs of capitalised words; `german` where it is known whether the text is."""
+    """Runs of capitalized words; `german` tells, if known, whether the text is German."""
     words = list(_words(text))
     if not words:
         return
@@ -87,7 +87,7 @@ def subject(text: str) -> Iterator[Span]:
 
 
 def _names(written: str) -> bool:
-    """Whether its longer words have capitals, and more than one of them isn't a pronoun or the like."""
+    """Whether its longer words are capitalized, and more than one isn't a pronoun or the like."""
     words = written.split()
     capitals = [word for word in words if word[0].isupper()]
     small = [word for word in words if not word[0].isupper()]
@@ -154,7 +154,7 @@ def _as_person(text: str, run: list[_Word]) -> list[_Word]:
 
 
 def _kept(text: str, run: list[_Word], sure: set[str], every_noun: bool) -> list[_Word]:
-    """The run without words that have a capital for another reason; empty if nothing is left."""
+    """The run without words that are capitalized for other reasons; empty if nothing is left."""
     while run and (_is_opener(text, run[0]) or _is_calendar(text, run[0])):
         run = run[1:]
     while run and _is_calendar(text, run[-1]):
@@ -180,7 +180,7 @@ def _stands_alone(text: str, word: _Word, sure: set[str], every_noun: bool) -> b
     if len(bare) < 2 or bare.casefold() in HONORIFICS:
         return False
     if not bare[1:].islower():
-        return True  # an acronym, or a name with a capital inside
+        return True  # an acronym, or a name with an inner capital
     if every_noun:
         return not _is_noun(text, word, bare)
     if not word.opens:
@@ -189,7 +189,7 @@ def _stands_alone(text: str, word: _Word, sure: set[str], every_noun: bool) -> b
 
 
 def _is_noun(text: str, word: _Word, bare: str) -> bool:
-    """Whether a German word by itself is a noun like any other: with an article, an adjective, an ending."""
+    """Whether a single German word is a common noun, by an article, an adjective or its ending."""
     if bare.endswith(NOUN_ENDINGS):
         return True
     before = text[max(0, word.start - 30) : word.start].split()

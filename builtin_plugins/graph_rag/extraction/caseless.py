@@ -1,8 +1,8 @@
 """Names in scripts without capitals: by particles, endings and the change of script.
 
-Han text is cut at its function characters, Japanese where kana begin, Korean words lose their particles.
-What is left over is a noun more often than not. Scripts without spaces that offer none of this (Thai, Lao,
-Khmer) give quoted names, Latin words and numbers only; a walk finds their shared strings by itself.
+Han text is cut at its function characters and Japanese where kana begin; Korean words lose their particles.
+The rest is usually a noun. Scripts without spaces and without such signs (Thai, Lao, Khmer) only yield quoted
+names, Latin words and numbers; a walk finds their shared strings by itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CASELESS: Final = regex.compile(
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Arabic}\p{Hebrew}\p{Thai}\p{Devanagari}\p{Lao}\p{Khmer}"
     r"\p{Bengali}\p{Tamil}\p{Telugu}\p{Georgian}\p{Myanmar}]"
 )
-"""A character of a script that has one case."""
+"""A character of a script without upper and lower case."""
 
 _KANA = regex.compile(r"[\p{Hiragana}\p{Katakana}]")
 _DOTTED = regex.compile(

@@ -1,4 +1,4 @@
-"""What the words of a name, and those around it, say about its kind."""
+"""The kind of a name, by its words and those around it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _AROUND = 40
 
 
 def label_of(text: str, start: int, end: int) -> str:
-    """The NER label of the capitalised run `text[start:end]`, or NOUN_PHRASE."""
+    """The NER label of the capitalized run `text[start:end]`, or NOUN_PHRASE."""
     words = folded(text[start:end]).replace(".", "").split()
     first, last = words[0], words[-1]
     if len(words) == 1:

@@ -1,4 +1,4 @@
-"""What extraction finds, and the form in which two spellings of one name are equal."""
+"""What extraction finds, and the normalized form of names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 from typing import Final, NamedTuple
 
 NOUN_PHRASE: Final = "NOUN_PHRASE"
-"""The label of what no rule knows more of."""
+"""The label for everything that no rule knows more about."""
 
 LABELS: Final = frozenset(
     {
@@ -46,7 +46,7 @@ _EDGES = " \t\n.,;:!?'’‘`\"“”„«»()[]{}<>《》〈〉「」『』…-
 class Mention(NamedTuple):
     """A place in a text, `text == passage[start:end]`, that names something.
 
-    Mentions with the same `key` (`key_of`) name the same thing as far as spelling shows. `label` is one of
+    Mentions with the same `key` (`key_of`) name the same thing, judged by spelling. `label` is one of
     `LABELS`.
     """
 
@@ -66,9 +66,9 @@ def folded(text: str) -> str:
 
 
 def key_of(text: str) -> str:
-    """The name in `text` as it is compared: folded, without possessive, outer punctuation, dots of initials.
+    """The name in `text` for comparison: folded, without possessive, outer punctuation and dots of initials.
 
-    Empty where nothing but punctuation is left.
+    Empty if there is only punctuation.
     """
     plain = _POSSESSIVE.sub("", folded(text).strip(_EDGES)).strip(_EDGES)
     if plain.startswith("the ") and len(plain) > 4:
@@ -77,7 +77,7 @@ def key_of(text: str) -> str:
 
 
 def _without_accents(text: str) -> str:
-    """Marks of other scripts stay: in Devanagari or Arabic they are vowels, in kana they change the sound."""
+    """Marks of other scripts are kept: vowels in Devanagari or Arabic, a change of sound in kana."""
     kept: list[str] = []
     base = ""
     for char in unicodedata.normalize("NFKD", text):

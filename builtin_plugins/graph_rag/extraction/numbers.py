@@ -1,4 +1,4 @@
-"""Dates, amounts, codes and addresses of the web: what is written in digits or by a fixed form."""
+"""Dates, amounts, codes and web addresses: whatever is written in digits or a fixed form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from builtin_plugins.graph_rag.extraction.wordlists import MONTHS, SCALES, UNITS
 _ADDRESS = re.compile(
     r"(?:https?://|www\.)[^\s<>\"'«»“”]{1,2000}|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}"
 )
-_SHORTENED = r"(?:(?:(?<=\b\w{3})|(?<=\b\w{4}))\.)?"  # "Sept." has a dot; after "April" one ends the sentence
+_SHORTENED = r"(?:(?:(?<=\b\w{3})|(?<=\b\w{4}))\.)?"  # "Sept." has a dot; one after "April" ends the sentence
 _DAY_FIRST = re.compile(
     r"(?<![\w.,])(\d{1,2})(?:st|nd|rd|th|er|º)?\.?\s(?:de\s|of\s)?([^\W\d_]{3,10})\b"
     rf"{_SHORTENED}(?:,?\s(?:de\s)?(\d{{4}})\b)?"
@@ -43,7 +43,7 @@ _SYMBOLS = {"%": "PERCENT", "％": "PERCENT", "٪": "PERCENT", "°C": "QUANTITY"
 
 
 def layers(text: str) -> Iterator[Iterator[Span]]:
-    """What the rules of this module find, the surest first."""
+    """What the rules of this module find, the most certain first."""
     if "://" in text or "@" in text or "www." in text:
         yield _plain(_ADDRESS, text)
     if not _DIGIT.search(text):
@@ -108,7 +108,7 @@ def _written_out(year: str | None, month: str, day: str | None) -> str:
 
 
 def _date(year: str | None, month: str | None, day: str | None) -> str:
-    """ISO 8601 as far as it is known, `--07-14` without a year; empty if it isn't a date."""
+    """ISO 8601 as far as known, `--07-14` without a year; empty if it isn't a date."""
     if (month and not 1 <= int(month) <= 12) or (day and not 1 <= int(day) <= 31):
         return ""
     parts = [year or "-", f"{int(month):02}" if month else "", f"{int(day):02}" if day else ""]

@@ -1,4 +1,4 @@
-"""Names in quotation marks and in the brackets that East Asian scripts put around titles."""
+"""Names in quotation marks, and in the brackets around titles in East Asian scripts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SPEECH = re.compile(r"[.!?。！？,，]")
 
 
 def quoted(text: str) -> Iterator[Span]:
-    """Short quotations that could be a name; what a full stop or a comma ends is speech."""
+    """Short quotations that could be a name; those that end with a period or a comma are speech."""
     for found in _QUOTED.finditer(text):
         kind = found.lastgroup or ""
         inner = found[kind]
@@ -30,7 +30,7 @@ def quoted(text: str) -> Iterator[Span]:
 
 
 def bracketed(text: str) -> Iterator[Span]:
-    """《》〈〉『』 hold titles; 「」【】 names and words."""
+    """《》〈〉『』 enclose titles; 「」【】 enclose names and words."""
     for found in _BRACKETED.finditer(text):
         kind = found.lastgroup or ""
         if kind == "title" or not _SPEECH.search(found[kind]):
@@ -42,6 +42,6 @@ def _is_speech(inner: str) -> bool:
 
 
 def _is_titled(inner: str) -> bool:
-    """Most longer words begin with a capital."""
+    """Whether most longer words begin with a capital."""
     words = [word for word in inner.split() if len(word) > 3] or inner.split()
     return sum(word[0].isupper() for word in words) > 0.5 * len(words)

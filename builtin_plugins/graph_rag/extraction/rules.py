@@ -15,11 +15,11 @@ _LONGEST_KEY = 120
 
 
 def extract(text: str, *, language: str | None = None) -> list[Mention]:
-    """What `text` names, in its order, no two overlapping.
+    """The names in `text`, in order and without overlaps.
 
-    Capitalised runs, acronyms, quotations, titles in brackets, dates, amounts, codes and web addresses;
-    in scripts without capitals what `caseless` says. `language` (ISO 639) settles whether a capital means a
-    name; without it the text's own words do. Time is linear in the text.
+    Capitalized runs, acronyms, quotations, titles in brackets, dates, amounts, codes and web addresses; in
+    scripts without capitals, what `caseless` finds. `language` (ISO 639), or else the text's own words,
+    decides whether a capital means a name. Time is linear in the text.
     """
     german = None if language is None else language[:2].casefold() == "de"
     return list(_mentions(text, laid_over(_layers(text, german))))

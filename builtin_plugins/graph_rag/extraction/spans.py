@@ -1,4 +1,4 @@
-"""Places found by one rule, before the rules are laid over one another."""
+"""Spans found by single rules, and merging them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A place in a text with what the rule knows of it; `key` only where it isn't `key_of` of the text."""
+    """A place in a text and what the rule knows about it; `key` only if it differs from `key_of` the text."""
 
     start: int
     end: int
@@ -16,7 +16,7 @@ class Span(NamedTuple):
 
 
 def laid_over(layers: Iterable[Iterable[Span]]) -> list[Span]:
-    """The spans of all layers in the order of the text; what an earlier layer holds, a later one can't."""
+    """The spans of all layers in text order; earlier layers win over later ones."""
     kept: list[Span] = []
     for layer in layers:
         fresh = list(layer)
@@ -25,7 +25,7 @@ def laid_over(layers: Iterable[Iterable[Span]]) -> list[Span]:
 
 
 def _merged(kept: list[Span], fresh: list[Span]) -> list[Span]:
-    """Both lists are in order; overlaps within `fresh` go to the first."""
+    """Merge two sorted lists; overlaps within `fresh` go to the first."""
     merged: list[Span] = []
     at = end = 0
     for span in fresh:

@@ -1,4 +1,4 @@
-"""Words that rules know. Short lists, each for what its name says."""
+"""Short lists of words for the rules, each named for its purpose."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OPENERS = word_set(
 JOINERS = word_set(
     "of de del della dello di da das do dos du des van von der den zu zur vom la le el al bin ibn"
 )
-"""Small words inside a name, between two capitalised ones."""
+"""Small words inside a name, between two capitalized ones."""
 
 MONTHS = {
     name: number
@@ -64,7 +64,7 @@ MONTHS = {
     )
     for name in names.split()
 }
-"""Months as written in the languages of the platform, to their numbers."""
+"""From months, as written in the platform's languages, to their numbers."""
 
 CALENDAR = frozenset(MONTHS) | word_set(
     """
@@ -131,7 +131,7 @@ ENDINGS = {
     }.items()
     for word in words.split()
 }
-"""What the last word of a name says about it."""
+"""The kind of a name, by its last word."""
 
 GERMAN = word_set(
     "der die das und ist im von mit den dem ein eine wurde nicht sich auf für als auch des aus bei zu werden"
@@ -146,7 +146,7 @@ BEFORE_NOUN = word_set(
     manche welche solche zwei drei vier fünf sechs sieben acht neun zehn pro je ohne
     """
 )
-"""German words after which a capitalised one is a noun like any other, unless more capitals follow."""
+"""German words after which a capitalized one is a common noun, unless more capitals follow."""
 
 NOUN_ENDINGS = (
     "ung",

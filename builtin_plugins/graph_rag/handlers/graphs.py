@@ -27,7 +27,7 @@ async def retrieve(ctx: Context, body: schemas.RetrieveRequest) -> schemas.Retri
     errors=(EntityNotFound,),
 )
 async def entity_context(ctx: Context, body: schemas.ContextRequest) -> schemas.EntityContext:
-    """Describe an entity: its neighbours, its documents, passages that name it, other names for it."""
+    """Describe an entity: its neighbors, its documents, passages that name it, other names for it."""
     return await answers.context(ctx.caller, body)
 
 

@@ -1,4 +1,4 @@
-"""A number for each state of a graph, by which stores know many at once."""
+"""Add a number for each state of a graph, so that stores can compare many at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SPARQL over the graphs that the caller sees: the graphs are the dataset, so nothing else can be named."""
+"""SPARQL over the graphs that the caller sees: they are the dataset, so nothing else can be queried."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _READ = "builtin_plugins.graph_rag.rdf.child:read_query"
 
 @dataclass(frozen=True, slots=True)
 class SparqlAnswer:
-    """Results for SELECT and ASK, a text of RDF for the others; `truncated` where there were more rows."""
+    """Results of SELECT and ASK, RDF text for the others; `truncated` if there were more rows."""
 
     results: dict[str, Any] | None
     graph: str | None
@@ -59,7 +59,7 @@ async def _ask(caller: Caller, query: str, media_type: str) -> SparqlAnswer:
 
 
 async def _work(platform: Platform, target: str, task: dict[str, Any], *arguments: str) -> dict[str, Any]:
-    """What a child process makes of a task. Raises Unprocessable, QueryTooExpensive, Unavailable."""
+    """Run a task in a child process. Raises Unprocessable, QueryTooExpensive, Unavailable."""
     job = platform.scratch.new(".json")
     try:
         await asyncio.to_thread(job.write_text, json.dumps(task), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Work on RDF in a limited child process: a query over a snapshot, and the reading of RDF from outside."""
+"""Work on RDF in a limited child process: queries over a snapshot, and reading imported RDF."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .queries import Checked, QueryRefused, check, reason_of
 def ask(snapshot: str, job: str) -> dict[str, Any]:
     """Answer a query over a snapshot.
 
-    `job` is a file with query, format, the most rows, and as `merged` the graphs that hold exactly what may
-    be read: an owner's, or a document's. The answer says `refused` and why, or holds `results` (SPARQL 1.1
-    Query Results JSON) or `graph`, a text.
+    `job` is a file with the query, the format, the maximum of rows, and in `merged` the graphs that contain
+    exactly what may be read: those of owners or of documents. The answer contains `refused` with the reason,
+    or `results` (SPARQL 1.1 Query Results JSON) or `graph`, a text.
     """
     import pyoxigraph as ox
 
@@ -42,14 +42,14 @@ def ask(snapshot: str, job: str) -> dict[str, Any]:
     except ValueError as error:
         return {"refused": str(error)[:500]}
     except RuntimeError as error:
-        if "not supported" not in str(error):  # then the store is at fault
+        if "not supported" not in str(error):  # otherwise the store is at fault
             raise
         return {"refused": str(error)[:500]}
 
 
 def read_query(job: str) -> dict[str, Any]:
-    """Only check a query over the graphs that `job` lists: `refused`, or its `form` and the graphs `default`
-    and `named` of its dataset.
+    """Only check a query over the graphs that `job` lists. The answer contains `refused`, or `form` and the
+    graphs of the dataset, `default` and `named`.
     """
     task = json.loads(Path(job).read_text(encoding="utf-8"))
     checked = _checked(task["query"])
@@ -69,14 +69,14 @@ def _checked(query: str) -> Checked | str:
 
 
 def _documents(store: Any, merged: Sequence[str]) -> list[str]:
-    """The graphs of documents of which graphs are merged."""
+    """The graphs of the documents that merged graphs consist of."""
     wanted = set(merged)
     return [name for name, owner in read_marks(store, OWNER).items() if name in wanted or owner in wanted]
 
 
 def _dataset(checked: Checked, merged: list[str], documents: Callable[[], list[str]]) -> dict[str, Any]:
-    """The graphs that a query reads. There can be thousands of documents, so only a query that is about
-    graphs has them listed: a dataset of so many costs time, even where no pattern asks for one.
+    """The graphs that a query reads. Documents are only listed for a query about named graphs: there may be
+    thousands, and a dataset of so many is slow even if no pattern uses them.
     """
     if not checked.asks_graphs and checked.default is None:
         return {"default": merged, "named": []}

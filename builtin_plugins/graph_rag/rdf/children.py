@@ -10,7 +10,7 @@ from kernel.sdk import Children, Platform, ResourceKey
 
 @asynccontextmanager
 async def open_children(_platform: Platform) -> AsyncIterator[Children]:
-    """Each is forked from one that has read the libraries."""
+    """Each is forked from a process that has already imported the libraries."""
     preload = ("pyoxigraph", "rdflib.plugins.sparql.parser", "builtin_plugins.graph_rag.rdf.child")
     async with aclosing(Children(preload)) as children:
         yield children

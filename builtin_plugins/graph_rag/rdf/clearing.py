@@ -1,4 +1,4 @@
-"""Removing what was deleted from stores that are derived from rows, until it is done."""
+"""Removes deleted graphs from stores derived from rows, retrying until it succeeds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = logging.getLogger("platform.graph_rag")
 _FIRST_DELAY = 1.0
 _LONGEST_DELAY = 60.0
 _REST = 4.0
-"""After a clearing, rest this many times as long as it took: many deletions must not keep a core busy."""
+"""Rest this many times as long as a clearing took, so that many deletions don't keep a core busy."""
 
 
 async def _pause(ending: asyncio.Event, seconds: float) -> None:
@@ -22,10 +22,10 @@ async def _pause(ending: asyncio.Event, seconds: float) -> None:
 
 
 class Clearing:
-    """Calls `clear` in the background after each change, and again with growing pauses where it fails.
+    """Calls `clear` in the background after each change, and again with growing pauses if it fails.
 
-    What a process leaves undone when it ends, the next one does: each begins with a call. `pause` waits so
-    many seconds, or until the event that it is given.
+    Each process begins with a call, in case the previous one left work undone. `pause` waits for a number of
+    seconds, or until the given event.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class Clearing:
         self._task: asyncio.Task[None] | None = None
 
     def note(self, _graph: str = "") -> None:
-        """Something was replaced or dropped."""
+        """Note that a graph was replaced or dropped."""
         self._wanted = True
         self._awake.set()
         if (self._task is None or self._task.done()) and not self._ending.is_set():
             self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def close(self) -> None:
-        """Do what is wanted by now, once: where it fails, it is left undone."""
+        """Clear once more if needed; if that fails, it is left undone."""
         self._ending.set()
         self._awake.set()
         if self._task is not None:
@@ -74,11 +74,11 @@ class Clearing:
             await self._pause(self._ending, rest)
 
     async def _succeeds(self, delay: float) -> bool:
-        """Clear once; whether nothing failed."""
+        """Clear once; returns whether that succeeded."""
         self._wanted = False
         try:
             await self._clear()
-        except Exception as error:  # boundary: whatever failed, what was deleted must not stay
+        except Exception as error:  # boundary: deleted data must be removed, whatever failed
             self._wanted = True
             log.warning(
                 "deleted graphs could not be removed from %s (%s); nobody can query them; trying again "

@@ -1,7 +1,7 @@
-"""An external SPARQL 1.1 server in place of the embedded store, kept to the rows' state before each query.
+"""An external SPARQL 1.1 server instead of the embedded store, synchronized with the rows before each query.
 
-A graph carries its own stamp, written with it in one request (SPARQL 1.1 Graph Store HTTP Protocol), so any
-process can see what is out of date there, and writing the same twice does no harm.
+Each graph contains its own stamp, written in the same request (SPARQL 1.1 Graph Store HTTP Protocol), so any
+process can see what is out of date there, and writing the same graph twice does no harm.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from .triples import lines
 
 log = logging.getLogger("platform.graph_rag")
 
-_NOTHING = "urn:platform:nothing"  # a server takes no dataset at all for all that it has
+_NOTHING = "urn:platform:nothing"  # an empty dataset would mean all graphs on the server
 RESULTS = "application/sparql-results+json"
 _STAMPS = f"SELECT ?g ?s WHERE {{ GRAPH ?g {{ ?g <{STAMP}> ?s }} }}"
 _BYTES = 64 * 1024 * 1024
 
 
 class SparqlEndpoint:
-    """One server, spoken to over a client that somebody else opens and closes."""
+    """One server, over an HTTP client that the caller opens and closes."""
 
     def __init__(self, platform: Platform, client: OutgoingClient, settings: GraphSettings) -> None:
         self._platform = platform
@@ -54,7 +54,7 @@ class SparqlEndpoint:
         self.clearing = Clearing("the SPARQL server", self._clear)
 
     async def bring(self, graphs: Sequence[Listed]) -> None:
-        """Let the server hold these graphs as they are listed. Raises Unavailable."""
+        """Bring the listed graphs on the server up to date. Raises Unavailable."""
         async with self._turn:
             known = await self._stamps()
             for one in graphs:
@@ -73,7 +73,7 @@ class SparqlEndpoint:
         )
 
     async def check(self) -> None:
-        """Raise Unavailable where the server does not answer."""
+        """Raise Unavailable if the server doesn't answer."""
         await self.ask("ASK {}", (), (), RESULTS)
 
     async def _stamps(self) -> dict[str, str]:
@@ -99,7 +99,7 @@ class SparqlEndpoint:
         return f"{self._store_url}{joint}{urlencode({'graph': name})}"
 
     async def _clear(self) -> None:
-        """Let nothing that was deleted stay on the server. Raises Unavailable."""
+        """Remove deleted graphs from the server. Raises Unavailable."""
         async with self._turn:
             known = await self._platform.database.read(there)
             for name, stamp in (await self._stamps()).items():
@@ -129,7 +129,7 @@ def _written(name: str, stamp: str, found: Sequence[str]) -> bytes:
 
 @asynccontextmanager
 async def open_endpoint(platform: Platform) -> AsyncIterator[SparqlEndpoint | None]:
-    """The external server, if the operator names one; notified of every change in any process."""
+    """Open the external server, if the operator configured one; notified of every change in any process."""
     settings = platform.settings_of(GraphSettings)
     if settings.sparql_url is None or settings.sparql_store_url is None:
         yield None

@@ -1,4 +1,4 @@
-"""Graphs written as Turtle, N-Quads or JSON-LD, from the rows, some statements at a time."""
+"""Writes graphs as Turtle, N-Quads or JSON-LD, from the rows, in batches of statements."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .reading import MEDIA_TYPES
 from .rows import rows_of
 from .triples import quads
 
-_STATEMENTS: Final = 2_000  # written at once: no other request waits longer than some 10 ms
+_STATEMENTS: Final = 2_000  # written at once: other requests wait at most some 10 ms
 
 
 async def export(caller: Caller, query: schemas.ExportQuery) -> AsyncIterator[bytes]:
-    """The graphs that the caller sees and the query names, in pieces. Raises GraphNotFound."""
+    """The selected graphs that the caller sees, in pieces. Raises GraphNotFound."""
     sight = await sight_of(caller)
     ids = await caller.platform.database.snapshot(_ids, sight, query)
     if not ids:
@@ -43,7 +43,7 @@ def _ids(session: Session, sight: Sight, query: schemas.ExportQuery) -> Sequence
 
 
 async def _pieces(caller: Caller, ids: Sequence[int], wanted: str) -> AsyncIterator[bytes]:
-    """Each format lets parts of graphs follow each other: JSON-LD as elements of one array."""
+    """All formats can be written part by part: JSON-LD as elements of one array."""
     first = True
     for graph_id in ids:
         rows = await caller.platform.database.snapshot(rows_of, graph_id)

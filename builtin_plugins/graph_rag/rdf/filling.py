@@ -1,4 +1,4 @@
-"""Rows of graphs as a file, by which a child process that reads no database gets what it derives RDF from."""
+"""Writes rows of graphs to a file, from which a child process without a database derives RDF."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rows import GraphRows, Listed
 
 
 def write(file: Path, graphs: Mapping[Listed, GraphRows]) -> None:
-    """A line for each graph: what it is listed as, and its parts, each with the names of its columns."""
+    """Write a line for each graph: its `Listed`, and its parts, each with its column names."""
     with file.open("w", encoding="utf-8") as lines:
         for one, rows in graphs.items():
             parts = [_part(part) for part in (rows.passages, rows.entities, rows.aliases, rows.relations)]
@@ -22,7 +22,7 @@ def write(file: Path, graphs: Mapping[Listed, GraphRows]) -> None:
 
 
 def read(file: Path) -> Iterator[tuple[Listed, GraphRows]]:
-    """What `write` wrote."""
+    """Read what `write` has written."""
     with file.open(encoding="utf-8") as lines:
         for line in lines:
             listed, graph, *parts = json.loads(line)

@@ -1,8 +1,8 @@
-"""The RDF store of this process: opened at the first query, and brought to the rows' state before each.
+"""The RDF store of this process: opened by the first query, and synchronized with the rows before each.
 
 A query compares the states of the graphs that its caller sees with those in the store, so it never answers
-from an earlier state, lost notices or not. Notices only clear away what was deleted: it leaves the store, and
-then a child process copies the store without it, while queries continue.
+from an outdated state, even if notices are lost. Notices only trigger the removal of deleted graphs: first
+from the store, then for good by a child process that copies the store while queries continue.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ T = TypeVar("T")
 _GRAPHS_AT_ONCE = 500
 _ROWS_AT_ONCE = 100
 PATIENCE = 30.0
-"""Seconds that a query waits until the store has what is seen."""
+"""Seconds that a query waits for the store to be up to date."""
 _REMOVING = 0.5
-"""For how many seconds deleted graphs are removed before others have their turn; one may take longer."""
+"""Seconds for which deleted graphs are removed before other work gets a turn; one may take longer."""
 _STOPPING = "The server is stopping; try again soon"
 _MOST_HERE = 50
 _LARGEST_HERE = 10_000
-"""Graphs, and entities and relations in them, that this process writes by itself: fewer take less time than
-a child does to begin."""
+"""The most graphs, entities and relations that this process writes itself, in less time than it takes to
+start a child process."""
 _FILL = "builtin_plugins.graph_rag.rdf.store:fill"
 _COPY = "builtin_plugins.graph_rag.rdf.store:copy"
 _COPYING = ChildLimits(8 * 1024, 3_600, 3_600, file_bytes=2**40)
@@ -47,12 +47,12 @@ _COPYING = ChildLimits(8 * 1024, 3_600, 3_600, file_bytes=2**40)
 
 
 class StoreFailed(Exception):
-    """The store could not do its work, and was closed. What the database raises is something else."""
+    """The store failed and was closed. Errors of the database are not included."""
 
 
 class LiveRdf:
-    """What this process has of the graphs in RDF. `patience` is how many seconds a query waits for it, and
-    `removing` for how many it may wait until others have removed graphs.
+    """This process's graphs in RDF. `patience` is how many seconds a query waits for the store; `removing` is
+    how many seconds deleted graphs are removed at a time.
     """
 
     def __init__(
@@ -81,10 +81,11 @@ class LiveRdf:
 
     @asynccontextmanager
     async def snapshot(self, sight: Sight | None) -> AsyncIterator[tuple[Path, list[str]]]:
-        """A folder with the store that holds what is seen as it is now (None: nothing), and the names of
-        graphs that hold exactly that.
+        """A folder with an up-to-date store of what `sight` covers (None: nothing), and the names of the
+        graphs that contain exactly that.
 
-        Raises Unavailable, also where writing takes longer than one waits: it continues, for later requests.
+        Raises Unavailable, also if writing takes longer than the patience; it then continues for later
+        requests.
         """
         bringing = self._begun(self._brought(sight))
         try:
@@ -100,7 +101,7 @@ class LiveRdf:
             await self._release(place)
 
     async def _brought(self, sight: Sight | None) -> tuple[Path, list[str]]:
-        """A snapshot that stays until it is released. Nothing may cancel this: threads can't be stopped."""
+        """A snapshot that stays until it is released. Must not be cancelled, as threads can't be stopped."""
         at_hand = await self._at_hand(sight)
         if at_hand is not None:
             return at_hand
@@ -117,7 +118,7 @@ class LiveRdf:
                 raise Unavailable(_STOPPING)
 
     async def _at_hand(self, sight: Sight | None) -> tuple[Path, list[str]] | None:
-        """The last snapshot, if it has just what is seen: whoever writes others' graphs holds up nobody."""
+        """The last snapshot, if it is up to date for `sight`: writing other graphs then delays nobody."""
         if sight is None or self._snapshot is None:
             return None
         wanted = await self._platform.database.read(holdings, sight)
@@ -133,7 +134,7 @@ class LiveRdf:
         return place, merged
 
     def _give_back(self, brought: asyncio.Task[tuple[Path, list[str]]]) -> None:
-        """Nobody waits any more for what was brought."""
+        """Release a snapshot that nobody waits for any more."""
         if brought.exception() is None:
             self._begun(self._release(brought.result()[0]))
 
@@ -144,7 +145,8 @@ class LiveRdf:
         return task
 
     async def _ready(self, sight: Sight | None) -> tuple[Path, list[str]] | None:
-        """The snapshot, and the graphs that hold what is seen; None while deleted graphs have to go first.
+        """The snapshot, and the graphs that contain what is visible; None while deleted graphs have to go
+        first.
 
         Raises StoreFailed.
         """
@@ -164,21 +166,21 @@ class LiveRdf:
         return store
 
     async def _do(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Let a thread work on the store. One that fails may be left halfway, so it is closed: opened again,
-        it starts over. Raises StoreFailed.
+        """Work on the store in a thread. A failure may leave the store incomplete, so it is closed; it starts
+        over when reopened. Raises StoreFailed.
         """
         try:
             return await asyncio.to_thread(work, *arguments)
         except BROKEN as error:
             failure = type(error).__name__
-        # Not in the handler: the error refers to iterators, and they keep the folder locked.
+        # Outside the handler, as the error refers to iterators that keep the folder locked.
         await self._let_go()
         raise StoreFailed(failure)
 
     async def _bring(self, store: RdfStore, sight: Sight) -> list[str] | None:
-        """Let the store hold all graphs that are seen; the names of graphs that hold what they do.
+        """Bring all visible graphs to the store; returns the names of graphs that contain exactly these.
 
-        None where some were removed, and there may be more.
+        None if some graphs were removed and there may be more.
         """
         wanted = await self._platform.database.read(holdings, sight)
         if holds(store.held(), wanted):
@@ -196,7 +198,7 @@ class LiveRdf:
         return store.merged(graphs)
 
     async def _ready_again(self, sight: Sight | None) -> tuple[Path, list[str]] | None:
-        """Try again with a store that is opened again: somebody may have removed its files."""
+        """Try again with a reopened store: somebody may have removed its files."""
         try:
             return await self._ready(sight)
         except StoreFailed as error:
@@ -225,7 +227,7 @@ class LiveRdf:
                 await self._do(_put, store, found)
 
     async def _fill(self, store: RdfStore, graphs: Mapping[Listed, GraphRows]) -> None:
-        """Have a child process of low priority write these graphs."""
+        """Let a low-priority child process write these graphs."""
         place = await self._do(store.lend, [one.name for one in graphs])
         file = self._platform.scratch.new(".jsonl")
         try:
@@ -239,7 +241,7 @@ class LiveRdf:
         await self._do(store.take_back)
 
     async def _rows(self, graphs: Mapping[int, Listed]) -> dict[Listed, GraphRows]:
-        """The rows of those that are still there, with the states that they are in."""
+        """The rows of the graphs that still exist, with their current states."""
         ids, found = list(graphs), {}
         for at in range(0, len(ids), _ROWS_AT_ONCE):
             part = ids[at : at + _ROWS_AT_ONCE]
@@ -255,7 +257,7 @@ class LiveRdf:
                 await asyncio.to_thread(_remove_folder, place)
 
     async def _clear(self) -> None:
-        """Let nothing that was deleted stay on the disk. What is deleted meanwhile brings a notice."""
+        """Remove deleted graphs from the disk. Deletions in the meantime send another notice."""
         if not self._folder.exists():
             return
         more = True
@@ -268,9 +270,9 @@ class LiveRdf:
         await self._renew()
 
     async def _drop_some(self, store: RdfStore) -> bool:
-        """Remove some of the graphs that are gone; whether there were any.
+        """Remove some of the deleted graphs; returns whether there were any.
 
-        Where more is gone than stays, or the server stops, starting over is quicker.
+        If more are deleted than left, or the server is stopping, starting over is quicker.
         """
         gone = store.gone(await self._platform.database.read(there))
         if not gone:
@@ -284,13 +286,13 @@ class LiveRdf:
         return True
 
     async def _outdate(self) -> None:
-        """The next query takes a new snapshot; the last one goes with its last reader."""
+        """Make the next query take a new snapshot; the old one is removed with its last reader."""
         before, self._snapshot = self._snapshot, None
         if before is not None and before not in self._readers:
             await asyncio.to_thread(_remove_folder, before)
 
     async def _renew(self) -> None:
-        """Let a copy take the place of a store that still has texts of what was dropped."""
+        """Replace a store that still contains texts of dropped graphs by a copy."""
         async with self._turn:
             store = self._store
             if store is None or not store.spent or self._closing:
@@ -310,7 +312,7 @@ class LiveRdf:
         await asyncio.to_thread(_remove_folder, place)
         async with self._turn:
             if store is not self._store or copying.cancelled():
-                return  # who lets go of a store discards its copy
+                return  # whoever closed the store has discarded the copy
             failure = copying.exception()
             if failure is not None:
                 log.warning("the RDF store could not be copied (%r); rebuilding it", failure)
@@ -318,12 +320,12 @@ class LiveRdf:
             await self._outdate()
 
     async def check(self) -> None:
-        """Raise Unavailable or OSError where the store can't be used."""
+        """Raise Unavailable or OSError if the store can't be used."""
         async with self.snapshot(None):
             return
 
     async def close(self) -> None:
-        """Let go of the store, once nothing works on it any more."""
+        """Close the store once nothing uses it any more."""
         self._closing = True
         if self._copying is not None:
             self._copying.cancel()
@@ -331,8 +333,8 @@ class LiveRdf:
             await asyncio.wait(self._under_way)
         await self.clearing.close()
         if self._store is not None and self._store.spent:
-            # There is no time for a copy; the next process to be asked fills the store again. What stays,
-            # it removes at its start.
+            # There is no time for a copy; the next process that gets a query fills the store again. It also
+            # removes what is left over.
             with suppress(*BROKEN):
                 await asyncio.to_thread(self._store.start_over)
         await self._let_go()
@@ -350,7 +352,7 @@ def _remove_folder(place: Path) -> None:
 
 @asynccontextmanager
 async def open_rdf(platform: Platform) -> AsyncIterator[LiveRdf]:
-    """The RDF of this process, notified of every change in any process."""
+    """Open this process's RDF store, notified of every change in any process."""
     folder = platform.settings.home / "graph_rag" / "rdf"
     live = LiveRdf(platform, folder, platform.resource(RDF_CHILDREN))
     platform.notices.listen(GRAPHS_GONE, live.clearing.note)

@@ -1,11 +1,11 @@
-"""What a store says about itself in its default graph, which no query reads: states and owners of graphs."""
+"""A store's own metadata in its default graph, which no query reads: states and owners of graphs."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 STAMP: Final = "urn:platform:stamp"
-"""The statement by which a graph says in which state it is."""
+"""The predicate for a graph's state."""
 OWNER: Final = "urn:platform:owner"
 WRITING: Final = "urn:platform:writing"
 SPENT: Final = "urn:platform:spent"
@@ -13,7 +13,7 @@ STORE: Final = "urn:platform:store"
 
 
 def read_marks(store: Any, predicate: str) -> dict[str, str]:
-    """What is said by this predicate of the graphs."""
+    """The values of this predicate, by graph."""
     import pyoxigraph as ox
 
     found = store.quads_for_pattern(None, ox.NamedNode(predicate), None, ox.DefaultGraph())
@@ -21,7 +21,7 @@ def read_marks(store: Any, predicate: str) -> dict[str, str]:
 
 
 def mark(subject: str, predicate: str, text: str) -> Any:
-    """One of these statements."""
+    """One such statement."""
     import pyoxigraph as ox
 
     return ox.Quad(ox.NamedNode(subject), ox.NamedNode(predicate), ox.Literal(text), ox.DefaultGraph())

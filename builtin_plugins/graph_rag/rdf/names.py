@@ -1,4 +1,4 @@
-"""Names of things in RDF: the published vocabulary, and addresses made of rows. Every part is escaped."""
+"""Names of things in RDF: the published vocabulary, and IRIs made from rows. Every part is escaped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 PREFIXES: Final = {"graph": VOCABULARY, "skos": SKOS, "prov": PROV, "schema": SCHEMA, "rdf": RDF}
 
 CLASSES: Final = {"PERSON": "Person", "ORG": "Organization", "GPE": "Place", "LOC": "Place", "FAC": "Place"}
-"""Labels for which schema.org has a class."""
+"""Labels with a class in schema.org."""
 
 _URN = "urn:platform:"
 _NEAR = f"{VOCABULARY}coOccursWith"
@@ -25,12 +25,12 @@ def graph(maker: str, document_id: str) -> str:
 
 
 def owner(maker: str, knowledge_base_id: str | None) -> str:
-    """All documents that somebody constructed, or those of a knowledge base."""
+    """The graph of all documents that an account constructed, or of a knowledge base."""
     return f"{_URN}maker:{_part(maker)}" if maker else f"{_URN}base:{_part(knowledge_base_id or '')}"
 
 
 def document(maker: str, document_id: str) -> str:
-    """The document itself; what is in it begins with this name."""
+    """The document itself; names of things inside it begin with this name."""
     return f"{_URN}document:{_part(maker or 'base')}:{_part(document_id)}"
 
 
@@ -40,12 +40,12 @@ def entity(key: str) -> str:
 
 
 def entity_key(address: str) -> str:
-    """The key in an entity's address; empty for other addresses."""
+    """The key in an entity's IRI; empty for other IRIs."""
     return _within(address, entity(""))
 
 
 def is_document(address: str) -> bool:
-    """Whether this is the address of a document, or of something in one."""
+    """Whether this is the IRI of a document, or of something in one."""
     return address.startswith(f"{_URN}document:")
 
 
@@ -55,7 +55,7 @@ def predicate(name: str) -> str:
 
 
 def predicate_name(address: str) -> str:
-    """The relation of a predicate's address; empty for other addresses."""
+    """The relation of a predicate's IRI; empty for other IRIs."""
     return "CO_OCCURS_WITH" if address == _NEAR else _within(address, predicate(""))
 
 

@@ -1,7 +1,7 @@
-"""What a SPARQL query may be, checked before it runs: a question of graphs that the caller sees, no more.
+"""Checks a SPARQL query before it runs: it may only read graphs that the caller sees.
 
-Two ways of reading must agree that nothing reaches beyond the store: rdflib's parser, whose tree is searched
-for federated patterns, and a scan of the text, since Oxigraph reads it by its own parser.
+Two checks must agree that it doesn't reach beyond the store: a search of rdflib's syntax tree for federated
+patterns, and a scan of the text, since Oxigraph has its own parser.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FORMS = {
 
 
 class QueryRefused(ValueError):
-    """The query is not allowed, or is none. The text is for its author."""
+    """The query is not allowed or not valid. The text is for its author."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class Checked:
 
 
 def check(text: str) -> Checked:
-    """Raise QueryRefused for what may not run."""
+    """Raise QueryRefused for a query that may not run."""
     try:
         return _check(text)
     except QueryRefused:
         raise
-    except ValueError as error:  # escapes of no character, addresses of no form
+    except ValueError as error:  # invalid escapes and IRIs
         raise QueryRefused(f"not a SPARQL query: {str(error)[:200]}") from None
 
 
@@ -76,7 +76,7 @@ def _check(text: str) -> Checked:
 
 
 def reason_of(error: SyntaxError) -> str:
-    """What Oxigraph's parser says is wrong, without the list of all that its grammar knows."""
+    """Oxigraph's syntax error, without the list of everything that its grammar would accept."""
     place, _, wanted = str(error).removeprefix("error at ").partition(": expected ")
     line, _, column = place.partition(":")
     if not (line.isdecimal() and column.isdecimal()):
@@ -99,7 +99,7 @@ def _parsed(text: str) -> tuple[Any, Any]:
 
 
 def _address(opening: Any, written: Any) -> str:
-    """A graph's whole address, as BASE and PREFIX complete it."""
+    """A graph's full IRI, resolved by BASE and PREFIX."""
     from rdflib.plugins.sparql.algebra import translatePrologue
 
     prologue = translatePrologue(opening, None)
@@ -111,7 +111,7 @@ def _address(opening: Any, written: Any) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """Escapes of code points count before anything else is read (SPARQL 1.1, section 19.2)."""
+    """Code point escapes are resolved before anything else (SPARQL 1.1, section 19.2)."""
     return _ESCAPE.sub(lambda match: chr(min(int(match[1] or match[2], 16), 0x10FFFF)), text)
 
 

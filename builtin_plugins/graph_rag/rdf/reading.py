@@ -1,4 +1,4 @@
-"""RDF from outside, read in a child process: which things it relates, by the names that it gives them."""
+"""Reads imported RDF in a child process: which things it relates, by their names."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _HEAVIEST = 1e6
 
 
 def read(file: str, wanted: str, most: int) -> dict[str, Any]:
-    """What a file relates.
+    """Read a file.
 
-    `things` are lists of key, name and label; `statements` of subject, predicate, object and weight, and
-    `namings` of another name, the reason and what it names, with things by their places. `refused` says why
-    the file can't be read, or that it has more than `most` statements.
+    `things` are lists of key, name and label. `statements` are lists of subject, predicate, object and
+    weight, and `namings` of another name, the reason and the thing, with things as indexes. `refused` tells
+    why the file can't be read, or that it has more than `most` statements.
     """
     import pyoxigraph as ox
 
@@ -64,14 +64,14 @@ def read(file: str, wanted: str, most: int) -> dict[str, Any]:
 
 
 def _texts(answer: dict[str, Any]) -> Iterator[str]:
-    """All texts that would be kept."""
+    """All texts that would be stored."""
     for part in answer.values():
         for row in part:
             yield from (one for one in row if isinstance(one, str))
 
 
 class _Content:
-    """The statements of a file. Those of our own vocabulary are read as what an export means by them."""
+    """The statements of a file. Those in our own vocabulary have the same meaning as in an export."""
 
     def __init__(self, found: list[Any]) -> None:
         self._found = found
@@ -95,7 +95,7 @@ class _Content:
         return {"things": things, "statements": statements, "namings": namings}
 
     def _reified(self) -> Iterator[list[Any]]:
-        """Statements that are things of their own: an export's relations, with their weights."""
+        """Reified statements: an export's relations, with their weights."""
         for term, types in self._types.items():
             parts = self._about.get(term, {})
             if f"{RDF}Statement" in types and {f"{RDF}{one}" for one in _PARTS} <= parts.keys():
@@ -104,7 +104,7 @@ class _Content:
                 yield from self._statement(subject, predicate.value, target, weight)
 
     def _plain(self) -> Iterator[list[Any]]:
-        """All others between two things that have names, if no reified one says the same."""
+        """Other statements between two named things, unless a reified one says the same."""
         said = {
             tuple(parts.get(f"{RDF}{one}") for one in _PARTS)
             for term, parts in self._about.items()
@@ -145,7 +145,7 @@ class _Content:
 
 
 def _number(term: Any) -> float:
-    """A weight; 1 where it is none."""
+    """A weight; 1 if it isn't a number."""
     try:
         found = float(term.value) if term is not None else 1.0
     except ValueError:
@@ -154,7 +154,7 @@ def _number(term: Any) -> float:
 
 
 def _names(found: list[Any]) -> dict[Any, str]:
-    """What things are called: as the data says, else by the end of their addresses."""
+    """The names of things: from the data, else from the end of their IRIs."""
     import pyoxigraph as ox
 
     named: dict[Any, tuple[int, str]] = {}

@@ -1,4 +1,4 @@
-"""A graph's rows, read for deriving RDF from them."""
+"""Reads the rows of graphs, to derive RDF from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import names
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A graph that is seen, the state in which it is, and the name of all documents of its owner."""
+    """A visible graph, its state, and the name of its owner's graph."""
 
     id: int
     name: str
@@ -26,7 +26,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """How many graphs of an owner are seen, and in which states: the sum of their seals."""
+    """How many graphs of an owner are visible, and their states as the sum of their seals."""
 
     owner: str
     count: int
@@ -45,7 +45,7 @@ class GraphRows:
 
 
 def seen(session: Session, sight: Sight, kb_id: str | None = None) -> list[Listed]:
-    """The graphs that are seen, of one knowledge base if it is named; oldest first."""
+    """The visible graphs, oldest first; only those of a knowledge base if one is given."""
     where = sight.condition if kb_id is None else sight.condition & (Graph.knowledge_base_id == kb_id)
     columns = (Graph.id, Graph.maker, Graph.document_id, Graph.stamp, Graph.knowledge_base_id)
     rows = session.execute(select(*columns).where(where).order_by(Graph.id))
@@ -61,7 +61,7 @@ def seen(session: Session, sight: Sight, kb_id: str | None = None) -> list[Liste
 
 
 def holdings(session: Session, sight: Sight) -> list[Holding]:
-    """What is seen of each owner, counted by the database: far less to read than the graphs' names."""
+    """What is visible of each owner, counted by the database: far less to read than the graphs' names."""
     owner = (Graph.maker, Graph.knowledge_base_id)
     query = select(*owner, func.count(), func.sum(Graph.seal)).where(sight.condition).group_by(*owner)
     return [
@@ -71,13 +71,13 @@ def holdings(session: Session, sight: Sight) -> list[Holding]:
 
 
 def there(session: Session) -> set[tuple[str, str]]:
-    """All graphs that there are, by name and state, for clearing away the others."""
+    """All existing graphs, by name and state, to remove others from stores."""
     rows = session.execute(select(Graph.maker, Graph.document_id, Graph.stamp))
     return {(names.graph(row.maker, row.document_id), row.stamp) for row in rows}
 
 
 def rows_of(session: Session, graph_id: int) -> GraphRows | None:
-    """The rows of a graph; None where it is gone."""
+    """The rows of a graph; None if it is gone."""
     return next(iter(rows_of_several(session, [graph_id])), None)
 
 
@@ -103,4 +103,4 @@ _ORDERS = {
     Alias: Alias.alias,
     Relation: Relation.number,
 }
-"""The parts of a graph in the order of `GraphRows`, and that of their rows."""
+"""The parts of a graph in the order of `GraphRows`, with the order of their rows."""

@@ -1,14 +1,14 @@
 """An embedded RDF store: derived from rows, one named graph for each document, a folder for each process.
 
-Oxigraph lets one process write a folder, so each process takes the first free one, and holds its own
-copy. Queries are answered by other processes from a snapshot: hard links to the store's files, which are
-never modified.
+Oxigraph lets only one process write to a folder, so each process takes the first free one and keeps its own
+copy. Other processes answer queries from a snapshot: hard links to the store's files, which are never
+modified.
 
-Oxigraph looks into each graph of a dataset for each pattern. So that a default graph of thousands of
-documents is fast, every statement is also kept in a graph of all documents of one owner: a knowledge
-base, or whoever constructed them.
+For each pattern, Oxigraph searches every graph of a dataset. To make a default graph of thousands of
+documents fast, every statement is also kept in a graph of all documents of one owner: a knowledge base, or
+the account that constructed them.
 
-Oxigraph never forgets a text. A store from which something was dropped is copied, statement by statement, and
+Oxigraph never deletes texts from its files. After a drop, the store is copied, statement by statement, and
 the copy takes its place.
 """
 
@@ -37,7 +37,7 @@ log = logging.getLogger("platform.graph_rag")
 
 _MOST_FOLDERS = 64
 _ROOM = 2
-"""Free space a copy needs, in sizes of the store: its own, and as much again while it is written."""
+"""Free space for a copy, as a multiple of the store's size: its own, and as much while it is written."""
 
 # What Oxigraph raises for a folder that it can't read.
 BROKEN = (OSError, ValueError, RuntimeError)
@@ -47,7 +47,7 @@ Held = Mapping[str, tuple[int, int]]
 
 
 def holds(held: Held, wanted: Iterable[Holding]) -> bool:
-    """Whether exactly these graphs of these owners are held, by number and state."""
+    """Whether exactly the wanted graphs of these owners are held, by number and state."""
     return all(held.get(one.owner, (0, 0)) == (one.count, one.seals) for one in wanted)
 
 
@@ -66,10 +66,10 @@ class RdfStore:
         self._sums: dict[str, tuple[int, int]] = {}
         self._snapshots = 0
         self.spent = False
-        """Whether the files still hold texts of graphs that were dropped."""
+        """Whether the files still contain texts of dropped graphs."""
 
     def open(self) -> None:
-        """Open the store. One that can't be read is replaced by an empty one, and filled again by use."""
+        """Open the store. An unreadable one is replaced by an empty one, which queries fill again."""
         shutil.rmtree(self._snapshot_folder, ignore_errors=True)
         shutil.rmtree(self.copy_place, ignore_errors=True)
         try:
@@ -79,7 +79,7 @@ class RdfStore:
             log.warning(
                 "the RDF store can't be used (%s); rebuilding it from the database", type(error).__name__
             )
-        self.start_over()  # not in the handler: the error refers to what keeps the folder locked
+        self.start_over()  # outside the handler, as the error refers to what keeps the folder locked
 
     def _open(self) -> None:
         self._store = _opened(self._place)
@@ -99,7 +99,7 @@ class RdfStore:
         self._slot.handle.close()
 
     def stale(self, wanted: Iterable[Listed]) -> list[Listed]:
-        """Which of these graphs are not here in this state."""
+        """Which of these graphs are missing here or in another state."""
         return [
             one
             for one in wanted
@@ -115,7 +115,7 @@ class RdfStore:
         return [name for name, stamp in self._stamps.items() if (name, stamp) not in known]
 
     def outgrown(self, graphs: Sequence[Listed]) -> bool:
-        """Whether an owner of these has others here as well, or these in other states."""
+        """Whether an owner of these has other graphs here, too, or these in other states."""
         wanted, owners = {(one.name, one.stamp) for one in graphs}, {one.owner for one in graphs}
         return any(
             owner in owners and (name, self._stamps[name]) not in wanted
@@ -123,26 +123,26 @@ class RdfStore:
         )
 
     def mostly(self, names: Sequence[str]) -> bool:
-        """Whether more is in these graphs than in the others. They are taken to be of one size."""
+        """Whether these are more than half of all graphs, by number."""
         return 2 * len(names) > len(self._stamps)
 
     def merged(self, graphs: Sequence[Listed]) -> list[str]:
-        """The fewest graphs that hold exactly what these hold.
+        """The fewest graphs that contain exactly what these contain.
 
-        An owner's graph takes the place of the documents' where every document of the owner that is here is
-        among `graphs`.
+        An owner's graph replaces those of its documents if all of the owner's documents here are among
+        `graphs`.
         """
         partly = self._partly(graphs)
         owners = dict.fromkeys(one.owner for one in graphs if one.owner not in partly)
         return [*owners, *(one.name for one in graphs if one.owner in partly)]
 
     def _partly(self, graphs: Sequence[Listed]) -> set[str]:
-        """The owners of these of whom there are others here."""
+        """The owners of these that have other graphs here, too."""
         wanted, owners = {one.name for one in graphs}, {one.owner for one in graphs}
         return {owner for name, owner in self._owners.items() if owner in owners and name not in wanted}
 
     def start_over(self) -> None:
-        """Hold nothing. Raises OSError where the files stay."""
+        """Empty the store. Raises OSError if files can't be removed."""
         self._store = None
         _remove(self.copy_place)
         _remove(self._place)
@@ -159,7 +159,7 @@ class RdfStore:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """A store that is left halfway, by a kill or by a failure, is built again when it is opened."""
+        """Mark the store while writing: one left incomplete by a kill or failure is rebuilt when opened."""
         writing = mark(STORE, WRITING, "now")
         if writing in self._store:
             raise ValueError("an earlier writing failed")
@@ -169,11 +169,11 @@ class RdfStore:
 
     @property
     def copy_place(self) -> Path:
-        """Where a copy of the store is made."""
+        """The place for a copy of the store."""
         return self._place.with_suffix(".copy")
 
     def before_copy(self) -> Path | None:
-        """A snapshot to copy to `copy_place`, where nothing is now; None if the disk has no room for that."""
+        """A snapshot to copy to `copy_place`, which is emptied; None if the disk has no room for that."""
         _remove(self.copy_place)
         made = self.snapshot()
         size = sum(path.stat().st_size for path in made.iterdir())
@@ -183,14 +183,14 @@ class RdfStore:
         return None
 
     def take_copy(self) -> None:
-        """Go on with the copy that was made, in which nothing dropped has left a trace."""
+        """Continue with the copy, which has no trace of dropped graphs."""
         self._store = None
         _remove(self._place)
         self.copy_place.rename(self._place)
         self._open()
 
     def put(self, graphs: Mapping[Listed, Sequence[str]]) -> None:
-        """Hold these graphs with these statements, as `triples.lines` writes them."""
+        """Store these graphs with their statements, as `triples.lines` writes them."""
         with self._writing():
             for one in graphs:
                 self._forget(one.name)
@@ -200,10 +200,10 @@ class RdfStore:
             self._count(one.owner, one.stamp, 1)
 
     def lend(self, names: Iterable[str]) -> Path:
-        """Let another process write into the folder, which is returned, until `take_back`.
+        """Let another process write to the returned folder until `take_back`.
 
-        Graphs of these names are dropped, because that process rewrites them. If it fails, or nobody takes
-        the folder back, the store starts over when it is opened again.
+        Graphs with these names are dropped, because that process rewrites them. If it fails, or the folder
+        isn't taken back, the store starts over when it is reopened.
         """
         for name in names:
             self._forget(name)
@@ -213,7 +213,7 @@ class RdfStore:
         return self._place
 
     def take_back(self) -> None:
-        """Go on with what another process wrote, whole."""
+        """Continue with what another process has completely written."""
         store = _opened(self._place)
         store.remove(mark(STORE, WRITING, "now"))
         del store
@@ -224,7 +224,7 @@ class RdfStore:
         self._sums[owner] = (count + more, seals + more * seal_of(stamp))
 
     def _forget(self, name: str) -> None:
-        """Without this graph; its owner's keeps what another document of the owner says as well."""
+        """Remove this graph; its owner's graph keeps what another document of the owner says, too."""
         import pyoxigraph as ox
 
         if name not in self._stamps:
@@ -243,10 +243,10 @@ class RdfStore:
         self._count(owner, stamp, -1)
 
     def _says_one(self, others: Sequence[str], quad: Any, owner: str) -> bool:
-        """Whether one of the owner's other graphs says this as well.
+        """Whether another graph of the owner contains this statement.
 
-        The owner may have thousands of graphs, and so may others who say the same: whichever are fewer are
-        looked through to the end, and as many of the rest.
+        Both the owner's graphs and those that contain the statement may be thousands; they are searched in
+        parallel until the smaller set ends.
         """
         sayers = self._store.quads_for_pattern(quad.subject, quad.predicate, quad.object, None)
         for other, sayer in zip(others, sayers, strict=False):
@@ -258,7 +258,7 @@ class RdfStore:
         return False
 
     def snapshot(self) -> Path:
-        """A folder with the store as it is now, for another process to read."""
+        """Make a snapshot of the store for other processes to read; returns its folder."""
         self._snapshots += 1
         self._snapshot_folder.mkdir(parents=True, exist_ok=True)
         made = self._snapshot_folder / str(self._snapshots)
@@ -272,9 +272,10 @@ class RdfStore:
 
 
 def load(store: Any, graphs: Mapping[Listed, Sequence[str]]) -> None:
-    """Write each statement into its document's graph and into its owner's, and the graphs' states.
+    """Write each statement to its document's graph and its owner's, and the graphs' states.
 
-    As one text: Oxigraph reads that while other threads run, but lets none run while it takes objects.
+    Passed as one text, since Oxigraph lets other threads run while it parses that, but not while it takes
+    objects.
     """
     import pyoxigraph as ox
 
@@ -293,8 +294,8 @@ def load(store: Any, graphs: Mapping[Listed, Sequence[str]]) -> None:
 
 
 def fill(place: str, rows: str) -> bool:
-    """Write graphs (a file of `filling.write`) into the store in a folder that was lent; for a process of
-    its own, as thousands take a minute of a core.
+    """Write graphs (a file of `filling.write`) to the store in a lent folder. Runs in its own process, as
+    thousands of graphs take a core a minute.
     """
     store = _opened(Path(place))
     load(store, {one: lines(found) for one, found in filling.read(Path(rows))})
@@ -303,9 +304,9 @@ def fill(place: str, rows: str) -> bool:
 
 
 def copy(source: str, target: str) -> bool:
-    """Write what a snapshot says into a new store; for a process of its own, as it takes a core's time.
+    """Copy the statements of a snapshot to a new store. Runs in its own process, as it keeps a core busy.
 
-    Raises FileExistsError where anything is there.
+    Raises FileExistsError if the target exists.
     """
     import pyoxigraph as ox
 
@@ -327,16 +328,16 @@ def copy(source: str, target: str) -> bool:
 
 
 def discard_unused(folder: Path, known: Collection[tuple[str, str]]) -> None:
-    """Remove the stores that no process uses, and that hold anything but these graphs and states.
+    """Remove unused stores that contain anything but these graphs and states.
 
-    Raises OSError where one stays.
+    Raises OSError if one can't be removed.
     """
     for lock in folder.glob("*.lock"):
         with lock.open("a") as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                continue  # a process uses it, and clears it by itself
+                continue  # in use by a process, which clears it itself
             _remove(lock.with_suffix(".snapshots"))
             _remove(lock.with_suffix(".copy"))
             place = lock.with_suffix("")

@@ -15,7 +15,7 @@ from .rows import GraphRows
 
 
 class Address(str):
-    """The object of a statement that is a thing with its own name; others are values."""
+    """An object that is a thing with its own name; other objects are values."""
 
     __slots__ = ()
 
@@ -31,16 +31,16 @@ def quads(rows: GraphRows) -> Iterator[Any]:
     import pyoxigraph as ox
 
     graph = ox.NamedNode(names.graph(rows.graph.maker, rows.graph.document_id))
-    node = cache(ox.NamedNode)  # most are named several times, and each making checks the address
+    node = cache(ox.NamedNode)  # most occur several times, and creating one validates the IRI
     for subject, predicate, value in _statements(rows):
         made = node(value) if isinstance(value, Address) else ox.Literal(value)
         yield ox.Quad(node(subject), node(predicate), made, graph)
 
 
 def lines(rows: GraphRows) -> list[str]:
-    """The same in N-Triples, without the end of each line: a graph and a full stop may follow.
+    """The same in N-Triples, without the end of each line, so that a graph and a period can follow.
 
-    Filling a store takes millions of statements: as objects they would need a quarter more of the time.
+    Filling a store takes millions of statements; objects would take a quarter more time.
     """
     return [f"<{subject}> <{predicate}> {_written(value)}" for subject, predicate, value in _statements(rows)]
 

@@ -1,4 +1,4 @@
-"""How many queries run at once: each is its own process, with much memory."""
+"""Limits how many queries run at once, as each is a process with much memory."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _MOST_WAITING = 8
 
 
 class QueryTurns:
-    """Places for `most` queries, at most half of them an account's. Waiters get one account by account.
+    """Slots for `most` queries, at most half of them for one account; waiting accounts take turns.
 
-    A place is held for at most `longest` seconds: whoever is refused finds one after that.
+    A slot is held for at most `longest` seconds, after which a refused caller can expect one.
     """
 
     def __init__(self, most: int, patience: float, longest: int) -> None:
@@ -32,7 +32,7 @@ class QueryTurns:
 
     @asynccontextmanager
     async def turn(self, account: str) -> AsyncIterator[None]:
-        """Hold a place. Raises TooManyQueries where too many wait already, or none gets free in time."""
+        """Hold a slot. Raises TooManyQueries if too many wait already, or none gets free in time."""
         await self._take(account)
         try:
             yield
@@ -59,7 +59,7 @@ class QueryTurns:
         return TooManyQueries(headers={"Retry-After": str(self._longest)})
 
     def _leave(self, account: str, place: asyncio.Future[None]) -> None:
-        if not place.cancelled():  # it came in the same turn of the loop in which its owner left
+        if not place.cancelled():  # it was freed in the same turn of the loop in which its waiter left
             self._give_back(account)
         elif place in (line := self._waiting.get(account, deque())):
             line.remove(place)
@@ -81,7 +81,7 @@ class QueryTurns:
             line = self._waiting.pop(account)
             place = line.popleft()
             if line:
-                self._waiting[account] = line  # behind the others
+                self._waiting[account] = line  # to the end of the line
             if not place.done():
                 self._free -= 1
                 self._running[account] += 1
@@ -90,7 +90,7 @@ class QueryTurns:
 
 @asynccontextmanager
 async def open_turns(platform: Platform) -> AsyncIterator[QueryTurns]:
-    """Those of this process."""
+    """The slots of this process."""
     settings = platform.settings_of(GraphSettings)
     longest = PATIENCE + settings.sparql_seconds
     yield QueryTurns(settings.sparql_at_once, settings.sparql_wait_seconds, round(longest))

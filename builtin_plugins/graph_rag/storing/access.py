@@ -21,7 +21,7 @@ class Sight:
 
     @property
     def condition(self) -> ColumnElement[bool]:
-        """For a query over `Graph`."""
+        """A condition for queries over `Graph`."""
         own: ColumnElement[bool] = Graph.maker == self.subject
         if self.documents is None:
             return own
@@ -33,9 +33,9 @@ class Sight:
         return select(Graph.id).where(self.condition)
 
     def sees(self, graph_id: Any) -> ColumnElement[bool]:
-        """The same as `graph_id.in_(graphs)`, for queries that look for names.
+        """The same as `graph_id.in_(graphs)`, for queries by name.
 
-        From `in_`, SQLite makes a search for each name in each graph: millions, where it has thousands.
+        With `in_`, SQLite searches for each name in each graph: millions of searches for thousands of graphs.
         """
         return exists().where(Graph.id == graph_id, self.condition)
 

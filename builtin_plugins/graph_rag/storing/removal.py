@@ -1,4 +1,4 @@
-"""The graphs' part in a deletion that can be proven: what goes with a document or a knowledge base."""
+"""The graphs' part in provable deletions: what is removed with a document or a knowledge base."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PLACE, _RELATIONS, _ENTITIES = "graphs", "graph_relations", "graph_entities"
 
 
 def remove(unit: Unit, base: str, document_id: str | None) -> list[contracts.RemovedPart]:
-    """Drop a document's graph now. Those of a whole knowledge base are counted, and dropped by a job."""
+    """Drop a document's graph now. For a whole knowledge base, only count them: a job drops them."""
     if document_id is None:
         left = _graphs(unit.session, _of(base, None))
         return [contracts.RemovedPart(_PLACE, left, pending=left > 0)]
@@ -27,7 +27,7 @@ def remove(unit: Unit, base: str, document_id: str | None) -> list[contracts.Rem
 
 
 def count(session: Session, base: str, document_id: str | None) -> dict[str, int]:
-    """What there is of a document or of a knowledge base; its entities only with its graph."""
+    """Count what is left of a document or a knowledge base; entities only exist with a graph."""
     which = _of(base, document_id)
     ids = select(Graph.id).where(which)
     related = select(func.count()).select_from(Relation).where(Relation.graph_id.in_(ids))

@@ -19,7 +19,7 @@ GRAPHS_CHANGED = "graph_rag.graphs"
 """Topic of the notice that a graph was written or dropped; the key is its id."""
 
 GRAPHS_GONE = "graph_rag.gone"
-"""Topic of the notice that a graph was dropped, or replaced: stores may not keep what it said."""
+"""Topic of the notice that a graph was dropped or replaced: stores must remove its contents."""
 
 _PARTS: tuple[Any, ...] = (Passage, Entity, Alias, Relation)
 _ROWS_AT_ONCE = 2_000
@@ -28,7 +28,7 @@ _GRAPHS_AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Whose graph it is, of which document. Omitted fields keep the existing graph's values."""
+    """Whose graph it is, and of which document. Omitted fields keep the existing graph's values."""
 
     maker: str
     document_id: str
@@ -39,7 +39,7 @@ class Origin:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What was not omitted."""
+        """The fields that were given."""
         named = ("knowledge_base_id", "title", "source", "details")
         return {name: value for name in named if (value := getattr(self, name)) is not None}
 
@@ -75,10 +75,10 @@ def write_graph(unit: Unit, origin: Origin, built: BuiltGraph, engine: str, *, r
 
 
 def _place(unit: Unit, origin: Origin, state: Mapping[str, Any]) -> int:
-    """The row of the graph, with nothing below it."""
+    """The row of the graph, without dependent rows."""
     session = unit.session
     there = (Graph.maker == origin.maker) & (Graph.document_id == origin.document_id)
-    known = session.scalar(select(Graph.id).where(there).with_for_update())  # nobody drops it meanwhile
+    known = session.scalar(select(Graph.id).where(there).with_for_update())  # locks it against being dropped
     if known is None:
         made = Graph(maker=origin.maker, document_id=origin.document_id, created_at=utc_now())
         for name, value in {"details": {}, **origin.fields, **state}.items():
@@ -158,7 +158,7 @@ def _drop(unit: Unit, which: ColumnElement[bool]) -> Dropped:
     session = unit.session
     _hold_owners(unit, which)
     columns = (Graph.id, Graph.maker, Graph.knowledge_base_id)
-    # Held: one that is written now is whole then, and one that another unit drops is not counted twice.
+    # Locked, so that a graph being written is complete, and one that another unit drops isn't counted twice.
     rows = session.execute(select(*columns).where(which).order_by(Graph.id).with_for_update()).all()
     relations = orphans = 0
     for at in range(0, len(rows), _GRAPHS_AT_ONCE):
@@ -175,8 +175,8 @@ def _drop(unit: Unit, which: ColumnElement[bool]) -> Dropped:
 
 
 def _hold_owners(unit: Unit, which: ColumnElement[bool]) -> None:
-    """Of an owner's graphs only one unit drops any at a time: two would each take an entity that both name
-    for the other's.
+    """Lock the owners: only one unit may drop graphs of an owner at a time. Otherwise two could each assume
+    that the other's graph still names a shared entity.
     """
     owners = select(Graph.maker, Graph.knowledge_base_id).where(which).distinct()
     names = {
@@ -196,7 +196,7 @@ def _by_owner(rows: Sequence[Any]) -> Iterable[tuple[list[int], str, str | None]
 
 
 def _orphans(session: Session, ids: Sequence[int], maker: str, base: str | None) -> int:
-    """How many entities of these graphs no other one of the same maker, or knowledge base, names."""
+    """How many entities of these graphs are in no other graph of the same maker or knowledge base."""
     same = Graph.maker == maker
     if base is not None:
         same &= Graph.knowledge_base_id == base

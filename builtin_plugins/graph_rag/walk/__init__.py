@@ -1,1 +1,1 @@
-"""From the first passages of a ranking to others that share a rare entity with them. All of it in memory."""
+"""Walks from the first passages of a ranking to others that share a rare entity, all in memory."""

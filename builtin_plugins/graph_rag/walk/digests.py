@@ -1,4 +1,4 @@
-"""A passage as the numbers that a walk needs of it."""
+"""Passages, reduced to the numbers that a walk needs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Digest(NamedTuple):
     """One passage: hashed keys int64 [e], whether each is its title bool [e], its place uint16 [e, 2], and
     hashed words int32 [w].
 
-    The hashes are those of this process, and mean nothing to another.
+    The hashes are only valid in this process.
     """
 
     passage_id: str
@@ -59,5 +59,5 @@ def key_hashes(keys: Sequence[str]) -> Keys:
 
 
 def word_hashes(words: Sequence[str]) -> Words:
-    """Hashes of words, int32 [n]: two different ones in a passage and a question meet once in a million."""
+    """Hashes of words, int32 [n]; one passage and question in a million have a collision."""
     return key_hashes(words).astype(np.int32)

@@ -1,4 +1,4 @@
-"""A ranking of RAG's, with what a walk over the graph reaches (hook `enhance_ranking`)."""
+"""Adds what a walk over the graph reaches to a ranking of RAG (hook `enhance_ranking`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def enhance(
 ) -> list[contracts.RankedPassage]:
     """New scores for the passages that the walk reaches, with the way to each.
 
-    Only indexes of the scope's knowledge bases are walked, and of these only the scope's documents.
+    Only the scope's documents, in the indexes of the scope's knowledge bases, are walked.
     """
     walks = platform.resource(WALKS)
     bases = [await walks.of(one) for one in scope.knowledge_base_ids]
@@ -32,7 +32,7 @@ def enhanced(
     passages: Sequence[contracts.CitedPassage],
     scope: contracts.RankingScope,
 ) -> list[contracts.RankedPassage]:
-    """The same over indexes that are up to date."""
+    """The same, with indexes that are already up to date."""
     segments = [segment for base in bases for segment in base.index.segments]
     ranked = [Source(one.document_id, one.chunk_id, one.score, one.text) for one in passages[:SOURCES]]
     found = steps(segments, question, ranked, scope.document_ids, MOVED)
@@ -60,7 +60,7 @@ def enhanced(
 
 
 def _lifted(passage: contracts.CitedPassage, score: float) -> contracts.RankedPassage:
-    """One of the first, so that it stays before what was raised."""
+    """Lift one of the first passages, so that it stays before the raised ones."""
     base = passage.knowledge_base_id or ""
     return contracts.RankedPassage(base, passage.document_id, passage.chunk_id, min(1.0, score))
 

@@ -1,8 +1,8 @@
-"""The indexes of this process, and how they follow the rows.
+"""The indexes of this process, and how they are kept up to date.
 
-An index is read when a knowledge base is first walked, and notices say which graphs changed since. One
-that is a moment behind does no harm: the text of each passage that a walk adds is read from its row, so what
-is gone is never shown.
+An index is read when a knowledge base is first walked; notices tell which graphs have changed since. An index
+may be a moment behind: the text of each passage that a walk adds is read from its row, so deleted text is
+never shown.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _MOST_LOADED = 256
 
 
 class BaseIndex:
-    """The index of one knowledge base, with what the rows say about its documents."""
+    """The index of one knowledge base, with its documents' data from the rows."""
 
     def __init__(self, knowledge_base_id: str) -> None:
-        from builtin_plugins.graph_rag.walk.index import WalkIndex  # whoever walks nothing needs none of it
+        from builtin_plugins.graph_rag.walk.index import WalkIndex  # imported here, as only walks need it
 
         self.knowledge_base_id = knowledge_base_id
         self.index = WalkIndex()
@@ -42,19 +42,19 @@ class BaseIndex:
         self._catching_up = asyncio.Lock()
 
     def note(self, graph_id: int) -> None:
-        """A graph was written or dropped, here or elsewhere."""
+        """Note that a graph was written or dropped, in any process."""
         if self._changed is not None:
             self._changed.add(graph_id)
 
     async def caught_up(self, platform: Platform) -> None:
-        """Bring the index to the rows as they are now."""
+        """Bring the index up to date with the rows."""
         if self._changed == set():
             return
         async with self._catching_up:
             changed, self._changed = self._changed, set()
             try:
                 await self._read(platform, changed)
-            except BaseException:  # cancelled or failed: what was not read must be read next time
+            except BaseException:  # cancelled or failed: the rest must be read next time
                 self._changed = None if changed is None else self._changed | changed
                 raise
 
@@ -91,7 +91,7 @@ class BaseIndex:
 
 
 class Walks:
-    """The indexes of all knowledge bases that somebody walked, the most recent ones."""
+    """The indexes of the most recently walked knowledge bases."""
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
@@ -99,14 +99,14 @@ class Walks:
         self._reading: set[asyncio.Task[None]] = set()
 
     def note(self, key: str) -> None:
-        """Hear the notice of a change; `key` is the graph's id."""
+        """Receive the notice of a change; `key` is the graph's id."""
         for base in self._bases.values():
             base.note(int(key))
 
     async def of(self, knowledge_base_id: str) -> BaseIndex:
-        """The index of a knowledge base as the rows are now.
+        """The up-to-date index of a knowledge base.
 
-        Reading continues when the caller no longer waits: a large one is ready for a later question.
+        Reading continues if the caller stops waiting, so that a large index is ready for a later question.
         """
         base = self._bases.setdefault(knowledge_base_id, BaseIndex(knowledge_base_id))
         self._bases.move_to_end(knowledge_base_id)
@@ -119,7 +119,7 @@ class Walks:
         return base
 
     async def close(self) -> None:
-        """Give up what is being read."""
+        """Cancel all reading."""
         for task in self._reading:
             task.cancel()
         await asyncio.gather(*self._reading, return_exceptions=True)
@@ -130,7 +130,7 @@ WALKS = ResourceKey[Walks]("graph_rag.walks")
 
 @asynccontextmanager
 async def open_walks(platform: Platform) -> AsyncIterator[Walks]:
-    """The indexes, kept in touch with the rows by notices."""
+    """Open the indexes, kept up to date by notices."""
     walks = Walks(platform)
     with platform.notices.listening(GRAPHS_CHANGED, walks.note):
         try:
@@ -140,7 +140,7 @@ async def open_walks(platform: Platform) -> AsyncIterator[Walks]:
 
 
 def _graphs(session: Session, knowledge_base_id: str) -> list[int]:
-    """Graphs of the knowledge base's own documents: what somebody constructed for it isn't among them."""
+    """Graphs of the knowledge base's own documents, without graphs that accounts constructed for it."""
     mine = (Graph.maker == "") & (Graph.knowledge_base_id == knowledge_base_id)
     return list(session.scalars(select(Graph.id).where(mine)))
 

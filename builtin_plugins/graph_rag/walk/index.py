@@ -1,7 +1,7 @@
-"""The passages of one knowledge base by their keys: documents come and go one by one.
+"""The passages of one knowledge base by their keys; documents are added and removed one by one.
 
-New documents gather in small segments that are merged as they grow, so that each passage is copied a
-logarithmic number of times; what is removed is dead at once and leaves with the next merging.
+New documents go to small segments, which are merged as they grow, so that each passage is copied a
+logarithmic number of times. Removed passages are dead at once and disappear with the next merge.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MOST_DEAD = 0.3
 
 
 class WalkIndex:
-    """All methods may be called from any thread; what `segments` answered once never changes."""
+    """All methods may be called from any thread; a result of `segments` never changes."""
 
     def __init__(self) -> None:
         self._changing = threading.Lock()
@@ -25,7 +25,7 @@ class WalkIndex:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """What the index holds now."""
+        """The current segments."""
         return self._segments
 
     @property
@@ -35,7 +35,7 @@ class WalkIndex:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """The bytes of all arrays."""
         return sum(segment.nbytes for segment in self._segments)
 
     def put(self, documents: Sequence[tuple[str, Sequence[Digest]]]) -> None:
@@ -59,7 +59,7 @@ def _without(segments: Iterable[Segment], groups: Iterable[str]) -> list[Segment
 
 
 def _settled(segments: list[Segment]) -> tuple[Segment, ...]:
-    """The segments with small ones merged, largest first, and without those that are mostly dead."""
+    """The segments, largest first, after merging small ones and mostly dead ones."""
     ordered = sorted((_cleared(segment) for segment in segments), key=lambda segment: -segment.size)
     while len(ordered) > 1 and ordered[-2].size < _GROWTH * ordered[-1].size:
         ordered[-2:] = [merged(ordered[-2:])]

@@ -1,8 +1,8 @@
-"""Under which keys a passage can be reached: its entities, and the other forms that they may have.
+"""The keys that lead to a passage: its entities, and variants of them.
 
-"Shirley Temple Black" is reached as "Shirley Temple" as well, "University of Oxford" as "Oxford", and two
-names with a small word between them as one. Rare keys carry a walk, so a form too many costs little; what
-half of the collection shares is not walked.
+"Shirley Temple Black" is also reached as "Shirley Temple", "University of Oxford" as "Oxford", and two names
+with a small word between them as one. A superfluous variant costs little, as walks follow rare keys; a key
+that half of the collection shares is not followed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _KEPT_OF: Final = 2
 
 
 class Reach(NamedTuple):
-    """A key with its place in the passage."""
+    """A key and its place in the passage."""
 
     key: str
     start: int
@@ -104,7 +104,7 @@ def _caseless(text: str) -> Iterator[Reach]:
 
 
 def title_keys_of(title: str) -> list[str]:
-    """The keys under which a title in a script without capitals is reached: pairs of words, or pieces."""
+    """The keys of a title in a script without capitals: pairs of words, or pieces."""
     if title.isascii() or not CASELESS.search(title):
         return []
     runs = [(run.start(), run.end()) for run in _UNSPACED.finditer(title)]
@@ -113,19 +113,19 @@ def title_keys_of(title: str) -> list[str]:
 
 
 def _pairs(text: str) -> Iterator[Reach]:
-    """Words beside each other: where there are no capitals, most names are two of them."""
+    """Pairs of adjacent words: without capitals, most names are two words."""
     for one, other in pairwise(_SPACED.finditer(text)):
         if other.start() - one.end() == 1:
             yield Reach(f"{_bare(one[0])} {_bare(other[0])}", one.start(), other.end())
 
 
 def _bare(word: str) -> str:
-    """A word without article, preposition or conjunction at its beginning."""
+    """A word without a leading article, preposition or conjunction."""
     return str(_CLITIC.sub("", folded(word)))
 
 
 def _kept_pieces(text: str, start: int, end: int) -> Iterator[Reach]:
-    """A quarter of all pieces, the same ones in every text."""
+    """A quarter of all pieces, the same in every text."""
     for piece in _pieces(text, start, end, _PIECE):
         if zlib.crc32(piece.key.encode()) % _KEPT_OF == 0:
             yield piece

@@ -1,4 +1,4 @@
-"""Where passages found by a walk are placed in the ranking."""
+"""Places passages found by a walk in the ranking."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 KEPT: Final = 2
-"""First places that a walk never changes: they answer the questions that one passage answers."""
+"""First places that a walk never changes: they serve questions that a single passage answers."""
 
 MOVED: Final = 3
-"""How many passages a walk moves or adds at most. More do no good, and push others down."""
+"""The most passages that a walk moves or adds. More don't help, and push others down."""
 
 STEP_WEIGHT: Final = 0.6
-"""What a step of the greatest worth counts at least, relative to the best score of the ranking."""
+"""The minimum weight of a step with the highest worth, relative to the best score of the ranking."""
 
 LEAD_WEIGHT: Final = 4.0
-"""What it counts by how far the best passage is ahead of the first that may move: the surer the ranking is of
-where the walk begins, the less the rest count.
+"""Its weight per lead of the best passage over the first that may move: the more certain the ranking is of
+the walk's start, the less the rest counts.
 """
 
 _APART = 2e-6
 
 
 class Raised(NamedTuple):
-    """New scores on the ranking's scale: for what was reached (None for what stays), and for the first places
-    that had to be lifted to stay before it.
+    """New scores on the ranking's scale: for the reached passages (None if unchanged), and for the first
+    places that had to be lifted to stay above them.
     """
 
     reached: list[float | None]
@@ -32,11 +32,11 @@ class Raised(NamedTuple):
 
 
 def raised(scores: Sequence[float], reached: Sequence[tuple[int | None, float]]) -> Raised:
-    """Where the passages reached go in a ranking with these `scores`, best first.
+    """New scores for the reached passages in a ranking with these `scores`, best first.
 
-    `reached` are places in the ranking, None for a passage that it lacks, with the worth of the best step to
-    each, best first. A passage that the ranking lacks counts there as its last does. None comes before the
-    first `KEPT` of the ranking, nor above the best score.
+    `reached` are places in the ranking, None for a passage that is not in it, with the worth of the best step
+    to each, best first. A new passage starts from the last score of the ranking. No passage is placed before
+    the first `KEPT` or above the best score.
     """
     made: list[float | None] = [None] * len(reached)
     if not scores or scores[0] <= 0:

@@ -1,4 +1,4 @@
-"""Passages and their keys as arrays, in both directions. Made once; only which are alive changes."""
+"""Passages and their keys as arrays, in both directions. Immutable, except for which are alive."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Segment:
     """
 
     groups: tuple[str, ...]  # [d]
-    ranges: Mapping[str, tuple[int, int]]  # the passages of a document: from, to
-    documents: Slots  # [n] number of the document
+    ranges: Mapping[str, tuple[int, int]]  # from and to: the passages of a document
+    documents: Slots  # [n] index of the document
     positions: Slots  # [n]
     ids: npt.NDArray[np.bytes_]  # [n] ids of the passages
     alive: npt.NDArray[np.bool_]  # [n]
@@ -41,21 +41,21 @@ class Segment:
 
     @property
     def size(self) -> int:
-        """Passages, the dead ones too."""
+        """The number of passages, including dead ones."""
         return len(self.documents)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """The bytes of all arrays."""
         return sum(one.nbytes for one in vars(self).values() if isinstance(one, np.ndarray))
 
     @cached_property
     def living(self) -> int:
-        """Passages that are alive."""
+        """The number of living passages."""
         return int(self.alive.sum())
 
     def slot(self, group: str, passage_id: str) -> int | None:
-        """The place of a document's passage here; None if it isn't here or dead."""
+        """The slot of a document's passage; None if it is missing or dead."""
         low, high = self.ranges.get(group, (0, 0))
         found = np.flatnonzero(self.ids[low:high] == passage_id.encode())
         if not len(found) or not self.alive[low + int(found[0])]:
@@ -63,7 +63,7 @@ class Segment:
         return low + int(found[0])
 
     def without(self, group: str) -> Segment:
-        """The same segment with the passages of a document dead."""
+        """The same segment with a document's passages marked dead."""
         low, high = self.ranges.get(group, (0, 0))
         if not self.alive[low:high].any():
             return self
@@ -91,7 +91,7 @@ def segment_of(documents: Sequence[tuple[str, Sequence[Digest]]]) -> Segment:
 
 
 def merged(segments: Sequence[Segment]) -> Segment:
-    """One segment with the passages that are alive in these."""
+    """One segment with all living passages of these."""
     parts = [_compact(segment) for segment in segments]
     offsets = np.cumsum([0, *(len(part.groups) for part in parts)])
     return _segment(

@@ -1,4 +1,4 @@
-"""How much of a question is in each sentence of a passage."""
+"""How much of a question each sentence of a passage contains."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_CHARS = 8_192
 
 
 def sentence_shares(text: str, question: Sequence[str], places: Sequence[int]) -> npt.NDArray[np.float64]:
-    """For each place in `text` the share, 0 to 1, of the question's words that its sentence holds."""
+    """For each place in `text`, the share (0 to 1) of the question's words in its sentence."""
     text = text[:_MOST_CHARS]
     starts = [0, *(found.end() for found in _END.finditer(text))]
     wanted = set(question)

@@ -1,6 +1,6 @@
-"""One step from the first passages of a ranking over a shared entity to further passages, with its worth.
+"""Steps from the first passages of a ranking over a shared entity to other passages, with their worth.
 
-Why a passage is reached and how far it counts was found by measurement (`tests/benchmarks/graph.py`).
+The rules and weights were found by measurement (`tests/benchmarks/graph.py`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from builtin_plugins.graph_rag.walk.sentences import sentence_shares
 from builtin_plugins.graph_rag.walk.words import content_words
 
 SOURCES: Final = 3
-"""Passages from which a step is taken."""
+"""Passages that steps are taken from."""
 
 FEWEST: Final = 2
 MOST: Final = 30
-"""How many passages share an entity that is stepped over: others say too little, or nothing."""
+"""The maximum of passages that share an entity for a step: more common ones mean too little."""
 
 _TARGET_TITLE: Final = 1.0
 _SOURCE_TITLE: Final = 0.5
@@ -38,7 +38,7 @@ _PLAIN_SENTENCE: Final = 0.5
 _NOTHING_MISSING: Final = 0.5
 _LONGEST_NAME: Final = 100
 _LOOKED_AT_MOST: Final = 256
-_MOST_READ: Final = 64  # postings of a key, dead ones too; a segment holds three dead in ten at most
+_MOST_READ: Final = 64  # postings of a key, including dead ones, of which a segment has at most 30 %
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -54,9 +54,9 @@ class Source(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A passage that was reached: from which source (its place), over which name, and what that is worth.
+    """A reached passage: the index of its source, the shared name, and what the step is worth.
 
-    `is_title` says whether the passage is under that name.
+    `is_title`: whether that name is the passage's title.
     """
 
     group: str
@@ -77,8 +77,8 @@ class _Question:
 
 
 class _Shared(NamedTuple):
-    """Passages that share a key with a source, beside one another: segment, slot, whether the key is the
-    passage's title, and the place of the key among the source's.
+    """Passages that share a key with a source, as parallel arrays: segment, slot, whether the key is the
+    passage's title, and the index of the key among the source's.
     """
 
     segments: Ints
@@ -88,7 +88,7 @@ class _Shared(NamedTuple):
 
 
 class _Candidates(NamedTuple):
-    """Passages that the source at `place` leads to, each with the most that it can be worth.
+    """Passages that the source at `place` leads to, each with its maximum worth.
 
     `missing` are the words of the question that the source lacks.
     """
@@ -101,7 +101,7 @@ class _Candidates(NamedTuple):
 
 
 class _Chosen(NamedTuple):
-    """A candidate by its place among its source's, where it leads (segment and slot), and its worth."""
+    """A candidate: its index among the source's, its target (segment and slot), and its worth."""
 
     candidates: _Candidates
     place: int
@@ -119,8 +119,8 @@ def steps(
     """The best step to each passage that shares an entity with one of the first of `ranked`, best first.
 
     `segments` are those of all indexes that may be walked; `among` limits the walk to these documents, and
-    `most` says how many steps are wanted. A worth is between 0 and 1. Sources that no segment holds are
-    passed over.
+    `most` is how many steps are wanted. A worth is between 0 and 1. Sources that are in no segment are
+    skipped.
     """
     total = sum(segment.living for segment in segments)
     if not ranked or ranked[0].score <= 0 or total < FEWEST:
@@ -151,7 +151,7 @@ def _from(
     total: int,
     among: frozenset[str] | None,
 ) -> _Candidates | None:
-    """What one source leads to, worth still without its share of the best score."""
+    """What one source leads to; worths are not yet scaled by the source's score."""
     home = _home(segments, source)
     if home is None:
         return None
@@ -179,9 +179,9 @@ def _from(
 def _best(
     segments: Sequence[Segment], found: Sequence[_Candidates], shares: Sequence[float], most: int
 ) -> Iterable[_Chosen]:
-    """The best way to each passage, of at least `most` passages if there are so many.
+    """The best step to each passage, for at least `most` passages if there are so many.
 
-    What a target brings can only lessen a worth, so nothing is looked at that comes too late already.
+    The target's words can only lower a worth, so the search ends when no bound can reach the best `most`.
     """
     if not found:
         return ()
@@ -231,7 +231,7 @@ def _home(segments: Sequence[Segment], source: Source) -> tuple[int, int] | None
 
 
 def _shared(segments: Sequence[Segment], keys: Keys) -> _Shared:
-    """The living passages under each key. Keys of far too many passages come without any."""
+    """The living passages of each key; none for keys with far too many."""
     bounds = [
         (np.searchsorted(one.ordered, keys), np.searchsorted(one.ordered, keys, "right")) for one in segments
     ]
@@ -272,7 +272,7 @@ def _within(segments: Sequence[Segment], shared: _Shared, among: frozenset[str])
 
 
 def _names(source: Source, places: npt.NDArray[np.uint16], keys: Ints) -> dict[int, str]:
-    """The names behind some of a source's keys as its text has them; its first line for its file's name."""
+    """The names of some of a source's keys in its text; its first line if the name is the file's."""
     spans = ((int(key), places[key].tolist()) for key in keys)
     first = source.text.lstrip().partition("\n")[0][:_LONGEST_NAME]
     return {key: source.text[start:end].strip() or first for key, (start, end) in spans}
@@ -287,7 +287,7 @@ def _key_weights(
     degrees: Ints,
     total: int,
 ) -> Floats:
-    """What a step over each of the source's keys is worth, whatever it leads to. 0 for those without name."""
+    """The worth of a step over each of the source's keys, whatever the target; 0 for keys without a name."""
     weights = np.zeros(len(degrees))
     keys = np.fromiter(names, np.int64, len(names))
     rarity = np.log1p(total / degrees[keys]) / np.log1p(total / FEWEST)
@@ -308,7 +308,7 @@ def _words_of(segment: Segment, slot: int) -> Words:
 
 
 def _brought(target: Segment, slot: int, missing: frozenset[int]) -> float:
-    """A factor up to 1: how many of the words that the source lacks the target has."""
+    """A factor up to 1, by how many of the source's missing words the target has."""
     if not missing:
         return _NOTHING_MISSING
     held = len(missing.intersection(_words_of(target, slot).tolist()))

@@ -1,4 +1,4 @@
-"""What a passage is about, by name: its headings, the subject of its first sentence, its document's title."""
+"""Names of what a passage is about: its headings, the subject of its first sentence, its document's title."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from builtin_plugins.graph_rag.extraction.mentions import Mention, key_of
 from builtin_plugins.graph_rag.walk.keys import title_keys_of
 
 _LONGEST = 100
-# Possessive: long runs of blanks, tried at every length, would hold up the process for minutes.
+# Possessive: otherwise long runs of blanks would be tried at every length, which takes minutes.
 _HEADING = re.compile(r"^#{1,6}[ \t]++(.{1,100}?)[ \t]*+#*+$", re.MULTILINE)
 _LABELLED = re.compile(r"\s*(?:[Tt]itle:[ \t]*)?([^\W_][^:\n.!?]{1,80}):\s")
 _DOTTED = re.compile(r"\s*([^\W_a-z][^.\n!?]{1,80})\.\s+(?=[^\Wa-z])")
@@ -26,9 +26,9 @@ _SENTENCE = re.compile(r"[.!?。！？;,:]$")
 
 
 def title_keys(text: str, mentions: Sequence[Mention] = (), document: str | None = None) -> list[str]:
-    """Keys of the names that the passage is under, with and without what follows them in brackets.
+    """Keys of the names that the passage is about, with and without brackets that follow them.
 
-    `mentions` are those of the passage: a name of several words with which it begins is its subject.
+    `mentions` are the passage's: a name of several words at its beginning is its subject.
     `document` is the title or file name of the document that begins with this passage.
     """
     found: dict[str, None] = {}
@@ -66,13 +66,13 @@ def _titles(text: str, document: str | None) -> Iterator[str]:
 
 
 def _is_name(title: str) -> bool:
-    """Whether the longer words of a sentence without a verb begin with capitals: it is a title."""
+    """Whether a sentence without a verb is a title: its longer words are capitalized."""
     words = [word for word in _BRACKETS.sub("", title).split() if len(word) > 3]
     return all(word[0].isupper() or not word[0].isalpha() for word in words)
 
 
 def _of_file(name: str) -> str:
-    """A title out of a file's name; empty where it is just a number, a digest or the like."""
+    """A title from a file's name; empty if that is just a number, a digest or the like."""
     plain = _ENDING.sub("", name.rpartition("/")[2]).replace("_", " ").strip()
     return "" if _NUMBERED.fullmatch(plain) else plain
 

@@ -1,4 +1,4 @@
-"""Words as a walk compares them: folded, cut to their beginning, without function words."""
+"""Words as a walk compares them: folded, cut to a prefix, without function words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from builtin_plugins.graph_rag.extraction.wordlists import OPENERS, word_set
 
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー々]+")
-_STEM: Final = 6  # letters: "directed", "director" and "directs" are one word, and so in most languages
+_STEM: Final = 6  # letters: "directed", "director" and "directs" are one word; suits most languages
 _ASKING: Final = word_set(
     "am are be been being can could did do does had has have having is may might much must s shall should t "
     "was were who whom whose which what when where why how many name named called tell give list long "
@@ -22,9 +22,7 @@ _STOP: Final = frozenset(folded(word) for word in OPENERS | _ASKING)
 
 
 def content_words(text: str) -> list[str]:
-    """The beginnings of the words that carry meaning, in order, each once; pairs of characters where words
-    are not separated.
-    """
+    """The prefixes of content words, in order, each once; pairs of characters if words are not separated."""
     found: dict[str, None] = {}
     for word in _WORD.findall(folded(text)):
         if word.isascii():

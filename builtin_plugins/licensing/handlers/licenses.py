@@ -1,4 +1,4 @@
-"""Licences of accounts, on the service `marketplace` (wire-facts 10.6)."""
+"""Licenses of accounts, on the service `marketplace` (wire-facts 10.6)."""
 
 from __future__ import annotations
 

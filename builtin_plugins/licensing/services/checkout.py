@@ -1,4 +1,4 @@
-"""Buying a tier: an order, the provider's address, and its notices, which may come twice or out of order."""
+"""Buying a tier: an order, the provider's address, and its notices, which may be repeated or out of order."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .keys import make_key
 from .licenses import LOCK, YEAR, add_license, valid_at
 from .plugins import listings
 
-# A notice only moves an order upwards: "paid" that arrives after "refunded" came too late.
+# A notice only moves an order forward: a "paid" after "refunded" is outdated.
 RANKS = {"pending": 0, "cancelled": 1, "paid": 2, "refunded": 3}
 
 
-# What an order changes of a licence, and what a refund brings back.
+# What an order changes of a license, and what a refund brings back.
 _CHANGED = ("tier", "valid_from", "valid_until", "trial_expires_at", "active", "activated_by")
 
 
 async def start(caller: Caller, plugin_id: str, tier: str) -> Checkout:
-    """An order of the caller, and where to pay. Raises PluginUnknown, BetterLicense, NoCheckout."""
+    """Order for the caller; returns where to pay. Raises PluginUnknown, BetterLicense, NoCheckout."""
     platform = caller.platform
     listing = await platform.database.read(_offered, caller, plugin_id, tier)
     if not platform.hooks.implementations(contracts.start_checkout):
@@ -68,7 +68,7 @@ def _name_provider(unit: Unit, order_id: str, provider: str) -> None:
 
 
 async def take_notice(platform: Platform, provider: str, headers: Mapping[str, str], body: bytes) -> str:
-    """Do what a provider's notice says, once; returns the order's state now.
+    """Process a provider's notice, once; returns the order's new state.
 
     Raises NotFound for an unknown provider or order, and what the provider's plugin raises.
     """
@@ -110,13 +110,13 @@ def _settle(unit: Unit, platform: Platform, provider: str, notice: contracts.Che
 def _grant(unit: Unit, platform: Platform, order: Order) -> None:
     """Give the buyer the tier for a year; what is left of the same tier is added to it.
 
-    A licence keeps its key. A better one, activated since the order began, stays as it is.
+    A license keeps its key. A better one, activated since the order began, stays as it is.
     """
     now = unit.now()
     row = _own_license(unit.session, order.subject, order.plugin_id)
     start = now
     if row is None:
-        # Nobody is there to be shown the key; the buyer asks for one when it is needed.
+        # The key can't be shown to anybody now; the buyer requests one when needed.
         row = add_license(unit, platform, make_key(), user_id=order.subject, plugin_id=order.plugin_id)
     elif row.active and row.valid_until > now:
         if not covers(order.tier, row.tier):
@@ -128,7 +128,7 @@ def _grant(unit: Unit, platform: Platform, order: Order) -> None:
 
 
 def _withdraw(unit: Unit, order: Order) -> None:
-    """Take back what this order paid for: what it replaced is there again. What was activated since stays."""
+    """Undo this order: restore what it replaced. Anything activated since stays."""
     row = _own_license(unit.session, order.subject, order.plugin_id)
     if row is None:
         return
@@ -140,7 +140,7 @@ def _withdraw(unit: Unit, order: Order) -> None:
 
 
 def _paid_for(session: Session, row: License) -> list[Order]:
-    """The orders that a licence is built on, the latest first."""
+    """The orders that a license is built on, the latest first."""
     found: list[Order] = []
     by: str | None = row.activated_by
     while order := _order_of(session, by):
@@ -158,7 +158,7 @@ def _restore(row: License, state: dict[str, Any] | None) -> None:
 
 
 def _not_refunded(session: Session, state: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A licence's earlier state, or the one before it where a refunded order had paid for that."""
+    """A license's earlier state, or the one before it where a refunded order had paid for that."""
     while state is not None:
         order = _order_of(session, state["activated_by"])
         if order is None or order.state != "refunded":
@@ -176,7 +176,7 @@ def _marked(order: Order) -> str:
 
 
 def _order_of(session: Session, activated_by: str | None) -> Order | None:
-    """The order that activated a licence; None where a person did."""
+    """The order that activated a license; None where a person did."""
     if activated_by is None or not activated_by.startswith(_MARK):
         return None
     return session.get(Order, activated_by.removeprefix(_MARK))

@@ -1,4 +1,4 @@
-"""Licence keys: made at random, kept as a keyed hash, shown by their end."""
+"""License keys: made at random, kept as a keyed hash, shown by their end."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def end_of(key: str) -> str:
 
 
 class KeyHasher:
-    """Hashes keys under the instance's secrets: the present one, and former ones that still count."""
+    """Hashes keys with the instance's secrets: the current one, and former ones that are still valid."""
 
     def __init__(self, present: str, former: Sequence[str] = ()) -> None:
         self._secrets = [secret.encode() for secret in (present, *former)]
 
     def hash(self, key: str) -> str:
-        """The hash to be kept."""
+        """The hash to store."""
         return _hash(self._secrets[0], key)
 
     def candidates(self, key: str) -> list[str]:
-        """The hashes under which the key may be kept. Takes as long for an invalid key."""
+        """The hashes under which the key may be stored. Takes equally long for an invalid key."""
         return [_hash(secret, key) for secret in self._secrets]
 
     def matches(self, key: str, kept: str | None) -> bool:
-        """Whether a kept hash is that of the key, in constant time."""
+        """Whether a stored hash is that of the key, in constant time."""
         found = [hmac.compare_digest(candidate, kept or "") for candidate in self.candidates(key)]
         return any(found)
 
@@ -66,12 +66,12 @@ def hasher_of(platform: Platform) -> KeyHasher:
 
 
 def _plain(key: str) -> str:
-    """Without dashes and spaces, in capitals: what people type."""
+    """Normalize what people type: no dashes or spaces, upper case."""
     return re.sub(r"[\s-]", "", key).upper()
 
 
 def _hash(secret: bytes, key: str) -> str:
     plain = _plain(key)
-    # What has not the form of a key is hashed all the same, and found nowhere.
+    # Text that isn't in the form of a key is hashed, too, and then not found.
     marked = plain if _FORM.fullmatch(plain) else f"no key: {plain}"
     return hmac.new(secret, _CONTEXT + marked.encode(), hashlib.sha256).hexdigest()

@@ -1,4 +1,4 @@
-"""Activating, listing, looking up and checking licences."""
+"""Activating, listing, looking up and checking licenses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ YEAR = timedelta(days=365)
 
 
 async def activate(caller: Caller, wanted: ActivateRequest) -> ActivatedLicense:
-    """Make a licence, or renew the existing one with another key and tier.
+    """Make a license, or renew the existing one with another key and tier.
 
     Raises PluginUnknown, Unprocessable, SeatsTaken.
     """
@@ -83,7 +83,7 @@ def _check_holder(wanted: ActivateRequest) -> None:
 
 
 def _check_holder_known(session: Session, platform: Platform, wanted: ActivateRequest) -> None:
-    """Raise Unprocessable for an account or organization that is not there; services are not recorded."""
+    """Raise Unprocessable for an unknown account or organization; services can't be checked."""
     if wanted.organization_id is not None:
         query = platform.hooks.ask_now(
             select_members, platform=platform, organization_id=wanted.organization_id
@@ -99,7 +99,7 @@ def _check_holder_known(session: Session, platform: Platform, wanted: ActivateRe
 
 
 async def _tenant(caller: Caller, subject: str | None, organization_id: int | None) -> str:
-    """The organization that a licence belongs to, as text; an account without one is its own tenant."""
+    """The organization that a license belongs to, as text; an account without one is its own tenant."""
     if organization_id is not None:
         return str(organization_id)
     if subject == caller.principal.subject and caller.principal.claims.get("tenant_id"):
@@ -109,7 +109,7 @@ async def _tenant(caller: Caller, subject: str | None, organization_id: int | No
 
 
 async def organizations_of(platform: Platform, subject: str) -> Sequence[int]:
-    """The organizations of which the subject of a token is a member now."""
+    """The organizations that a token's subject is now a member of."""
     if not subject.isdecimal() or len(subject) > 9:
         return ()
     principal = Principal("user", subject, int(subject))
@@ -155,7 +155,7 @@ def grant(
     key: str,
     trial_days: int | None = None,
 ) -> License:
-    """The holder's licence of a plugin, made or renewed for a year from now, in this unit."""
+    """The holder's license of a plugin, made or renewed for a year from now, in this unit."""
     unit.lock(LOCK)
     now = unit.now()
     query = select(License).where(holder, License.plugin_id == fields["plugin_id"])
@@ -173,7 +173,7 @@ def grant(
 
 
 def add_license(unit: Unit, platform: Platform, key: str, **fields: Any) -> License:
-    """A new licence in this unit, with its key."""
+    """A new license in this unit, with its key."""
     row = License(id=str(uuid.uuid4()), usage_count=0, **fields)
     unit.session.add(row)
     _set_key(platform, row, key)
@@ -190,7 +190,7 @@ def _check_seats(session: Session, row: License) -> None:
 
 
 def seats_used(session: Session, ids: Iterable[str]) -> dict[str, int]:
-    """Seats that are taken, by licence."""
+    """Taken seats, by license."""
     query = select(Seat.license_id, func.count()).where(Seat.license_id.in_(list(ids)))
     return {
         license_id: int(number) for license_id, number in session.execute(query.group_by(Seat.license_id))
@@ -198,19 +198,19 @@ def seats_used(session: Session, ids: Iterable[str]) -> dict[str, int]:
 
 
 def valid_at(now: datetime) -> Any:
-    """The predicate of licences that count."""
+    """The condition for valid licenses."""
     return License.active.is_(True) & (License.valid_until > now)
 
 
 async def list_own(caller: Caller) -> LicenseList:
-    """The caller's licences, newest first: its own, and those of organizations in which it has a seat."""
+    """The caller's licenses, newest first: its own, and those of organizations in which it has a seat."""
     subject = caller.principal.subject
     places = await organizations_of(caller.platform, subject)
     return await _listed(caller.platform, held_by(subject, places))
 
 
 def held_by(subject: str, organizations: Sequence[int]) -> Any:
-    """The predicate of licences that cover a subject: its own, and those in which a member has a seat."""
+    """The condition for licenses that cover a subject: its own, and those in which a member has a seat."""
     mine = License.user_id == subject
     if not organizations:
         return mine
@@ -219,7 +219,7 @@ def held_by(subject: str, organizations: Sequence[int]) -> Any:
 
 
 async def list_of_organization(caller: Caller, organization_id: int) -> LicenseList:
-    """The licences of an organization."""
+    """The licenses of an organization."""
     mine = License.organization_id == organization_id
     return await _listed(caller.platform, mine)
 
@@ -259,13 +259,13 @@ def _render(row: License, names: Any, used: dict[str, int], usage: Usage, now: d
 
 
 async def best_of(platform: Platform, subject: str, plugin_id: str) -> tuple[str | None, str | None]:
-    """The best tier that a subject has of a plugin, and the id of that licence; two None without one."""
+    """The best tier that a subject has of a plugin, and the id of that license; two None without one."""
     places = await organizations_of(platform, subject)
     return await platform.database.read(best_in, held_by(subject, places), plugin_id)
 
 
 def best_in(session: Session, which: Any, plugin_id: str) -> tuple[str | None, str | None]:
-    """The best tier among the valid licences of a plugin, and the id of that licence."""
+    """The best tier among the valid licenses of a plugin, and the id of that license."""
     query = select(License.tier, License.id).where(which, valid_at(utc_now()), License.plugin_id == plugin_id)
     found: dict[str, str] = {row.tier: row.id for row in session.execute(query)}
     if not found:
@@ -275,7 +275,7 @@ def best_in(session: Session, which: Any, plugin_id: str) -> tuple[str | None, s
 
 
 async def validate_key(caller: Caller, key: str, plugin_id: str) -> KeyValid | KeyInvalid:
-    """Whether a key is that of a valid licence of the plugin; a valid one counts as used.
+    """Whether a key is that of a valid license of the plugin; a valid one counts as used.
 
     Raises PluginUnknown for what is not an id.
     """
@@ -300,12 +300,12 @@ async def validate_key(caller: Caller, key: str, plugin_id: str) -> KeyValid | K
 
 
 def find_by_key(session: Session, hashes: Sequence[str]) -> License | None:
-    """The licence with a key of one of these hashes."""
+    """The license with a key of one of these hashes."""
     return session.scalar(select(License).where(License.key_hash.in_(hashes)))
 
 
 async def renew_key(caller: Caller, license_id: str) -> NewKey:
-    """A new key for a licence of the caller. Raises LicenseNotFound, also for one of somebody else."""
+    """A new key for a license of the caller. Raises LicenseNotFound, also for one of somebody else."""
     key = make_key()
     await caller.platform.database.write(_renew_key, caller, license_id, key)
     return NewKey(id=license_id, license_key=key, license_key_masked=masked(end_of(key)))

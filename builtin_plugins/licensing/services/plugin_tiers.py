@@ -1,4 +1,4 @@
-"""The tier that a whole plugin needs, and whether somebody has it."""
+"""The tier that a whole plugin requires, and whether somebody has it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .usage import USAGE
 
 
 async def required_tier(platform: Platform, plugin: str) -> RequiredTier:
-    """What a plugin needs; `community` unless somebody said otherwise."""
+    """The tier that a plugin requires; `community` unless an administrator set another."""
     row = await platform.database.read(_row, plugin)
     return RequiredTier(plugin_name=plugin, required_tier=DEFAULT if row is None else row.tier)
 
@@ -31,13 +31,13 @@ def _row(session: Session, plugin: str) -> PluginTier | None:
 
 
 def demanded(session: Session) -> Mapping[str, str]:
-    """What administrators demand, by plugin."""
+    """The tiers that administrators require, by plugin."""
     rows = session.execute(select(PluginTier.plugin, PluginTier.tier))
     return {row.plugin: row.tier for row in rows}
 
 
 async def change(caller: Caller, plugin: str, wanted: PluginTierChange) -> PluginTierOut:
-    """Demand a tier of a whole plugin. Raises PluginUnknown."""
+    """Require a tier for a whole plugin. Raises PluginUnknown."""
     if await caller.platform.resource(DIRECTORY).entry(plugin) is None:
         raise PluginUnknown(f"There is no plugin '{plugin[:80]}'")
     return await caller.platform.database.write(_change, caller, plugin, wanted)
@@ -63,7 +63,7 @@ def _change(unit: Unit, caller: Caller, plugin: str, wanted: PluginTierChange) -
 
 
 async def validate(platform: Platform, plugin: str, key: str | None) -> PluginKeyVerdict:
-    """Whether a key, or none, is enough for what a plugin needs."""
+    """Whether a key, or none, suffices for the tier that a plugin requires."""
     return await platform.database.read(_validate, platform, plugin, key)
 
 
@@ -118,7 +118,7 @@ async def check(
 def _held(
     session: Session, platform: Platform, which: object, plugin: str
 ) -> tuple[str | None, str | None, str | None]:
-    """(the best tier that is held, the id of that licence, what an administrator demands)."""
+    """(the best tier held, the id of that license, the tier that an administrator requires)."""
     row = session.get(PluginTier, plugin)
     tier, license_id = best_in(session, which, key_of(platform, session, plugin))
     return tier, license_id, None if row is None else row.tier

@@ -1,4 +1,4 @@
-"""What licensing knows about plugins: the catalog's listings, or without one the installed plugins' names."""
+"""What licensing knows about plugins: the catalog's listings or, without a catalog, installed plugins."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def listings(platform: Platform, session: Session, plugins: Iterable[str]) -> Li
 
 
 def key_of(platform: Platform, session: Session, plugin: str) -> str:
-    """Under which id licences of the plugin of this name are kept."""
+    """The id under which licenses of the plugin with this name are stored."""
     found = listings(platform, session, [plugin]).get(plugin)
     return plugin if found is None else found.id
 

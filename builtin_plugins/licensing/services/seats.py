@@ -1,4 +1,4 @@
-"""Seats of organizations' licences: never more than the licence has, however many ask at once."""
+"""Seats of organizations' licenses: never more than the license has, even with concurrent requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _list(session: Session, organization_id: int, license_id: str) -> SeatList:
 async def assign(caller: Caller, organization_id: int, license_id: str, user_id: int) -> SeatList:
     """Give a member a seat; a member who has one keeps it. Raises LicenseNotFound, NoSeatsLeft.
 
-    An account that isn't a member is answered like an unknown one.
+    An account that isn't a member is treated like an unknown one.
     """
     if organization_id not in await organizations_of(caller.platform, str(user_id)):
         raise LicenseNotFound("This account is not a member of this organization")

@@ -1,6 +1,6 @@
-"""Uses of licences, counted in memory and written together: no write for each call.
+"""Uses of licenses, counted in memory and written together, to avoid a write for each call.
 
-A process that is killed loses the uses of the last seconds; nothing is charged by them.
+A killed process loses the uses of the last seconds; nothing is charged by them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = logging.getLogger("platform.licensing")
 
 
 class Usage:
-    """What this process has counted and not written yet."""
+    """What this process has counted but not written yet."""
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
@@ -36,7 +36,7 @@ class Usage:
         self._stopping = asyncio.Event()
 
     def count(self, license_id: str) -> None:
-        """One more use, now."""
+        """Count one more use, now."""
         self._waiting[license_id] = (self.pending(license_id) + 1, utc_now())
 
     def pending(self, license_id: str) -> int:
@@ -49,7 +49,7 @@ class Usage:
         return None if found is None else found[1]
 
     async def between_writes(self, read: Callable[[], Awaitable[T]]) -> T:
-        """What `read` returns when nothing is written meanwhile: each use is in a row or is `pending`."""
+        """The result of `read`, with no write in between: each use is either in a row or `pending`."""
         while True:
             async with self._writing:
                 writes = self._writes
@@ -58,7 +58,7 @@ class Usage:
                 return found
 
     async def flush(self) -> None:
-        """Write what was counted; what can't be written is kept for the next time."""
+        """Write the counts; those that can't be written are kept for the next time."""
         async with self._writing:
             if self._waiting:
                 self._writes += 1

@@ -1,4 +1,4 @@
-"""The last deliveries of each plugin."""
+"""Add the last deliveries of each plugin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which file holds a name or a webhook path."""
+"""Record which file holds a name or a webhook path."""
 
 from __future__ import annotations
 

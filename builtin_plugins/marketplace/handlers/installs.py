@@ -27,7 +27,7 @@ from ..services import installing, ratings
 
 routes = RouteTable("Installs and ratings")
 
-# What is open to anybody is open to every credential.
+# Open to anybody, so open to every credential.
 ANY_SCOPE = ("ask", "tools", "manage")
 
 _ONE = "/v1/marketplace/plugins/{plugin_id:uuid}"

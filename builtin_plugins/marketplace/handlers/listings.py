@@ -32,7 +32,7 @@ from ..services.search import search
 
 routes = RouteTable("Catalog")
 
-# What is open to anybody is open to every credential.
+# Open to anybody, so open to every credential.
 ANY_SCOPE = ("ask", "tools", "manage")
 
 _BASE = "/v1/marketplace/plugins"

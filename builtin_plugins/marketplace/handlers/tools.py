@@ -20,7 +20,7 @@ from ..tool_schemas import (
 
 routes = RouteTable("Tool catalog")
 
-# What is open to anybody is open to every credential.
+# Open to anybody, so open to every credential.
 ANY_SCOPE = ("ask", "tools", "manage")
 
 _OF_PLUGIN = "/v1/marketplace/ai/plugins/{plugin_id:uuid}/tools"

@@ -1,4 +1,4 @@
-"""The first tables, and the full-text index."""
+"""Create the first tables, and the full-text index."""
 
 from __future__ import annotations
 

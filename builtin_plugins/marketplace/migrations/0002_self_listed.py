@@ -1,4 +1,4 @@
-"""Mark listings that installed plugins made of themselves."""
+"""Mark listings that installed plugins created for themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep what was read of the wheel that came with a submission."""
+"""Store the metadata of the wheel uploaded with a submission."""
 
 from __future__ import annotations
 

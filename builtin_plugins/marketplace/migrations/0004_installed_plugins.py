@@ -1,4 +1,4 @@
-"""Remember which installed plugins came with the package of a listing."""
+"""Record which installed plugins came with the package of a listing."""
 
 from __future__ import annotations
 

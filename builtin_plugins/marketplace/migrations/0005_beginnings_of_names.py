@@ -1,4 +1,4 @@
-"""Index beginnings of names; on PostgreSQL, find words without going through pending ones."""
+"""Index prefixes of names; on PostgreSQL, search words without scanning a pending list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On SQLite, a listing's number is given once: 0002 rebuilt the table without AUTOINCREMENT."""
+"""Restore AUTOINCREMENT on SQLite, which 0002 lost, so that a listing's number is never reused."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Automatic checks of a submission, before a person reviews it. They inform; a person decides.
 
-They are made in the transaction of the move, under the listing's lock: they belong to what was submitted.
+They run in the transaction of the submission, under the listing's lock, so that they match what was
+submitted.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _NO_WHEEL = "No wheel was uploaded: POST it to /v1/marketplace/submissions/{plug
 
 
 def run_checks(session: Session, platform: Platform, listing: Listing) -> list[Check]:
-    """What is right and wrong with a listing that is about to be submitted."""
+    """The results of the checks for a listing that is about to be submitted."""
     taken = platform.resource(DIRECTORY).taken_names()
     return [
         _metadata(listing),
@@ -86,18 +87,18 @@ def _contains(versions: SpecifierSet, version: str) -> bool:
 
 
 def _license(wheel: Mapping[str, Any] | None) -> Check:
-    # All of SPDX, 4 % of a start's time: only a submission needs it.
+    # All of SPDX, which takes 4 % of the startup time: only submissions need it.
     from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
     if not wheel:
         return _check("license", [_NO_WHEEL], "")
     stated = wheel["license"]
     if not stated:
-        return _check("license", ["The wheel's metadata name no licence"], "")
+        return _check("license", ["The wheel's metadata name no license"], "")
     try:
-        return _check("license", [], f"The licence is {canonicalize_license_expression(stated)}")
+        return _check("license", [], f"The license is {canonicalize_license_expression(stated)}")
     except InvalidLicenseExpression:
-        return _check("license", [], f"The licence is stated as '{stated}', which is not an SPDX expression")
+        return _check("license", [], f"The license is stated as '{stated}', which is not an SPDX expression")
 
 
 def _api_version(wheel: Mapping[str, Any] | None) -> Check:
@@ -125,7 +126,7 @@ def _name_problems(session: Session, listing: Listing, taken: frozenset[str]) ->
         yield f"A plugin of this platform is called '{name}'"
     if listing.package is None:
         return
-    # The author reads this: of what others keep to themselves, no name, and of their drafts nothing.
+    # The author reads this: don't reveal names of others' unpublished listings, or their drafts at all.
     named = or_(Listing.status == PUBLIC, Listing.submitted_by == listing.submitted_by)
     others = select(Listing.name, Listing.package, named.label("named")).where(
         Listing.package.is_not(None),

@@ -1,4 +1,4 @@
-"""Installs of accounts: never more than an account may have, and never without what they depend on."""
+"""Installs of accounts: within the account's limit, and never enabled without their requirements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _INSTALLED = "installed"
 
 
 async def install(caller: Caller, plugin_id: str) -> InstallationOut:
-    """Install a plugin for the caller; one that is installed stays as it is.
+    """Install a plugin for the caller; an installed one stays as it is.
 
     Raises ListingNotFound, TooManyInstalled, and DependencyMissing: then it is installed, and disabled.
     """
@@ -92,7 +92,7 @@ def _own(session: Session, caller: Caller, plugin_id: str) -> Installation | Non
 
 
 def _requirements(platform: Platform, session: Session, plugin_id: str) -> Sequence[contracts.Dependency]:
-    """All that a plugin requires, through others too; none if no plugin knows dependencies."""
+    """All that a plugin requires, also through others; none if no plugin knows dependencies."""
     spec = contracts.find_requirements
     found = platform.hooks.ask_now(spec, platform=platform, session=session, plugin_id=plugin_id)
     return found or ()
@@ -101,7 +101,7 @@ def _requirements(platform: Platform, session: Session, plugin_id: str) -> Seque
 def _missing(
     platform: Platform, session: Session, caller: Caller, plugin_id: str
 ) -> list[contracts.Dependency]:
-    """What the plugin requires and the caller has not installed."""
+    """What the plugin requires but the caller has not installed."""
     needed = _requirements(platform, session, plugin_id)
     if not needed:
         return []
@@ -152,7 +152,7 @@ def _current(unit: Unit, caller: Caller, plugin_id: str) -> Installation:
 
 
 def uninstall(unit: Unit, caller: Caller, plugin_id: str) -> Switched:
-    """Forget an install of the caller. Raises NotInstalled, DependentsEnabled."""
+    """Remove an install of the caller. Raises NotInstalled, DependentsEnabled."""
     row = _current(unit, caller, plugin_id)
     _check_dependents(unit, caller, plugin_id)
     row.status, row.enabled, row.last_updated_at = "uninstalled", False, utc_now()

@@ -1,4 +1,4 @@
-"""Listings: make, find, list, change."""
+"""Create, find, list and change listings."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def update(
 
 
 def find_writable(session: Session, principal: Principal, plugin_id: str, *, lock: bool = True) -> Listing:
-    """A listing that is the caller's or everybody's to administer. Raises ListingNotFound otherwise."""
+    """A listing that the caller owns or administers. Raises ListingNotFound otherwise."""
     query = select(Listing).where(Listing.id == plugin_id)
     if not is_privileged(principal):
         query = query.where(Listing.submitted_by == principal.subject)

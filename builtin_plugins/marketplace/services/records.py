@@ -47,7 +47,7 @@ _PLAIN = (
 
 
 def roles_of(principal: Principal, listing: Listing | None = None) -> frozenset[Role]:
-    """What the caller is to a listing; without one, what it is everywhere."""
+    """The caller's roles for a listing; without one, its roles everywhere."""
     found: set[Role] = set()
     if principal.is_admin:
         found.add("admin")
@@ -64,7 +64,7 @@ def is_privileged(principal: Principal) -> bool:
 
 
 def seen_by(principal: Principal) -> ColumnElement[bool]:
-    """The predicate of listings that the caller may see: approved ones, and its own of any status."""
+    """The condition for listings that the caller may see: approved ones, and its own of any status."""
     if is_privileged(principal):
         return true()
     mine = Listing.submitted_by == principal.subject if principal.subject else false()

@@ -40,7 +40,7 @@ def find_refs(session: Session, plugins: Sequence[str]) -> list[contracts.Listin
 
 
 def _installed(session: Session) -> dict[str, list[str]]:
-    """Names of plugins by the listing with whose package they came; there are as many as are installed."""
+    """Names of installed plugins, by the listing whose package they came with."""
     found: dict[str, list[str]] = {}
     for name, listing in session.execute(
         select(InstalledPlugin.name, InstalledPlugin.plugin_id).order_by(InstalledPlugin.name)

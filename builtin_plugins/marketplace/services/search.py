@@ -1,4 +1,4 @@
-"""Full-text search: FTS5 on SQLite, tsvector on PostgreSQL, letters of names for what is misspelt.
+"""Full-text search: FTS5 on SQLite, tsvector on PostgreSQL, trigrams of names for misspellings.
 
 Only approved listings are in the index; it is written in the transaction that changes the listing.
 """
@@ -46,7 +46,7 @@ _SQLITE_NAMES = text(
     ORDER BY length(name_key), name_key LIMIT :most
     """
 )
-# One array, where a list of parameters would be another statement for each number of names.
+# One array: a list of parameters would make another statement for each number of names.
 _NAMES = bindparam("names", type_=ARRAY(BigInteger))
 _FITS = "FROM marketplace_search WHERE document @@ CAST(:query AS tsquery)"
 _POSTGRES = text(
@@ -74,7 +74,7 @@ _POSTGRES_NAMES = text(
 
 
 def index(unit: Unit, listing: Listing) -> None:
-    """Bring the index of one listing up to date; to be called with every change of it."""
+    """Bring the index of one listing up to date; called with every change of it."""
     unit.session.flush()
     unit.notify(contracts.LISTINGS_CHANGED, listing.id)
     forget(unit, listing.number)
@@ -131,7 +131,7 @@ def _fields(session: Session, listing: Listing) -> list[list[str]]:
 
 
 def _vector(fields: Sequence[list[str]]) -> str:
-    """A tsvector as text: words with their places, at most 16,383 of them (PostgreSQL's limit)."""
+    """A tsvector as text: words with their positions, at most 16,383 of them (PostgreSQL's limit)."""
     places: dict[str, list[str]] = {}
     at = 0
     for weight, field in zip("ABCD", fields, strict=True):
@@ -144,7 +144,7 @@ def _vector(fields: Sequence[list[str]]) -> str:
 
 
 def search(session: Session, principal: Principal, q: str, bounds: tuple[int, int]) -> ListingPage:
-    """Approved listings that fit: the exact name first, then by relevance; misspelt names where none do."""
+    """Approved listings that match: the exact name first, then by relevance; similar names if none match."""
     asked = words(q)[:_MOST_QUERY_WORDS]
     is_sqlite = session.get_bind().dialect.name == "sqlite"
     limit, offset = bounds
@@ -163,9 +163,9 @@ def search(session: Session, principal: Principal, q: str, bounds: tuple[int, in
 def _ranked(
     session: Session, q: str, query: str, bounds: tuple[int, int], *, is_sqlite: bool
 ) -> tuple[list[int], int]:
-    """Names that begin with the question, the shortest and so the exact one first; then by relevance.
+    """Names that begin with the query, the shortest and so the exact one first; then by relevance.
 
-    Beside them how many there are on all pages.
+    Also returns how many there are on all pages.
     """
     limit, offset = bounds
     named = _named(session, q, is_sqlite=is_sqlite)
@@ -181,7 +181,7 @@ def _ranked(
 
 
 def _named(session: Session, q: str, *, is_sqlite: bool) -> list[int]:
-    """Listings whose names begin with the question, the shortest first: also those without a letter."""
+    """Listings whose names begin with the query, the shortest first, including names without letters."""
     values = {"name": name_key(q), "most": _MOST_NAMES}
     if not values["name"]:
         return []
@@ -194,7 +194,7 @@ def _by_bm25(session: Session, wanted: dict[str, Any], limit: int, offset: int) 
 
 
 def _by_ts_rank(session: Session, wanted: dict[str, Any], limit: int, offset: int) -> tuple[list[int], int]:
-    """The listings, and how many there are in all; 0 if no row says so."""
+    """The listings, and how many there are in total; 0 without rows."""
     rows = session.execute(_POSTGRES, {**wanted, "limit": limit, "offset": offset}).all()
     found, total = [number for number, _ in rows], rows[0][1] if rows else 0
     if offset + limit > _MOST_RANKED:
@@ -208,7 +208,7 @@ def _count(session: Session, query: str, *, is_sqlite: bool) -> int:
 
 
 def name_key(name: str) -> str:
-    """A name as it is compared: what looks alike is alike, and what can't be seen doesn't count."""
+    """A name for comparison: characters that look alike are equal, and invisible ones are ignored."""
     seen = (char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
     return " ".join("".join(seen).split()).casefold()
 
@@ -224,7 +224,7 @@ def _tsquery(asked: Sequence[str]) -> str:
 def _load(session: Session, numbers: Sequence[int]) -> list[Listing]:
     """The listings of `numbers` in their order.
 
-    The status is compared as an expression: by its index a database would go through the whole catalog.
+    The status is compared as an expression: using its index, a database would scan the whole catalog.
     """
     is_public = Listing.status.concat("") == PUBLIC
     rows = session.scalars(select(Listing).where(Listing.number.in_(numbers), is_public))
@@ -233,7 +233,7 @@ def _load(session: Session, numbers: Sequence[int]) -> list[Listing]:
 
 
 def _alike(session: Session, q: str) -> list[int]:
-    """Numbers of listings whose names are written like `q`, the most alike first."""
+    """Numbers of listings with names similar to `q`, the most similar first."""
     asked = grams(q)
     shared = (
         select(NameGram.number, func.count().label("shared"))

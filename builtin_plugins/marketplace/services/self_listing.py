@@ -41,7 +41,7 @@ class SelfListing:
         self._turn = asyncio.Lock()
 
     async def sync(self) -> None:
-        """Bring the catalog up to date now; where nothing changed, nothing is written."""
+        """Bring the catalog up to date now; writes nothing if nothing has changed."""
         async with self._turn:
             wanted = await self._installed()
             told = {
@@ -50,7 +50,7 @@ class SelfListing:
             }
             if told == self._told:
                 return
-            self._told = told  # before the write: a listing that changes meanwhile is looked at again
+            self._told = told  # before the write, so that a listing that changes meanwhile is checked again
             try:
                 await self._platform.database.write(write_listings, wanted)
             except BaseException:  # however it ended, nothing was written
@@ -58,7 +58,7 @@ class SelfListing:
                 raise
 
     def note_listing(self, _listing: str) -> None:
-        """A listing changed: it may be that of an installed package."""
+        """Note a changed listing: it may be that of an installed package."""
         if any(record.distribution and not record.built_in for record in self._platform.plugins):
             self._told = None
 
@@ -93,7 +93,7 @@ class SelfListing:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[SelfListing]:
-        """Look for changes within the block; what is looked at is in memory."""
+        """Look for changes within the block, in memory only."""
         task = None
         if self._platform.role == "api":
             self._platform.notices.listen(contracts.LISTINGS_CHANGED, self.note_listing)
@@ -120,7 +120,7 @@ def _columns(tool: AnyTool) -> dict[str, Any]:
 
 
 def write_listings(unit: Unit, wanted: Wanted) -> None:
-    """Let each installed plugin have its approved listing with its tools; archive those that are gone."""
+    """Give each installed plugin an approved listing with its tools; archive those of missing plugins."""
     unit.lock(LOCK)
     keys = {name_key(name): name for name in wanted}
     rows = unit.session.scalars(
@@ -143,7 +143,7 @@ def write_listings(unit: Unit, wanted: Wanted) -> None:
 
 
 def _by_package(session: Session, entries: Mapping[str, PluginEntry]) -> dict[str, Listing]:
-    """The approved listings that name the packages with which these plugins came."""
+    """The approved listings that name the packages that these plugins came with."""
     packages = {name: canonicalize_name(entry.package) for name, entry in entries.items() if entry.package}
     if not packages:
         return {}
@@ -157,7 +157,7 @@ def _by_package(session: Session, entries: Mapping[str, PluginEntry]) -> dict[st
 
 
 def _write_installed(unit: Unit, wanted: Wanted, behind: Mapping[str, Listing]) -> None:
-    """Let each listing have the tools of the plugins that came with its package, and of no other."""
+    """Give each listing exactly the tools of the plugins that came with its package."""
     before = {row.name: row for row in unit.session.scalars(select(InstalledPlugin))}
     touched = {row.id: row for row in behind.values()}
     for name, row in before.items():

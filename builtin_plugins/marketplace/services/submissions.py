@@ -1,4 +1,4 @@
-"""Moves of a listing: one wins of those who try at once, and each move leaves a row."""
+"""Status changes of a listing: only one of simultaneous changes wins, and each leaves a row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .search import index
 
 
 def list_own(session: Session, principal: Principal, bounds: tuple[int, int]) -> ListingPage:
-    """The caller's listings, those that changed last first."""
+    """The caller's listings, the most recently changed first."""
     mine = select(Listing).where(Listing.submitted_by == principal.subject)
     order = (Listing.updated_at.desc(), Listing.number.desc())
     return read_page(session, mine, order, bounds, principal)
@@ -86,7 +86,7 @@ def acting_as(roles: frozenset[Role]) -> Role:
 
 
 def _stamp(found: Listing, trigger: Trigger, principal: Principal, notes: str | None) -> None:
-    """Set the fields that change along with the state."""
+    """Set the fields that change with the state."""
     now = found.updated_at
     if trigger == "submit":
         found.submitted_at, found.reviewed_by, found.review_notes = now, None, None

@@ -1,4 +1,4 @@
-"""The catalog's tools: listed with their plugins, brought by manifests and by installed plugins."""
+"""The catalog's tools: listed with their plugins, imported from manifests and installed plugins."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _FIELDS = (
 
 
 class SyncFailed(PlatformError):
-    """Some tools do not fit; the others are in the catalog."""
+    """Some tools are invalid; the others are in the catalog."""
 
     status = 500
     code = "sync_failed"
@@ -95,7 +95,7 @@ class Declared(BaseModel):
 
 
 def flattened(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A nested schema as one object for each parameter; what is flat already stays."""
+    """A nested schema as one object for each parameter; a flat one stays the same."""
     if not isinstance(schema.get("properties"), Mapping):
         return {} if schema.get("type") == "object" else dict(schema)
     required = schema.get("required") or ()
@@ -132,7 +132,7 @@ def list_page(session: Session, principal: Principal, query: ToolsQuery) -> Tool
 
 
 def show(session: Session, principal: Principal, name: str) -> ToolDetail:
-    """An active tool; of two plugins with one, that of the first by name. Raises ToolNotFound."""
+    """An active tool; if several plugins have it, that of the first by name. Raises ToolNotFound."""
     query = _rows(principal).where(Tool.tool_name == name, Tool.active.is_(True)).order_by(Listing.name)
     found = session.execute(query.limit(1)).one_or_none()
     if found is None:
@@ -160,9 +160,9 @@ def _item(tool: Tool, listing: Listing) -> ToolItem:
 
 
 def sync(unit: Unit, caller: Caller, wanted: SyncRequest) -> NothingToSync | Synced:
-    """Bring the tools of a manifest into the catalog. Raises ListingNotFound.
+    """Import the tools of a manifest into the catalog. Raises ListingNotFound.
 
-    Tools that left it are deactivated, unless one of the others does not fit.
+    Tools that are no longer in it are deactivated, unless any tool is invalid.
     """
     listing = find_writable(unit.session, caller.principal, wanted.plugin_id)
     section = wanted.manifest.get("ai_tools")
@@ -206,7 +206,7 @@ def _read(entries: Sequence[Any]) -> tuple[list[Declared], list[str]]:
 def put(
     unit: Unit, listing: Listing, wanted: Mapping[str, Mapping[str, Any]], *, keep_others: bool = False
 ) -> tuple[bool, int]:
-    """Let a listing have these tools; returns whether anything changed, and how many were deactivated."""
+    """Give a listing exactly these tools; returns whether anything changed, and how many were deactivated."""
     rows = unit.session.scalars(select(Tool).where(Tool.plugin_id == listing.id))
     known = {row.tool_name: row for row in rows}
     changed, gone = False, 0

@@ -1,4 +1,4 @@
-"""The wheel that comes with a submission: read in a limited child process, and remembered by what it says."""
+"""The wheel of a submission: read in a limited child process; only its metadata is stored."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ async def open_wheels(_platform: Platform) -> AsyncIterator[Children]:
 
 
 async def check_editable(caller: Caller, plugin_id: str) -> None:
-    """Raises ListingNotFound, NotEditable; to be called before a large upload is read."""
+    """Called before a large upload is read. Raises ListingNotFound, NotEditable."""
     await caller.platform.database.read(
         lambda session: _check(find_writable(session, caller.principal, plugin_id, lock=False))
     )
 
 
 async def add_wheel(caller: Caller, plugin_id: str, file: ReceivedFile) -> ListingOut:
-    """Read a wheel and keep what it says with the listing. Raises ListingNotFound, NotEditable, NotAWheel."""
+    """Read a wheel and store its metadata in the listing. Raises ListingNotFound, NotEditable, NotAWheel."""
     path = str(file.staged.path)
     try:
         said: dict[str, Any] = await caller.platform.resource(WHEELS).call(

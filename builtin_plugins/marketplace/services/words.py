@@ -1,4 +1,4 @@
-"""Words and letters of texts, the same for what is indexed and for what is asked."""
+"""Words and trigrams of texts, the same for the index and for queries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def words(text: str) -> list[str]:
 
 
 def grams(text: str) -> set[str]:
-    """Three letters in a row of each word, with a blank before and after it."""
+    """All runs of three letters in each word, with a blank before and after it."""
     found = set()
     for word in words(text):
         padded = f" {word} "
@@ -27,5 +27,5 @@ def grams(text: str) -> set[str]:
 
 
 def likeness(first: set[str], second: set[str]) -> float:
-    """How many of their letters two names share, from 0 to 1 (Dice's coefficient)."""
+    """The share of trigrams that two names have in common, from 0 to 1 (Dice's coefficient)."""
     return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0

@@ -1,7 +1,7 @@
 """The child process that serves one GGUF file: llama.cpp's own HTTP server, on the loopback interface.
 
 Its standard input is a JSON object (`Wanted`); once the model is loaded it writes the server's address to the
-named pipe ``ready``. It ends when it is killed, or with its parent.
+named pipe ``ready``. It ends when killed, or with its parent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Wanted(TypedDict):
 
 
 def parameters(wanted: Wanted) -> Any:
-    """llama.cpp's parameters: no page, no listing of prompts, nothing kept of what was asked."""
+    """llama.cpp's parameters: no web page, no listing of prompts, nothing kept of requests."""
     from xllamacpp import CommonParams
 
     params: Any = CommonParams()
@@ -48,13 +48,13 @@ def parameters(wanted: Wanted) -> Any:
     params.cache_ram_mib = 0
     for processor in (params.cpuparams, params.cpuparams_batch):
         processor.n_threads = wanted["threads"]
-        processor.poll = 0  # waiting threads sleep: on a busy machine, spinning ones cost ten times the speed
+        processor.poll = 0  # waiting threads sleep: spinning ones make a busy machine ten times slower
     _fit(params, wanted, metadata(wanted["path"]))
     return params
 
 
 def _fit(params: Any, wanted: Wanted, known: dict[str, Any]) -> None:
-    """What depends on the model: its longest context, whether it embeds, tools in its template."""
+    """Parameters that depend on the model: its longest context, whether it embeds, tools in its template."""
     architecture = known.get("general.architecture", "")
     trained = known.get(f"{architecture}.context_length")
     params.n_ctx = min(wanted["context"], trained) if isinstance(trained, int) else wanted["context"]
@@ -68,13 +68,13 @@ def _fit(params: Any, wanted: Wanted, known: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Serve until the end of this process."""
+    """Serve until this process ends."""
     wanted: Wanted = json.load(sys.stdin)
     os.nice(_NICER)
     from xllamacpp import Server
 
     server = Server(parameters(wanted))
-    with Path(os.devnull).open("wb") as nowhere:  # what it prints in a long life would fill its pipe
+    with Path(os.devnull).open("wb") as nowhere:  # its output would fill the pipe in the long run
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
     Path(wanted["ready"]).write_text(server.listening_address, encoding="ascii")

@@ -6,7 +6,7 @@ from builtin_plugins.models.runtimes.errors import ModelRuntimeError
 
 
 class LocalModelFailed(ModelRuntimeError):
-    """The model's process ended, or could not begin. 503; the next call starts it again."""
+    """The model's process ended or could not start: 503; the next call starts it again."""
 
     code = "local_model_failed"
 
@@ -24,7 +24,7 @@ class LocalModelUnusable(ModelRuntimeError):
 
 
 class LocalMemoryShort(ModelRuntimeError):
-    """The model does not fit into the memory that is left."""
+    """The model does not fit into the free memory."""
 
     code = "local_model_memory"
 

@@ -1,4 +1,4 @@
-"""Which GGUF files there are: those in ``PLATFORM_HOME/models``, and those that a setting names."""
+"""The available GGUF files: those in ``PLATFORM_HOME/models``, and those named by a setting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOT_IN_NAMES: Final = re.compile(r"[^\w.-]+")
 
 @dataclass(frozen=True)
 class ModelFile:
-    """One model on this machine. `ours`: it is in the platform's own folder, so that it can be deleted."""
+    """One model on this machine. `ours`: it is in the platform's own folder, so it can be deleted."""
 
     name: str
     path: Path
@@ -28,7 +28,7 @@ class ModelFile:
 
 
 def model_files(folder: Path, named: Mapping[str, Path]) -> dict[str, ModelFile]:
-    """All of them by canonical name, named ones first; a file that has gone is left out."""
+    """All model files by canonical name, named ones first; missing files are left out."""
     found: dict[str, ModelFile] = {}
     for name, path in [*((name, path) for name, path in named.items()), *_in(folder)]:
         try:

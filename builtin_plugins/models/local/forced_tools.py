@@ -1,6 +1,6 @@
-"""A call of a tool that the client demands (``tool_choice``), under a grammar of the tools' parameters.
+"""A tool call that the client requires (``tool_choice``), forced by a grammar of the tools' parameters.
 
-llama.cpp leaves models whose templates know no tools free to chat instead; a grammar leaves them no choice.
+Without it, llama.cpp lets models whose templates don't know tools chat instead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FREE: Final = (None, "auto", "none")
 
 
 def forced(request: contracts.ChatRequest) -> contracts.ChatRequest | None:
-    """The same turn with a schema in place of the tools; None where the model is free to call none."""
+    """The same turn with a schema in place of the tools; None if the model need not call one."""
     choice = request.options.get("tool_choice")
     functions = _functions(request, choice) if choice not in _FREE else []
     if not functions:
@@ -48,7 +48,7 @@ def forced(request: contracts.ChatRequest) -> contracts.ChatRequest | None:
 async def forced_call(
     runtime: OpenAIRuntime, request: contracts.ChatRequest, model: str
 ) -> contracts.ChatEvents:
-    """The call as a whole, or as much as `max_tokens` allowed, and the end of the turn."""
+    """The whole call, or as much as `max_tokens` allowed, and the end of the turn."""
     text = ""
     async with aclosing(runtime.chat(request, model)) as events:
         async for event in events:
@@ -62,7 +62,7 @@ async def forced_call(
 
 
 def _is_whole(text: str) -> bool:
-    """Whether all of the call came: the limit may fall just behind its last token."""
+    """Whether the call is complete: the limit may fall right after its last token."""
     try:
         json.loads(text)
     except ValueError:
@@ -71,7 +71,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _cut_off(text: str) -> contracts.ToolCallPart | None:
-    """The arguments as far as they came, which no client takes for a whole call; None before any came."""
+    """The incomplete arguments, which no client takes for a whole call; None if there are none yet."""
     begun, _, arguments = text.partition('"arguments"')
     try:
         name = json.loads(begun.rstrip().rstrip(",") + "}")["name"]

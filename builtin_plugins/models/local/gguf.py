@@ -1,4 +1,4 @@
-"""Metadata of a GGUF file (ggml's docs/gguf.md). Runs in child processes: nobody vouches for these files."""
+"""Metadata of a GGUF file (ggml's docs/gguf.md). Runs in child processes, as the files are untrusted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NUMBERS: Final = {
 
 
 def metadata(path: str) -> dict[str, Any]:
-    """The keys and values at the head of the file, without its lists. Raises ValueError for another file."""
+    """The keys and values at the head of the file, without lists. Raises ValueError for any other file."""
     with Path(path).open("rb") as file:
         if file.read(4) != _MAGIC:
             raise ValueError("it is not a GGUF file")
@@ -36,7 +36,7 @@ def metadata(path: str) -> dict[str, Any]:
 
 
 def describe(path: str) -> dict[str, Any]:
-    """What a person wants to know about the file, in plain values; what it does not say is left out."""
+    """What people want to know about the file, in plain values; unknown ones are left out."""
     known = metadata(path)
     architecture = str(known.get("general.architecture", ""))
     facts = {

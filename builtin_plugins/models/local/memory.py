@@ -1,4 +1,4 @@
-"""How much memory the machine has left."""
+"""How much free memory the machine has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MEMINFO: Final = Path("/proc/meminfo")
 
 
 def available_mb() -> int | None:
-    """Memory that programs can still have without swapping; None where the system does not say."""
+    """Memory that programs can still get without swapping; None if the system doesn't tell."""
     try:
         lines = _MEMINFO.read_text(encoding="ascii").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""One model in a child process, from its start to its end."""
+"""One model in a child process, from start to end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ log = logging.getLogger("platform.models")
 _PROGRAM: Final = "builtin_plugins.models.local.child"
 _WITHOUT_END: Final = 10**9
 _MB: Final = 1024 * 1024
-# Address space besides the weights: libraries, stacks of threads, and what can't be known of a machine.
+# Address space besides the weights: libraries, thread stacks, and a reserve for unknowns.
 _SPACE_BESIDE_MB: Final = 2_048
 _SPACE_UNKNOWN_MB: Final = 64 * 1_024
 _ADDRESS_BYTES: Final = 200
@@ -36,7 +36,7 @@ _ADDRESS_BYTES: Final = 200
 
 @dataclass(frozen=True)
 class Serving:
-    """How models are served. `threads` compute; `parallel` answers share a context of `context` tokens."""
+    """How models are served: by `threads` threads, with `parallel` answers sharing `context` tokens."""
 
     threads: int
     context: int
@@ -45,9 +45,9 @@ class Serving:
 
 
 class ModelProcess:
-    """A model that is loaded. `users` answers are being made; `last_used` is on the monotonic clock.
+    """A loaded model. `users`: how many answers are being made; `last_used` is on the monotonic clock.
 
-    `is_lost`: a call could not reach it. Mostly its process has ended, and that has not been noticed yet.
+    `is_lost`: a call could not reach it, usually because its process has just ended.
     """
 
     def __init__(self, file: ModelFile) -> None:
@@ -67,13 +67,13 @@ class ModelProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its process is gone, or another one has to take its place."""
+        """Whether its process is gone or has to be replaced."""
         return self.is_lost or self._child is None or self._child.done()
 
     async def start(
         self, platform: Platform, children: Children, serving: Serving, limits: RuntimeLimits
     ) -> None:
-        """Load it. Raises LocalModelUnusable, LocalModelFailed; what was begun is ended then."""
+        """Load it. On LocalModelUnusable and LocalModelFailed, the process is ended."""
         try:
             key = secrets.token_urlsafe(24)
             url = await self._load(children, serving, key)
@@ -81,7 +81,7 @@ class ModelProcess:
                 platform.resource(OUTGOING).client("local model", named=[url])
             )
             self._runtime = OpenAIRuntime(client, url, api_key=key, limits=limits)
-        except BaseException:  # whoever waits may leave while it loads: the process must not outlive that
+        except BaseException:  # the caller may leave while it loads: the process must not outlive that
             await self.stop()
             raise
 
@@ -90,7 +90,7 @@ class ModelProcess:
         child, self._child = self._child, None
         if child is not None:
             child.cancel()
-            await asyncio.wait({child})  # not `await child`: its cancelling would look like our own
+            await asyncio.wait({child})  # not `await child`: its cancellation would look like our own
         await self._stack.aclose()
 
     async def _load(self, children: Children, serving: Serving, key: str) -> str:
@@ -118,7 +118,7 @@ class ModelProcess:
         return await self._address(ready, self._child, serving.load_seconds)
 
     async def _address(self, ready: Path, child: asyncio.Task[bytes], seconds: float) -> str:
-        """What the child writes once it serves, or why it does not."""
+        """The address that the child writes once it serves; raises why it doesn't."""
         reading = os.open(ready, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         loop, written = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(reading, written.set)
@@ -146,7 +146,7 @@ class ModelProcess:
         )
 
     def _limits(self) -> ChildLimits:
-        """No more than what is free now, so that a file which lies about itself can't empty the machine."""
+        """Limit it to the free memory, so that a file with false metadata can't exhaust the machine."""
         free = available_mb()
         beside = _SPACE_UNKNOWN_MB if free is None else free + _SPACE_BESIDE_MB
         weights = self.file.size // _MB

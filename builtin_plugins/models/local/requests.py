@@ -1,9 +1,8 @@
-"""What of a request reaches llama.cpp: one process answers all users, and some requests end or stall it.
+"""Filters requests to llama.cpp: one process answers all users, and some requests crash or stall it.
 
-A grammar nested deeply enough overflows its stack, as does a schema whose references form a long chain; a
-penalty over two thousand million tokens takes 8 GB and half a minute in which nobody else is answered. Some
-schemas are slow to keep to: 4,000 choices hold up everybody for 20 seconds, and so does the pattern
-`(a{0,100}){0,100}` for 10.
+A deeply nested grammar overflows its stack, as does a schema with a long chain of references; a penalty over
+two billion tokens takes 8 GB and blocks everybody for half a minute. Some schemas are slow to enforce: 4,000
+choices delay everybody by 20 seconds, and the pattern `(a{0,100}){0,100}` by 10.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from kernel.sdk import contracts
 
 Json = dict[str, Any]
 
-# OpenAI's parameters and Ollama's; llama.cpp's own are left out, as its `grammar`.
+# Parameters of OpenAI and Ollama; llama.cpp's own, such as `grammar`, are left out.
 _KNOWN: Final = frozenset(
     {
         *("temperature", "top_p", "top_k", "min_p", "typical_p", "seed", "stop"),
@@ -33,16 +32,16 @@ _KNOWN: Final = frozenset(
 )
 _CHOICES: Final = ("enum", "anyOf", "oneOf")
 _MOST: Final = {"top_logprobs": 20, "repeat_last_n": 65_536}
-# A third of what overflows the stack, and several times what 128 tools of ordinary size take.
+# A third of what overflows the stack, and several times what 128 ordinary tools need.
 _LARGEST_FORMS: Final = 65_536
-# A second or two for those who wait; all time zones are 600 choices.
+# Delays others by a second or two; all time zones are 600 choices.
 _MOST_CHOICES: Final = 1_000
 _MOST_REPEATS: Final = 1_000
 _COUNTS: Final = re.compile(r"\{(?:[0-9]+,)?([0-9]+),?\}")
 
 
 def checked_options(options: Mapping[str, Any], tools: Sequence[Mapping[str, Any]] = ()) -> Json:
-    """Those that may be sent on, beside these tools.
+    """The options that may be sent on, together with these tools.
 
     Raises RuntimeObjects for one that would stall or end the process.
     """
@@ -51,14 +50,14 @@ def checked_options(options: Mapping[str, Any], tools: Sequence[Mapping[str, Any
         value = kept.get(name)
         if isinstance(value, int | float) and value > most:
             raise RuntimeObjects(400, f"'{name}' may be at most {most}")
-    if isinstance(inner := options.get("options"), Mapping):  # Ollama's place for them
+    if isinstance(inner := options.get("options"), Mapping):  # where Ollama has them
         kept["options"] = checked_options(inner)
     _check_forms([kept.get("response_format"), *tools])
     return kept
 
 
 def checked_chat(request: contracts.ChatRequest) -> contracts.ChatRequest:
-    """The chat with the options that may be sent on. Raises RuntimeObjects for what can't be read there."""
+    """The chat with the options that may be sent on. Raises RuntimeObjects for what llama.cpp can't take."""
     options = checked_options(request.options, request.tools)
     for tool in request.tools:
         if tool.get("type", "function") != "function":
@@ -90,7 +89,7 @@ def _check_forms(forms: Sequence[Any]) -> None:
 
 
 def _check_pattern(pattern: Any) -> None:
-    """A group repeated that many times is written out, with all that is repeated in it."""
+    """Refuse too many nested repetitions: llama.cpp expands each repeated group."""
     if isinstance(pattern, str) and "){" in pattern:
         repeats = math.prod(max(1, int(count[:9])) for count in _COUNTS.findall(pattern))
         if repeats > _MOST_REPEATS:

@@ -1,4 +1,4 @@
-"""Models on this machine as a runtime: loaded when they are needed, unloaded when they are not."""
+"""Models on this machine as a runtime: loaded when needed, unloaded when idle."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _READING: Final = ChildLimits(memory_mb=256, cpu_seconds=10, wall_seconds=20)
 
 @dataclass(frozen=True)
 class LocalLimits:
-    """`loaded` models at a time, for `idle_seconds`; `spare_mb` of memory are to stay free."""
+    """At most `loaded` models at a time, kept for `idle_seconds`; `spare_mb` of memory must stay free."""
 
     loaded: int
     idle_seconds: float
@@ -78,7 +78,7 @@ class LocalRuntime:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[LocalRuntime]:
-        """Look after the files and the loaded models within the block; end all processes with it."""
+        """Watch the files and the loaded models within the block; end all processes at its end."""
         await self.look()
         looking = asyncio.create_task(self._look_after(), name="local models")
         try:
@@ -100,18 +100,18 @@ class LocalRuntime:
         return bool(self._files)
 
     def loaded(self) -> list[str]:
-        """Names of the models that are in memory."""
+        """The names of the models in memory."""
         return [model.file.name for model in self._running.values() if not model.has_ended]
 
     def status(self, model: str) -> Literal["ready", "loading", "error"]:
-        """`ready` (it can be asked), `loading`, or `error` (its file can't be loaded, or nothing can)."""
+        """`ready`, `loading`, or `error` (its file, or any file, can't be loaded)."""
         file = self._files.get(canonical(model))
         if file is None or self._is_unusable(file) or not _is_installed():
             return "error"
         return "loading" if self._loading == file.name else "ready"
 
     async def look(self) -> None:
-        """See which files there are now."""
+        """Look which files there are now."""
         self._files = await asyncio.to_thread(model_files, self._folder, self._named)
 
     async def generate(self, request: GenerationRequest) -> contracts.Generated:
@@ -130,7 +130,7 @@ class LocalRuntime:
                 yield item
 
     async def chat(self, request: contracts.ChatRequest, model: str) -> contracts.ChatEvents:
-        """See `ModelRuntime`. A call of a tool that the client demands is made by grammar."""
+        """See `ModelRuntime`. A tool call that the client requires is forced by grammar."""
         request = checked_chat(request)
         async with self._use(model) as runtime:
             wanted = forced(request)
@@ -150,7 +150,7 @@ class LocalRuntime:
         return [ModelInfo(id=file.name, size_bytes=file.size) for file in self._files.values()]
 
     async def describe(self, model: str) -> ModelDetails:
-        """What the file says about itself, read in a child process."""
+        """The file's metadata, read in a child process."""
         await self.look()
         file = self._file(model)
         try:
@@ -212,7 +212,7 @@ class LocalRuntime:
             return found
 
     async def _replace(self, key: str) -> None:
-        """Make room for another of its name; one with users is stopped by the last of them."""
+        """Remove it to make room for another of its name; if it has users, the last of them stops it."""
         if self._running[key].users:
             del self._running[key]
         else:
@@ -238,7 +238,7 @@ class LocalRuntime:
         return made
 
     async def _make_room(self, file: ModelFile) -> None:
-        """Unload what is in the way, once its answers are made. Raises LocalMemoryShort."""
+        """Unload other models once they have finished their answers. Raises LocalMemoryShort."""
         while len(self._running) >= self._limits.loaded:
             await self._unload_one()
         needed = file.size // _MB + self._limits.spare_mb
@@ -248,7 +248,7 @@ class LocalRuntime:
             await self._unload_one()
 
     async def _unload_one(self) -> None:
-        """The one that was used longest ago; waits for one without users."""
+        """Unload the least recently used model; waits for one without users."""
         while not (free := [key for key, model in self._running.items() if not model.users]):
             self._freed.clear()
             await self._freed.wait()
@@ -256,7 +256,7 @@ class LocalRuntime:
 
     async def _unload(self, key: str) -> None:
         model = self._running[key]
-        await model.stop()  # should this be cancelled, the end of the runtime stops it again
+        await model.stop()  # if this is cancelled, the end of the runtime stops it again
         del self._running[key]
         log.info("the local model '%s' is unloaded", model.file.name)
 
@@ -272,7 +272,7 @@ class LocalRuntime:
                     await self._tidy()
 
     async def _tidy(self) -> None:
-        """Unload what is idle, what has died, and when memory is short everything that isn't in use."""
+        """Unload idle and dead models and, when memory is short, all that aren't in use."""
         left, now = available_mb(), time.monotonic()
         short = left is not None and left < self._limits.spare_mb
         for key, model in list(self._running.items()):
@@ -287,7 +287,7 @@ class LocalRuntime:
         return file
 
     def _is_unusable(self, file: ModelFile) -> bool:
-        """Whether this very file could not be loaded before: it is tried again once it was replaced."""
+        """Whether this same file could not be loaded before; a replaced file is tried again."""
         return self._unusable.get(file.path) == (file.size, file.modified)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# The form that the Hermes and Qwen models were trained on; llama.cpp recognises it and reads the calls.
+# The format that Hermes and Qwen models were trained on; llama.cpp recognizes it and parses the calls.
 CHATML_WITH_TOOLS: Final = r"""
 {%- if tools %}
     {{- '<|im_start|>system\n' }}
@@ -42,5 +42,5 @@ CHATML_WITH_TOOLS: Final = r"""
 
 
 def is_plain_chatml(template: str) -> bool:
-    """Whether a template writes ChatML and knows nothing of tools."""
+    """Whether a template writes ChatML and doesn't support tools."""
     return "<|im_start|>" in template and "tools" not in template

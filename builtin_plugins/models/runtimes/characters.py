@@ -4,13 +4,13 @@ from __future__ import annotations
 
 
 class Characters:
-    """Puts the halves of characters together again over the pieces of one text."""
+    """Joins the halves of characters across the pieces of one text."""
 
     def __init__(self) -> None:
         self._half = ""
 
     def feed(self, piece: str) -> str:
-        """What of the text is whole now; a half at its end waits for the next piece."""
+        """The complete part of the text so far; a half at its end waits for the next piece."""
         if self._half:
             piece, self._half = self._half + piece, ""
         if piece and "\ud800" <= piece[-1] <= "\udbff":
@@ -18,13 +18,13 @@ class Characters:
         return mended(piece)
 
     def close(self) -> str:
-        """What stands for a half that was left alone."""
+        """The replacement for a remaining half, if any."""
         rest, self._half = mended(self._half), ""
         return rest
 
 
 def mended(text: str) -> str:
-    """The text with halves joined, and U+FFFD for each lone one, which can't be sent."""
+    """The text with halves joined, and U+FFFD for lone ones, which can't be sent."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -6,7 +6,7 @@ from kernel.sdk import PlatformError
 
 
 class ModelRuntimeError(PlatformError):
-    """Root of all of them; rendered as 503 unless a kind says otherwise."""
+    """The base of them all; 503 unless a subclass says otherwise."""
 
     status = 503
     code = "model_runtime_error"
@@ -66,9 +66,9 @@ class RuntimeBusy(RuntimeRefused):
 
 
 class RuntimeObjects(RuntimeRefused):
-    """The runtime finds something wrong in the request (400, 413, 422), and says what.
+    """The runtime rejects the request (400, 413, 422) and tells why.
 
-    Only for a chat whose caller wrote the request: what a runtime says about its troubles stays in the log.
+    Only for a chat whose caller wrote the request; other errors of a runtime stay in the log.
     """
 
     code = "model_runtime_objects"
@@ -80,7 +80,7 @@ class RuntimeObjects(RuntimeRefused):
 
 
 class StreamBroken(ModelRuntimeError):
-    """An answer began and did not end: the connection dropped, or the runtime failed or spoke nonsense."""
+    """An answer began but didn't end: the connection dropped, or the runtime failed or sent invalid data."""
 
     code = "model_stream_broken"
 

@@ -29,15 +29,15 @@ from kernel.sdk import OutgoingClient, contracts
 # Ollama reads these beside ``options``; all other parameters belong inside it.
 _TOP_LEVEL = frozenset({"format", "keep_alive", "think"})
 _LONGEST_PULL = 7 * 24 * 3600.0
-# What Ollama says in mid-stream when its registry has no such model.
+# Ollama's message in mid-stream when its registry has no such model.
 _NOT_THERE = "file does not exist"
 
 
 class OllamaRuntime:
     """``ModelRuntime`` over Ollama.
 
-    ``context_tokens`` becomes ``num_ctx``: without it Ollama silently cuts prompts to its own default
-    context, a few thousand tokens. Changing it from call to call makes Ollama load the model again.
+    ``context_tokens`` becomes ``num_ctx``: without it, Ollama silently cuts prompts to its default context of
+    a few thousand tokens. Changing it from call to call makes Ollama load the model again.
     """
 
     def __init__(
@@ -110,11 +110,11 @@ class OllamaRuntime:
         return ModelDetails(id=model, details=details, capabilities=tuple(map(str, known)))
 
     async def healthy(self) -> bool:
-        """/api/version, which touches no model; compatible servers may have /api/tags alone."""
+        """/api/version, which touches no model; compatible servers may only have /api/tags."""
         return await self._http.answers("/api/version", "/api/tags")
 
     async def pull(self, model: str) -> AsyncGenerator[PullProgress, None]:
-        """/api/pull as a stream. It takes as long as it takes: only silence ends it."""
+        """/api/pull as a stream, without a time limit: only silence ends it."""
         tally = PullTally()
         body: Json = {"model": model, "stream": True}
         async with aclosing(self._parts(body, model, "/api/pull", total_s=_LONGEST_PULL)) as parts:
@@ -187,7 +187,7 @@ class OllamaRuntime:
 
 
 def _names_unknown_model(body: object) -> bool:
-    """Ollama answers a wrong path in plain text, an unknown model with an ``error`` string."""
+    """Ollama answers a wrong path with plain text, an unknown model with an ``error`` string."""
     return isinstance(body, dict) and isinstance(body.get("error"), str)
 
 
@@ -225,7 +225,7 @@ def _generated(text: str, last: Mapping[str, Any], asked: str) -> contracts.Gene
 
 
 def _tokens(last: Mapping[str, Any]) -> int | None:
-    """Ollama leaves a counter out when it is 0, as for a prompt that was cached whole."""
+    """Ollama omits a counter that is 0, as for a fully cached prompt."""
     counts = [last.get("prompt_eval_count"), last.get("eval_count")]
     known = [count for count in counts if is_count(count)]
     return sum(known) if known else None

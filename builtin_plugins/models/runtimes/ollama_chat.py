@@ -1,4 +1,4 @@
-"""Chats with tools in Ollama's protocol, from and into OpenAI's words (docs.ollama.com/api, chat)."""
+"""Chats with tools in Ollama's protocol, converted from and to OpenAI's (docs.ollama.com/api, chat)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from builtin_plugins.models.runtimes.vectors import is_count
 from kernel.sdk import contracts
 
 Json = dict[str, Any]
-# Parameters that go next to ``options``.
+# Parameters that go beside ``options``.
 _TOP_LEVEL = frozenset({"format", "keep_alive", "think", "logprobs", "top_logprobs"})
 # OpenAI's parameters with the same meaning inside ``options``.
 _SAME = frozenset({"temperature", "top_p", "top_k", "seed", "stop", "presence_penalty", "frequency_penalty"})
@@ -53,7 +53,7 @@ def format_of(wanted: object) -> Any:
 
 
 def _called_names(messages: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """The functions that were called, by the call's id: OpenAI's clients send a result with the id alone."""
+    """The called functions by call id: OpenAI's clients send a result with only the id."""
     found = {}
     for call in (call for message in messages for call in _given_calls(message)):
         function = call.get("function")
@@ -83,7 +83,7 @@ def _message(message: Mapping[str, Any], names: Mapping[str, str]) -> Json:
 
 
 def _content(content: object) -> tuple[str, list[str]]:
-    """The text of a message, and its images without the ``data:`` before them."""
+    """The text of a message, and its images without their ``data:`` prefix."""
     if not isinstance(content, list):
         return (content if isinstance(content, str) else ""), []
     parts = [part for part in content if isinstance(part, Mapping)]
@@ -105,7 +105,7 @@ def _given_call(call: Mapping[str, Any]) -> Json:
 
 
 class ChatReader:
-    """Reads the parts of one turn, and what the last one says besides."""
+    """Reads the parts of one turn, and the statistics in the last one."""
 
     def __init__(self, asked: str) -> None:
         self._asked = asked

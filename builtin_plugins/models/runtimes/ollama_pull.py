@@ -10,7 +10,7 @@ from builtin_plugins.models.runtimes.vectors import is_count
 
 
 class PullTally:
-    """Adds up what the lines of a pull say."""
+    """Adds up the progress in the lines of a pull."""
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[int, int]] = {}

@@ -1,7 +1,7 @@
 """OpenAI-compatible runtimes: /v1/chat/completions, /v1/embeddings, /v1/models (OpenAI API reference).
 
-vLLM, llama.cpp, LM Studio, LiteLLM and Ollama's own compatible face speak it too, each a little loosely: what
-they leave out (usage, ``[DONE]``, ``index``) is tolerated where the answer stays unambiguous.
+vLLM, llama.cpp, LM Studio, LiteLLM and Ollama's compatible API speak it, too, each a little loosely: what
+they omit (usage, ``[DONE]``, ``index``) is tolerated as long as the answer is unambiguous.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class OpenAIRuntime:
         return stacked([await self._embed_batch(model, batch) for batch in batches(texts, size)])
 
     async def models(self) -> list[ModelInfo]:
-        """/v1/models, which has ids and little else."""
+        """/v1/models, which has little more than ids."""
         answer = await self._http.json("GET", "/v1/models")
         found = answer.get("data")
         if not isinstance(found, list):
@@ -114,7 +114,7 @@ class OpenAIRuntime:
         return ModelDetails(id=model, details=details)
 
     async def healthy(self) -> bool:
-        """/v1/models, the one path that all of them have."""
+        """/v1/models, the one path that all servers have."""
         return await self._http.answers("/v1/models")
 
     async def _chunks(self, body: Json, model: str, *, chat: bool = False) -> AsyncGenerator[Json, None]:
@@ -147,7 +147,7 @@ class OpenAIRuntime:
 
 
 class _Tally:
-    """What an answer's chunks report besides text: usage, tool calls, the reason for the end."""
+    """What an answer's chunks report besides text: usage, tool calls, the finish reason."""
 
     def __init__(self, asked: str) -> None:
         self._model = asked
@@ -184,7 +184,7 @@ def _chat(request: GenerationRequest) -> Json:
 
 
 def _names_unknown_model(body: object) -> bool:
-    """Separates "no such model" from "no such path": by code where there is one, else by the message."""
+    """Tells "no such model" from "no such path": by the code if there is one, else by the message."""
     error = body.get("error", body) if isinstance(body, dict) else None
     if isinstance(error, str):
         return "model" in error.lower()
@@ -204,7 +204,7 @@ def _chunk(event: str) -> Json:
 
 
 def _choice(chunk: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The first choice; None in the chunk that only carries usage."""
+    """The first choice; None for the chunk with only usage."""
     choices = chunk.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     return first if isinstance(first, dict) else None

@@ -1,4 +1,4 @@
-"""Chats with tools in OpenAI's own protocol: bodies that are sent, and what answers hold."""
+"""Chats with tools in OpenAI's own protocol: request bodies, and reading answers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kernel.sdk import contracts
 
 Json = dict[str, Any]
 _OURS = frozenset({"model", "messages", "tools", "stream", "stream_options", "n"})
-# Parameters of Ollama's API that no server of this protocol knows.
+# Parameters of Ollama's API that servers of this protocol don't know.
 _OLLAMAS = frozenset({"options", "format", "keep_alive", "think", "raw"})
 
 
 def chat_body(request: contracts.ChatRequest, model: str) -> Json:
-    """The body of /v1/chat/completions; what Ollama has in `options` moves up to the rest."""
+    """The body of /v1/chat/completions; Ollama's `options` move up to the top level."""
     options = request.options.get("options")
     inner = _without(options, _OURS) if isinstance(options, Mapping) else {}
     if "num_predict" in inner:
@@ -37,7 +37,7 @@ def _without(options: Mapping[str, Any], names: Set[str]) -> Json:
 
 
 class ChatReader:
-    """Reads the answers of one turn, streamed or whole, and what they say besides the text."""
+    """Reads the answers of one turn, streamed or whole, including what they report besides text."""
 
     def __init__(self, asked: str) -> None:
         self._model = asked
@@ -49,7 +49,7 @@ class ChatReader:
     def read(
         self, answer: Mapping[str, Any], part: str
     ) -> Iterator[str | contracts.Thought | contracts.ToolCallPart]:
-        """The pieces of an answer whose choices hold a `part`: ``delta`` or ``message``."""
+        """The pieces of an answer whose choices contain a `part`: ``delta`` or ``message``."""
         if isinstance(model := answer.get("model"), str) and model:
             self._model = model
         if isinstance(usage := answer.get("usage"), dict):
@@ -67,7 +67,7 @@ class ChatReader:
             yield from self._message(message)
 
     def end(self) -> contracts.ChatEnd:
-        """The end of the turn. Some runtimes say ``stop`` where they ask for calls."""
+        """The end of the turn. Some runtimes report ``stop`` even when they call tools."""
         prompt, completion = self._usage.get("prompt_tokens"), self._usage.get("completion_tokens")
         reason = "tool_calls" if self._called and self._reason in ("", "stop") else self._reason or "stop"
         return contracts.ChatEnd(
@@ -95,7 +95,7 @@ class ChatReader:
 
 
 def logprobs_of(told: object) -> list[Json]:
-    """The entries for tokens, which Ollama writes in the same way."""
+    """The entries for tokens, which Ollama writes in the same form."""
     return [entry for entry in told if isinstance(entry, dict)] if isinstance(told, list) else []
 
 

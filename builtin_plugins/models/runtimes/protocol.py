@@ -1,4 +1,4 @@
-"""What every model runtime offers, in plain values: the seam between the platform and a model server."""
+"""What every model runtime offers, in plain values: the interface between platform and model server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Embeddings: TypeAlias = "NDArray[np.float32]"
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """One chat completion to ask for.
+    """A request for one chat completion.
 
     ``max_tokens`` bounds the answer, not the prompt. ``options`` are the runtime's own parameters
     (``top_p``, ``seed``, Ollama's ``num_ctx`` ...); they can't replace ``model``, ``messages`` or ``stream``.
@@ -51,7 +51,7 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class ModelDetails:
-    """What a runtime says about one model; ``details`` is its own object, unchanged."""
+    """What a runtime reports about one model; ``details`` is its own object, unchanged."""
 
     id: str
     details: Mapping[str, Any]
@@ -62,7 +62,7 @@ class ModelDetails:
 class PullProgress:
     """How far a pull has got, in bytes of all its files together; `total` grows as they become known.
 
-    `stage` is the runtime's own word for what it does; `done` only in the last one.
+    `stage` is the runtime's own word for what it does; only the last one is `done`.
     """
 
     stage: str
@@ -76,8 +76,8 @@ class RuntimeLimits:
     """Bounds on one call. Times are seconds, sizes bytes.
 
     ``idle_s`` is the longest silence inside a stream, its first token included: on a CPU a long prompt is
-    silent for a minute. A call that doesn't stream is silent until it ends, so only ``total_s`` bounds it;
-    ``look_s`` one that only reads, such as the list of models.
+    silent for a minute. A call that doesn't stream is silent until it ends, so only ``total_s`` limits it;
+    ``look_s`` limits calls that only read, such as the list of models.
     """
 
     connect_s: float = 5.0
@@ -100,8 +100,8 @@ class ModelRuntime(Protocol):
     def stream(self, request: GenerationRequest) -> AsyncGenerator[TextDelta | contracts.Generated, None]:
         """The answer piece by piece; the last item, and only that, is the ``Generated``.
 
-        Closing the iterator (``contextlib.aclosing``) or cancelling its task closes the connection, on
-        which the runtime stops generating.
+        Closing the iterator (``contextlib.aclosing``) or cancelling its task closes the connection, and the
+        runtime then stops generating.
         """
         ...
 
@@ -110,7 +110,7 @@ class ModelRuntime(Protocol):
         ...
 
     async def embed(self, model: str, texts: Sequence[str]) -> Embeddings:
-        """L2-normalised float32 vectors [n, d], in the order of ``texts``; [0, 0] for no texts."""
+        """L2-normalized float32 vectors [n, d], in the order of ``texts``; [0, 0] for no texts."""
         ...
 
     async def models(self) -> list[ModelInfo]:
@@ -118,7 +118,7 @@ class ModelRuntime(Protocol):
         ...
 
     async def describe(self, model: str) -> ModelDetails:
-        """What the runtime knows about one model; ``ModelNotFound`` where it has none of that name."""
+        """What the runtime knows about one model; ``ModelNotFound`` if it has none of that name."""
         ...
 
     async def healthy(self) -> bool:
@@ -133,7 +133,7 @@ class ManagedRuntime(Protocol):
     def pull(self, model: str) -> AsyncGenerator[PullProgress, None]:
         """Fetch a model, continuing where an earlier pull ended; closing the iterator stops it.
 
-        Raises ModelNotFound where no registry has it, another ModelRuntimeError when the connection is lost.
+        Raises ModelNotFound if no registry has it, another ModelRuntimeError if the connection is lost.
         """
         ...
 

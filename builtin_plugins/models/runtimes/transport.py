@@ -47,9 +47,9 @@ _ENDLESS = 1 << 40
 
 
 class RuntimeTransport:
-    """One runtime's address and credentials over a client that somebody else opened and closes.
+    """One runtime's address and credentials, over a client that the caller opens and closes.
 
-    ``names_unknown_model`` reads from the JSON body of a 404 whether the model is missing, or the path.
+    ``names_unknown_model`` tells from the JSON body of a 404 whether the model is missing or the path.
     """
 
     def __init__(
@@ -71,17 +71,17 @@ class RuntimeTransport:
     ) -> Json:
         """One JSON object for one request. ``model`` is named by a ``ModelNotFound``.
 
-        For a ``chat`` that somebody else wrote, what the runtime finds wrong in it is a ``RuntimeObjects``.
+        For a ``chat`` that a client wrote, what the runtime finds wrong in it is a ``RuntimeObjects``.
         """
         limits = self._limits()
-        if method == "GET":  # nothing is computed, and others may be waiting for the answer
+        if method == "GET":  # nothing is computed, and others may wait for the answer
             limits = replace(limits, total_seconds=min(self.limits.total_s, self.limits.look_s))
         with _translated(AnswerMalformed("it ended early")):
             async with self._answer(method, path, body, model, limits, chat=chat) as reply:
                 return _object(await reply.read())
 
     async def done(self, method: str, path: str, body: Json, *, model: str) -> None:
-        """A request whose answer is its status alone."""
+        """A request whose answer is only a status."""
         with _translated(AnswerMalformed("it ended early")):
             async with self._answer(method, path, body, model, self._limits(), chat=False):
                 return
@@ -157,7 +157,7 @@ class RuntimeTransport:
         return refused(reply.status, int(after) if after.isascii() and after.isdigit() else None)
 
     def _limits(self, silence_s: float | None = None) -> CallLimits:
-        # No redirects: one would carry prompts to an address that no operator chose.
+        # No redirects: one could send prompts to an address that no operator chose.
         limits = self.limits
         return CallLimits(limits.total_s, limits.connect_s, silence_s, limits.max_body_bytes)
 
@@ -169,7 +169,7 @@ def authorization(api_key: SecretStr | str | None) -> dict[str, str]:
 
 
 def _objection(body: object) -> str:
-    """What an error object says, in one line."""
+    """The message of an error object, in one line."""
     error = body.get("error", body) if isinstance(body, dict) else None
     said = error.get("message") if isinstance(error, dict) else error
     return " ".join(said.split())[:_LONGEST_OBJECTION] if isinstance(said, str) else ""
@@ -184,7 +184,7 @@ async def _error_body(reply: OutgoingReply) -> object:
 
 @contextmanager
 def _translated(broken: ModelRuntimeError) -> Iterator[None]:
-    """Errors while an answer is read: silence is a timeout, everything else is ``broken``."""
+    """Translate errors while an answer is read: silence is a timeout, everything else is ``broken``."""
     try:
         yield
     except CallTimedOut as error:

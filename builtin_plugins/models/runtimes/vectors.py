@@ -1,4 +1,4 @@
-"""A runtime's lists of numbers into a normalised matrix."""
+"""Turns a runtime's lists of numbers into a normalized matrix."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def is_count(value: object) -> TypeGuard[int]:
 
 
 def stacked(batches: Sequence[Embeddings]) -> Embeddings:
-    """Batches below each other; [0, 0] for none. Raises ``AnswerMalformed`` where their lengths differ."""
+    """Batches stacked vertically; [0, 0] for none. Raises ``AnswerMalformed`` if their lengths differ."""
     import numpy as np
 
     if len({batch.shape[1] for batch in batches}) > 1:

@@ -1,4 +1,4 @@
-"""Byte streams into lines and server-sent events, whatever the chunks they arrive in."""
+"""Splits byte streams into lines and server-sent events, whatever chunks they arrive in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 class LineSplitter:
     """Cuts bytes into lines at LF, CRLF or CR.
 
-    No byte of a multi-byte UTF-8 sequence equals CR or LF, so whole lines decode safely wherever chunks end.
+    No byte of a multi-byte UTF-8 sequence is CR or LF, so whole lines decode safely wherever chunks end.
     Raises ``AnswerMalformed`` when a line grows past ``max_line_bytes``.
     """
 
@@ -24,7 +24,7 @@ class LineSplitter:
         self._after_cr = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that this chunk completes, without their ends."""
+        """The lines that this chunk completes, without line breaks."""
         if not chunk:
             return []
         if self._after_cr:
@@ -39,7 +39,7 @@ class LineSplitter:
         return [self._bounded(line) for line in lines]
 
     def close(self, *, even_empty: bool = False) -> list[bytes]:
-        """What is left after the last line end, if anything."""
+        """The text after the last line break, if any."""
         rest = b"".join(self._parts)
         self._parts.clear()
         self._size = 0
@@ -75,9 +75,9 @@ class SseDecoder:
         return self._events(self._lines.feed(chunk))
 
     def close(self) -> list[str]:
-        """The last event, where the stream ended without the blank line.
+        """The last event of a stream that ended without a blank line.
 
-        The standard drops it; some runtimes end with ``data: [DONE]`` and no blank line after it.
+        The standard drops it, but some runtimes end with ``data: [DONE]`` and no blank line.
         """
         return self._events([*self._lines.close(), b""])
 

@@ -1,4 +1,4 @@
-"""Limits of a rule on what a request asks of a model."""
+"""A rule's limits on the tokens that a request asks for."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any, Final
 
 from builtin_plugins.models.services.rules import Rule
 
-# OpenAI's names for it, Ollama's, and llama.cpp's, which takes precedence there.
+# OpenAI's names for it, Ollama's, and llama.cpp's, which takes precedence in llama.cpp.
 _TOKENS: Final = ("max_completion_tokens", "max_tokens", "num_predict", "n_predict")
 
 
 def capped(tokens: int, rule: Rule) -> int:
-    """At most as many tokens as the rule lets a model write."""
+    """The tokens to ask for, at most as many as the rule allows."""
     return tokens if rule.max_tokens is None else min(tokens, rule.max_tokens)
 
 
 def capped_options(options: Mapping[str, Any], rule: Rule, *, add: bool = False) -> Mapping[str, Any]:
-    """The same with every wish for tokens cut to the cap; with `add`, the cap where there is no wish."""
+    """The options with every token limit cut to the cap; with `add`, the cap is added if there is none."""
     if rule.max_tokens is None:
         return options
     bounded: dict[str, Any] = _bounded_wishes(options, rule.max_tokens)
     added = {} if bounded or not add else {"max_tokens": rule.max_tokens}
-    if isinstance(inner := options.get("options"), Mapping):  # Ollama's place for them
+    if isinstance(inner := options.get("options"), Mapping):  # where Ollama has them
         bounded["options"] = capped_options(inner, rule)
-        if added:  # which stands above them
+        if added:  # which takes precedence over them
             added["max_tokens"] = min([rule.max_tokens, *_bounded_wishes(inner, rule.max_tokens).values()])
     return {**added, **options, **bounded}
 
@@ -34,6 +34,6 @@ def _bounded_wishes(options: Mapping[str, Any], most: int) -> dict[str, int]:
 
 
 def _wish(wish: Any, most: int) -> int:
-    """The wish within the cap; the cap for none, and for what a runtime may read as a number of its own."""
+    """The limit within the cap; the cap for none, and for values that a runtime may interpret itself."""
     is_number = isinstance(wish, int | float) and not isinstance(wish, bool)
     return int(wish) if is_number and 1 <= wish <= most else most

@@ -1,4 +1,4 @@
-"""The models of all runtimes: listed, described, deleted, tried."""
+"""List, describe, delete and try the models of all runtimes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def delete(caller: Caller, models: Models, model_id: str) -> ModelChanged:
 
 
 async def try_out(ctx: Context, model_id: str, prompt: str) -> TestOut:
-    """A model's answer to a prompt. Raises UnknownModel, Unavailable, and what its limits say."""
+    """A model's answer to a prompt. Raises UnknownModel, Unavailable, and errors of the model's limits."""
     models = ctx.resource(MODELS)
     configured, info = await find(models, model_id)
     message = contracts.ChatMessage("user", prompt)

@@ -1,4 +1,4 @@
-"""Limits on models, set and shown."""
+"""Set and show limits on models."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ async def change(ctx: Context, model_id: str, wanted: Constraints) -> Constraint
 
 
 async def show(ctx: Context, model_id: str) -> ConstraintsOut:
-    """The limits on a model; none where none were set."""
+    """The limits on a model; empty if none were set."""
     model = canonical(model_id)
     return ConstraintsOut(model=model, **await ctx.read(_read, model))
 
 
 async def _is_a_plugins(ctx: Context, model_id: str) -> bool:
-    """Whether a plugin embeds by that name, such as the models that are built in."""
+    """Whether a plugin embeds by that name, such as with the built-in models."""
     lists = await ctx.platform.hooks.ask(contracts.list_embedding_models, platform=ctx.platform)
     return any(model_id in names for names in lists)
 

@@ -1,4 +1,4 @@
-"""The one door to models: which runtime has a model, whether the caller may use it, what it took."""
+"""The single way to call models: finds the runtime, checks that the caller may use it, counts the use."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _ASK_AGAIN: Final = 2.0
 
 @dataclass
 class Configured:
-    """A runtime with its name, and what it listed last. `is_here`: it runs on this machine."""
+    """A runtime with its name and its last list of models. `is_here`: it runs on this machine."""
 
     name: str
     kind: Kind | Literal["local"]
@@ -74,9 +74,9 @@ class Configured:
     _answered: asyncio.Event | None = None
 
     async def look(self, at_most: float = 0.0) -> Sequence[ModelInfo]:
-        """Its models, no older than `at_most` seconds; the last known ones where it does not answer.
+        """Its models, from a list at most `at_most` seconds old; the last known ones if it doesn't answer.
 
-        While one caller asks, others wait for the answer, unless older models will do for them.
+        While one caller asks, others wait for the answer, unless an older list suffices for them.
         """
         if time.monotonic() - self.listed_at > at_most:
             await self._ask()
@@ -93,7 +93,7 @@ class Configured:
         except ModelRuntimeError as error:
             self.failed = True
             log.warning("the model runtime '%s' does not list its models: %s", self.name, error.detail)
-        except asyncio.CancelledError:  # who asked has left: the next caller asks
+        except asyncio.CancelledError:  # the caller that asked has left: the next one asks
             self.listed_at = before
             raise
         finally:
@@ -102,13 +102,13 @@ class Configured:
             answered.set()
 
     def lists(self, model: str) -> bool:
-        """Whether it had that model when it was asked last."""
+        """Whether its last list had that model."""
         if isinstance(self.runtime, LocalRuntime):
             return self.runtime.knows(model)
         return any(canonical(info.id) == canonical(model) for info in self.listed)
 
     def known(self, model: str) -> str | None:
-        """The name if it lists that model; None for what may be just a text."""
+        """The name if it lists that model; None for what may be arbitrary text."""
         return model if self.lists(model) else None
 
 
@@ -136,15 +136,15 @@ class Models:
         self._tracing = tracing
 
     def may_have(self, model: str | None) -> bool:
-        """Whether it makes sense to ask: there is a server, or a file of that name.
+        """Whether there is anything to call: a server, or a file of that name.
 
-        Local files answer by default only where a setting names one of them: what a person put into a folder
-        to try it out must not replace the extractive answers.
+        Local files are only used by default if a setting names one: a file put into the folder just to try it
+        out must not replace the extractive answers.
         """
         return bool(self.servers) or self.local.knows(self._local_name(model or self._settings.llm_model))
 
     async def choose(self, model: str) -> tuple[Configured, str]:
-        """Who is asked for a model, and by which name. ``runtime/model`` names a runtime of ours as well."""
+        """Which runtime has a model, and under which name. ``runtime/model`` may name one of our runtimes."""
         by_name = {configured.name: configured for configured in self.all}
         prefix, slash, rest = model.partition("/")
         if len(self.servers) == 1 and not self.local.has_files and not (slash and prefix in by_name):
@@ -193,7 +193,7 @@ class Models:
                     elif text := characters.feed(item.text):
                         yield text
         except (GeneratorExit, asyncio.CancelledError):
-            failed = False  # the caller has left: that is not the model's fault
+            failed = False  # the caller has left, which is not the model's fault
             raise
         except RuntimeTimeout as error:
             note_span_error(span, error)
@@ -220,7 +220,7 @@ class Models:
                     if isinstance(event, contracts.ChatEnd):
                         tokens, failed = _sum(event), False
                         note_turn(span, event)
-                        # By the runtime's word, so that clients can't invent labels.
+                        # The name that the runtime reports, so that clients can't invent labels.
                         self._durations.labels(event.model).observe(time.perf_counter() - started)
                     yield event
         except (GeneratorExit, asyncio.CancelledError):
@@ -237,7 +237,7 @@ class Models:
             self.usage.count(name, time.perf_counter() - started, tokens, failed=failed)
 
     async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:
-        """Vectors by a model of a runtime; None when none has it."""
+        """Vectors by a model of a runtime; None if no runtime has it."""
         if not self.may_have(model):
             return None
         chosen, name = await self.choose(model)
@@ -256,11 +256,11 @@ class Models:
         return Embedded(vectors, f"{chosen.kind}/{name}")
 
     def registered(self) -> int:
-        """How many models there are, as of the last look."""
+        """How many models there were in the last lists."""
         return len({canonical(info.id) for configured in self.all for info in configured.listed})
 
     async def healthy(self) -> bool | None:
-        """Whether a server answers; None where none is configured."""
+        """Whether a server answers; None if none is configured."""
         if not self.servers:
             return None
         for server in self.servers:
@@ -269,7 +269,7 @@ class Models:
         return False
 
     async def embedding_models(self) -> list[str]:
-        """Models whose name says that they embed; none of a runtime that does not answer."""
+        """Models that embed, by their name; none of a runtime that doesn't answer."""
         return [model for model in await self._names() if embeds(model)]
 
     async def chat_models(self) -> list[str]:
@@ -284,7 +284,7 @@ class Models:
         return list(names)
 
     async def _look_again(self, model: str) -> tuple[Configured, str]:
-        """A model that was missing a while ago may exist by now; else the first server refuses it itself."""
+        """A model that was missing a while ago may exist by now; else the first server will refuse it."""
         for configured in self.servers:
             await configured.look(_ASK_AGAIN)
             if configured.lists(model):
@@ -298,7 +298,7 @@ class Models:
 
 
 async def _whole_characters(events: contracts.ChatEvents) -> contracts.ChatEvents:
-    """The same without halves of characters, which no answer could hold."""
+    """The same without halves of characters, which no answer could contain."""
     said, thought = Characters(), Characters()
     async with aclosing(events):
         async for event in events:
@@ -319,7 +319,7 @@ async def _whole_characters(events: contracts.ChatEvents) -> contracts.ChatEvent
 async def _stream(
     runtime: ModelRuntime, request: GenerationRequest
 ) -> AsyncGenerator[TextDelta | contracts.Generated, None]:
-    """The runtime's stream; a runtime that refuses a `response_format` is asked again without it."""
+    """The runtime's stream; if the runtime refuses a `response_format`, it is called again without one."""
     try:
         async with aclosing(runtime.stream(request)) as stream:
             async for item in stream:
@@ -336,7 +336,7 @@ async def _stream(
 
 
 def embeds(model: str) -> bool:
-    """Whether a model's name says that it embeds."""
+    """Whether a model embeds, by its name."""
     return "embed" in model.lower()
 
 

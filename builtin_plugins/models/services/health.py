@@ -9,7 +9,7 @@ from kernel.sdk import NotConfigured, Platform, Unhealthy
 
 
 async def check_servers(platform: Platform) -> None:
-    """Every configured server answers."""
+    """Check that every configured server answers."""
     models = platform.resource(MODELS)
     if not models.servers:
         raise NotConfigured()
@@ -22,7 +22,7 @@ async def check_servers(platform: Platform) -> None:
 
 
 async def health_fields(platform: Platform) -> dict[str, Any]:
-    """How many models there are, as of the last look."""
+    """How many models there were in the last lists."""
     models = platform.resource(MODELS)
     for configured in models.all:
         await configured.look(_LOOK_SECONDS)

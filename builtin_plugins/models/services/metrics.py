@@ -1,4 +1,4 @@
-"""Use of a model by day and part of the platform."""
+"""The use of a model by day and part of the platform."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kernel.sdk import Context, utc_now
 
 
 async def show(ctx: Context, model_id: str, days: int) -> MetricsOut:
-    """What was counted, this process's latest calls included."""
+    """The counts, including this process's latest calls."""
     await ctx.resource(MODELS).usage.flush()
     since = utc_now().date() - timedelta(days=days - 1)
     rows = await ctx.read(_rows, canonical(model_id), since)

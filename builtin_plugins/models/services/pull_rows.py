@@ -1,4 +1,4 @@
-"""Pulls as rows: which wait, which run, how they ended. Only those that may run at a time have a job."""
+"""The rows of pulls: which wait, which run, how they ended. Only pulls that may run now have a job."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOCK: Final = "models_pulls"
 
 
 def request(unit: Unit, model: str, runtime: str, account_id: int | None) -> Pull:
-    """A pull of the model: the one that is under way, or a new one at the end of the queue."""
+    """A pull of the model: the current one, or a new one at the end of the queue."""
     unit.lock(_LOCK)
     same = select(Pull).where(Pull.model == model, Pull.runtime == runtime, Pull.status.in_(UNDER_WAY))
     found = unit.session.scalar(same)
@@ -32,7 +32,7 @@ def request(unit: Unit, model: str, runtime: str, account_id: int | None) -> Pul
 
 
 def start_next(unit: Unit, limit: int, job: LongJob[Any], payload: Callable[..., BaseModel]) -> None:
-    """Give jobs to those that waited longest, as far as there is room."""
+    """Give jobs to the longest-waiting pulls, as far as there is room."""
     unit.lock(_LOCK)
     running = unit.session.scalar(select(func.count()).where(Pull.status == "running")) or 0
     waiting = select(Pull).where(Pull.status == "queued").order_by(Pull.created_at, Pull.id)
@@ -44,7 +44,7 @@ def start_next(unit: Unit, limit: int, job: LongJob[Any], payload: Callable[...,
 
 
 def end(unit: Unit, pull_id: str, status: str, error: str | None) -> None:
-    """Record how a pull ended; the first result is kept."""
+    """Record how a pull ended; the first result stands."""
     unit.lock(_LOCK)
     row = unit.session.get(Pull, pull_id)
     if row is not None and row.status in UNDER_WAY:
@@ -53,7 +53,7 @@ def end(unit: Unit, pull_id: str, status: str, error: str | None) -> None:
 
 
 def cancel_waiting(unit: Unit, pull_id: str) -> str | None:
-    """Cancel a pull that has no job yet; returns the status that it had, None for an unknown one."""
+    """Cancel a pull that has no job yet; returns its previous status, None for an unknown pull."""
     unit.lock(_LOCK)
     row = unit.session.get(Pull, pull_id)
     if row is None:

@@ -26,7 +26,7 @@ _GB: Final = 10**9
 
 
 class PullPayload(BaseModel):
-    """Which model to pull to which runtime; `pull_id` is the job's own id as well."""
+    """Which model to pull to which runtime; `pull_id` is also the job's id."""
 
     pull_id: str
     model: str
@@ -34,7 +34,7 @@ class PullPayload(BaseModel):
 
 
 async def pull(platform: Platform, payload: PullPayload, progress: Progress) -> str:
-    """Pull until the model is there. After a lost connection it continues: the runtime keeps what it has."""
+    """Pull until the model is there, continuing after lost connections: the runtime keeps what it has."""
     configured = _runtime(platform, payload.runtime)
     await _pull(platform, configured, payload.model, progress)
     await configured.look()
@@ -78,7 +78,7 @@ async def _attempt(configured: Configured, model: str, progress: Progress, setti
 
 
 async def check_room(configured: Configured, settings: ModelsSettings, part: PullProgress) -> None:
-    """Raises StoreFull when what is left does not fit. A server elsewhere looks after its own disk."""
+    """Raise StoreFull if the rest doesn't fit. A remote server looks after its own disk."""
     folder = await asyncio.to_thread(_store, settings) if configured.is_here else None
     if folder is None:
         return

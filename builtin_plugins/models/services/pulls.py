@@ -1,4 +1,4 @@
-"""Pulls for those who asked for them: begun, followed, cancelled."""
+"""Begin, follow and cancel pulls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BREATH: Final = 15.0
 
 
 async def begin(ctx: Context, body: PullRequest) -> PullOut | ModelChanged:
-    """A pull, or the word that the model is there. Raises NoRuntime, RuntimeUnreachable, StoreFull."""
+    """Begin a pull, or report that the model is there. Raises NoRuntime, RuntimeUnreachable, StoreFull."""
     models, settings = ctx.resource(MODELS), ctx.settings_of(ModelsSettings)
     configured = _target(models, body.runtime)
     there = {canonical(info.id) for info in await configured.look()}
@@ -51,7 +51,7 @@ async def begin(ctx: Context, body: PullRequest) -> PullOut | ModelChanged:
 
 
 async def finish(ctx: Context, pull: PullOut) -> ModelChanged:
-    """Wait for the end of a pull. Raises PullFailed when it comes to no good one."""
+    """Wait for the end of a pull. Raises PullFailed if it doesn't succeed."""
     last = pull
     async with aclosing(follow(ctx.caller, pull.id)) as events:
         async for _, pull in events:
@@ -82,7 +82,7 @@ async def list_page(caller: Caller, query: PageQuery) -> Page[PullOut]:
 
 
 async def follow(caller: Caller, pull_id: str) -> AsyncGenerator[tuple[str, PullOut], None]:
-    """The pull as it is, then as `pull` events whenever it changes, until it has ended."""
+    """The pull as a `pull` event now and after each change, until it has ended."""
     changed = asyncio.Event()
 
     def listen(key: str) -> None:
@@ -106,7 +106,7 @@ async def follow(caller: Caller, pull_id: str) -> AsyncGenerator[tuple[str, Pull
 
 
 async def cancel(caller: Caller, pull_id: str) -> PullOut:
-    """End a pull; what was fetched stays with the runtime. Raises PullNotFound, PullEnded."""
+    """Cancel a pull; what was fetched stays with the runtime. Raises PullNotFound, PullEnded."""
     status = await caller.platform.database.write(pull_rows.cancel_waiting, pull_id)
     if status is None:
         raise PullNotFound()
@@ -147,7 +147,7 @@ async def _shown(caller: Caller, row: Pull) -> PullOut:
     )
     try:
         return _with(pull, await get_job(caller, row.id))
-    except NotFound:  # it waits, was cancelled while it did, or ended long ago
+    except NotFound:  # waiting, cancelled while waiting, or ended long ago
         return pull
 
 
@@ -169,7 +169,7 @@ def _changed(model: str, status: str, message: str, configured: Configured) -> M
 
 
 def started(pull: PullOut) -> ModelChanged:
-    """The answer for who does not wait."""
+    """The answer for clients that don't wait."""
     return ModelChanged(
         message=f"Pulling '{pull.model}'; follow it at /v1/models/pulls/{pull.id}",
         model=pull.model,

@@ -1,4 +1,4 @@
-"""Limits on models: kept as rows, held in memory until they change, checked before each call."""
+"""Limits on models: stored as rows, cached until they change, checked before each call."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Rule:
 
     @property
     def names_callers(self) -> bool:
-        """Whether only some may call it."""
+        """Whether only some accounts may call it."""
         return bool(self.allowed_users or self.allowed_roles)
 
 
@@ -44,9 +44,9 @@ class Rules:
         platform.notices.listen(CHANGED, lambda model: self._known.invalidate(alias(model)))
 
     async def admit(self, model: str) -> Rule:
-        """The model's rule, once the call may be made. Raises ModelNotAllowed, ModelRateLimited.
+        """The model's rule, if the call may be made. Raises ModelNotAllowed, ModelRateLimited.
 
-        A job waits for the next minute where a person is told to come back.
+        When the rate limit is reached, a job waits for the next minute instead.
         """
         rule = await self._known.get(alias(model))
         whose = acting()
@@ -103,7 +103,7 @@ class Rules:
 
 
 def _find(session: Session, model: str) -> ModelRule | None:
-    """The rule on a model; its row has the name that the runtime lists, which may be any of the model's."""
+    """The rule on a model; its row may have any of the model's names, whichever the runtime listed."""
     rows = session.scalars(select(ModelRule).order_by(ModelRule.model))
     return next((row for row in rows if alias(row.model) == model), None)
 

@@ -1,7 +1,7 @@
 """Calls of models as spans, by OpenTelemetry's conventions for generative AI.
 
-They record which model was asked by what, and how many tokens that took; never what was said. A model's name
-may be any text of a client's until a runtime lists it or answers by it.
+They record which model was called by what, and the tokens used; never any text. A model's name may be
+arbitrary text of a client's until a runtime lists it or answers by it.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ _LONGEST: Final = 200
 
 
 def begin_chat(tracing: Tracing, model: str | None, provider: str) -> Span:
-    """A turn that begins now. `model` is one that the runtime is known to have, else None; `provider` is the
+    """Begin a span for a turn. `model` is one that the runtime is known to have, else None; `provider` is the
     kind of runtime: ``ollama``, ``openai`` or ``local``.
     """
     return tracing.begin("chat", "client", _attributes("chat", model, provider))
 
 
 def embedding_span(tracing: Tracing, model: str | None, provider: str) -> AbstractContextManager[Span]:
-    """A call for vectors; `model` and `provider` as for `begin_chat`."""
+    """A span for embedding; `model` and `provider` as for `begin_chat`."""
     return tracing.span("embeddings", "client", _attributes("embeddings", model, provider))
 
 
 def note_embedded(span: Span, model: str) -> None:
-    """The runtime has made vectors by that model."""
+    """Record that the runtime has made vectors by that model."""
     span.set("gen_ai.request.model", model[:_LONGEST])
 
 
 def note_generated(span: Span, end: contracts.Generated) -> None:
-    """What a runtime reported of a whole answer."""
+    """Record what a runtime reported about a whole answer."""
     read = None
     if end.tokens_used is not None and end.output_tokens is not None:
         read = end.tokens_used - end.output_tokens
@@ -40,7 +40,7 @@ def note_generated(span: Span, end: contracts.Generated) -> None:
 
 
 def note_turn(span: Span, end: contracts.ChatEnd) -> None:
-    """What a runtime reported of a turn in a chat."""
+    """Record what a runtime reported about a turn in a chat."""
     _note(span, end.model, end.finish_reason, end.prompt_tokens, end.completion_tokens)
 
 

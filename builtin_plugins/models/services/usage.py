@@ -1,6 +1,6 @@
 """Calls of models, counted in memory and written together.
 
-A process that is killed loses the calls of the last seconds: nothing is charged by them.
+A killed process loses the calls of the last seconds; nothing is charged by them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Key = tuple[date, str, str]
 
 @dataclass
 class Counts:
-    """What one part of the platform asked of one model on one day; times are milliseconds."""
+    """The calls of one model by one part of the platform on one day; times are in milliseconds."""
 
     calls: int = 0
     errors: int = 0
@@ -41,14 +41,14 @@ class Counts:
     longest_ms: int = 0
 
     def add(self, other: Counts) -> None:
-        """Put another count to this one."""
+        """Add another count to this one."""
         for name in _SUMMED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.longest_ms = max(self.longest_ms, other.longest_ms)
 
 
 class Usage:
-    """What this process has counted and not written yet."""
+    """What this process has counted but not written yet."""
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
@@ -56,14 +56,14 @@ class Usage:
         self._stopping = asyncio.Event()
 
     def count(self, model: str, seconds: float, tokens: int | None, *, failed: bool) -> None:
-        """One more call of a model, by whoever this is."""
+        """Count one more call of a model, by the current part of the platform."""
         whose, took = acting(), round(seconds * 1000)
         key = (utc_now().date(), canonical(model)[:255], whose.part if whose else "platform")
         one = Counts(1, int(failed), tokens or 0, int(tokens is None and not failed), took, took)
         self._waiting.setdefault(key, Counts()).add(one)
 
     async def flush(self) -> None:
-        """Write what was counted; what can't be written is kept for the next time."""
+        """Write the counts; those that can't be written are kept for the next time."""
         waiting, self._waiting = self._waiting, {}
         if not waiting:
             return

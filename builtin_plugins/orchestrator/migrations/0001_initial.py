@@ -1,4 +1,4 @@
-"""The first table."""
+"""Create the first table."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class _Chunks:
         self._around_text: tuple[bytes, bytes] | None = None
 
     def text(self, piece: str) -> bytes:
-        """A chunk with text, put together around it: of thousands of them only the text differs."""
+        """A chunk with text, put into a prebuilt frame: thousands of chunks differ only in their text."""
         if self._around_text is None:
             first = self.chunk({"content": piece})
             before, _, after = self.chunk({"content": _PLACE}).rpartition(_dumped(_PLACE))
@@ -140,7 +140,7 @@ def _delta(event: Event) -> dict[str, Any]:
     assert isinstance(event, contracts.ToolCallPart)
     function = {"name": event.name, "arguments": event.arguments}
     call: dict[str, Any] = {"index": event.index, "type": "function", "id": event.id, "function": function}
-    if not event.name:  # a further piece of a call that is named already
+    if not event.name:  # a further piece of a call whose name was already sent
         call = {"index": event.index, "function": {"arguments": event.arguments}}
     return {"tool_calls": [call]}
 

@@ -52,7 +52,7 @@ def failed(error: PlatformError) -> bytes:
 
 
 class _Frame:
-    """What a response says from its beginning on."""
+    """The fields of a response that are known from its start."""
 
     def __init__(self, body: ResponsesBody) -> None:
         self._fixed: Json = {

@@ -1,4 +1,4 @@
-"""Calls that wait until their user confirms them: each once, by nobody else, for some minutes."""
+"""Calls that wait for their user's confirmation: once each, by nobody else, for some minutes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ResolvedCall:
 
 
 async def keep_waiting(ctx: Context, calls: Sequence[tuple[Tool, Mapping[str, Any]]]) -> list[Approval]:
-    """Keep these calls until the sender confirms them."""
+    """Store these calls until the sender confirms them."""
     minutes = ctx.settings_of(OrchestratorSettings).confirm_minutes
     return await ctx.write(_keep, ctx.principal.subject, calls, timedelta(minutes=minutes))
 

@@ -1,4 +1,4 @@
-"""Calls as models write them: as JSON text, in an envelope, or in place of an answer (wire-facts 8.2)."""
+"""Calls as models write them: as JSON text, in an envelope, or instead of an answer (wire-facts 8.2)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _LONGEST_TEXT = 20_000
 
 
 def arguments_of(call: Call, tool: Tool) -> dict[str, Any]:
-    """The arguments of a call. Raises BadRequest for what is no JSON object."""
+    """The arguments of a call. Raises BadRequest for anything but a JSON object."""
     try:
         found = json.loads(call.arguments) if call.arguments.strip() else {}
-        json.dumps(found, ensure_ascii=False).encode()  # halves of characters can be sent nowhere
+        json.dumps(found, ensure_ascii=False).encode()  # halves of characters can't be sent on
     except (ValueError, RecursionError):
         raise BadRequest("the arguments are not valid JSON") from None
     if found is None:
@@ -38,7 +38,7 @@ def unwrapped(arguments: Mapping[str, Any], tool: Tool) -> dict[str, Any]:
 
 
 def call_in_text(text: str, names: Container[str]) -> Call | None:
-    """The call that a text is, when it is exactly a JSON object naming one of these tools."""
+    """The call in a text that is exactly one JSON object naming one of these tools."""
     text = text.strip()
     if not text.startswith("{") or len(text) > _LONGEST_TEXT:
         return None

@@ -1,4 +1,4 @@
-"""Which way a chat goes: a pipeline, the model alone, the model with tools, or no model at all."""
+"""Chooses who answers a chat: a pipeline, the model alone, the model with tools, or no model at all."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _fits(tool: Tool, mode: str) -> bool:
 
 
 def _has_runtime(ctx: Context, model: str | None) -> bool:
-    """Whether any plugin has the model, which may be the only one that it has; asking sends nothing."""
+    """Whether any plugin has the model, without sending anything."""
     request = contracts.ChatRequest((), model)
     events = ctx.platform.hooks.ask_now(contracts.chat_with_model, platform=ctx.platform, request=request)
     return events is not None

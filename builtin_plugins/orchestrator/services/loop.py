@@ -27,11 +27,11 @@ ROUNDS = 5
 CALLS_PER_TURN = 8
 
 Mode = Literal["none", "read_only", "all"]
-_FINAL = (404, 429, 504)  # what a runtime returns for another reason than the tools
+_FINAL = (404, 429, 504)  # errors of a runtime that are not about the tools
 
 
 def mode_of(ctx: Context, body: ChatBody) -> Mode:
-    """What the model may call: what the client asks for, as far as the operator allows."""
+    """What the model may call: what the client requests, as far as the operator allows."""
     cap = ctx.settings_of(OrchestratorSettings).tools
     if body.platform_tools is False or cap == "none":
         return "none"
@@ -91,7 +91,7 @@ class ToolChat:
                 yield event
 
     async def _after(self, turn: Turn, calls: Sequence[Call]) -> Events:
-        """What follows a turn: its end, or the calls that it asks for."""
+        """What follows a turn: the end, or the calls that it requests."""
         theirs = [call for call in calls if call.name in self._theirs]
         if not calls:
             if turn.held:
@@ -110,13 +110,13 @@ class ToolChat:
                 yield self._finished(turn, text, approvals=approvals)
                 return
             if turn.text and not turn.held:
-                yield "\n\n"  # what the model says next is another paragraph
+                yield "\n\n"  # the model's next text is a new paragraph
             async with aclosing(self._make(planned, turn.text if turn.calls else "")) as events:
                 async for event in events:
                     yield event
 
     async def _make(self, planned: Sequence[_Planned], said: str) -> Events:
-        """Make the calls, those that only read at once, and pass the results to the model."""
+        """Make the calls, read-only ones in parallel, and pass the results to the model."""
         for plan in planned:
             yield self._kept(Step("running", plan.call.name, plan.arguments))
         reads = all(plan.tool is None or plan.tool.read_only for plan in planned)
@@ -148,7 +148,7 @@ class ToolChat:
         return await tools.reply(self._ctx, plan.tool, plan.arguments, seconds=seconds)
 
     def _plan(self, call: Call) -> _Planned:
-        """A call with its tool and arguments; what is not offered in this chat is unknown to it."""
+        """A call with its tool and arguments; tools not offered in this chat count as unknown."""
         tool = self._tools.get(call.name)
         if tool is None:
             text = f"error: there is no tool '{call.name[:80]}'; available: {', '.join(self._tools)}"
@@ -159,7 +159,7 @@ class ToolChat:
             return _Planned(call, tool, call.arguments, ToolReply(f"error: {error.detail}", failed=True))
 
     async def _approvals(self, planned: Sequence[_Planned]) -> list[Approval]:
-        """The calls that wait for the user, kept; none where the operator asks for no confirmation."""
+        """Store the calls that need confirmation; none if the operator requires no confirmation."""
         wanted = self._ctx.settings_of(OrchestratorSettings).confirm
         waiting = [
             (plan.tool, plan.arguments)
@@ -181,7 +181,7 @@ class ToolChat:
                     yield event
 
     async def _without_tools(self, error: PlatformError) -> Events:
-        """The plain call in place of one that failed with tools, with what they have answered so far."""
+        """A call without tools, in place of one that failed with them, including their results so far."""
         said = "tools: the model runtime refused the request with tools; the model answers without them"
         if not self._steps:
             async with aclosing(plain_chat(self._ctx, self._body, offered=False, degraded=[said])) as events:
@@ -203,7 +203,7 @@ class ToolChat:
         yield self._finished(turn, turn.text)
 
     def _ask(self, *, with_tools: bool) -> contracts.ChatEvents:
-        """A call that the client demands is demanded once: a model that must call never answers."""
+        """A call that the client requires is only forced once: a model that must call never answers."""
         tools = [*(_definition(tool) for tool in self._tools.values()), *(self._body.tools or ())]
         options = self._body.options
         if self._steps and options.get("tool_choice") not in ("auto", "none"):
@@ -267,7 +267,7 @@ def _waits(tool: Tool, wanted: str) -> bool:
 
 
 def _asking(approvals: Sequence[Approval]) -> str:
-    """What the user is asked, in words: the calls are also in `platform_approvals`."""
+    """The question to the user, in words; the calls are also in `platform_approvals`."""
     lines = [
         f"- {one.tool} with {json.dumps(one.arguments, ensure_ascii=False)} (approval {one.id})"
         for one in approvals

@@ -1,4 +1,4 @@
-"""Bodies of clients that send arguments as they please."""
+"""Lenient reading of bodies with arguments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def loose_object(raw: bytes) -> dict[str, Any]:
-    """The JSON object that a body holds; what is absent or no object means no arguments (wire-facts 8.1)."""
+    """The JSON object in a body; an empty body, or anything else, means no arguments (wire-facts 8.1)."""
     try:
         found = json.loads(raw)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Pipelines as models: ``pipeline/<name>`` in place of a model's name, and answers without any model."""
+"""Pipelines as models: ``pipeline/<name>`` instead of a model's name, and answers without any model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PipelineModel:
 
 
 async def pipeline_models(ctx: Context) -> list[PipelineModel]:
-    """The pipelines that the caller may ask, their own first; of two with one name, the later has its id."""
+    """The pipelines that the caller may ask, own ones first; of two with one name, the later has its id."""
     entries = await ctx.platform.hooks.ask(contracts.list_pipelines, caller=ctx.caller) or ()
     found: dict[str, contracts.PipelineEntry] = {}
     for entry in sorted(entries, key=lambda entry: not entry.own):
@@ -61,7 +61,7 @@ async def pipeline_chat(ctx: Context, body: ChatBody) -> Events:
 
 
 def _left_out(body: ChatBody, answer: contracts.PipelineAnswer) -> list[str]:
-    """What the client asked for and a pipeline does not do."""
+    """What the client requested but a pipeline doesn't do."""
     found = []
     if body.tools:
         found.append("tools: a pipeline calls no functions of the client")
@@ -80,7 +80,7 @@ def _left_out(body: ChatBody, answer: contracts.PipelineAnswer) -> list[str]:
 async def chat_without_model(ctx: Context, body: ChatBody) -> Events:
     """Ask the caller's pipelines and give the best answer, quoted from its passages. Raises NoModel.
 
-    Only for chats with `platform_tools`: there the caller has asked for what the platform knows.
+    Only for chats with `platform_tools`, where the caller has requested the platform's knowledge.
     """
     models = (await pipeline_models(ctx))[:_MOST_ASKED]
     if not models:
@@ -92,7 +92,7 @@ async def chat_without_model(ctx: Context, body: ChatBody) -> Events:
         yield Step("running", model.id, {"question": question})
         try:
             answer = await _whole(ctx, model.entry, question)
-        except PlatformError as error:  # a pipeline whose knowledge base is gone must not hide the others
+        except PlatformError as error:  # one without its knowledge base must not hide the others
             steps.append(Step("failed", model.id, {"question": question}, str(error.detail)))
         else:
             steps.append(Step("done", model.id, {"question": question}, answer.text))
@@ -156,7 +156,7 @@ def _worth(answer: contracts.PipelineAnswer) -> tuple[bool, float]:
 
 
 def _asked(body: ChatBody) -> tuple[str, list[contracts.ChatMessage]]:
-    """The last question, and what was said before. Raises Unprocessable if there is no question."""
+    """The last question, and the history before it. Raises Unprocessable without a question."""
     at = next((n for n in reversed(range(len(body.messages))) if body.messages[n].role == "user"), None)
     question = "" if at is None else _text(body.messages[at]).strip()
     if at is None or not question:

@@ -1,4 +1,4 @@
-"""A chat that is passed on to the model runtime as it is."""
+"""A chat that is passed on to the model runtime unchanged."""
 
 from __future__ import annotations
 

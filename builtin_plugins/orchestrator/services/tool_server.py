@@ -1,8 +1,8 @@
 """Read-only tools as an OpenAPI document, in the narrow form that chat programs' tool servers read.
 
-Open WebUI reads an operation's own parameters alone, and of their schemas the type, the description and an
-`enum` of texts; it writes each argument into the query as text. So every parameter here has one plain type:
-what is more (lists, objects, choices) is a text that holds JSON.
+Open WebUI only reads an operation's own parameters, and only the type, the description and an `enum` of texts
+in their schemas; it writes each argument into the query as text. So every parameter here has one plain type:
+anything else (lists, objects, unions) is a text that contains JSON.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _parameter(name: str, schema: Mapping[str, Any], required: bool) -> dict[str
 
 
 def _plain(schema: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """One plain type, and in words what it leaves out."""
+    """One plain type, with a description of what it leaves out."""
     kind, choices = schema.get("type"), schema.get("enum")
     if "const" in schema:
         choices = [schema["const"]]
@@ -80,7 +80,7 @@ def _bounds(schema: Mapping[str, Any]) -> str:
 
 
 def _as_json(schema: Mapping[str, Any]) -> str:
-    """How a text holds what has no plain type."""
+    """How to write a value without a plain type as text."""
     kinds = [str(one.get("type")) for one in schema.get("anyOf", ()) if isinstance(one, Mapping)]
     if kinds and all(kind in _PLAIN for kind in kinds):
         return f"One of: {', '.join(kinds)}"

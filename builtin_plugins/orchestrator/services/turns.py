@@ -1,4 +1,4 @@
-"""One turn of a model: what it says is passed on, what it asks for is kept."""
+"""One turn of a model: its text is passed on, its calls are collected."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kernel.sdk import BadGateway, contracts
 
 
 class Turn:
-    """Follows one turn. With `hold` a text that begins like a JSON object waits for the end of the turn: it
-    may be a call, which some models write as text.
+    """Follows one turn. With `hold`, a text that begins like a JSON object is held back until the end of the
+    turn: it may be a call, which some models write as text.
 
-    `calls`, `text` and `end` are whole once `follow` is through.
+    `calls`, `text` and `end` are complete once `follow` has finished.
     """
 
     def __init__(self, *, hold: bool = False, pass_calls: bool = False) -> None:
@@ -27,22 +27,22 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """All that was said."""
+        """The whole text."""
         return "".join(self._texts)
 
     @property
     def thought(self) -> str:
-        """All that was thought."""
+        """All thoughts."""
         return "".join(self._thoughts)
 
     @property
     def held(self) -> str:
-        """Text that `follow` has kept back."""
+        """Text that `follow` has held back."""
         return "" if self._passed_on else self.text
 
     @property
     def calls(self) -> list[Call]:
-        """The calls that the model asks for, in their order."""
+        """The calls that the model requests, in order."""
         return [_joined(parts) for _, parts in sorted(self._parts.items())]
 
     async def follow(self, events: contracts.ChatEvents) -> Events:
@@ -71,7 +71,7 @@ class Turn:
         return self.end
 
     def _said(self, piece: str) -> str:
-        """What may be passed on now: everything, from the moment that it can't be a JSON object."""
+        """What may be passed on now: everything, once it can't be a JSON object."""
         if self._passed_on:
             return piece
         so_far = self.text

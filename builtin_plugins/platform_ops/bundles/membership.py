@@ -1,7 +1,7 @@
 """Which core services belong to which bundle, and which of them are in service (wire-facts 9.2).
 
-A service is active while an enabled bundle claims it, or none does. Labels of containers add services and
-bundles to those of the platform.
+A service is active if an enabled bundle claims it, or if no bundle does. Container labels add services and
+bundles to the platform's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 
 
 def all_claims(labelled: Iterable[tuple[str, Iterable[str]]]) -> Claims:
-    """What each bundle claims, with what labels of containers add: services with their bundles."""
+    """What each bundle claims, including the services and bundles from container labels."""
     found = {name: list(claims) for name, claims in CLAIMS.items()}
     for service, bundles in labelled:
         for name in filter(_NAME.fullmatch, bundles):
@@ -44,7 +44,7 @@ class Wanted:
     claims: Claims
 
     def is_enabled(self, bundle: str) -> bool:
-        """Whether a bundle is wanted: all are that nobody disabled."""
+        """Whether a bundle is wanted: all are, unless somebody disabled them."""
         return bundle == CORE or bundle not in self.disabled
 
     def claimants(self, service: str) -> list[str]:

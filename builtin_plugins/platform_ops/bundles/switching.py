@@ -1,7 +1,7 @@
-"""Bundles switched on and off: what is wanted is written first, then put into effect.
+"""Switches bundles on and off: the desired state is stored first, then put into effect.
 
-A service with containers is switched by starting and stopping them, any other one by its plugin. A process
-that ends in between leaves what is wanted, and `reconcile` does the rest.
+A service with containers is switched by starting and stopping them, any other by its plugin. If the process
+ends in between, the desired state stays, and `reconcile` does the rest.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class CoreBundle(Conflict):
 
 @dataclass
 class Switched:
-    """What happened to services, by name; `errors` say which and why."""
+    """What happened to services, by name; `errors` tell which failed and why."""
 
     changed: list[str] = field(default_factory=list)
     already: list[str] = field(default_factory=list)
@@ -55,14 +55,14 @@ class Switched:
 
 @dataclass(frozen=True)
 class Fleet:
-    """The containers there are, and what bundles claim because of them."""
+    """The existing containers, and the bundles' claims from their labels."""
 
     engine: Engine | None
     containers: Sequence[Container]
 
     @property
     def claims(self) -> Claims:
-        """The platform's own claims and those of labels."""
+        """The platform's own claims and those from labels."""
         return all_claims((one.service, one.bundles) for one in self.containers)
 
     def of(self, service: str) -> list[Container]:
@@ -76,7 +76,7 @@ class Fleet:
 
 
 async def fleet(platform: Platform, *, now: bool) -> Fleet:
-    """The containers there are; `now` for those that are to be changed. Raises `ENGINE_ERRORS`."""
+    """The existing containers; `now` for a fresh list before changes. Raises `ENGINE_ERRORS`."""
     engine = engine_of(platform)
     if engine is None:
         return Fleet(None, ())
@@ -90,14 +90,14 @@ def wanted(session: Session, claims: Claims) -> Wanted:
 
 
 async def want(caller: Caller, bundle: str, claims: Claims, *, on: bool) -> Wanted:
-    """Store what is wanted of a bundle. Raises CoreBundle where it can't be."""
+    """Store the desired state of a bundle. Raises CoreBundle if it can't be disabled."""
     if bundle == CORE and not on:
         raise CoreBundle()
     return await caller.platform.database.write(_store, caller, bundle, claims, on)
 
 
 async def put(caller: Caller, found: Fleet, services: Iterable[str], *, on: bool) -> Switched:
-    """Switch these services, one after the other; an error of one stops no other."""
+    """Switch these services, one after the other; an error of one doesn't stop the others."""
     done = Switched()
     for service in services:
         try:

@@ -27,12 +27,12 @@ BUNDLES_LABEL = "platform.bundle"
 _SERVICE_LABEL = "com.docker.compose.service"
 _SECONDS = 20
 _CONNECT_SECONDS = 5
-# The engine waits ten seconds before it kills a container that does not stop.
+# The engine waits ten seconds before it kills a container that doesn't stop.
 _STOP_SECONDS = 60
 _LARGEST_ANSWER = 8 * 1024 * 1024
 _LARGEST_LOG = 16 * 1024 * 1024
 _FRESH_SECONDS = 1.0
-_LONGEST_SOCKET = 107  # bytes of a unix socket's path, by the operating system
+_LONGEST_SOCKET = 107  # bytes of a unix socket's path, the operating system's limit
 
 
 class EngineUnreachable(Unavailable):
@@ -105,7 +105,7 @@ class Engine:
         self._seen: tuple[float, Sequence[Container]] = (float("-inf"), ())
 
     async def containers(self) -> Sequence[Container]:
-        """Those with the label, as they are now, by service. Raises EngineUnreachable, EngineFailed."""
+        """The labeled containers by service, as they are now. Raises EngineUnreachable, EngineFailed."""
         filters = json.dumps({"label": [BUNDLES_LABEL]})
         path = f"/containers/json?all=true&filters={quote(filters)}"
         found = self._parsed(_LIST, await self._ask("GET", path))
@@ -114,7 +114,7 @@ class Engine:
         return made
 
     async def seen(self) -> Sequence[Container]:
-        """The same, at most a second old: anybody may ask for it, and as often."""
+        """The same, at most a second old, for frequent requests by anybody."""
         async with self._turn:
             moment, found = self._seen
             if time.monotonic() - moment < _FRESH_SECONDS:
@@ -122,11 +122,11 @@ class Engine:
             return await self.containers()
 
     async def start(self, container: Container) -> bool:
-        """Start it; whether that changed anything."""
+        """Start it; returns whether that changed anything."""
         return await self._switch(container, "start")
 
     async def stop(self, container: Container) -> bool:
-        """Stop it; whether that changed anything."""
+        """Stop it; returns whether that changed anything."""
         return await self._switch(container, "stop")
 
     async def last_lines(self, container: Container, count: int) -> list[Line]:
@@ -196,7 +196,7 @@ ENGINE: ResourceKey[Engine | EngineUnusable | None] = ResourceKey("platform_ops.
 
 
 def engine_of(platform: Platform) -> Engine | None:
-    """The engine that the operator named; None where none is. Raises EngineUnusable."""
+    """The configured engine; None if there is none. Raises EngineUnusable."""
     engine = platform.resource(ENGINE)
     if isinstance(engine, EngineUnusable):
         raise EngineUnusable(engine.detail)
@@ -212,9 +212,9 @@ async def open_engine(platform: Platform) -> AsyncIterator[Engine | EngineUnusab
 
 @asynccontextmanager
 async def opened(address: str) -> AsyncIterator[Engine | EngineUnusable | None]:
-    """The engine at this address; None for no address, the error for one that can't be used.
+    """The engine at this address; None without an address, the error for an unusable one.
 
-    The variable is often there for other programs: what is wrong with it must not keep backups from working.
+    The variable is often set for other programs: a mistake in it must not keep backups from working.
     """
     if not address:
         yield None
@@ -234,7 +234,7 @@ async def opened(address: str) -> AsyncIterator[Engine | EngineUnusable | None]:
 
 
 def _base(scheme: str, rest: str) -> str | None:
-    """What precedes the engine's paths; None for an address that can't be used."""
+    """The base of the engine's paths; None for an unusable address."""
     if scheme == "unix":
         usable = rest.strip("/") and rest.startswith("/") and len(os.fsencode(rest)) <= _LONGEST_SOCKET
         return "http://docker" if usable else None
@@ -264,13 +264,13 @@ def _container(listed: _Listed) -> Container:
 
 
 def _pinned(image: str) -> str | None:
-    """The image where it names a version; what was built here has none."""
+    """The image, if it names a version; locally built images don't."""
     last = image.rpartition("/")[2]
     return image if ("@" in last or ":" in last) and not image.startswith("sha256:") else None
 
 
 def _said(body: bytes) -> str:
-    """What the engine says about an error, as the end of a sentence."""
+    """The engine's error message, as the end of a sentence."""
     try:
         message = json.loads(body).get("message")
     except (ValueError, AttributeError):

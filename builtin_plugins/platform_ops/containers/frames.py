@@ -1,4 +1,4 @@
-"""The engine's log streams taken apart into lines."""
+"""Splits the engine's log streams into lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST_LINE = 2000
 
 
 class BrokenStream(Exception):
-    """What came is not an engine's log stream."""
+    """The data is not an engine's log stream."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class Line:
 
 
 async def lines_of(pieces: AsyncIterable[bytes], *, multiplexed: bool) -> AsyncGenerator[Line, None]:
-    """The lines of a stream as they become complete, and what is left at its end.
+    """The lines of a stream as they become complete, and the rest at its end.
 
-    A container with a terminal has one plain stream, any other one frames of both, each with a head of eight
-    bytes. Neither frames nor pieces end where lines do. Raises BrokenStream.
+    A container with a terminal has one plain stream; any other has frames of two streams, each frame with a
+    header of eight bytes. Frames and pieces need not end where lines do. Raises BrokenStream.
     """
     texts: dict[Stream, _Text] = {"stdout": _Text(), "stderr": _Text()}
     frames = _Frames() if multiplexed else None
@@ -48,7 +48,7 @@ def _plain(piece: bytes) -> Iterator[tuple[Stream, bytes]]:
 
 
 class _Frames:
-    """Contents of frames, handed out as they arrive."""
+    """The contents of frames, passed on as they arrive."""
 
     def __init__(self) -> None:
         self._head = bytearray()
@@ -78,7 +78,7 @@ class _Frames:
 
 
 class _Text:
-    """One stream of bytes, cut into lines; of a very long line only the beginning is kept."""
+    """One stream of bytes, split into lines; only the beginning of a very long line is kept."""
 
     def __init__(self) -> None:
         self.waiting = bytearray()

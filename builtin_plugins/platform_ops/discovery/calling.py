@@ -1,4 +1,4 @@
-"""Calls to registered services: only where an operator's list permits, to addresses that were checked."""
+"""Calls to registered services: only to checked addresses that the operator's list allows."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ CALLING: ResourceKey[Calling] = ResourceKey("platform_ops.services")
 
 @asynccontextmanager
 async def open_calling(platform: Platform) -> AsyncIterator[Calling]:
-    """The client of one process. Raises StartupError for a list that can't be read."""
+    """Open the client of one process. Raises StartupError for an invalid list."""
     settings = platform.settings_of(OpsSettings)
     try:
         opening = platform.resource(OUTGOING).client(

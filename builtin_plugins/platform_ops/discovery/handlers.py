@@ -118,7 +118,7 @@ async def remove(ctx: Context, service_name: str) -> Message:
 
 
 async def health_fields(platform: Platform) -> dict[str, Any]:
-    """What the service's `/health` says besides its checks (spec 4.8)."""
+    """The fields of the service's `/health` besides its checks (spec 4.8)."""
     return {"registered_services": await platform.database.read(records.count)}
 
 

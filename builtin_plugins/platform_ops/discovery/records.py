@@ -131,7 +131,7 @@ def remove(unit: Unit, caller: Caller, name: str) -> None:
 
 
 def note_health(unit: Unit, service: ServiceOut, health: str) -> None:
-    """Write down what a look at a service showed, unless it has moved since."""
+    """Store the result of a health check, unless the service has moved since."""
     row = RegisteredService
     same = (row.name == service.service_name, row.host == service.host, row.port == service.port)
     unit.session.execute(update(row).where(*same).values(health=health, checked_at=utc_now()))

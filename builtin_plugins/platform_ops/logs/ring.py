@@ -1,7 +1,7 @@
 """The last log lines of each service in this process, in memory.
 
 A line belongs to the service of the plugin whose code wrote it, else to the service whose request or job was
-served, else to the gateway. What looks like a secret is masked before it is kept.
+running, else to the gateway. Anything that looks like a secret is masked first.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WAITING = 1000
 
 
 class Ring(logging.Handler):
-    """Keeps the last lines of each service, and hands new ones to whoever follows."""
+    """Keeps the last lines of each service, and passes new ones to followers."""
 
     def __init__(self, folders: Mapping[str, str]) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Ring(logging.Handler):
         self._followers: set[tuple[str, asyncio.AbstractEventLoop, asyncio.Queue[str]]] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a record's lines; called by any thread."""
+        """Keep a record's lines; may be called from any thread."""
         service = self._service_of(record)
         moment = datetime.fromtimestamp(record.created).date().isoformat()
         for line in f"{moment} {self.format(record)}".splitlines():
@@ -60,7 +60,7 @@ class Ring(logging.Handler):
         return list(self._lines[service].copy())[-count:]
 
     async def follow(self, service: str, count: int) -> AsyncGenerator[str, None]:
-        """The last lines, then each as it is written. A reader who is too slow misses lines."""
+        """The last lines, then each as it is written. A reader that is too slow misses lines."""
         queue: asyncio.Queue[str] = asyncio.Queue(_WAITING)
         me = (service, asyncio.get_running_loop(), queue)
         self._followers.add(me)
@@ -87,7 +87,7 @@ RING: ResourceKey[Ring] = ResourceKey("platform_ops.logs")
 
 @asynccontextmanager
 async def open_ring(platform: Platform) -> AsyncIterator[Ring]:
-    """Start to keep what this process logs."""
+    """Start keeping what this process logs."""
     ring = Ring(_folders(platform))
     logging.getLogger().addHandler(ring)
     try:

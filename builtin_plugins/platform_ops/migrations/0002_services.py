@@ -1,4 +1,4 @@
-"""Registered services."""
+"""Add registered services."""
 
 from __future__ import annotations
 

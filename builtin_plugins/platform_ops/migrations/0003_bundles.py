@@ -1,4 +1,4 @@
-"""What is wanted of bundles."""
+"""Store the desired state of bundles."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _declare(method: str) -> None:
         Both bodies are passed on as they come. The caller's token goes only to services that the operator
         trusts (`PLATFORM_SERVICES_TRUSTED`).
         """
-        del path  # passed on as the client wrote it
+        del path  # passed on unchanged
         return await pass_on(ctx, await ctx.read(records.find, service_name))
 
     forward.__name__ = f"proxy_{method.lower()}"

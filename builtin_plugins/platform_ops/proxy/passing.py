@@ -1,4 +1,4 @@
-"""A request passed on to a registered service, and its answer passed back; both bodies as they come."""
+"""Passes a request on to a registered service, and its answer back; both bodies are streamed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kernel.sdk import (
 )
 
 _LIMITS = CallLimits(total_seconds=None, connect_seconds=10, silence_seconds=30, body_bytes=sys.maxsize)
-# Segments of /v1/proxy/{service_name}/, before what is the service's own.
+# Segments of /v1/proxy/{service_name}/, before the service's own path.
 _OURS = 4
 _IDENTITY = frozenset({"authorization", "cookie", "x-service-token"})
 _NOT_OUT = frozenset(
@@ -39,7 +39,7 @@ _NOT_BACK = frozenset(
 
 
 async def pass_on(ctx: Context, service: ServiceOut) -> web.StreamResponse:
-    """Pass on what the service returns. Raises an error of the discovery if it does not."""
+    """Pass on what the service returns. Raises an error of the discovery if it fails."""
     calling, body = ctx.resource(CALLING), _Body(ctx)
     headers = _outward(ctx, trusted=calling.trusts(service.address))
     try:
@@ -57,7 +57,7 @@ async def pass_on(ctx: Context, service: ServiceOut) -> web.StreamResponse:
 
 
 def _target(ctx: Context, service: ServiceOut) -> URL:
-    """The service's own address of what was asked for, as the client wrote it."""
+    """The address at the service, with the path unchanged from the request."""
     asked = ctx.request.rel_url
     path = "/" + "/".join(asked.raw_path.split("/", _OURS)[_OURS:])
     query = f"?{asked.raw_query_string}" if asked.raw_query_string else ""
@@ -65,10 +65,10 @@ def _target(ctx: Context, service: ServiceOut) -> URL:
 
 
 def _outward(ctx: Context, *, trusted: bool) -> CIMultiDict[str]:
-    """The caller's headers; who the caller is only for a service that is trusted."""
+    """The caller's headers; credentials only go to a trusted service."""
     request = ctx.request
     headers = end_to_end_headers(request.headers, _NOT_OUT | (frozenset() if trusted else _IDENTITY))
-    was_compressed = "Content-Encoding" in request.headers  # then it is longer by now
+    was_compressed = "Content-Encoding" in request.headers  # then the content is longer now
     if request.content_length is not None and request.can_read_body and not was_compressed:
         headers["Content-Length"] = str(request.content_length)
     headers["X-Request-ID"] = ctx.request_id
@@ -77,7 +77,7 @@ def _outward(ctx: Context, *, trusted: bool) -> CIMultiDict[str]:
 
 
 class _Body:
-    """The client's body on its way out, and what went wrong while it was read."""
+    """The client's body as it is sent, and what went wrong while reading it."""
 
     def __init__(self, ctx: Context) -> None:
         settings: Any = ctx.platform.settings
@@ -107,7 +107,7 @@ async def _back(request: web.Request, reply: OutgoingReply) -> web.StreamRespons
             async for piece in pieces:
                 await response.write(piece)
     except OutgoingError:
-        # The status is out: the pipeline cuts the connection, the only honest end.
+        # The status has been sent, so the pipeline has to cut the connection.
         raise BadGateway("The service's response ended early") from None
     await response.write_eof()
     return response

@@ -1,1 +1,1 @@
-"""Asking plugins to collect and to analyse, and whether they are well."""
+"""Collecting data and analyses from plugins, and checking their health."""

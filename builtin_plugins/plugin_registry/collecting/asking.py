@@ -1,4 +1,4 @@
-"""Asking one plugin alone, so that nothing that it does harms anybody else."""
+"""Calls a hook of a single plugin, isolated so that it can't harm others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TookTooLong(Exception):
 
 
 def question_to(platform: Platform, spec: Any, plugin: str) -> Question | None:
-    """Asks a plugin in service one of the hooks that take the platform; None where it doesn't answer that."""
+    """A call of one hook of a plugin in service; None if the plugin doesn't implement it."""
     for found in platform.hooks.implementations(spec):
         if found.plugin == plugin:
             call = partial(found.call, {"platform": platform})
@@ -36,7 +36,7 @@ async def _in_a_thread(call: Callable[[], Any]) -> Data:
 async def ask_alone(question: Question, seconds: float) -> Data:
     """The plugin's answer. Raises TookTooLong, and whatever the plugin raises.
 
-    A plugin that continues after its time is left behind: nobody waits for it to stop.
+    A plugin that takes too long is abandoned: nobody waits for it to stop.
     """
     asked = asyncio.ensure_future(question())
     try:

@@ -1,4 +1,4 @@
-"""Collecting: a job for each plugin, one at a time, when somebody wants it and every hour."""
+"""Collecting data: a job for each plugin, one at a time, on request and every hour."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ LOCK = "plugin_registry.collect"
 
 
 class CollectPayload(BaseModel):
-    """Which plugin is to collect."""
+    """The plugin that collects."""
 
     plugin: str
 
 
 class CollectAllPayload(BaseModel):
-    """The clock passes nothing."""
+    """An empty payload for scheduled runs."""
 
 
 def request_collection(unit: Unit, plugin: str, account_id: int | None) -> tuple[str, bool]:
-    """The job that collects for a plugin, and whether it is new: a plugin has one at a time."""
+    """The job that collects for a plugin, and whether it is new, as a plugin has one at a time."""
     unit.lock(LOCK)
     row: Collection | None = unit.session.get(Collection, plugin)
     if row is not None and row.status == "collecting":
@@ -56,7 +56,7 @@ def request_collection(unit: Unit, plugin: str, account_id: int | None) -> tuple
 
 
 async def collect(platform: Platform, payload: CollectPayload, progress: Progress) -> None:
-    """Ask the plugin to collect, and keep what it says."""
+    """Let the plugin collect, and store its result."""
     progress.report(0, message=f"{payload.plugin} is collecting")
     result = await _collected(platform, payload.plugin)
     await platform.database.write(_end, payload.plugin, "done", result, None)
@@ -73,7 +73,7 @@ async def _collected(platform: Platform, plugin: str) -> Any:
         raise JobFailed(f"The plugin did not finish within {seconds:g} s") from None
     except PlatformError as error:
         raise JobFailed(str(error.detail)) from None
-    except Exception as error:  # boundary: another author's code
+    except Exception as error:  # boundary: another plugin's code
         if is_machine_fault(error):
             raise
         log.exception("collecting of %s failed", plugin)
@@ -100,7 +100,7 @@ async def _cancelled(platform: Platform, payload: CollectPayload) -> None:
 
 
 async def collect_all(platform: Platform, _payload: CollectAllPayload) -> None:
-    """Begin to collect for every plugin that does; what still runs is left alone."""
+    """Start collecting for every plugin that does; running collections continue."""
     for found in platform.hooks.implementations(contracts.collect_data):
         await platform.database.write(request_collection, found.plugin, None)
 

@@ -1,4 +1,4 @@
-"""The health of each plugin: looked at every minute, kept with the time of its last change."""
+"""The health of each plugin: checked every minute, stored with the time of its last change."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class HealthWatch:
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[HealthWatch]:
-        """Looks now and then for as long as the block lasts."""
+        """Checks regularly within the block."""
         task = asyncio.create_task(self._watch(), name="plugin health")
         try:
             yield self
@@ -42,7 +42,7 @@ class HealthWatch:
             await asyncio.gather(task, return_exceptions=True)
 
     async def look(self) -> None:
-        """Run all checks, and keep what they say."""
+        """Run all checks, and store the results."""
         entries = await self._platform.resource(DIRECTORY).entries()
         found = await asyncio.gather(*(self._look_at(entry) for entry in entries))
         await self._platform.database.write(_keep, found)
@@ -57,12 +57,12 @@ class HealthWatch:
             try:
                 if not await self._platform.database.write(_looked_since, self._interval / 2):
                     await self.look()
-            except Exception:  # boundary: whatever fails, the next look is due
+            except Exception:  # boundary: whatever fails, the next check is due
                 log.exception("the health of plugins could not be checked")
 
 
 def _looked_since(unit: Unit, seconds: float) -> bool:
-    """Whether another process has just looked. A look in the future, by a wrong clock, counts for nothing."""
+    """Whether another process has just checked. A time in the future, by a wrong clock, is ignored."""
     now = unit.now()
     recent = HealthRecord.checked_at.between(now - timedelta(seconds=seconds), now)
     return unit.session.scalar(select(HealthRecord.plugin).where(recent).limit(1)) is not None
@@ -83,7 +83,7 @@ def _keep(unit: Unit, found: list[PluginHealth]) -> None:
 
 
 def health_records(session: Session) -> dict[str, tuple[str, datetime, datetime]]:
-    """(status, checked at, changed at) of each plugin at the last look."""
+    """(status, checked at, changed at) of each plugin at the last check."""
     query = select(HealthRecord.plugin, HealthRecord.status, HealthRecord.checked_at, HealthRecord.changed_at)
     return {plugin: (status, checked, changed) for plugin, status, checked, changed in session.execute(query)}
 

@@ -107,6 +107,6 @@ async def _analyzed(platform: Platform, name: str, question: Question) -> dict[s
         raise GatewayTimeout(f"The analysis of '{name}' took more than {seconds:g} s") from None
     except PlatformError:
         raise
-    except Exception:  # boundary: another author's code
+    except Exception:  # boundary: another plugin's code
         log.exception("the analysis of %s failed", name)
         raise Unavailable(f"The analysis of '{name}' failed") from None

@@ -1,4 +1,4 @@
-"""Remember the health of plugins, and what they collected."""
+"""Store the health of plugins, and what they collected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remember plugins that were enabled, too: some are off until then."""
+"""Also record enabled plugins, as some are off by default."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0002"
 branch_labels = None
 depends_on = None
 
-# Before this revision every plugin was on by default: instances with news keep it.
+# Before this revision, every plugin was on by default: instances with news keep it.
 _KEEP = """
 INSERT INTO plugin_registry_switch (plugin, enabled, changed_at)
 SELECT health.plugin, true, health.changed_at FROM plugin_registry_health AS health

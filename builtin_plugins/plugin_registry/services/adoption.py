@@ -1,4 +1,4 @@
-"""Secret settings that an earlier release kept in files of the home become secrets of their plugins."""
+"""Moves secret settings, which an earlier release stored in files in the home, to the plugins' secrets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PREFIX = "config."
 
 
 async def adopt_files(platform: Platform) -> None:
-    """Move them; a kill in between does no harm, as a file goes after the commit that took its value."""
+    """Move them; a kill in between does no harm: a file is removed after its value was committed."""
     files = [name for name in await asyncio.to_thread(platform.secrets.names) if name.startswith(_PREFIX)]
     if not files:
         return
@@ -31,7 +31,7 @@ async def adopt_files(platform: Platform) -> None:
 
 
 def _adopt(unit: Unit, platform: Platform, values: dict[str, str | None]) -> list[str]:
-    """The files that belong to stored settings; any other of such a name is somebody's own secret."""
+    """Only adopt files of stored settings; any other with such a name is somebody's own secret."""
     unit.lock("plugin_registry")
     secrets, adopted = platform.resource(OWNER_SECRETS), []
     for row in list(unit.session.scalars(select(ConfigValue))):

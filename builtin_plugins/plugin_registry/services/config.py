@@ -1,4 +1,4 @@
-"""Changing a plugin's settings while it runs: validated, stored, in effect in every process."""
+"""Changes a plugin's settings while it runs: validated, stored, applied in every process."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from .fields import MASK, is_secret, keys_of, read_secrets, secret_name
 async def change_config(
     caller: Caller, plugin: str, cls: type[Settings], wanted: Mapping[str, Any]
 ) -> list[str]:
-    """Store the wanted values, by key; null goes back to the environment's. Returns the keys that changed.
+    """Store the given values, by key; null reverts to the environment's. Returns the changed keys.
 
-    A secret sent back as the mask stays as it is. Raises BadRequest naming the key and the remedy.
+    A secret sent back as its mask stays as it is. Raises BadRequest, naming the key and the remedy.
     """
     return await caller.platform.database.write(_change, caller, plugin, cls, _by_field(cls, wanted))
 
@@ -61,7 +61,7 @@ def _change(
 def _states(
     cls: type[Settings], changes: Mapping[str, Any], before: Mapping[str, Any], valid: Settings
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is stored of the settings that change, by key: null where nothing is, a mask for a secret."""
+    """The stored values of the changed settings, by key: null if there is none, a mask for a secret."""
     was, now = {}, {}
     for key, field in keys_of(cls).items():
         if field in changes:
@@ -118,7 +118,7 @@ _SECRET = object()
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON keeps it; a secret leaves only its mark."""
+    """A value as stored in JSON; null for a secret."""
     if isinstance(value, SecretStr):
         return _SECRET
     return value if isinstance(value, bool | int | float | str) else str(value)

@@ -1,4 +1,4 @@
-"""Which plugins are switched off, and why."""
+"""Which plugins are disabled, and why."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _BY_DEFAULT = "it is off by default, and no administrator has enabled it"
 
 
 def switched_off(session: Session, records: Iterable[PluginRecord]) -> dict[str, Switch | None]:
-    """What an administrator disabled, and, without a row, what is off by default and was never enabled."""
+    """Plugins that an administrator disabled, and those without a row that are off by default."""
     rows = {row.plugin: row for row in session.scalars(select(Switch))}
     never_enabled = {r.name: None for r in records if r.off_by_default and r.name not in rows}
     return {**never_enabled, **{name: row for name, row in rows.items() if not row.enabled}}
 
 
 def explain_disabled(session: Session | None, records: Iterable[PluginRecord]) -> dict[str, str]:
-    """The same with reasons for a person. Without a session or a table, nobody has switched any yet."""
+    """The same, with reasons for people. Without a session or table, nobody has switched any yet."""
     if session is None or not inspect(session.connection()).has_table(Switch.__tablename__):
         return {record.name: _BY_DEFAULT for record in records if record.off_by_default}
     off = switched_off(session, records)

@@ -1,4 +1,4 @@
-"""A settings class as clients see it: its configurable fields, their types and values."""
+"""Settings classes as clients see them: configurable fields, with types and values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS: dict[Any, Kind] = {bool: "bool", int: "int", float: "float"}
 
 
 def keys_of(cls: type[Settings]) -> dict[str, str]:
-    """Key, as in the environment, to field name; configurable fields only, in the order of the class."""
+    """From key, as in the environment, to field name; only configurable fields, in the order of the class."""
     names = cls.env_names()
     return {names[field][0]: field for field in cls.model_fields if field in cls.configurable}
 
@@ -34,7 +34,7 @@ def describe(cls: type[Settings]) -> list[ConfigField]:
 
 
 def shown(settings: Settings) -> dict[str, Any]:
-    """The values in effect, by key; a secret that is set is masked."""
+    """The values in effect, by key; secrets that are set are masked."""
     return {key: _shown(getattr(settings, field)) for key, field in keys_of(type(settings)).items()}
 
 
@@ -44,14 +44,14 @@ def is_secret(cls: type[Settings], field: str) -> bool:
 
 
 def secret_name(field: str) -> str:
-    """Under which name a plugin's secret setting is kept among the plugin's secrets."""
+    """The name of a secret setting among the plugin's secrets."""
     return f"config.{field}"
 
 
 def read_secrets(
     session: Session, secrets: OwnerSecrets, plugin: str, cls: type[Settings], stored: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Stored values with the secrets filled in; a field that is not configurable any more is left out."""
+    """Stored values with the secrets filled in; fields that are no longer configurable are left out."""
     owner = SecretOwner("plugin", plugin)
     found = {}
     for field, value in stored.items():

@@ -1,4 +1,4 @@
-"""Plugins that come and go as documents, through whichever plugin source there is."""
+"""Installs and removes plugins that are documents, through the plugin source that takes them."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def _note(unit: Unit, caller: Caller, entry: PluginEntry, known: PluginEntry | N
 
 
 def _state(entry: PluginEntry | None) -> dict[str, Any] | None:
-    """A plugin in the audit log."""
+    """A plugin, for the audit log."""
     return None if entry is None else {"version": entry.version, "webhooks": list(entry.webhooks)}
 
 
 async def uninstall(caller: Caller, name: str) -> None:
-    """Remove a plugin with its document, what it stored, its configuration and its switch.
+    """Remove a plugin with its document, stored data, configuration and switch.
 
     Raises NotFound for an unknown name, Conflict for a plugin made of code.
     """
@@ -80,7 +80,7 @@ def _forget(
 
 
 async def refresh(platform: Platform) -> list[str]:
-    """Let every source look for changes now; returns the webhooks that are live."""
+    """Let every source look for changes now; returns the live webhooks."""
     for source in platform.resource(DIRECTORY).sources():
         await source.refresh()
     return webhooks(await platform.resource(DIRECTORY).entries())

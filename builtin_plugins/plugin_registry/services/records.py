@@ -9,7 +9,7 @@ from kernel.sdk import DIRECTORY, NotFound, Platform, PluginEntry, is_failure, r
 
 from ..schemas import PluginHealth, PluginOut
 
-# The tier that every plugin needs unless set otherwise (wire-facts section 7).
+# The tier that a plugin requires by default (wire-facts section 7).
 _DEFAULT_TIER: Literal["community"] = "community"
 
 HealthStatus = Literal["unknown", "healthy", "unhealthy", "error"]
@@ -25,7 +25,7 @@ async def get_entry(platform: Platform, name: str) -> PluginEntry:
 
 
 def record_of(entry: PluginEntry, seen: Seen | None) -> PluginOut:
-    """The record of wire-facts 6.1; `seen` is what the last look at its health found."""
+    """The record of wire-facts 6.1; `seen` is the result of the last health check."""
     return PluginOut(
         name=entry.name,
         version=entry.version,
@@ -63,7 +63,7 @@ def _health(entry: PluginEntry, seen: Seen | None) -> HealthStatus:
 
 
 async def health_of(platform: Platform, entry: PluginEntry) -> PluginHealth:
-    """Run the plugin's checks now; one that is not in service is unhealthy by its reason."""
+    """Run the plugin's checks now; a plugin that isn't in service is unhealthy, for that reason."""
     checks: dict[str, str] = {}
     message = _reason(entry)
     if entry.status == "enabled":

@@ -1,4 +1,4 @@
-"""Enabling and disabling plugins: remembered first, then in effect in every process."""
+"""Enables and disables plugins: stored first, then applied in every process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..models import Switch
 
 
 async def switch(caller: Caller, entry: PluginEntry, *, on: bool, own_name: str) -> None:
-    """Enable or disable a plugin; doing it twice is not an error. Raises Conflict where it would not hold."""
+    """Enable or disable a plugin; doing it twice is not an error. Raises Conflict if it can't last."""
     platform = caller.platform
     if entry.reason is not None:
         raise Conflict(f"'{entry.name}' can't be enabled or disabled: {entry.reason}")

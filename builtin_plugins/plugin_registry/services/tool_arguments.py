@@ -1,4 +1,4 @@
-"""Arguments of a tool as clients send them: text becomes what the schema asks for, then all is checked."""
+"""Arguments of a tool as clients send them: text is converted by the schema, then all is validated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_PROBLEMS = 50
 def prepare(schema: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
     """The declared arguments, coerced. Raises Unprocessable with ``[{field, error, …}]``.
 
-    What is not declared is left out: clients pass more than a tool asks for (wire-facts section 7).
+    Undeclared arguments are left out: clients pass more than a tool declares (wire-facts section 7).
     """
     declared = schema.get("properties", {})
     values = {name: _coerced(declared[name], sent[name]) for name in declared if name in sent}
@@ -48,7 +48,7 @@ def _problems(name: str, schema: Mapping[str, Any], value: Any) -> list[dict[str
 
 
 def _coerced(schema: Mapping[str, Any], value: Any) -> Any:
-    """Text as the number, truth value or JSON that the schema asks for; what does not fit stays text."""
+    """Text as the number, boolean or JSON that the schema declares; what doesn't fit stays text."""
     if not isinstance(value, str):
         return value
     kind = schema.get("type")

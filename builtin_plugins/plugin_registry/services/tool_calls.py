@@ -1,4 +1,4 @@
-"""What is known of calls of tools, through whatever door: counted, and audited where they write."""
+"""Metrics and audit of tool calls, however they are made: all are counted, writing ones are audited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools for clients of `/v1/tools`: found, shown, executed with the caller's licence."""
+"""Tools for clients of `/v1/tools`: found, shown, executed with the caller's license."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ async def _find(ctx: Context, name: str) -> Tool:
 async def verdict(
     platform: Platform, subject: str, tool: Tool, *, used: bool = False
 ) -> contracts.LicenseVerdict:
-    """Whether a licence of the subject covers the tool; without a plugin for licences, nobody has one."""
+    """Whether a license of the subject covers the tool; without a plugin for licenses, nobody has one."""
     found = await platform.hooks.ask(
         contracts.check_license,
         platform=platform,
@@ -159,7 +159,7 @@ async def verdict(
 
 
 async def check_license(ctx: Context, tool: Tool, *, used: bool = False) -> None:
-    """Raise LicenseNeeded, with the object of wire-facts section 7, unless the caller's licence is enough."""
+    """Raise LicenseNeeded, with the object of wire-facts section 7, unless the caller's license is enough."""
     found = await verdict(ctx.platform, ctx.principal.subject, tool, used=used)
     if not found.allowed:
         raise LicenseNeeded(

@@ -1,6 +1,6 @@
-"""Plugins' configuration in the bundle of an organization (spec 4.4); the plugin tenancy asks for it.
+"""Plugins' configuration in the bundle of an organization (spec 4.4), for the tenancy plugin.
 
-There is one configuration for the whole instance, so a bundle reports it and an import changes none of it.
+There is one configuration for the whole instance, so a bundle reports it, but an import changes nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ROWS = TypeAdapter(Annotated[list[_Row], Field(max_length=500)])
 
 
 def export_config(platform: Platform, session: Session) -> list[dict[str, Any]]:
-    """What clients set, by plugin and by the settings' keys; no secrets."""
+    """Settings changed by clients, by plugin and key, without secrets."""
     rows = session.scalars(select(ConfigValue).order_by(ConfigValue.plugin, ConfigValue.field))
     found: dict[str, dict[str, Any]] = {}
     for row in rows:
@@ -44,7 +44,7 @@ def export_config(platform: Platform, session: Session) -> list[dict[str, Any]]:
 
 
 def read_config(sections: Mapping[str, Any]) -> contracts.ImportPlan:
-    """The section, checked; every row of it is left alone. Raises Unprocessable."""
+    """Check the section, whose rows are all skipped. Raises Unprocessable."""
     if SECTION not in sections:
         return contracts.ImportPlan([], _nothing)
     try:

@@ -1,4 +1,4 @@
-"""The public side's door: which chat, from which page, in which session, how often."""
+"""Access for visitors: which chat, from which page, in which session, how often."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _ENDPOINT: Any = Endpoint.__table__
 _FIND = Prepared(select(*_ENDPOINT.c).where(_ENDPOINT.c.slug_key == bindparam("slug_key")))
 
 THRESHOLD: ResourceKey[asyncio.Lock] = ResourceKey("published_chat.threshold")
-"""Visitors are let in one at a time, in the order in which they came. Of fifty that come at once, each would
-otherwise have work in every round of the event loop and in every thread, and other routes wait for them all.
+"""Visitors are admitted one at a time, first come, first served. Otherwise fifty at once would all have work
+in every turn of the event loop and in every thread, and other routes would wait for all of them.
 """
 
 
@@ -45,7 +45,7 @@ class Door:
 
 
 def credential_of(ctx: Context) -> Credential | None:
-    """Whatever is in `Authorization` is a visitor's token, else the request ends here (spec 5.1 rule 5).
+    """The visitor's token in `Authorization`; anything else there is refused (spec 5.1 rule 5).
 
     Raises VisitorTokenInvalid.
     """
@@ -77,7 +77,7 @@ def origin_of(ctx: Context, endpoint: Endpoint) -> str:
 
 
 async def open_door(ctx: Context, slug: str) -> Door:
-    """Raises VisitorTokenInvalid for a foreign credential, ChatNotFound, OriginRefused, ChatClosed."""
+    """Make all checks. Raises VisitorTokenInvalid, ChatNotFound, OriginRefused, ChatClosed."""
     credential = credential_of(ctx)
     endpoint = await find_chat(ctx, slug)
     origin = origin_of(ctx, endpoint)
@@ -85,7 +85,7 @@ async def open_door(ctx: Context, slug: str) -> Door:
 
 
 async def check_open(ctx: Context, endpoint: Endpoint) -> Caller:
-    """The owner of a chat that answers now. Raises ChatClosed."""
+    """The owner of a chat, if it answers now. Raises ChatClosed."""
     _, owner = await state_of(ctx.platform, endpoint)
     if owner is None:
         raise ChatClosed()
@@ -106,9 +106,9 @@ async def count_session(ctx: Context, door: Door) -> None:
 
 
 async def count_question(ctx: Context, door: Door, visitor: Visitor) -> None:
-    """Count a question: of the session, of its address, of the endpoint. Raises TooManyRequests.
+    """Count a question: for the session, the address and the endpoint. Raises TooManyRequests.
 
-    The widest comes last, so that whoever asks too much uses up nobody else's share.
+    The widest limit comes last, so that one visitor can't use up others' share.
     """
     counters, settings = ctx.resource(RATE_LIMITS), ctx.settings_of(PublishedChatSettings)
     endpoint = door.endpoint

@@ -1,4 +1,4 @@
-"""Endpoints: make, find, change, delete."""
+"""Create, find, change and delete endpoints."""
 
 from __future__ import annotations
 

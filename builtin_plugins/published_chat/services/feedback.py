@@ -22,7 +22,7 @@ _OF_A_SESSION = 500
 
 
 async def rate(door: Door, visitor: Visitor, feedback: ChatFeedback) -> None:
-    """Keep a rating of one of the session's answers. Raises TurnNotFound."""
+    """Store a rating of one of the session's answers. Raises TurnNotFound."""
     await door.owner.platform.database.write(_rate, door, visitor, feedback)
 
 

@@ -32,7 +32,7 @@ def _read(session: Session, scope: Scope, endpoint_id: str, days: int) -> list[D
 
 
 def _figures(row: Day) -> DayFigures:
-    """What is neither answered nor refused failed, was left by its visitor, or is under way."""
+    """Questions neither answered nor refused have failed, were abandoned, or are still running."""
     return DayFigures(
         day=row.day,
         questions=row.questions,

@@ -1,4 +1,4 @@
-"""A visitor's question: counted, asked with the owner's rights, streamed, kept."""
+"""A visitor's question: counted, asked with the owner's rights, streamed, stored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ENDPOINT: Any = Endpoint.__table__
 _DAY: Any = Day.__table__
 _SESSION: Any = VisitorSession.__table__
 _TURN: Any = VisitorTurn.__table__
-# Past the ORM, whose part in a write takes longer than the database's: visitors come all at once.
+# Without the ORM, which takes longer than the write itself: many visitors may come at once.
 _TODAY = (_DAY.c.endpoint_id == bindparam("endpoint")) & (_DAY.c.day == bindparam("today"))
 _DAY_EXISTS = select(_DAY.c.day).where(_TODAY)
 _ENDPOINT_EXISTS = select(_ENDPOINT.c.id).where(_ENDPOINT.c.id == bindparam("endpoint"))
@@ -99,7 +99,7 @@ async def ask(door: Door, visitor: Visitor, message: ChatMessage) -> Pieces:
         raise ChatClosed()
     try:
         events = await _ask_pipeline(door, message.question, turn.history)
-    except BaseException:  # also when the visitor leaves: a question that nobody answers must not stay
+    except BaseException:  # also when the visitor leaves: an unanswered question must not stay
         await turn.drop()
         raise
     return _answer(Question(door, visitor, conversation_id, turn, events))
@@ -108,7 +108,7 @@ async def ask(door: Door, visitor: Visitor, message: ChatMessage) -> Pieces:
 async def _ask_pipeline(
     door: Door, question: str, history: Sequence[contracts.PastTurn]
 ) -> contracts.PipelineEvents:
-    """A pipeline that went away since the door was opened closes the chat, too."""
+    """Ask the pipeline; one deleted since the access check closes the chat, too."""
     messages: list[contracts.ChatMessage] = []
     for past in history:
         messages.append(contracts.ChatMessage("user", past.question))
@@ -131,7 +131,7 @@ async def _ask_pipeline(
 
 
 async def _answer(asked: Question) -> Pieces:
-    """The question is forgotten if its answer fails, or if the visitor leaves before its end."""
+    """Stream the answer; the question is deleted if that fails or the visitor leaves early."""
     done = False
     try:
         async with aclosing(asked.events) as events:
@@ -169,11 +169,11 @@ def _short(text: str) -> str:
 
 
 async def _count(platform: Platform, door: Door, visitor: Visitor) -> None:
-    """Count a question of today, and see the session. Raises DailyLimit."""
+    """Count today's question, and update the session. Raises DailyLimit."""
     try:
         await platform.database.write(_count_one, door, visitor)
     except IntegrityError:
-        # The first question of the day or of the session came twice at once: the rows are there now.
+        # Two first questions of the day or session came at once: the rows exist now.
         await platform.database.write(_count_one, door, visitor)
 
 
@@ -204,7 +204,7 @@ async def _record(asked: Question, answer: contracts.PipelineAnswer) -> None:
     platform = asked.door.owner.platform
     try:
         await platform.database.write(_record_one, asked, answer)
-    except IntegrityError:  # the first of a new day, twice at once
+    except IntegrityError:  # two first questions of a day at once
         await platform.database.write(_record_one, asked, answer)
 
 
@@ -226,7 +226,7 @@ def _record_one(unit: Unit, asked: Question, answer: contracts.PipelineAnswer) -
 
 
 def _changes(unit: Unit, statement: Update, values: Mapping[str, Any]) -> bool:
-    """Whether there was a row to change."""
+    """Execute; returns whether there was a row to change."""
     return bool(unit.session.connection().execute(statement, dict(values)).rowcount)
 
 

@@ -1,4 +1,4 @@
-"""With whose rights a chat answers: its owner's, as they are at this moment."""
+"""A chat answers with its owner's current rights."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def state_of(platform: Platform, endpoint: Endpoint) -> tuple[State, Calle
 
 
 def missing_method(platform: Platform, method: str | None) -> Sequence[str] | None:
-    """The methods there are, if this isn't one of them: the plugin that brought it may be off."""
+    """The available methods, if this isn't one of them: its plugin may be disabled."""
     known = platform.hooks.ask_now(contracts.list_methods, platform=platform)
     return None if method is None or known is None or method.lower() in known else known
 

@@ -1,4 +1,4 @@
-"""Old sessions leave with their conversations."""
+"""Deletes old sessions with their conversations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AT_ONCE = 100
 
 
 class Tidy(BaseModel):
-    """Nothing to say: the clock starts it."""
+    """An empty payload: the schedule starts it."""
 
 
 async def tidy(platform: Platform, _payload: Tidy) -> None:

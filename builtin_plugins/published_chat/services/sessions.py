@@ -1,4 +1,4 @@
-"""Visitors' sessions, for the owner and for the visitor who comes back."""
+"""Visitors' sessions, for the owner and for returning visitors."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _ratings_of(session: Session, session_id: str) -> Ratings:
 async def read_session(
     caller: Caller, endpoint_id: str, session_id: str, limit: int, offset: int
 ) -> tuple[Sequence[contracts.RecordedTurn], int]:
-    """Turns of a session in order, with what the caller may read of the answers, and how many there are."""
+    """Turns of a session in order, with the parts of answers that the caller may read, and their number."""
     holder = holder_of(endpoint_id, session_id)
     found = await caller.platform.hooks.ask(
         contracts.read_turns, caller=caller, holder=holder, conversation_id=None, limit=limit, offset=offset
@@ -114,7 +114,7 @@ def _turn(turn: contracts.RecordedTurn, rating: Any, comment: str | None) -> Ses
 
 
 async def restore(door: Door, visitor: Visitor) -> list[PastMessage]:
-    """The last questions of a session that continues, with what the owner may still read of the answers."""
+    """The last questions of a continued session, with the parts of answers that the owner may still read."""
     endpoint_id, session_id = door.endpoint.id, visitor.session_id
     _, total = await read_session(door.owner, endpoint_id, session_id, 1, 0)
     turns, _ = await read_session(door.owner, endpoint_id, session_id, _RESTORED, max(0, total - _RESTORED))

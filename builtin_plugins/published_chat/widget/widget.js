@@ -1,7 +1,7 @@
-// The published chat on a page of another site (README.md, "The widget"). One file, nothing else is loaded.
+// The published chat on another site's page (README.md, "The widget"). One file; nothing else is loaded.
 //
-// Styles are constructable style sheets and every element is made by the DOM, so that a page whose
-// Content-Security-Policy allows neither inline styles nor inline scripts still shows it.
+// Styles are constructable style sheets and every element is created through the DOM, so that it works on a page
+// whose Content-Security-Policy allows neither inline styles nor inline scripts.
 (() => {
   "use strict";
 
@@ -137,7 +137,7 @@
     return drawn;
   }
 
-  // The session: kept over a reload, in this tab alone.
+  // The session: kept across reloads, only in this tab.
 
   const session = {
     token: null,
@@ -162,7 +162,7 @@
       try {
         sessionStorage.setItem(storageKey, JSON.stringify({ token: body.token, open: ui.isOpen() }));
       } catch {
-        // A page may forbid storage: the session then ends with the page.
+        // Storage may be forbidden: the session then ends with the page.
       }
       return body.messages;
     },
@@ -237,7 +237,7 @@
     }
   }
 
-  // What the visitor sees.
+  // The user interface.
 
   const ui = {
     build(page) {
@@ -342,7 +342,7 @@
       }
     },
 
-    // What was sent while an answer arrives follows it, unless it is changed meanwhile.
+    // A question sent while an answer arrives is asked after it, unless it is changed meanwhile.
     queue(queued) {
       this.queued = queued;
       this.note.textContent = queued ? text("next") : "";

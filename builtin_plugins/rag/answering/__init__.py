@@ -1,1 +1,1 @@
-"""Answers from passages: whether they support a question, quoted and generated answers, citations."""
+"""Answers from passages: whether they support an answer, quoted and generated answers, citations."""

@@ -1,4 +1,4 @@
-"""Abbreviations: words whose full stop does not end a sentence."""
+"""Abbreviations: words whose period does not end a sentence."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _BEFORE_NUMBER = word_list(
     est jan feb mar apr jun jul aug sep sept oct nov dec
     """
 )
-"""Words of their own elsewhere: "mar" is the sea, "est" the east."""
+"""Words in other languages: "mar" is the sea, "est" the east."""
 
 
 def is_abbreviation(word: str, following: str) -> bool:
-    """Whether a full stop between a word and the next character belongs to an abbreviation.
+    """Whether a period between a word and the next character belongs to an abbreviation.
 
-    Letters with full stops in a row are one: e.g., B.V. A single small letter is one in scripts other than
-    Latin, where it names no plan, row or vitamin: в г.
+    Consecutive letters with periods are one: e.g., B.V. A single small letter is one in non-Latin scripts,
+    where it doesn't name a plan, row or vitamin: в г.
     """
     lowered = word.lower()
     if lowered in _ABBREVIATIONS or (lowered in _BEFORE_NUMBER and following.isdigit()):

@@ -1,9 +1,8 @@
-"""What a sentence is worth as an answer, and how sure one may be of it: weights for each embedding model.
+"""The worth of a sentence as an answer, and the confidence in it: weights for each embedding model.
 
 Both are logistic models, fitted by `python -m tests.benchmarks.answers --fit` on one half of the sets named
-there; the half that was left out gives the figures in the README. What they weigh is on scales that do not
-depend on the model, but how a model spreads its similarities does: a model without weights of its own gets
-those of all-MiniLM.
+there; the other half gives the figures in the README. The scales don't depend on the embedding model, but the
+spread of similarities does: a model without its own weights gets those of all-MiniLM.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from builtin_plugins.rag.answering.signs import Signs
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
-    """A logistic model over `Signs`, whose weights go by their names."""
+    """A logistic model over `Signs`, with weights by name."""
 
     bias: float = 0.0
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -33,10 +32,10 @@ class Logistic:
 class Calibration:
     """Weights of a sentence's features (`weighing.features`), in their order, and models of an answer.
 
-    `enough` decides: below `least` there is no answer, and below `hopeful` none for a model to find. `glance`
-    decides likewise where no sentence has a vector, unless its probability is `doubtful`. `sure` gives the
-    probability that an answer is right; it was fitted with more weight on wrong sentences of the right
-    passage, which are few. Sentences within `near` of the best one are quoted with it.
+    `enough` decides: below `least` there is no answer, and below `hopeful` there is none for a model to find,
+    either. `glance` does the same without sentence vectors, unless its probability is `doubtful`. `sure`
+    gives the probability that an answer is right; it was fitted with more weight on the few wrong sentences
+    of the right passage. Sentences within `near` of the best one are quoted with it.
     """
 
     worth: tuple[float, ...]
@@ -244,5 +243,5 @@ CALIBRATIONS: dict[str, Calibration] = {
 
 
 def calibration_of(model: str) -> Calibration:
-    """That of an embedding model by its name."""
+    """The calibration of an embedding model, by name."""
     return CALIBRATIONS.get(model, BY_MEANING)

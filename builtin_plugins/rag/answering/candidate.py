@@ -1,4 +1,4 @@
-"""Sentences on their way into an answer."""
+"""Sentences that may become part of an answer."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ _WIDE = "\u2e7f"  # ideographs and kana are above
 
 
 class Candidate(NamedTuple):
-    """A sentence that may be quoted, with its passage's 1-based position and its place there.
+    """A sentence that may be quoted, with its passage's 1-based position and its place in it.
 
-    ``overlap`` is its share of the question's words, rare ones counting more; ``joined`` that of the
-    sentence together with the one before it and its heading: "It was founded in 1897" leaves out what
-    was. ``opens`` says that it begins a passage of several: it says what they are about, and is near
-    whatever is asked. ``under`` is the heading above it, which ``text`` begins with as far as ``headed``
-    goes. ``whole`` is what gets a vector: the text, below its heading where that says some of what is
-    asked.
+    ``overlap`` is its share of the question's words, weighted by rarity; ``joined`` is that of the sentence
+    together with the one before it and its heading, as "It was founded in 1897" leaves out what was.
+    ``opens``: it begins a passage with several sentences, so it says what they are about and is near any
+    question. ``under`` is the heading above it; the first ``headed`` characters of ``text`` are from it.
+    ``whole`` is the text to embed, with the heading if that contains part of the question.
     """
 
     text: str
@@ -38,22 +37,23 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """How near each candidate is to the question, and to the question's subject (`coverage.subject_of`).
+    """The similarity of each candidate to the question, and to the question's subject
+    (`coverage.subject_of`).
 
-    A sentence that is as near to the subject alone says nothing of what is asked about it. `subject` is empty
-    where the question has none.
+    A sentence equally near to the subject alone says nothing about what is asked. `subject` is empty if the
+    question has none.
     """
 
     question: Sequence[float]
     subject: Sequence[float] = ()
 
     def to_subject(self, at: int) -> float:
-        """Of the candidate at a place; that to the question where it has no subject."""
+        """The similarity of a candidate to the subject; to the question if that has no subject."""
         return self.subject[at] if self.subject else self.question[at]
 
 
 def count_words(text: str) -> int:
-    """Words; two letters of a script without spaces count as one."""
-    if text.isascii():  # most texts; looking at every letter takes ten times as long
+    """The number of words; two letters of a script without spaces count as one."""
+    if text.isascii():  # true for most texts; checking every letter takes ten times as long
         return len(text.split())
     return sum(max(1, sum(char > _WIDE for char in word) // 2) for word in text.split())

@@ -1,4 +1,4 @@
-"""Citations ``[n]`` in a generated answer: found, checked against the passages, invented ones dropped."""
+"""Citations ``[n]`` in a generated answer: finds and checks them, and drops invented ones."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _NUMBER = re.compile(r"\d+")
 
 
 class CitationFilter:
-    """Text in pieces through ``feed``, text with only true citations out; ``cited`` grows with it.
+    """Passes text through ``feed`` in pieces, dropping invalid citations; ``cited`` grows with it.
 
-    ``[1, 2]``, ``[1-2]`` and ``【1】`` come out as ``[1][2]`` and ``[1]``. What may be the beginning of a
-    citation is held back until the next piece decides. ``[0]`` is not a citation and stays: code has many.
+    ``[1, 2]``, ``[1-2]`` and ``【1】`` come out as ``[1][2]`` and ``[1]``. A possible beginning of a citation
+    is held back until the next piece. ``[0]`` is not a citation and stays, as it is common in code.
     """
 
     def __init__(self, passages: int) -> None:
@@ -38,7 +38,7 @@ class CitationFilter:
         return self._checked(text[:cut])
 
     def close(self) -> str:
-        """What was held back, at the end of the answer."""
+        """The held-back text, at the end of the answer."""
         rest, self._held = self._held, ""
         return self._checked(rest)
 
@@ -56,19 +56,19 @@ class CitationFilter:
 
 
 def check_citations(text: str, passages: int) -> tuple[str, tuple[int, ...]]:
-    """A whole answer with only citations of the ``passages`` that exist, and which those are."""
+    """A whole answer without citations beyond ``passages``, and the cited positions."""
     through = CitationFilter(passages)
     checked = through.feed(text) + through.close()
     return checked, through.cited
 
 
 def without_citations(text: str) -> str:
-    """The text with every citation taken out."""
+    """The text without its citations."""
     return check_citations(text, 0)[0]
 
 
 def _numbers(inside: str, passages: int) -> list[int]:
-    """The numbers of one bracket, each once; ranges are spelled out as far as there are passages."""
+    """The numbers in one bracket, each once; ranges are expanded as far as there are passages."""
     spelled = _RANGE.sub(lambda match: _spelled(int(match[1]), int(match[2]), passages), inside)
     return list(dict.fromkeys(int(number) for number in _NUMBER.findall(spelled)))
 

@@ -1,4 +1,4 @@
-"""Whether, and where, the passages that an answer cites contain what its sentences say, by their words."""
+"""Whether and where cited passages contain what an answer's sentences say, by comparing words."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _ENOUGH = 0.6
 
 
 def count_citations(text: str, passages: Sequence[Passage]) -> tuple[int, int]:
-    """How many citations ``[n]`` there are, and how many passages contain what the sentence before says.
+    """How many citations ``[n]`` there are, and how many of the passages contain what the sentence before
+    says.
 
-    A passage does when it has six of ten of the sentence's content words, and all of its names and numbers.
+    That is, at least 60 % of the sentence's content words, and all its names and numbers.
     """
     cited = supported = 0
     for sentence, number in _citations(text):
@@ -28,7 +29,7 @@ def count_citations(text: str, passages: Sequence[Passage]) -> tuple[int, int]:
 
 
 def pages_cited(text: str, passages: Sequence[Passage]) -> dict[int, int | None]:
-    """The page of what a passage is first cited for, of those over several pages; if it is found."""
+    """For passages over several pages, the page with what they are first cited for, if it is found."""
     found = dict[int, int | None]()
     for sentence, number in _citations(text):
         passage = passages[number - 1] if 1 <= number <= len(passages) else None
@@ -48,7 +49,7 @@ def says(passage: str, sentence: str) -> bool:
 
 
 def _share(passage: str, sentence: str) -> float:
-    """How much of what a sentence says a passage contains; nothing where one of its names is missing."""
+    """The share of a sentence's content in a passage; 0 if one of its names is missing."""
     wanted = content_stems(sentence)
     there = content_stems(passage)
     stems = {stem(word) for word in words(passage)}

@@ -21,9 +21,9 @@ _BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[-_/ ](?=[0-9])")
 def speaks_of_another(question: str, best: Candidate, passages: Sequence[Passage]) -> bool:
     """Whether the question asks about a code that no passage has, and the best sentence has a similar one.
 
-    What error E07 means is no answer to what E99 does, however alike the two questions are. A kind is made by
-    the letters and the number of digits. Digits that are there by themselves are taken for the code in
-    another spelling.
+    The meaning of error E07 doesn't answer what E99 is, however similar the two questions are. Codes are
+    similar if they have the same letters and number of digits. The bare digits of a code count as another
+    spelling of it.
     """
     asked = _codes(question)
     if not asked:
@@ -34,7 +34,7 @@ def speaks_of_another(question: str, best: Candidate, passages: Sequence[Passage
 
 
 class Asked:
-    """The codes in a question, compared with entries of a document: rows, paragraphs under a heading."""
+    """The codes in a question, for comparing with entries of a document: rows, paragraphs under a heading."""
 
     def __init__(self, question: str, texts: Iterable[str]) -> None:
         codes = _codes(question)
@@ -44,11 +44,11 @@ class Asked:
 
     @property
     def is_there(self) -> bool:
-        """Whether any of the texts has a code that is asked for."""
+        """Whether any of the texts has a code in the question."""
         return bool(self._codes)
 
     def is_beside(self, entry: str) -> bool:
-        """Whether an entry has a similar code, and none that is asked for."""
+        """Whether an entry has a similar code, but none that is in the question."""
         told = _codes(entry)
         return not told & self._codes and any(_kind(one) in self._kinds for one in told)
 

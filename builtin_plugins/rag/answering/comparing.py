@@ -1,7 +1,7 @@
 """Questions that compare two things: "Does Ann earn more than Bob?", "Which is higher, Rigi or Pilatus?"
 
-Two sentences about one thing each don't answer them: somebody has to compare. What a question means is
-read off its words, in a few languages; where that is in doubt, it is not taken for a comparison.
+Two sentences about one thing each don't answer them: somebody has to compare. Comparisons are recognized by
+their words, in a few languages; in doubt, a question isn't taken for one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from builtin_plugins.rag.answering.reading import read
 from builtin_plugins.rag.answering.words import content_stems, fold, found_in, named_terms, word_list, words
 
 _MOST_CHARS = 300
-"""A longer question has more to it than one comparison."""
+"""The maximum of words: a longer question is more than a comparison."""
 _LEAST_WORDS = 2
 """Of a thing without a name: "longer than the limit" compares with no second thing."""
 
@@ -44,14 +44,14 @@ _CHINESE = re.compile(
 
 
 class _Pair(NamedTuple):
-    """What is compared, by any of its names or by all its words where it has none, and what with: stems."""
+    """What is compared, and with what, as stems: any of its names, or all its words if it has none."""
 
     any_of: Sequence[Collection[str]]
     other: Collection[str]
 
 
 def leaves_comparing(question: str, best: Candidate, passages: Sequence[Passage]) -> bool:
-    """Whether a question compares two things, and the best sentence has a value of one of them alone."""
+    """Whether a question compares two things, but the best sentence has a value of only one of them."""
     pairs = _compared(question)
     if not pairs or any(_parts(best.text)):
         return False
@@ -87,7 +87,7 @@ def _compared(question: str) -> Sequence[_Pair]:
 
 
 def _made(names: set[str], one: str, other: str, choice: bool) -> _Pair | None:
-    """Names alone distinguish things where there are any: "Person 13", and not what it earns."""
+    """Things are distinguished by their names alone, if any: "Person 13", not what it earns."""
     stems = content_stems(other)
     named = names.intersection(stems)
     if is_bound(other) or not (named or (len(stems) >= _LEAST_WORDS and not choice)):
@@ -98,7 +98,7 @@ def _made(names: set[str], one: str, other: str, choice: bool) -> _Pair | None:
 
 
 def _parts(text: str) -> Iterator[tuple[str, str, bool]]:
-    """What is compared, what with, and whether one of both is to be chosen, as far as a text shows it."""
+    """What is compared, with what, and whether to choose one of them, as far as a text shows it."""
     tokens = words(text[:_MOST_CHARS])
     folded = [fold(token) for token in tokens]
     degrees = {at for at, word in enumerate(folded) if word in _DEGREES}

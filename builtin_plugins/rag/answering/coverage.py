@@ -31,15 +31,14 @@ class Coverage:
         self._names = named_terms(question)
 
     def of(self, passage: Passage) -> float:
-        """Of a passage with its document's name."""
+        """The coverage of a passage, including its document's name."""
         read = _reading(passage)
         return sum(map(read.means, self.wanted)) / len(self.wanted) if self.wanted else 0.0
 
     def unnamed(self, passages: Sequence[Passage], *, translated: bool = False) -> float:
         """The share of the question's names, codes and numbers that none of the passages has.
 
-        Of names in a text that is `translated`, those with digits alone are looked for: others are spelt
-        otherwise there.
+        For a `translated` text, only names with digits count: others are spelled differently there.
         """
         read = [_reading(passage) for passage in passages]
         names = {name for name in self._names if has_number(name)} if translated else self._names
@@ -48,9 +47,9 @@ class Coverage:
 
 
 def subject_of(question: str, passages: Sequence[Passage]) -> str:
-    """Those of a question's words that the best passage has: mostly what it is about, and not what it asks.
+    """The words of a question that the best passage has: mostly its subject, not what it asks.
 
-    A script without spaces gives its pairs of letters. Empty where the passage has none.
+    Pairs of letters in a script without spaces. Empty if the passage has none.
     """
     if not passages:
         return ""
@@ -59,7 +58,7 @@ def subject_of(question: str, passages: Sequence[Passage]) -> str:
 
 
 def read_ahead(passages: Sequence[Passage]) -> None:
-    """Read passages now; what is asked of them soon after takes no time."""
+    """Read passages in advance, so that questions about them soon after take no time."""
     for passage in passages:
         _reading(passage).read()
 
@@ -74,7 +73,7 @@ def _read(_chunk_id: str, context: str, language: str | None) -> _Read:
 
 
 class _Read:
-    """A text as its words are compared."""
+    """A text, prepared for comparing its words."""
 
     def __init__(self, text: str, language: str | None) -> None:
         self._text, self._language = text, language
@@ -82,19 +81,19 @@ class _Read:
         self._initials = Initials(text)
 
     def read(self) -> None:
-        """Do now what is otherwise done when it is needed."""
+        """Do in advance what is otherwise done when needed."""
         _ = self._stems
 
     def means(self, word: str) -> bool:
-        """Whether any form of a word, as written, is there."""
+        """Whether the text has any form of a word, as written."""
         return any(map(self.has, forms_in(word, self._language)))
 
     def has(self, word: str) -> bool:
-        """Whether a form of the word is there, or its long form."""
+        """Whether the text has a form of the word, or an acronym's long form."""
         return (self._may_have(word) and found_in(word, self._stems)) or self._initials.spell(word)
 
     def _may_have(self, word: str) -> bool:
-        """Whether it is worth a closer look: forms of a word begin alike, parts of a compound begin or end
+        """Whether a closer look is worthwhile: forms of a word begin alike, parts of a compound begin or end
         alike, and numbers differ in commas.
         """
         alike = word[:LEAST_SHARED] in self._folded or word[-LEAST_SHARED:] in self._folded
@@ -110,5 +109,5 @@ class _Read:
 
 
 def _context(passage: Passage) -> str:
-    """A document's name often says what its passages leave unsaid."""
+    """The document's name, which often says what its passages leave out."""
     return f"{_NAME_JOINTS.sub(' ', passage.source)} {passage.text}"

@@ -1,4 +1,4 @@
-"""Marks that end a sentence, in any script: full stops, dandas, the question marks of Arabic and Greek."""
+"""Marks that end a sentence, in any script: periods, dandas, the question marks of Arabic and Greek."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-_ASCII = re.compile(  # begins with a set of characters: the search then skips all others at once
+_ASCII = re.compile(  # begins with a set of characters, so that the search skips all others fast
     r"""[.!?] (?<![.!?]{2}) [.!?]*+ ["')\]]* (?=\s+["'(\[]?[A-Z0-9])""", re.VERBOSE
 )
 _QUOTES = frozenset('"”»)」』）】')
 _CLOSING = "\"'”’»)]」』）】"
 _ASKING = frozenset("?？؟፧⁇⁈⁉‽")
-_GREEK_ASKS = r"[\u0370-\u03ff\u1f00-\u1fff]{2}[;\u037e]"  # after a letter of a formula it is a semicolon
+_GREEK_ASKS = r"[\u0370-\u03ff\u1f00-\u1fff]{2}[;\u037e]"  # after a letter in a formula, it is a semicolon
 _GREEK = re.compile(_GREEK_ASKS)
 _JAPANESE_ASKS = ("ですか", "ますか", "でしたか", "ましたか", "ませんか", "でしょうか", "だろうか")
 
@@ -28,7 +28,7 @@ class _Marks(NamedTuple):
 
 @cache
 def _of_any_script() -> _Marks:
-    """Compiled when a text is not plain ASCII: few processes need the library at their start."""
+    """Compiled for the first text that isn't ASCII, as few processes need the library at their start."""
     import regex
 
     own = r"[[\p{Sentence_Terminal}།༎]--[.!?…。！？｡।॥]]"
@@ -51,7 +51,7 @@ def ends(body: str) -> Iterator[re.Match[str]]:
 
 
 def other_ends(text: str, start: int, end: int) -> Iterator[int]:
-    """Where sentences end between two places of a text, by marks that the Latin script doesn't have."""
+    """Where sentences end between two places of a text, by non-Latin marks."""
     if not text.isascii() and not text[start:end].isascii():
         for found in _of_any_script().other.finditer(text, start, end):
             yield found.end()
@@ -64,7 +64,7 @@ def ends_sentence(text: str) -> bool:
 
 
 def is_closed(text: str) -> bool:
-    """Whether a text needs no full stop: it ends in such a mark, or in a closing quote or bracket."""
+    """Whether a text needs no period: it ends with such a mark, or with a closing quote or bracket."""
     return ends_sentence(text) or text[-1:] in _QUOTES
 
 

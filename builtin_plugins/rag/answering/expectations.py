@@ -1,6 +1,6 @@
 """What kind of answer a question asks for, and whether a text has anything of that kind.
 
-"How many volts has it?" can't be answered by sentences without a number, however near their topic is.
+Sentences without a number can't answer "How many volts does it have?", however near their topic is.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ _OFTEN = word_list(
     """
 )
 _SPELT = ("en", "de", "es", "fr", "it", "pt", "tr", "ru")
-"""Languages whose numbers and dates in words are known."""
+"""Languages whose numbers and dates in words we know."""
 _COUNTS = (0, *range(2, 100))  # one is an article in most
 _LARGE = (100, 1000, 1_000_000)
 _NONE = word_list("no kein keine keinen aucun aucune ningun ninguna nessun nessuna nenhum nenhuma hic")
-# Ten and a thousand in Turkish, two and six in Italian; "bin" is "am" in German, too.
+# Ten and a thousand in Turkish, two and six in Italian; "bin" is also "am" in German.
 _OTHER_WORDS = word_list("on bin due sei")
 _IDEOGRAPHS = re.compile(r"[二两兩三四五六七八九十百千万萬]|一[个個位名天年月次条條种種家所]")
 _INDEFINITE = word_list("a an ein eine einen einem einer un une una bir")
@@ -95,7 +95,7 @@ _RELATIVE = word_list(
 )
 
 
-@lru_cache(maxsize=256)  # every sentence of five passages asks
+@lru_cache(maxsize=256)  # called for every sentence of five passages
 def expected(question: str) -> Expected:
     """The kind of answer that a question asks for."""
     folded = _asked(question)
@@ -109,27 +109,28 @@ def expected(question: str) -> Expected:
 
 
 def _asked(question: str) -> str:
-    """The question, folded where marks are accents: in Hindi and Thai they part one word from another."""
+    """The question, folded if marks are accents: in Hindi and Thai they distinguish words."""
     return question.casefold() if _MARKED.search(question) else fold(question)
 
 
 def needs_reckoning(question: str) -> bool:
-    """Whether rows must be counted or compared before the question can be answered from them."""
+    """Whether answering the question from rows requires counting or comparing them."""
     folded = _asked(question)
     return bool(_COUNTED.search(folded) or _COMPARED.search(folded))
 
 
 def counted(question: str) -> str | None:
-    """The stem of what a question asks the number of: orders in "How many orders were cancelled?"."""
+    """The stem of what the question counts: orders in "How many orders were cancelled?"."""
     found = _COUNTED.search(folded := _asked(question))
     return next(iter(content_stems(folded[found.end() :])), None) if found else None
 
 
 def states_count(question: str, text: str, of: str) -> bool:
-    """Whether the text has a number of the thing that a question asks the number of.
+    """Whether the text states a number of the thing that the question counts.
 
-    Before the thing there is a number, or a word that the question doesn't have: "12 new orders", "a dozen
-    clubs". A number after it is a name: "order 1001". Without the thing, any number but a time of day does.
+    Before the thing, there must be a number, or a word that is not in the question: "12 new orders", "a dozen
+    clubs". A number after it is a name: "order 1001". Without the thing, any number suffices, except a time
+    of day.
     """
     tokens = words(text)
     asked = {stem(word) for word in words(question)}
@@ -150,11 +151,11 @@ def _is_numeral(word: str) -> bool:
 
 @cache
 def _numerals() -> frozenset[str]:
-    """Numbers in words, folded, without those that are other words elsewhere."""
+    """Numbers in words, folded, without those that are different words in another language."""
     from num2words import num2words
 
     made = {fold(num2words(number, lang=language)) for language in _SPELT for number in _COUNTS}
-    for language in _SPELT:  # "one hundred", "einhundert", "birmilyon": the number one may be left out
+    for language in _SPELT:  # "one hundred", "einhundert", "birmilyon": "one" may be omitted
         large = [fold(num2words(number, lang=language)).split()[-1] for number in _LARGE]
         made.update(large, (word.removeprefix("ein").removeprefix("bir") for word in large))
     return frozenset(made) - _OTHER_WORDS
@@ -185,7 +186,7 @@ def _is_news(word: str, asked: Collection[str]) -> bool:
 
 
 def superlative(question: str) -> str | None:
-    """The word by which a question asks for the first of many, or for what they come to."""
+    """The word by which a question asks for an extreme of many, or for their total."""
     found = _COMPARED.search(_asked(question))
     return found[0] if found else None
 
@@ -197,20 +198,20 @@ def has_value(text: str) -> bool:
 
 
 def is_bound(text: str) -> bool:
-    """Whether something is compared with a measure rather than a certain thing: "10 km", "a year"."""
+    """Whether something is compared with a measure rather than a particular thing: "10 km", "a year"."""
     first = fold(next(iter(words(text)), ""))
     return has_number(first) or first in _INDEFINITE or _is_said(first)
 
 
 def _is_said(folded: str) -> bool:
-    """Whether a word says a number or a time."""
+    """Whether a word is a number or a time."""
     return folded in _numerals() or folded in _OFTEN or folded in _times()
 
 
 def fits(question: str, text: str) -> int:
-    """1 where the text has the kind of thing that the question asks for, -1 where not, 0 for any kind.
+    """1 if the text has the kind of thing that the question asks for, -1 if not, 0 for any kind.
 
-    A single capital is a weak sign of a name, since in some languages every noun has one: 0 as well.
+    Also 0 for a single capital, a weak sign of a name, since every noun has one in some languages.
     """
     kind = expected(question)
     if kind is Expected.ANYTHING:
@@ -221,7 +222,7 @@ def fits(question: str, text: str) -> int:
 
 
 def offers(question: str, text: str) -> bool:
-    """Whether the text has something of the kind that the question asks for; true where any kind will do."""
+    """Whether the text has something of the kind that the question asks for; true if any kind will do."""
     kind = expected(question)
     if kind is Expected.NUMBER:
         numeral = _IDEOGRAPHS.search(text) is not None
@@ -244,7 +245,7 @@ def _has_new_number(question: str, text: str) -> bool:
 
 
 def _has_whole_name(question: str, text: str) -> bool:
-    """Two capitalised words side by side, neither a function word, that the question didn't both hold."""
+    """Two adjacent capitalized words, neither a function word, that aren't both in the question."""
     asked = set(content_stems(question))
     pairs = (words(found[0]) for found in _WHOLE_NAME.finditer(text))
     return any(
@@ -255,7 +256,7 @@ def _has_whole_name(question: str, text: str) -> bool:
 
 
 def _has_new_name(question: str, text: str) -> bool:
-    """A capitalised word past the start that the question didn't hold, or two of them at the start."""
+    """Whether a capitalized word past the start isn't in the question; true for scripts without capitals."""
     asked = set(content_stems(question))
     if text.lower() == text.upper():  # a script without capitals
         return True

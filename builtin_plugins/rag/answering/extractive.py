@@ -1,7 +1,7 @@
 """An answer without a model runtime: the passages' own best-fitting sentences, each with its source.
 
 Three steps, so that a caller can embed between them without blocking: ``candidates`` picks sentences worth
-weighing, somebody weighs them (`weighing`), ``compose`` quotes.
+weighing, `weighing` weighs them, and ``compose`` quotes.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ DEPTH = 5
 """Passages that an answer is made from, however many are shown."""
 
 MAX_CANDIDATES = 8
-"""Half of them hold 78 instead of 82 % of the answers to paraphrased questions. Most questions need four."""
+"""Half as many contain 78 instead of 82 % of answers to paraphrased questions. Most questions need four."""
 
 _LAGGING = 0.8
-"""How far behind the best a sentence is when it is not worth a vector: it was not chosen on the sets."""
+"""How far behind the best a sentence must be to be not worth a vector; not tuned on the sets."""
 
 _NEARNESS = 2.5
-"""How much the rank of its passage counts for a sentence: with less, twice as many are worth a vector."""
+"""The weight of a passage's rank for its sentences: with less, twice as many would need vectors."""
 
 _LONGEST_HEADING = 80
 
@@ -48,7 +48,7 @@ _LONGEST_HEADING = 80
 def candidates(
     question: str, passages: Sequence[Passage], limit: int = MAX_CANDIDATES, *, language: str | None = None
 ) -> list[Candidate]:
-    """At most ``limit`` sentences worth scoring, each text once: overlapping chunks repeat sentences.
+    """At most ``limit`` sentences worth scoring, each text once, as overlapping chunks repeat sentences.
 
     Those that share words with the question come first, then those of better-ranked passages.
     ``language`` is the question's.
@@ -71,8 +71,8 @@ def candidates(
 
 
 def _with_first(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
-    """The first `limit` that do not lag behind; the best passage is among theirs, so that whoever is shown it
-    alone gets an answer.
+    """The first `limit` that are close to the best, including one of the best passage, so that it alone can
+    be shown with an answer.
     """
     best = min((one.passage for one in ranked), default=0)
     kept = [one for one in ranked[:limit] if _promise(one) >= _promise(ranked[0]) - _LAGGING]
@@ -84,11 +84,11 @@ def _with_first(ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
 def compose(
     weighed: Weighed, places: Sequence[int | None] | None = None, *, language: str | None = None
 ) -> Answer:
-    """The answer from weighed candidates; one that says so where the passages don't support any.
+    """The answer from weighed candidates; a refusal if the passages don't support any.
 
-    ``places`` say as which source each passage is cited (its own place where they are not given): those
-    without one are not quoted. All passages decide whether there is an answer; if the best sentence is not to
-    be quoted, the answer only names its passage.
+    ``places`` maps each passage to the number of the source that it is cited as (by default, its own
+    position); passages without one are not quoted. All passages decide whether there is an answer; if the
+    best sentence can't be quoted, the answer only names its passage.
     """
     if not weighed.supported:
         return Answer(refusal_in(language), (), supported=False)
@@ -104,14 +104,14 @@ def compose(
     text = " ".join(f"{quoted(one)} [{number}]" for one, number in pairs)
     pages = {
         cited_as[one.passage - 1] or 0: weighed.passages[one.passage - 1].page_at(one.start)
-        for one in (found[at] for at in reversed(quotable))  # the best of a passage comes last
+        for one in (found[at] for at in reversed(quotable))  # the best of a passage is last
         if one in picked
     }
     return Answer(text, tuple(sorted(set(numbers))), supported=True, confidence=weighed.sure, pages=pages)
 
 
 def _of_asked_code(question: str, pieces: list[_Piece]) -> list[_Piece]:
-    """The pieces, without entries about other codes if the question asks about one that is there."""
+    """The pieces, without entries about other codes if the question's code is in the passages."""
     asked = codes.Asked(question, (f"{one.under} {one.text}" for one in pieces))
     if not asked.is_there:
         return pieces
@@ -120,7 +120,7 @@ def _of_asked_code(question: str, pieces: list[_Piece]) -> list[_Piece]:
 
 
 class _Piece(NamedTuple):
-    """A sentence on its way to a candidate; ``around`` are its words and those that it may refer to."""
+    """A sentence that may become a candidate; ``around`` are its words and those that it may refer to."""
 
     text: str
     passage: int
@@ -137,13 +137,13 @@ class _Piece(NamedTuple):
 
 
 class _Asked:
-    """The question as a passage may repeat it, which answers nothing."""
+    """The question, as a passage may repeat it without answering it."""
 
     def __init__(self, question: str, language: str | None) -> None:
         self._question, self._language = question, language
 
     def is_in(self, text: str) -> bool:
-        """Whether a sentence is a question that has no word of its own."""
+        """Whether a sentence is a question without any new word."""
         return asks(text) and self._forms(text.rpartition(": ")[2]) <= self._forms(self._question)
 
     def _forms(self, text: str) -> frozenset[str]:
@@ -151,7 +151,7 @@ class _Asked:
 
 
 def _quotable(pieces: Sequence[_Piece], asked: _Asked) -> Iterator[_Piece]:
-    """The pieces of a passage; one of headings alone, such as a line without a full stop, is text, too."""
+    """The pieces of a passage; one of headings alone, such as a line without a period, is text, too."""
     pieces = [one for one in pieces if not asked.is_in(one.text)]
     opening = next((piece for piece in pieces if piece.quotable), None)
     several = sum(piece.quotable for piece in pieces) > 1
@@ -163,7 +163,7 @@ def _quotable(pieces: Sequence[_Piece], asked: _Asked) -> Iterator[_Piece]:
 
 
 def _pieces(question: str, number: int, passage: Passage) -> Iterator[_Piece]:
-    """The sentences of one passage, with the headings that they can't do without."""
+    """The sentences of one passage, with the headings that they need."""
     above = _Above(question, passage.language)
     for order, one in enumerate(read(passage)):
         shown = above.shown(one)
@@ -192,11 +192,11 @@ class _Above:
         return _below(one) if needed and self._adds(one, first=first) else one.marked
 
     def whole(self, one: ReadSentence, shown: str) -> str:
-        """The sentence as it is understood: "The default is 8" of what its heading says."""
+        """The sentence in its context: "The default is 8" is about its heading."""
         return _below(one) if shown == one.marked and _is_short(one.under) and self._is_told(one) else shown
 
     def _is_told(self, one: ReadSentence) -> bool:
-        """Whether some of the question is in the heading alone."""
+        """Whether part of the question is only in the heading."""
         if one.under not in self._told:
             self._told[one.under] = content_forms(one.under, self._language) & self._asked
         return not one.is_heading and not self._told[one.under] <= one.stems
@@ -220,7 +220,7 @@ def _below(one: ReadSentence) -> str:
 
 
 class _Words:
-    """The question's words, weighed by how few of the sentences have them."""
+    """The question's words, weighted by how few of the sentences have them."""
 
     def __init__(
         self, question: str, pieces: Sequence[_Piece], language: str | None, languages: Collection[str]

@@ -1,6 +1,6 @@
-"""Follow-up questions made whole without a model: what they leave out comes from the questions before.
+"""Completes follow-up questions without a model: what they leave out is taken from earlier questions.
 
-Deterministic, and from questions alone: what an answer quoted can't get into a later question.
+Deterministic, and only from questions, so that quotes in an answer can't get into a later question.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PREPOSITIONS = word_list(
     "im am bei für mit von vom zu zum zur nach aus auf über unter während "
     "à au aux dans pour par avec de du des chez en sur sous con por para desde hasta"
 )
-_ELLIPSIS = 4  # words that aren't a whole question, unless one of them asks
+_ELLIPSIS = 4  # words or fewer are no complete question, unless one is a question word
 _ASKING = word_list(
     "who whom whose what which when where why how is are was were do does did can could may must should will "
     "would has have wer wie was wann wo warum welche welcher welches ist sind kann darf muss hat haben "
@@ -38,7 +38,7 @@ _MOST_SUBJECT = 6
 
 
 def make_whole(question: str, before: Sequence[str]) -> str:
-    """The question with the subject of those before it, oldest first; unchanged if it needs none."""
+    """The question with the subject of earlier ones (oldest first); unchanged if it needs none."""
     if not before:
         return question
     subject = reduce(lambda last, one: _completed(one, last), before[1:], before[0])
@@ -46,7 +46,7 @@ def make_whole(question: str, before: Sequence[str]) -> str:
 
 
 def needs_subject(question: str) -> bool:
-    """Whether a question leaves out what it is about: it opens like one, points back, or is a scrap."""
+    """Whether a question leaves out its subject: by its opening, a back-reference, or being a fragment."""
     return bool(_opening(question)) or _points_back(question) or _is_ellipsis(question)
 
 
@@ -65,7 +65,7 @@ def _without_opening(question: str) -> str:
 
 
 def _opening(question: str) -> str:
-    """How it begins, if that says that something went before."""
+    """Its opening, if that refers to something before."""
     found = _OPENING.match(question.strip())
     text = found.group() if found else ""
     return text if text.strip() else ""
@@ -81,7 +81,7 @@ def _is_ellipsis(question: str) -> bool:
 
 
 def _swapped(rest: str, last: str) -> str | None:
-    """The last question with its own "in Oslo" replaced by "in Bergen"; None where it has none."""
+    """The last question with its own "in Oslo" replaced by "in Bergen"; None if it has none."""
     first, _, value = rest.rstrip(" ?!.").partition(" ")
     if fold(first) not in _PREPOSITIONS or not value:
         return None

@@ -15,9 +15,9 @@ SETTING = re.compile(r"[\w.-]{1,60}\s?=\s?[^\s=]")
 _LONGEST = 60
 _LONGEST_QUESTION = 100
 _LEAST_ITEMS, _LEAST_LINES = 2, 3
-"""How many short lines in a row make a list: two without bullets may be a title and subtitle."""
+"""How many consecutive short lines make a list: two without bullets may be a title and subtitle."""
 _ENDLESS = re.compile(r"[\u0e00-\u0eff]")
-"""Thai and Lao, whose sentences have no closing mark, and have spaces inside."""
+"""Thai and Lao, whose sentences have no closing mark but contain spaces."""
 
 
 def body_of(block: str) -> str:
@@ -27,9 +27,10 @@ def body_of(block: str) -> str:
 
 
 def are_headings(blocks: Sequence[tuple[str, bool]]) -> list[bool]:
-    """Which of the blocks of a text are headings; each with whether it follows the one before without a gap.
+    """Which blocks of a text are headings; each block comes with whether it follows the previous one without
+    a gap.
 
-    A question is one, too, where it is all of a block (`is_question`).
+    A question is a heading, too, if it is a whole block (`is_question`).
     """
     listed = {at for run in _runs(blocks) if len(run) >= _least(blocks[run[0]][0]) for at in run}
     return [
@@ -39,7 +40,7 @@ def are_headings(blocks: Sequence[tuple[str, bool]]) -> list[bool]:
 
 
 def is_question(body: str) -> bool:
-    """Whether a line asks what those below it answer."""
+    """Whether a line is a question that the lines below answer."""
     return len(body) <= _LONGEST_QUESTION and not any(mark in body for mark in "|\t") and asks(body)
 
 

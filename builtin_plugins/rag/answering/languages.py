@@ -1,7 +1,7 @@
 """The language of a question or a document, by py3langid.
 
 Its model is packed, and takes half a second and 75 MB to unpack. That is done once: every process maps the
-unpacked one, of which a text needs a small part.
+unpacked file, of which a text only needs a small part.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from builtin_plugins.rag.answering.words import is_function_word, words
 from kernel.sdk import mapped
 
 _FORM = "1"
-"""Of what `_unpacked` makes: another number makes files that keep it unusable."""
+"""The format of what `_unpacked` makes: a new number invalidates stored files."""
 _SURE = 0.45
 _CERTAIN = 0.5
 """Above this, no other language can be as likely, so the slower ranking of all of them is not needed."""
 _NO_LANGUAGE = "zxx"
-"""What the library calls text without any: random letters, codes."""
+"""The library's code for text without a language: random letters, codes."""
 _NAMES = {"arz": "ar", "wuu": "zh", "yue": "zh", "nb": "no", "nn": "no"}
-"""Written languages by the names that stop words, stemmers and refusals know."""
+"""Written languages, by the names that stop words, stemmers and refusals use."""
 _LATIN = "Latn"
 _LETTERS = {"Hans": r"\p{Han}", "Jpan": r"[\p{Han}\p{Hiragana}\p{Katakana}]", "Kore": r"\p{Hangul}"}
 """Scripts of several alphabets."""
@@ -40,16 +40,16 @@ ALIKE = (
     frozenset({"hi", "mr", "ne"}),
     frozenset({"id", "ms"}),
 )
-"""Languages that are taken for each other in a short text, as they share so many words."""
+"""Languages that are confused in short texts, as they share many words."""
 
-_ENOUGH_CHARS = 500  # of 84 paragraphs in six languages, all were detected by 300 as by 2,000
+_ENOUGH_CHARS = 500  # all of 84 paragraphs in six languages were detected by 300 as well as by 2,000
 
 
 class LanguageDetector:
-    """Detects languages, by their ISO 639 codes. May be called from any thread."""
+    """Detects languages, as ISO 639 codes. May be called from any thread."""
 
     def __init__(self, home: Path | None = None) -> None:
-        """The unpacked model is kept in `home`; without one it is unpacked for this process alone."""
+        """The unpacked model is stored in `home`; without one, it is unpacked for this process only."""
         self._home = home
         self._loading = threading.Lock()
         self._identifier: Any = None
@@ -58,9 +58,9 @@ class LanguageDetector:
         """The language of a text; None if it can't be detected, as of a single word, or if it has none,
         as random letters.
 
-        A few words in a script of few languages, such as Thai or Cyrillic, are taken for the most likely of
-        those that refusals speak. So are a few words in Latin script if they include function words of the
-        most likely language.
+        A few words in a script of few languages, such as Thai or Cyrillic, are assigned to the most likely
+        language with a refusal. So are a few words in Latin script if they include function words of that
+        language.
         """
         identifier, beginning = self._loaded(), text[:_ENOUGH_CHARS]
         name, probability = identifier.classify(beginning)
@@ -144,7 +144,7 @@ def _is_written(text: str, language: str) -> bool:
 
 @cache
 def _letters_of(language: str) -> Any:
-    """None for Latin script, which identifies no language."""
+    """The letters of a language's script; None for Latin, which identifies no language."""
     import regex
     from babel.core import get_global
 

@@ -1,4 +1,4 @@
-"""Lines of logs: each is its own record, however long it is and whatever it ends in."""
+"""Lines of logs: each is a separate record, whatever its length and ending."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def is_record(line: str) -> bool:
 
 
 def are_records(line: str, following: str) -> bool:
-    """Whether both are: one alone may be a wrapped line of prose."""
+    """Whether both lines are records: a single one may be a wrapped line of prose."""
     return is_record(line) and is_record(following)

@@ -1,4 +1,4 @@
-"""Numbers that a full stop makes ordinals: am 12. Mai, II. Mehmed."""
+"""Numbers that a period makes ordinals: am 12. Mai, II. Mehmed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ORDINAL = re.compile(r"\d{1,2}|[IVXL]+")
 
 @cache
 def writes_ordinals_with_a_stop(language: str | None) -> bool:
-    """Whether it does, by how it calls a first quarter: 1. Quartal, 1. çeyrek, but 1st quarter."""
+    """Whether a language does, by how it writes a first quarter: 1. Quartal, 1. çeyrek, but 1st quarter."""
     from babel.core import Locale, UnknownLocaleError
 
     try:
@@ -23,7 +23,7 @@ def writes_ordinals_with_a_stop(language: str | None) -> bool:
 
 
 def is_ordinal(word: str, following: str, language: str | None) -> bool:
-    """Whether a full stop between a word and the following one makes an ordinal of it.
+    """Whether a period between a word and the following one makes it an ordinal.
 
     A sentence that ends in a number is recognized by the next one's first word, if it is a function word.
     """

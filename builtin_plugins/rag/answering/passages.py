@@ -1,4 +1,4 @@
-"""What answering works on: passages that retrieval found, and the answer made of them."""
+"""The data of answering: passages found by retrieval, and the answer made from them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 Pages = tuple[tuple[int, int | None], ...]
-"""Pages that begin within a text: where, in characters of it, and which."""
+"""Pages that begin within a text: (offset in characters, page)."""
 
 
 def page_at(place: int, first: int | None, pages: Pages) -> int | None:
@@ -20,10 +20,10 @@ class Passage:
     """One retrieved chunk, in the order of the response's ``sources``: the first is cited as [1].
 
     ``score`` is retrieval's relevance; ``near`` is the similarity of the whole chunk to the question, on the
-    model's own scale, and ``matched`` the share of a full match by words, both None where nobody measured
-    them. ``language`` is that of its document (ISO 639), as far as it is known. ``char_start`` and
-    ``char_end`` are the chunk's place in its document's text, in characters; ``page``, where it begins,
-    counts from 1 and is None where the format has no pages. ``pages`` are the later ones that begin in it.
+    model's own scale, and ``matched`` the share of a full match by words, both None if not measured.
+    ``language`` is that of its document (ISO 639), if known. ``char_start`` and ``char_end`` are the chunk's
+    place in its document's text, in characters; ``page``, where it begins, counts from 1 and is None if the
+    format has no pages. ``pages`` are later pages that begin in it.
     """
 
     text: str
@@ -59,10 +59,10 @@ class Passage:
 class Answer:
     """An answer and the 1-based positions of the passages that it cites, ascending.
 
-    Where ``supported`` is false the text says that the documents hold no answer, and nothing is cited.
+    If ``supported`` is false, the text says that the documents contain no answer, and nothing is cited.
     ``confidence`` is the probability that the answer is right, 0 for a refusal. ``unshown`` is the passage
-    that answers where it may not be quoted, as it is not shown: there is no text then. ``pages`` has for
-    passages that are cited the page of their best quotation.
+    that answers but can't be quoted because it isn't shown; there is no text then. ``pages`` maps cited
+    passages to the page of their best quotation.
     """
 
     text: str

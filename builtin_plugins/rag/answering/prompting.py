@@ -1,7 +1,7 @@
 """The messages that ask a model runtime for an answer from passages.
 
-Passages are untrusted. They go between marks that carry a random key, so that no document can
-close its own mark, and what looks like a mark or like a chat template's control token is defused.
+Passages are untrusted. They are put between marks with a random key, so that no document can close its own
+mark, and anything that looks like a mark or a chat template's control token is defused.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Messages, and how many of the passages they hold: citations past that number are invented."""
+    """Messages, and how many of the passages they contain: citations past that number are invented."""
 
     messages: tuple[contracts.ChatMessage, ...]
     passages_used: int
@@ -65,10 +65,10 @@ def build_prompt(
 ) -> Prompt:
     """System rules, the last 3 turns, the numbered passages and the question; at most ``max_chars`` in all.
 
-    The question is cut to a quarter of that and the history to another; passages fill the rest in their
-    order, the last one perhaps cut. ``key`` (random by default) marks where a passage ends;
-    ``refusal`` is what the model shall write where the passages hold no answer.
-    Raises ``ValueError`` when ``max_chars`` is below 1500.
+    The question is cut to a quarter of that and the history to another; passages fill the rest in order, and
+    the last one may be cut. ``key`` (random by default) marks where a passage ends; ``refusal`` is what the
+    model must write if the passages contain no answer. Raises ``ValueError`` when ``max_chars`` is below
+    1500.
     """
     if max_chars < _MIN_CHARS:
         raise ValueError(
@@ -86,7 +86,7 @@ def build_prompt(
 
 
 def defused(text: str) -> str:
-    """Text without control and invisible characters, its passage marks and chat-template tokens broken."""
+    """Text without control and invisible characters; passage marks and chat-template tokens are broken."""
     plain = _CONTROL.sub("", text.replace("\r\n", "\n"))
     if "<" not in plain and "[" not in plain:
         return plain
@@ -131,7 +131,7 @@ def _source(passage: Passage) -> str:
 
 
 def _history(history: Sequence[Turn], room: int) -> list[contracts.ChatMessage]:
-    """The last turns, the newest kept longest. Their citations point to passages that are no longer here."""
+    """The last turns, preferring new ones. Without citations, which point to earlier passages."""
     each = room // (2 * MAX_TURNS)
     messages: list[contracts.ChatMessage] = []
     for turn in history[-MAX_TURNS:]:
@@ -143,7 +143,7 @@ def _history(history: Sequence[Turn], room: int) -> list[contracts.ChatMessage]:
 
 
 def _cut(text: str, room: int) -> str:
-    """At most ``room`` characters, cut at a space where one is near."""
+    """At most ``room`` characters, cut at a space if one is near."""
     if len(text) <= room:
         return text
     head = text[: max(room - 1, 0)]

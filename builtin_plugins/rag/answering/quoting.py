@@ -35,7 +35,7 @@ def pick(
 
 
 def said(picked: Sequence[Candidate]) -> list[str]:
-    """The texts of sentences in a row, a heading that they share once."""
+    """The texts of consecutive sentences, with a shared heading only once."""
     heads = [(one.passage, one.under) if one.headed else None for one in picked]
     pairs = zip(picked, heads, [None, *heads], strict=False)
     return [one.text[one.headed :] if head and head == before else one.text for one, head, before in pairs]
@@ -48,14 +48,14 @@ def _readable(picked: list[Candidate]) -> list[Candidate]:
 
 
 def _is_sibling(one: Candidate, best: Candidate, numbers: frozenset[str]) -> bool:
-    """Whether a sentence says the same of another number: the row of the Aurora 2 below that of the 3."""
+    """Whether a sentence says the same about another number: the Aurora 2's row below the Aurora 3's."""
     if not numbers <= best.stems or numbers <= one.stems:
         return False
     return len(one.stems & best.stems) >= _SAME_SHAPE * len(one.stems | best.stems)
 
 
 def _answers_another(one: Candidate, best: Candidate) -> bool:
-    """Whether the document gives it as the answer to a different question."""
+    """Whether the document gives the sentence as the answer to a different question."""
     return one.under != best.under and asks(one.under) and asks(best.under)
 
 

@@ -1,7 +1,8 @@
-"""A passage as its sentences are compared, whatever is asked: the same few passages are asked about again.
+"""Prepares a passage's sentences for comparison with any question, cached as the same few passages are used
+again.
 
-Kept by the passage's id and not by its text alone: how long an answer takes must not show whether somebody
-else's document says the same.
+The cache key includes the passage's id, not just its text: the time of an answer must not reveal whether
+somebody else's document says the same.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from builtin_plugins.rag.answering.sentences import Sentence, split_sentences
 from builtin_plugins.rag.answering.words import content_forms, words
 
 MOST_READ = 256
-"""Passages kept, of some 30 KB each."""
+"""Cached passages, of some 30 KB each."""
 
 
 class ReadSentence(NamedTuple):
-    """A sentence and the words that carry its meaning.
+    """A sentence and its content words.
 
     `around` adds those of its heading, of the sentence that opens the paragraph, which says what it is about,
-    and of the one before it. `opened_by` is the heading that it comes first under, `under` the one above it.
-    A bare "No." has the words of its heading: what is said below that belongs to it, too.
+    and of the one before it. `opened_by` is the heading that it is the first sentence of, `under` the one
+    above it. A bare "No." has the words of its heading, as has what follows it there.
     """
 
     text: str
@@ -40,7 +41,7 @@ class ReadSentence(NamedTuple):
 
     @property
     def marked(self) -> str:
-        """The text, with … where a long sentence was cut."""
+        """The text, with … where a long sentence was split."""
         if not (self.begun or self.unended):
             return self.text
         return f"{'… ' * self.begun}{self.text}{' …' * self.unended}"
@@ -57,7 +58,7 @@ def _read(_chunk_id: str, text: str, language: str | None) -> tuple[ReadSentence
 
 
 def places_of(passage: Passage) -> Mapping[str, Sequence[int]]:
-    """The place of each word of a passage, counted in words."""
+    """The positions of each word of a passage, counted in words."""
     return _places(passage.chunk_id, passage.text)
 
 
@@ -67,7 +68,7 @@ def _places(_chunk_id: str, text: str) -> Mapping[str, Sequence[int]]:
 
 
 def places(text: str) -> Mapping[str, Sequence[int]]:
-    """The place of each word of a text."""
+    """The positions of each word of a text."""
     found: dict[str, list[int]] = {}
     for at, word in enumerate(words(text)):
         found.setdefault(word, []).append(at)

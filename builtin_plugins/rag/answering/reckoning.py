@@ -1,4 +1,4 @@
-"""Questions that sentences leave to their reader: to count what they list, or to compare what they say."""
+"""Questions whose answer requires counting what sentences list, or comparing what they say."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.words import fold
 
 _LEAST_LISTED = 3
-"""Sentences that list what a superlative chooses from: two may be one about the thing and one more."""
+"""The number of sentences that make a list to choose from: with two, only one may be about such a thing."""
 
 _BY_CHANCE = 0.1
-"""The share of a question by which entries alike may differ: pairs of letters, as in Thai, meet by chance."""
+"""The share of a question by which similar entries may differ: Thai pairs of letters match by chance."""
 
 _ALIKE = 0.35
-"""The share of the words of two such sentences that both have: names and values are most of a short one."""
+"""The share of words that two such sentences have in common: a short one is mostly names and values."""
 
 
 def leaves_reckoning(
     question: str, best: Candidate, found: Sequence[Candidate], passages: Sequence[Passage]
 ) -> bool:
-    """Whether the best sentence is an answer only to someone who counts or compares it with others."""
+    """Whether the best sentence only helps to answer by counting or comparing it with others."""
     if leaves_comparing(question, best, passages):
         return True
     if _is_entry(best):
@@ -41,18 +41,18 @@ def leaves_reckoning(
 
 
 def _is_entry(one: Candidate) -> bool:
-    """Whether it is one among others, of a table, a list or a log."""
+    """Whether it is one entry of several in a table, list or log."""
     return one.is_row or is_record(one.text[one.headed :])
 
 
 def _leaves_counting(question: str, equal: Sequence[Candidate]) -> bool:
-    """Whether the sentences are about what is asked the number of, one by one."""
+    """Whether the sentences are about the counted things one by one."""
     thing = counted(question) if len(equal) > 1 else None
     return thing is not None and not any(states_count(question, one.text, thing) for one in equal)
 
 
 def _leaves_choosing(question: str, equal: Sequence[Candidate]) -> bool:
-    """Whether sentences list things by name and value, and none says which is the first of them."""
+    """Whether sentences list things by name and value, and none says which is the extreme."""
     listed = [one for one in equal if _is_like(equal[0], one) and has_value(one.text)]
     most = superlative(question) if len(listed) >= _LEAST_LISTED else None
     return most is not None and not any(fold(most) in fold(one.text) for one in listed)

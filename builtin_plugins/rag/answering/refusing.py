@@ -1,4 +1,4 @@
-"""The sentence that says that the documents hold no answer, in the question's language."""
+"""The sentence that says that the documents contain no answer, in the question's language."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _REFUSALS: Final = {
     "zh": "文档中没有这个问题的答案。",
 }
 SPOKEN: Final = frozenset({"en", *_REFUSALS})
-"""The languages that refusals speak, by their ISO 639 codes."""
+"""The languages of refusals, by ISO 639 code."""
 
 REFUSALS: Final = (NOT_SUPPORTED, *_REFUSALS.values())
 
 
 def refusal_in(language: str | None) -> str:
-    """The refusal in a language by its ISO 639 code; in English where it has none."""
+    """The refusal in a language, by ISO 639 code; in English if there is none."""
     return _REFUSALS.get(language or "", NOT_SUPPORTED)

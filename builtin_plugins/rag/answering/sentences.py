@@ -1,4 +1,4 @@
-"""Text into sentences that can be quoted alone: prose, list items, table rows and ``header: value`` lines."""
+"""Splits text into sentences to quote alone: prose, list items, table rows and ``header: value`` lines."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _SHORTEST_CUT = 200
 _SOFT_WRAP = 50
 _RECORD = 300
 _LONGEST_VALUE = 5
-"""The most words in a field and value that end in a full stop without being prose: "Role: Clerk."."""
+"""The most words in a field and value that end with a period without being prose: "Role: Clerk."."""
 _FIELD = re.compile(r"[^\s:|][^:|.!?]{0,48}:\s+\S")
 _BEFORE = re.compile(r"((?:[^\W_]|[\u0900-\u0903\u093a-\u094f])+(?:\.[^\W_]+)*)$")  # with the vowels of Hindi
 _WORD = re.compile(r"[^\W_]+")
-_THAI = re.compile(r"(?<![\u0e00-\u0eff])[\u0e00-\u0eff]{1,4}$")  # a full stop after so few is of "พ.ศ."
-_NEXT_LETTER = re.compile(r"\s+[^\W\d_]\.")  # of an abbreviation with spaces, as in German: "z. B."
+_THAI = re.compile(r"(?<![\u0e00-\u0eff])[\u0e00-\u0eff]{1,4}$")  # a period after this few is part of "พ.ศ."
+_NEXT_LETTER = re.compile(r"\s+[^\W\d_]\.")  # part of an abbreviation with spaces, as in German: "z. B."
 _LONGEST_ABBREVIATION = 20
 _NO_ABBREVIATION = 7
-"""Letters in a row that no abbreviation has."""
+"""Consecutive letters, more than any abbreviation has."""
 
 
 class Sentence(NamedTuple):
     """One quotable piece; ``start`` is its place in the text, in characters. Headings say little.
 
-    A row is an entry among others: of a table, a list, or a record of fields. Of a sentence longer than
-    ``MAX_SENTENCE``, ``begun`` pieces begin within it, and ``unended`` ones end there.
+    A row is one of several entries: of a table, a list, or a record of fields. Pieces of a sentence longer
+    than ``MAX_SENTENCE`` are ``begun`` if they begin within it, and ``unended`` if they end within it.
     """
 
     text: str
@@ -47,9 +47,9 @@ class Sentence(NamedTuple):
 
 
 def split_sentences(text: str, language: str | None = None) -> list[Sentence]:
-    """The sentences of a text in order, whitespace normalised, none longer than ``MAX_SENTENCE``.
+    """The sentences of a text in order, whitespace normalized, none longer than ``MAX_SENTENCE``.
 
-    ``language`` (ISO 639) decides whether a full stop may make a number an ordinal.
+    ``language`` (ISO 639) decides whether a period may make a number an ordinal.
     """
     plain = visible(text)
     if len(plain) == len(text):
@@ -89,7 +89,7 @@ def _with_headings(text: str) -> Iterator[tuple[int, str, bool]]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str, bool]]:
-    """Lines, joined where a line break only wraps a paragraph or parts the fields of a record; each with
+    """Lines, joined if a line break only wraps a paragraph or separates the fields of a record; each with
     whether it is code.
     """
     start, block, place, before, code = 0, "", 0, "", False
@@ -113,8 +113,8 @@ def _blocks(text: str) -> Iterator[tuple[int, str, bool]]:
 
 
 def _same_record(block: str, before: str, line: str) -> bool:
-    """Fields of one row follow each other without a gap; one alone would not say whose it is. A field that
-    the row has already begins the next.
+    """Whether fields belong to one row, as they follow each other without a gap; a single one would not tell
+    whose it is. A repeated field begins the next row.
     """
     both = bool(block and not ITEM.match(line) and _FIELD.match(before) and _FIELD.match(line))
     if not both or _is_prose(before) or f"; {line[: line.index(':') + 1]}" in f"; {block}":
@@ -171,7 +171,7 @@ def _pieces(body: str, language: str | None) -> Iterator[tuple[int, str]]:
 
 
 def _inside_sentence(body: str, end: re.Match[str], language: str | None) -> bool:
-    """Whether a full stop belongs to an abbreviation, an initial or an ordinal."""
+    """Whether a period belongs to an abbreviation, an initial or an ordinal."""
     at = end.start()
     if body[at] == "." and body[at - 3 : at].lower() == "str":  # "Hauptstr. 5", however long its name is
         return True

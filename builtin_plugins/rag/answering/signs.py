@@ -1,5 +1,5 @@
-"""What separates a right answer from a wrong one: how near its sentence and its passage are to the question,
-how they compare with the others, and what of the question is nowhere to be found.
+"""What distinguishes right answers from wrong ones: how near the sentence and its passage are to the
+question, how they compare with others, and what of the question is missing everywhere.
 """
 
 from __future__ import annotations
@@ -17,28 +17,27 @@ _MOST_MARGIN = 4.0
 _UNRELATED = 0.15
 _UNMATCHED = 0.2
 _FAR_ABOVE = 0.5
-"""A passage that is the only one counts as one beside others that have nothing to do with the question:
-their similarity and their share of a full match, and how far above it a sentence leads by the most."""
-_CLEARLY = 0.4  # similarity from which a passage in another language is about the question's subject
+"""A single passage is compared with unrelated ones instead: their similarity and share of a full match, and
+the maximum lead of a sentence."""
+_CLEARLY = 0.4  # similarity from which a passage in another language counts as about the question's subject
 
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """Of the best sentence, its passage ("home") and the passages around; mostly 0..1, larger is better.
+    """Signs of the best sentence, its passage ("home") and other passages; mostly 0..1, larger is better.
 
     `similarity` is the sentence's, `ahead` how far it is above the mean of the sentences weighed, `margin`
     its lead in worth over the next, `apart` that over the best of another passage. `near` is the home's
     similarity, `matched` its share of a full match by words, each with its lead over the best of the others.
-    `agreed` is 1 where both legs put the home first. `joined` and `overlap` are shares of the question's
-    words in the sentence, with and without what precedes it, `coverage` that in the home. `unnamed` is
-    the share of its names, codes and numbers that no passage has, `home_unnamed` that the home lacks; where
-    question and home are in different languages both are of those with digits alone. `share` is that of the
-    best sentence among all by their worths, as probabilities. `fit` and `unfit` say whether the sentence has
-    the kind of thing that is asked for; both are 0 for any kind.
-    `subject` is the sentence's similarity to what the question is about (`Near`), `subject_ahead` how far it
-    is above the mean, `subjectless` is 1 where that is nothing.
-    `foreign` is above 0 where question and home are in different languages, as far as their words don't match
-    all the same, the home is near, and it lacks no code or number.
+    `agreed` is 1 if both parts of the search rank the home first. `joined` and `overlap` are shares of the
+    question's words in the sentence, with and without what precedes it, `coverage` that in the home.
+    `unnamed` is the share of its names, codes and numbers that no passage has, `home_unnamed` that the home
+    lacks; if question and home are in different languages, both count only those with digits. `share` is that
+    of the best sentence among all by their worths, as probabilities. `fit` and `unfit` tell whether the
+    sentence has the expected kind of thing; both are 0 if any kind will do. `subject` is the sentence's
+    similarity to what the question is about (`Near`), `subject_ahead` how far it is above the mean;
+    `subjectless` is 1 if the question has no subject. `foreign` is above 0 if question and home are in
+    different languages, unless their words match anyway, if the home is near, and lacks no code or number.
     """
 
     similarity: float
@@ -76,7 +75,7 @@ class Signs:
         scores: Sequence[float],
         language: str | None,
     ) -> Signs:
-        """Of `found` sentences with how near they are and their worths; `language` is the question's."""
+        """The signs of `found` sentences, by their similarities and worths; `language` is the question's."""
         similarities, subject = nearness.question, nearness.subject
         order = sorted(range(len(found)), key=lambda at: -scores[at])
         best, place = found[order[0]], found[order[0]].passage - 1
@@ -84,7 +83,7 @@ class Signs:
         elsewhere = [scores[at] for at in order if found[at].passage != best.passage]
         near = [max(similarities) if one.near is None else one.near for one in passages]
         by_words = [one.matched for one in passages if one.matched is not None]
-        if len(by_words) < len(passages):  # two scales in one list say nothing
+        if len(by_words) < len(passages):  # two scales in one list can't be compared
             by_words = [covered.of(one) for one in passages]
         similarity, alone = similarities[order[0]], len(passages) == 1
         unrivalled = _margin_alone(similarity) if alone else _MOST_MARGIN
@@ -125,7 +124,7 @@ def _differ(asked: str | None, home: str | None) -> bool:
 
 
 def _foreign(matched: float, near: float) -> float:
-    """What words can't show across languages; near says whether the passage is about the subject at all."""
+    """Makes up for what words can't show across languages, if the passage is near the subject at all."""
     return (1.0 - min(1.0, matched)) * min(1.0, max(0.0, near) / _CLEARLY)
 
 
@@ -138,5 +137,5 @@ def _margin_alone(similarity: float) -> float:
 
 
 def _lead(values: Sequence[float], place: int, unrelated: float) -> float:
-    """How far a passage is above the best of the others."""
+    """How far a passage is ahead of the best other one."""
     return values[place] - max((value for at, value in enumerate(values) if at != place), default=unrelated)

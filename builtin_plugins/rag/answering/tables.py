@@ -12,10 +12,10 @@ _LONGEST_NAME = 60
 
 @dataclass
 class Table:
-    """The table that is being read: its columns' names, when its first row holds names.
+    """The current table, with its column names if its first row has names.
 
-    A chunk may begin in the middle of a table: there a first row holds names only if it has no digits while
-    rows below do, or if its corner is empty, above the names of the rows.
+    A chunk may begin in the middle of a table, so its first row only counts as names if it has no digits
+    while rows below do, or if its first cell is empty, above the row names.
     """
 
     first: tuple[str, ...]
@@ -23,7 +23,7 @@ class Table:
     names: tuple[str, ...] = ()
 
     def row(self, cells: Sequence[str]) -> str:
-        """One row of the table below its first, as a sentence."""
+        """One row below the first, as a sentence."""
         if not self.names and self._heads(cells):
             self.names = self.first
         if len(cells) > len(self.names):
@@ -41,7 +41,7 @@ class Table:
 
 
 def cells_of(line: str) -> tuple[str, ...]:
-    """The cells of a line of a table, parted by tabs or, as in Markdown, by bars; none for another line."""
+    """The cells of a table line, separated by tabs or, as in Markdown, by bars; none for other lines."""
     if "\t" in line:
         parts = line.split("\t")
     elif line.startswith("|") or line.count("|") > 1:
@@ -53,7 +53,7 @@ def cells_of(line: str) -> tuple[str, ...]:
 
 
 def is_rule(line: str) -> bool:
-    """Whether a line only draws: below a table's header, between sections."""
+    """Whether a line is only a rule: below a table's header, between sections."""
     return _RULE.fullmatch(line) is not None
 
 

@@ -1,4 +1,4 @@
-"""Whether passages answer a question, and how surely: the one measure of answers, searches and methods."""
+"""Whether passages answer a question, and how certainly: one measure for answers, searches and methods."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _LONG = 40
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """Sentences of passages as answers to a question, each with its worth, and what they come to.
+    """Sentences of passages as answers to a question, each with its worth, and the overall result.
 
-    `enough` decides on an answer; `sure` is the probability that it is right. Both are 0 where there is
-    nothing to weigh. `supported`: there is an answer without a model. `hopeful`: a model, which reads
-    passages as a whole, may find one.
+    `enough` decides on an answer; `sure` is the probability that it is right. Both are 0 if there is nothing
+    to weigh. `supported`: there is an answer without a model. `hopeful`: a model, which reads whole passages,
+    may find one.
     """
 
     question: str
@@ -44,7 +44,7 @@ class Weighed:
 
     @property
     def is_clear(self) -> bool:
-        """Whether a glance at the passages is enough."""
+        """Whether the passages alone decide clearly, without sentence vectors."""
         return not self.how.doubtful[0] <= self.enough < self.how.doubtful[1]
 
     @property
@@ -53,7 +53,7 @@ class Weighed:
 
     @property
     def order(self) -> list[int]:
-        """The places of the sentences, the best first."""
+        """The indexes of the sentences, the best first."""
         return sorted(range(len(self.found)), key=lambda at: -self.scores[at])
 
 
@@ -66,10 +66,10 @@ def weigh(
     *,
     language: str | None = None,
 ) -> Weighed:
-    """Candidates of passages by how near they are to the question; `language` is the question's.
+    """Weigh candidates by their similarity to the question; `language` is the question's.
 
-    Where that is not known the passages' own similarities replace those of their sentences, and a model of
-    its own that was fitted so decides: no vector needs to be computed.
+    Without `near`, the passages' similarities replace those of sentences, and a separately fitted model
+    decides, so that no vector needs to be computed.
     """
     measured = near or Near([passages[one.passage - 1].near or 0.0 for one in found])
     scores = worths(how, found, measured)
@@ -86,14 +86,14 @@ def weigh(
 
 
 def worths(how: Calibration, found: Sequence[Candidate], near: Near) -> list[float]:
-    """What each candidate is worth as an answer."""
+    """The worth of each candidate as an answer."""
     rows = features(found, near)
     return [how.sentence(row) - _fragment_price(one) for row, one in zip(rows, found, strict=True)]
 
 
 def features(found: Sequence[Candidate], near: Near) -> list[tuple[float, ...]]:
-    """Of each candidate: similarity, what it gains from the sentence before it, words, kind, rank, length,
-    the similarity again if it opens its passage, and its similarity to the question's subject.
+    """For each candidate: similarity, gain from the sentence before it, words, kind, rank, length, the
+    similarity again if it opens its passage, and its similarity to the question's subject.
     """
     pairs = list(zip(found, near.question, strict=True))
     known = {(one.passage, one.order): similarity for one, similarity in pairs}
@@ -108,5 +108,5 @@ def features(found: Sequence[Candidate], near: Near) -> list[tuple[float, ...]]:
 
 
 def _fragment_price(one: Candidate) -> float:
-    """A chunk that begins in mid-sentence leaves half of one."""
+    """The penalty for half a sentence, left by a chunk that begins in the middle of one."""
     return 1.0 if one.start == 0 and one.text[0].islower() else 0.0

@@ -1,7 +1,7 @@
 """Words as answering compares them: folded, without function words, roughly stemmed; names and numbers apart.
 
-Stop words are those of a text's language where it is known, from `stopwordsiso` and for English from `lunr`;
-else those of a few common ones. Text in scripts without spaces is split into pairs of letters.
+Stop words are those of a text's language if known, from `stopwordsiso` and, for English, from `lunr`; else
+those of a few common languages. Text in scripts without spaces is split into pairs of letters.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
 _WORD = re.compile(r"[A-Za-z0-9]++(?:[.,:'][A-Za-z0-9]++)*+")
-"""A word of ASCII text, of which no other character may be part: spelt out, it is found in half the time."""
+"""A word in ASCII text; spelling out the characters halves the time."""
 
 _OTHER_SCRIPTS = ("ar", "bg", "el", "fa", "he", "hi", "ja", "ko", "ru", "th", "uk", "zh")
 _PLAIN = re.compile(r"[^\W\d_]+")
@@ -25,10 +25,10 @@ _SUFFIX = re.compile(r"(...+?)(?:ations?|ments?|ings?|ies|ied|ers?|ed|es|ly|s)")
 _LONG = 4
 _LEAST_FOREIGN = 3
 LEAST_SHARED = 5
-"""Letters with which two different forms of a word begin."""
+"""The minimum of letters that two different forms of a word share at their beginning."""
 _LEAST_PART = 5
 _LEAST_REST = 3
-"""Letters of a word within a compound, and of what is left of it: shorter ones look like chance."""
+"""The minimum of letters of a word within a compound, and of the rest: shorter ones match by chance."""
 _LEAST_END, _LEAST_BEFORE = 4, 6
 """The same for the end of a long compound, its main part: Milbe (whose stem is `milb`) and Varroamilbe."""
 _POSSESSIVE = re.compile(r"['’]")
@@ -46,7 +46,7 @@ _ASKING = word_list(
     same show such summarise summarize t take takes tell those through under until up use used very want whose
     """
 )
-"""English words with which one asks, and bits of contractions, that `lunr` does not count."""
+"""English question words, and parts of contractions, that are missing in `lunr`."""
 _COMMON = ("de", "es", "fr", "tr")
 """Languages of Latin script whose function words count as such in a text of unknown language."""
 
@@ -73,7 +73,7 @@ _UNSEEN = re.compile(f"[{''.join(sorted(INVISIBLE))}]+")
 
 
 def visible(text: str) -> str:
-    """The text without invisible characters, which would split words that look whole."""
+    """The text without invisible characters, which would split words."""
     return text if text.isascii() else _UNSEEN.sub("", text)
 
 
@@ -95,7 +95,7 @@ class _Scripts(NamedTuple):
 
 @cache
 def _scripts() -> _Scripts:
-    """Compiled when a text is not plain ASCII: few processes need the library at their start."""
+    """Compiled for the first text that isn't ASCII, as few processes need the library at their start."""
     import regex
 
     unspaced = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー々〆]+"
@@ -121,7 +121,7 @@ def _pieces(scripts: _Scripts, word: str) -> Iterable[str]:
 
 @cache
 def _english() -> frozenset[str]:
-    """Not from `stopwordsiso`, whose English list holds what questions are about: computer, fire, first."""
+    """Not from `stopwordsiso`, whose English list includes content words: computer, fire, first."""
     from lunr.stop_word_filter import WORDS
 
     return _ASKING.union(WORDS)
@@ -129,7 +129,7 @@ def _english() -> frozenset[str]:
 
 @cache
 def _stop_words(language: str | None) -> frozenset[str]:
-    """Function words of a language, folded; without one, those of a few common ones and of other scripts."""
+    """Function words of a language, folded; without one, of a few common languages and other scripts."""
     from stopwordsiso import has_lang, stopwords
 
     if language == "en":
@@ -145,7 +145,7 @@ def _stop_words(language: str | None) -> frozenset[str]:
 
 
 def is_function_word(word: str, language: str | None) -> bool:
-    """Whether the word carries no meaning of its own in a language, as far as that is known."""
+    """Whether the word is a function word in a language, as far as known."""
     known, folded = _stop_words(language), fold(word)
     return folded in known or (len(word) == 2 and not word.isascii() and all(one in known for one in folded))
 
@@ -162,19 +162,19 @@ def stem(word: str) -> str:
 
 
 def content_stems(text: str, language: str | None = None) -> list[str]:
-    """Stems of the words that carry meaning in a language, in order, each once."""
+    """Stems of content words in a language, in order, each once."""
     return list(dict.fromkeys(one for word in words(text) if (one := _content_stem(word, language))))
 
 
 @lru_cache(maxsize=16_384)
 def _content_stem(word: str, language: str | None) -> str:
-    """The stem of a word that carries meaning, empty for another."""
+    """The stem of a content word, empty for others."""
     return "" if is_function_word(word, language) else stem(word)
 
 
 @lru_cache(maxsize=16_384)
 def _root(word: str, language: str) -> str:
-    """The folded root of a word, by the Snowball stemmer of its language; empty where there is none."""
+    """The folded root of a word, by the Snowball stemmer of its language; empty without one."""
     import Stemmer
 
     try:
@@ -185,24 +185,24 @@ def _root(word: str, language: str) -> str:
 
 
 def forms(word: str, languages: Collection[str]) -> set[str]:
-    """What a word is known by in texts of these languages: its stem, and its root in each."""
+    """The forms to compare a word by in texts of these languages: its stem, and its root in each."""
     roots = {_root(word, language) for language in languages} if word.isalpha() else set[str]()
     return {stem(word), *roots} - {""}
 
 
-@lru_cache(maxsize=65_536)  # every sentence of five passages asks
+@lru_cache(maxsize=65_536)  # called for every sentence of five passages
 def forms_in(word: str, language: str | None) -> frozenset[str]:
     """The same for texts of one language."""
     return frozenset(forms(word, [] if language is None else [language]))
 
 
 def content_words(text: str, language: str | None = None) -> list[str]:
-    """The words that carry meaning in a language, as written, in order, each once."""
+    """The content words in a language, as written, in order, each once."""
     return list({one: word for word in words(text) if (one := _content_stem(word, language))}.values())
 
 
 def content_forms(text: str, language: str | None) -> frozenset[str]:
-    """What the words of a text that carry meaning are known by, next to texts of its language.
+    """The forms of a text's content words, for comparison with texts of its language.
 
     The forms of `content_words`, without a Python loop: this runs for every sentence that is read.
     """
@@ -211,16 +211,17 @@ def content_forms(text: str, language: str | None) -> frozenset[str]:
 
 @lru_cache(maxsize=65_536)
 def _stem_and_forms(word: str, language: str | None) -> tuple[str, frozenset[str]]:
-    """The stem of a word that carries meaning, and its forms; nothing for another."""
+    """The stem of a content word, and its forms; empty for others."""
     found = _content_stem(word, None)
     return found, forms_in(word, language) if found else frozenset()
 
 
 @lru_cache(maxsize=65_536)
 def same_word(one: str, other: str) -> bool:
-    """Whether two stems are forms of one word: equal, or long and one (but for a letter) begins the other.
+    """Whether two stems are forms of one word: equal, or long and one is (but for a letter) a prefix of the
+    other.
 
-    Suffixing languages (Turkish, German compounds) need the prefix; short words would match too much by it.
+    Suffixing languages (Turkish, German compounds) need prefixes; short words would match too much.
     """
     if one == other:
         return True
@@ -228,7 +229,7 @@ def same_word(one: str, other: str) -> bool:
         return False
     shared = _shared_prefix(one, other)
     short, long = sorted((len(one), len(other)))
-    if not one.isascii():  # no suffix was taken off: озеро and озера, основал and основана
+    if not one.isascii():  # suffixes that were not removed: озеро and озера, основал and основана
         return len(one) > 2 and shared >= max(_LEAST_FOREIGN, short - 2) and shared >= 0.6 * long
     return shared >= LEAST_SHARED and shared >= short - 1 and shared >= 0.5 * long
 
@@ -239,7 +240,7 @@ def found_in(wanted: str, stems: Collection[str]) -> bool:
 
 
 def meant_by(wanted: str, stems: Iterable[str]) -> Iterator[str]:
-    """Those of the stems that may mean ``wanted``."""
+    """The stems that may mean ``wanted``."""
     least = LEAST_SHARED if wanted.isascii() else _LEAST_FOREIGN
     head = wanted[:least]
     for one in stems:
@@ -249,7 +250,7 @@ def meant_by(wanted: str, stems: Iterable[str]) -> Iterator[str]:
 
 
 class Stems:
-    """Many stems, of which those that may mean a word are found without a look at each."""
+    """Many stems, indexed to find those that may mean a word without checking each."""
 
     def __init__(self, stems: Iterable[str]) -> None:
         self._begin, self._end = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
@@ -258,13 +259,13 @@ class Stems:
             self._end[one[-_LEAST_END:]].append(one)
 
     def meant_by(self, wanted: str) -> frozenset[str]:
-        """As the function `meant_by`, by which all that share neither begin nor end are left out."""
+        """Like the function `meant_by`, but only checks stems with the same beginning or end."""
         begin, end = self._begin.get(wanted[:_LEAST_FOREIGN], ()), self._end.get(wanted[-_LEAST_END:], ())
         return frozenset(meant_by(wanted, (*begin, *end)))
 
 
 def _in_compound(one: str, other: str) -> bool:
-    """Whether one begins or ends the other: Arbeiter and Bauarbeiter, Glühbrand and Brand."""
+    """Whether one is the beginning or end of the other: Arbeiter and Bauarbeiter, Glühbrand and Brand."""
     short, long = (one, other) if len(one) < len(other) else (other, one)
     if has_number(short):
         return False
@@ -276,9 +277,9 @@ def _in_compound(one: str, other: str) -> bool:
 
 
 def named_terms(question: str) -> set[str]:
-    """Stems of what a question names exactly: capitalised words past its start, acronyms, codes and numbers.
+    """Stems of what a question names exactly: capitalized words past its start, acronyms, codes and numbers.
 
-    Nothing counts as a name for its capital letter where most words have one (titles, German nouns).
+    Capitals don't count as names if most words have one (titles, German nouns).
     """
     tokens = words(question)
     capital = [token for token in tokens[1:] if token[0].isupper()] + _possessive(tokens[:1])
@@ -289,15 +290,15 @@ def named_terms(question: str) -> set[str]:
 
 
 class Initials:
-    """The first letters of a text's words, read when first asked for."""
+    """The first letters of a text's words, read on first use."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def spell(self, acronym: str) -> bool:
-        """Whether neighbouring words begin with the letters of ``acronym`` (folded): its long form.
+        """Whether consecutive words begin with the letters of ``acronym`` (folded): its long form.
 
-        Two letters need capitalised words, as they meet by chance.
+        Two letters need capitalized words, as they may match by chance.
         """
         if not acronym.isalpha() or not 2 <= len(acronym) <= 6:
             return False
@@ -318,18 +319,18 @@ class Initials:
 
 @lru_cache(maxsize=65_536)
 def has_number(text: str) -> bool:
-    """Whether the text holds a number in digits."""
+    """Whether the text contains a number in digits."""
     return _DIGIT.search(text) is not None
 
 
 def _possessive(first: list[str]) -> list[str]:
-    """A question's first word is a name if it bears a case ending: Northwind's, Japonya'nın; not What's."""
+    """Whether a question's first word is a name by its ending: Northwind's, Japonya'nın; not What's."""
     no_names = _english() | {"l", "qu"}
     return [word for word in first if re.search(r"\w['’]\w", word) and stem(word) not in no_names]
 
 
 def _is_code(token: str) -> bool:
-    """Numbers, article codes, acronyms; not the likes of Q3, for which texts have too many words."""
+    """Whether it is a number, article code or acronym; not the likes of Q3, which have too many spellings."""
     if any(char.isdigit() for char in token):
         return token.isdigit() or len(token) > 2
     return len(token) > 1 and token.isupper()

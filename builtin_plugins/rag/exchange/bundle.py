@@ -1,8 +1,8 @@
 """The file that carries a knowledge base: a zip archive.
 
 `manifest.json` lists what is in it. For each document there is its original (by its hash), its passages as
-JSON lines, and their vectors as 32-bit numbers. Nothing in a file that arrives is trusted before it was
-checked: names come from the manifest's ids and hashes alone, and every size has a limit.
+JSON lines, and their vectors as 32-bit numbers. Nothing in an uploaded file is trusted unchecked: names come
+only from the manifest's ids and hashes, and every size has a limit.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ MOST_DOCUMENTS = 200_000
 _LARGEST_MANIFEST = 256 << 20
 _LARGEST_LINE = 4 << 20
 _MOST_GROWTH = 200
-"""A member may be this many times as large as it is in the file; text and numbers compress far less."""
+"""How many times larger than its compressed size a member may be; text and numbers compress far less."""
 _MOST_MEMBERS = 3 * MOST_DOCUMENTS + 1
 _LARGEST_CONTENTS = 160 * _MOST_MEMBERS
 _ENTRY = b"PK\x01\x02"
-"""Begins each entry of an archive's table of contents."""
+"""The signature of each entry in an archive's table of contents."""
 _MOST_VALUES = 2_000_000
 _VALUES_OF_MEMBER = 64
-"""Values in the manifest take fifty times their size in memory. A document is three members and 14 values."""
+"""The manifest's values take fifty times their size in memory. A document has 3 members and 14 values."""
 _CLOSE = 0.01
 # zipfile raises NotImplementedError for a compression that it does not know, RuntimeError for a password.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError)
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-# What any database holds, so that a job never gets a row that can't be written.
+# What every database can store, so that a job never gets a row that can't be written.
 _Natural = Annotated[int, Field(ge=0, le=2**31 - 1)]
 _Time = Annotated[
     AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9999, 1, 1, tzinfo=UTC))
@@ -80,7 +80,7 @@ class BundledDocument(_Part):
 
 
 class Manifest(_Part):
-    """What is in the file. `engine` made the vectors, each of `dimension` numbers."""
+    """What is in the file. `engine` made the vectors, which have `dimension` numbers each."""
 
     format: Literal["platform.knowledge_base"] = "platform.knowledge_base"
     version: Literal[1] = 1
@@ -109,7 +109,7 @@ class BundleBroken(Unprocessable):
 
 
 def broken(why: str) -> BundleBroken:
-    """The refusal of a file, for the one who sent it."""
+    """The refusal of a file, for its sender."""
     message = f"not an exported knowledge base, or damaged: {why}"
     return BundleBroken([{"type": "value_error", "loc": ["body", "file"], "msg": message, "input": None}])
 
@@ -130,7 +130,7 @@ def vectors_of(document: BundledDocument) -> str:
 
 
 class Pipe(io.RawIOBase):
-    """What was written and not yet taken; a zip archive can be written into it without going back."""
+    """A buffer of what was written and not yet taken; `zipfile` writes to it without seeking."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -143,13 +143,13 @@ class Pipe(io.RawIOBase):
         return len(data)
 
     def take(self) -> bytes:
-        """All that was written since."""
+        """Everything written since the last call."""
         found, self._pieces = b"".join(self._pieces), []
         return found
 
 
 class _Opened(io.BufferedReader):
-    """A file as `zipfile` opens it: its table of contents becomes one object for each entry at once."""
+    """A file as `zipfile` opens it: it makes an object for every entry of the table of contents at once."""
 
     checked = False
 
@@ -163,17 +163,17 @@ class _Opened(io.BufferedReader):
 
 
 class BundleReader:
-    """A file that arrived. All calls block; each raises BundleBroken for what it can't take."""
+    """An uploaded file. All calls block, and raise BundleBroken for invalid content."""
 
     def __init__(self, path: Path, most_bytes: int) -> None:
-        """Reads the table of contents and the manifest; `most_bytes` is for all that it unpacks to."""
+        """Reads the table of contents and the manifest; `most_bytes` limits the unpacked total."""
         self._file = _Opened(io.FileIO(path))
         try:
             self._zip = self._contents()
             self._check_sizes(most_bytes)
             self.manifest = self._read_manifest()
             self._check_contents()
-        except BaseException:  # whatever is wrong with the file, it does not stay open
+        except BaseException:  # close the file, whatever is wrong with it
             self._file.close()
             raise
 
@@ -249,7 +249,7 @@ class BundleReader:
         if info.file_size > _LARGEST_MANIFEST:
             raise broken(f"its {MANIFEST} is too large")
         with self._open(MANIFEST) as file:
-            content = _guarded(lambda: file.read(info.file_size))  # without a size, all is unpacked at once
+            content = _guarded(lambda: file.read(info.file_size))  # without a size: all at once
         values = content.count(b",") + content.count(b"[") + content.count(b"{")
         if values > _MOST_VALUES + _VALUES_OF_MEMBER * len(self._zip.filelist):
             raise broken(f"its {MANIFEST} has too many values")
@@ -261,7 +261,7 @@ class BundleReader:
             raise broken(f"{MANIFEST}: {where}: {first['msg']}") from None
 
     def _check_contents(self) -> None:
-        """Each document has its parts, and nothing is in the file twice."""
+        """Check that each document has its parts and that no name occurs twice."""
         names = self._zip.namelist()
         if len(names) != len(set(names)):
             raise broken("a name is in it twice")

@@ -48,7 +48,7 @@ async def find(caller: Caller, kb_id: str) -> KnowledgeBase:
 
 
 async def pieces(platform: Platform, base: KnowledgeBase, made_by: str) -> AsyncGenerator[bytes, None]:
-    """The file's bytes. Documents that are deleted, and a model that is changed, meanwhile are left out."""
+    """The file's bytes. Documents that change or are deleted meanwhile are left out."""
     export = _Export(platform, base)
     async with aclosing(export.documents()) as written:
         async for piece in written:
@@ -57,7 +57,7 @@ async def pieces(platform: Platform, base: KnowledgeBase, made_by: str) -> Async
 
 
 class _Export:
-    """One file on its way."""
+    """One export in progress."""
 
     def __init__(self, platform: Platform, base: KnowledgeBase) -> None:
         self._platform = platform
@@ -81,13 +81,13 @@ class _Export:
                     async for piece in written:
                         yield piece
             except FileNotFoundError:
-                continue  # deleted meanwhile
+                continue  # deleted in the meantime
             await asyncio.to_thread(self._write, entry, points, vectors)
             self._done.append(entry)
             yield self._pipe.take()
 
     async def _original(self, sha256: str, name: str) -> AsyncGenerator[bytes, None]:
-        """The upload; it may have to be brought here, and must not stay: all may be larger than the disk."""
+        """The original. It may have to be fetched first and isn't kept: together they may exceed the disk."""
         async with HeldBlobs.borrowed_from(self._platform.blobs, sha256) as path:
             with (
                 await asyncio.to_thread(path.open, "rb") as file,
@@ -98,7 +98,7 @@ class _Export:
                     yield self._pipe.take()
 
     async def _passages(self, document_id: str) -> tuple[list[StoredPoint], list[np.ndarray]] | None:
-        """All of a document, or None where it is not as it was when the export began."""
+        """All passages of a document, or None if it has changed since the export began."""
         store = self._platform.vectors
         points: list[StoredPoint] = []
         vectors: list[np.ndarray] = []
@@ -132,7 +132,7 @@ class _Export:
                 target.write(block.astype("<f4").tobytes())
 
     def of_plugins(self, session: Session) -> Mapping[str, Any]:
-        """What plugins have of the knowledge base, by their names."""
+        """Plugins' data about the knowledge base, by plugin name."""
         found: dict[str, Any] = {}
         for part in self._platform.hooks.ask_now(
             hookspecs.export_derived,

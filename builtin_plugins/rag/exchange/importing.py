@@ -1,8 +1,9 @@
 """Reading a knowledge base out of a file, in a job that may be killed anywhere.
 
-New ids are derived from the new knowledge base's id and the ids in the file, so a second run continues after
-what is written, and nothing is there twice. Vectors are kept if the same engine embeds here; otherwise the
-passages are embedded again. A damaged file, or cancelling, removes the new knowledge base.
+New ids are derived from the new knowledge base's id and the ids in the file, so a second run continues where
+the first one stopped and duplicates nothing. Vectors are kept if the same engine embeds here; otherwise the
+passages are embedded again. If the file is damaged or the job is cancelled, the new knowledge base is
+removed.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 _BATCH = 96
 _MEGABYTE = 1 << 20
 _UNPACKED = 20
-"""How many times the size of the largest file its contents may have."""
+"""How many times the maximum file size the unpacked contents may have."""
 _NAMESPACE = uuid.UUID("5c3b1a52-2f0e-4f0b-8a2e-6f6f5d9d7a10")
 
 
@@ -81,15 +82,15 @@ class ImportStarted(BaseModel):
 
 
 class _Gone(Exception):
-    """The knowledge base was deleted meanwhile."""
+    """The knowledge base was deleted during the import."""
 
 
 class _Deleted(Exception):
-    """The document was deleted, or uploaded by somebody, while the knowledge base was taken in."""
+    """The document was deleted, or uploaded by somebody, during the import."""
 
 
 class _Reembedded(Exception):
-    """The knowledge base has another embedding model by now."""
+    """The embedding model was changed during the import."""
 
 
 def open_bundle(platform: Platform, staged: Staged) -> BundleReader:
@@ -130,7 +131,7 @@ async def start(caller: Caller, staged: Staged) -> ImportStarted:
 
 
 async def run(platform: Platform, payload: ImportPayload, progress: Progress) -> str | None:
-    """Take in document after document; returns the knowledge base's path."""
+    """Import document after document; returns the knowledge base's path."""
     try:
         if await platform.database.write(_begin, payload):
             await _read(platform, payload, progress)
@@ -144,14 +145,14 @@ async def run(platform: Platform, payload: ImportPayload, progress: Progress) ->
 
 
 def _begin(unit: Unit, payload: ImportPayload) -> bool:
-    """Whether there is something to take in: who holds no file any more was complete in an earlier run."""
+    """Whether there is anything to import: if the file was released, an earlier run completed the import."""
     mine = select(KnowledgeBase).where(KnowledgeBase.id == payload.knowledge_base_id)
     base: KnowledgeBase | None = unit.session.scalar(mine.with_for_update(key_share=True))
     if base is None:
         raise _Gone
     if not held_blobs_of(unit.session, payload.holder):
         return False
-    base.importing = True  # an earlier release may have begun it
+    base.importing = True  # an earlier release, which did not set it, may have begun the import
     return True
 
 
@@ -160,12 +161,12 @@ async def _read(platform: Platform, payload: ImportPayload, progress: Progress) 
     most = platform.settings_of(RagSettings).max_import_size_mb * _MEGABYTE * _UNPACKED
     with await asyncio.to_thread(BundleReader, path, most) as bundle:
         while not await _Import(platform, payload, bundle, progress).run():
-            pass  # its embedding model was changed meanwhile
+            pass  # the embedding model was changed: begin again
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Some passages of a document in a row: the position of the first, their new ids, texts and vectors."""
+    """Consecutive passages of a document: the position of the first, their new ids, texts and vectors."""
 
     start: int
     ids: list[str]
@@ -188,7 +189,7 @@ class _Import:
         self._parents = {one.id: self._id_of(one) for one in bundle.manifest.documents}
 
     async def run(self) -> bool:
-        """Take in all that is not yet; False if it has to begin again. Raises BundleBroken, _Gone."""
+        """Import whatever is missing; False if it has to begin again. Raises BundleBroken, _Gone."""
         documents = self._bundle.manifest.documents
         self._base = await self._platform.database.write(self._held)
         self._revision = self._base.revision
@@ -205,7 +206,7 @@ class _Import:
         return True
 
     async def _is_same_engine(self) -> bool:
-        """Whether vectors that are made here can be compared with those of the file."""
+        """Whether vectors made here can be compared with those in the file."""
         probe = await embed(self._platform, self._base.embedding_model, ["probe"], "passage")
         manifest = self._bundle.manifest
         return (probe.engine, probe.vectors.shape[1]) == (manifest.engine, manifest.dimension)
@@ -321,7 +322,7 @@ class _Import:
             queue_one(unit, row, self._base.owner_id)
 
     def _finish(self, unit: Unit) -> None:
-        """What plugins had of the knowledge base; then the file is released."""
+        """Import the plugins' data, then release the file."""
         self._held(unit, to_change=True).importing = False
         unit.session.flush()
         forget_ended(unit, self._platform, self._base.id)
@@ -337,7 +338,7 @@ class _Import:
         _let_go(unit, self._platform, self._payload)
 
     def _held(self, unit: Unit, document_id: str | None = None, *, to_change: bool = False) -> KnowledgeBase:
-        """The knowledge base, and the document, which can't be deleted before the unit ends."""
+        """Lock the knowledge base, and the document if given, against deletion until the unit ends."""
         mine = select(KnowledgeBase).where(KnowledgeBase.id == self._payload.knowledge_base_id)
         base: KnowledgeBase | None = unit.session.scalar(
             mine.with_for_update(read=not to_change, key_share=True)

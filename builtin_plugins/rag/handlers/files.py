@@ -1,4 +1,4 @@
-"""An upload as the kernel receives it, and what its form says besides."""
+"""An uploaded file and the other fields of its form."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off", "")
 
 
 async def receive(ctx: Context) -> tuple[Staged, str, bool]:
-    """The upload's file, staged, its name, and whether it shall have a tree.
+    """The staged file, its name, and whether to build a tree for it.
 
-    Whoever calls discards what it does not keep.
+    The caller discards the file unless it keeps it.
 
-    Raises EmptyDocument besides what `receive_file` raises.
+    Raises EmptyDocument and what `receive_file` raises.
     """
     found = await receive_file(ctx, ctx.settings_of(RagSettings).max_upload_size_mb, ("build_tree",))
     try:

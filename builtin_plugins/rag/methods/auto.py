@@ -1,7 +1,8 @@
-"""`auto`: decide for each question what it is worth, then do it with the other methods' phases.
+"""`auto`: decide for each question how much effort it is worth, then use the other methods' phases.
 
 `measured` decides by the last evaluation of the knowledge base, else `decisions` by the model or by rules.
-What the question or its pipeline says about `top_k`, `rerank`, `hybrid` and `parent_context` applies.
+What the question or its pipeline says about `top_k`, `rerank`, `hybrid` and `parent_context` takes
+precedence.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from kernel.sdk import contracts
 
 
 class Auto(Method):
-    """Applied are the number of passages, reranking, hyde and self_rag; the strategy is advice.
+    """Applies the number of passages, reranking, hyde and self_rag of a decision; its strategy is only
+    advice.
 
-    A configuration that was measured is applied as a whole, with its method.
+    A measured configuration is applied as a whole, including its method.
     """
 
     name = "auto"
@@ -56,19 +58,19 @@ class Auto(Method):
         return await super().plan(question)
 
     async def retrieve(self, question: Question, plan: contracts.SearchPlan) -> Retrieved:
-        """As the method does that was measured."""
+        """Retrieve as the measured method does."""
         return await self._of(question).retrieve(question, plan)
 
     async def check(
         self, question: Question, plan: contracts.SearchPlan, found: Retrieved
     ) -> Retrieved | Draft:
-        """Judge the answer if that was decided."""
+        """Judge the answer if the decision says so."""
         if question.trace.details["decision"]["applied"].get("self_rag"):
             return await self._self_rag.check(question, plan, found)
         return await self._of(question).check(question, plan, found)
 
     def _of(self, question: Question) -> Method:
-        """The method that was chosen by measurement, else `standard`."""
+        """The method chosen by measurement, else `standard`."""
         return self._methods[question.trace.details["decision"]["applied"].get("method", "standard")]
 
     def _apply(self, question: Question, decision: Decision, *, runtime: bool) -> dict[str, object]:
@@ -85,7 +87,7 @@ class Auto(Method):
         }
 
     def _advise(self, question: Question, decision: Decision) -> None:
-        """Say that a strategy was not followed; hybrid search is, where the question is hybrid anyway."""
+        """Note that a strategy was not followed; `hybrid` is, if the question is hybrid anyway."""
         strategy = decision.retrieval_strategy
         if strategy != "basic" and not (strategy == "hybrid" and question.hybrid):
             question.trace.degrade(f"auto: the strategy '{strategy}' is advice, and was not followed")

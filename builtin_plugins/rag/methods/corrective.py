@@ -1,9 +1,9 @@
-"""`corrective`: grade what was found; where it is weak, search again with better words.
+"""`corrective`: grade what was found; if it is weak, search again with better words.
 
 After Yan et al. 2024, "Corrective Retrieval Augmented Generation". The retrieval's own calibrated measure
-(`answering.weighing`) grades first, and the model moves that grade by one step at most: no text that was
-retrieved can talk its way from the bottom to the top. The words of the second search come from the question
-alone.
+(`answering.weighing`) grades first, and the model moves that grade by one step at most: no retrieved text can
+talk itself up from the lowest grade to the highest. The words of the second search come only from the
+question.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kernel.sdk import contracts
 Grade = Literal["incorrect", "ambiguous", "correct"]
 _GRADES: tuple[Grade, ...] = ("incorrect", "ambiguous", "correct")
 _SURE = 0.5
-_ALIKE = 0.02  # the same passages differ as much when a word is added to what was searched for
+_ALIKE = 0.02  # adding one word to the query changes the measure of the same passages this much
 _REWRITE_TOKENS = 80
 _MOST_CHARS = 400
 _RULES = (
@@ -49,14 +49,14 @@ class Graded(BaseModel):
 
 
 class Corrective(Method):
-    """Without a model the calibrated measure grades alone, and the question's content words search again."""
+    """Without a model, only the calibrated measure grades, and the second search uses the content words."""
 
     name = "corrective"
 
     async def check(
         self, question: Question, plan: contracts.SearchPlan, found: Retrieved
     ) -> Retrieved | Draft:
-        """What was found, or what a second search found if that isn't worse."""
+        """What was found, or what a second search found unless that is worse."""
         with question.trace.step("grade", "Grading the passages"):
             grade = await self._grade(question, found)
         details = {"grade": grade, "score": _GRADES.index(grade) / 2, "corrected": False}
@@ -100,14 +100,14 @@ class Corrective(Method):
 
 
 async def _is_worse(question: Question, more: Retrieved, found: Retrieved) -> bool:
-    """Whether a second search loses an answer, or shows passages that answer less."""
+    """Whether a second search loses the answer, or its shown passages measure clearly lower."""
     if (await weighed(question, found)).supported and not (await weighed(question, more)).supported:
         return True
     return await _shown(question, more) < await _shown(question, found) - _ALIKE
 
 
 async def _shown(question: Question, found: Retrieved) -> float:
-    """Measures the passages that would be shown, not those that decide the answer."""
+    """Measure the passages that would be shown, not those that decide whether there is an answer."""
     return (await weighed(question, found.of(found.items))).sure
 
 
@@ -120,6 +120,6 @@ async def calibrated(question: Question, found: Retrieved) -> Grade:
 
 
 def keywords(text: str) -> str:
-    """The words of a question that carry meaning; the question itself without one."""
+    """The content words of a question; the question itself if it has none."""
     wanted = set(content_stems(text))
     return " ".join(word for word in words(text) if stem(word) in wanted) or text

@@ -28,7 +28,7 @@ _RULES = (
 
 
 class Decision(BaseModel):
-    """What is done for a question; as JSON it is also the model's answer."""
+    """What to do for a question; as JSON, it is also the form of the model's answer."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -52,7 +52,7 @@ class Decisions:
         self._confidence = 0.0
 
     def count(self, decision: Decision) -> None:
-        """One more decision of the model's."""
+        """Count a decision of the model."""
         self._strategies[decision.retrieval_strategy] += 1
         self._complexities[decision.complexity] += 1
         self._confidence += decision.confidence
@@ -73,12 +73,12 @@ DECISIONS: ResourceKey[Decisions] = ResourceKey("decisions of auto")
 
 
 async def decide(question: Question) -> Decision:
-    """What to do for a question: as the model says, else by rules."""
+    """Decide what to do for a question: by the model, else by rules."""
     return await by_model(question) or by_rules(question.text)
 
 
 async def by_model(question: Question) -> Decision | None:
-    """The model's decision, counted. It sees the question alone, so no document has a say in it."""
+    """The model's decision, counted. The model sees only the question, so no document can influence it."""
     decision = await question.model.judge("auto", verdict_messages(_RULES, question.text), Decision)
     if decision is not None:
         question.platform.resource(DECISIONS).count(decision)
@@ -116,7 +116,7 @@ def of_complexity(complexity: Complexity, confidence: float) -> Decision:
 
 
 def cautious(decision: Decision) -> Decision:
-    """Whoever is unsure looks at more passages and checks the answer."""
+    """If unsure, look at more passages and check the answer."""
     if decision.confidence >= UNSURE:
         return decision
     return decision.model_copy(update={"use_self_rag": True, "top_k": decision.top_k + _MORE})

@@ -26,7 +26,7 @@ AnyVerdict = TypeVar("AnyVerdict", bound=BaseModel)
 
 
 class PluginMethod(Method):
-    """A method of another plugin: it finds the passages, and the answer is written as for every method."""
+    """A method of another plugin, which chooses the passages; the answer is written as for every method."""
 
     def __init__(self, plugin: str, method: contracts.QueryMethod) -> None:
         self.name = method.name  # type: ignore[misc]  # of this one instance
@@ -43,7 +43,7 @@ class PluginMethod(Method):
                 chosen = [one.chunk_id for one in await self._method.find(work)]
         except PlatformError:
             raise
-        except ANY_ERROR as error:  # boundary: another author's code
+        except ANY_ERROR as error:  # boundary: another plugin's code
             question.platform.resource(PLUGIN_STATES).hook_failed(self.plugin, f"method '{self.name}'", error)
             if limit.expired():
                 raise MethodFailed(f"{whose} took longer than {plural(seconds, 'second')}") from None
@@ -98,7 +98,7 @@ class _Work:
         self._asked.trace.details[key] = value
 
     async def chosen(self, chunks: Sequence[str]) -> Retrieved:
-        """The choice, of what was given out; what the plugin never got stays out of the answer."""
+        """The plugin's choice; passages that it was never given are dropped."""
         if self._last is None:
             return (await find(self._asked, contracts.SearchPlan(self.question))).of([])
         return self._last.of([self._given[chunk] for chunk in dict.fromkeys(chunks) if chunk in self._given])

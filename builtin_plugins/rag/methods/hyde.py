@@ -1,8 +1,8 @@
 """`hyde`: the model imagines a passage that answers, and the search looks for passages like it.
 
-Gao et al. 2022, "Precise Zero-Shot Dense Retrieval without Relevance Labels". The search aims half way
-between question and imagination, and goes by the question's own words; what is found is judged by the
-question alone.
+Gao et al. 2022, "Precise Zero-Shot Dense Retrieval without Relevance Labels". The search vector is halfway
+between the question and the imagined passage, the search by words uses the question's own, and what is found
+is judged by the question alone.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _MOST_CHARS = 1200
 
 
 class Hyde(Method):
-    """Without a model, or without an imagination, the question itself is searched for."""
+    """Without a model, or if it imagines nothing, the question itself is searched for."""
 
     name = "hyde"
 
     async def plan(self, question: Question) -> contracts.SearchPlan:
-        """The question with an imagined passage."""
+        """Add an imagined passage to the question."""
         asked = (
             contracts.ChatMessage("system", _RULES),
             contracts.ChatMessage("user", defused(question.text)),

@@ -13,7 +13,7 @@ _FIELDS = ("hybrid", "parent_context", "rerank", "top_k")
 
 
 async def measured(question: Question) -> contracts.MeasuredChoice | None:
-    """The measured configuration for questions of this kind; None without one, or over several bases."""
+    """The measured configuration for questions of this kind; None without one, or with several bases."""
     spec, platform = hookspecs.choose_measured, question.platform
     if len(question.bases) != 1 or not platform.hooks.implementations(spec):
         return None
@@ -26,7 +26,7 @@ async def measured(question: Question) -> contracts.MeasuredChoice | None:
 
 
 def apply(question: Question, choice: contracts.MeasuredChoice) -> dict[str, Any]:
-    """Ask as was measured, except for what the question or its pipeline says; returns what is done."""
+    """Apply what was measured, except where the question or its pipeline decides; returns what is done."""
     request, chosen = question.request, choice.configuration
     open_fields = [name for name in _FIELDS if name not in request.model_fields_set]
     question.request = request.model_copy(update={name: getattr(chosen, name) for name in open_fields})

@@ -1,4 +1,4 @@
-"""What every method is: plan → retrieve → check; the answer is written from what `check` lets through."""
+"""The base of all methods: plan → retrieve → check; the answer is written from what `check` returns."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kernel.sdk import contracts
 
 
 class Method:
-    """A method does in its phases what makes it special; by default a phase does what `standard` does.
+    """A method overrides the phases in which it differs from `standard`.
 
-    `thinks`: whether a stream reports its steps. A method that asks the model before the answer does.
+    `thinks`: whether a stream reports its steps; true for methods that ask the model before the answer.
     """
 
     name: ClassVar[str]
@@ -31,11 +31,11 @@ class Method:
     async def check(
         self, question: Question, plan: contracts.SearchPlan, found: Retrieved
     ) -> Retrieved | Draft:
-        """What the answer is to be written from; or an answer that was written and accepted already."""
+        """The passages to write the answer from, or an answer that is already written and accepted."""
         return found
 
     def fall_back(self, question: Question, why: str) -> None:
-        """Answer as `standard` does, and say so. A method that uses this one stays what it is."""
+        """Note the fallback, and report `standard` as the method unless another method is using this one."""
         question.trace.degrade(f"{self.name}: {why}")
         if question.method == self.name:
             question.method = "standard"

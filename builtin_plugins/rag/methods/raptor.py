@@ -13,13 +13,13 @@ from kernel.sdk import contracts
 
 
 class Raptor(Method):
-    """Where no document has a tree, the passages alone are searched."""
+    """If no document has a tree, only the passages are searched."""
 
     name = "raptor"
     thinks = False
 
     async def plan(self, question: Question) -> contracts.SearchPlan:
-        """The question, over all levels."""
+        """Search for the question on all levels."""
         return contracts.SearchPlan(question.text, trees=True)
 
     async def retrieve(self, question: Question, plan: contracts.SearchPlan) -> Retrieved:

@@ -19,7 +19,7 @@ log = logging.getLogger("platform.rag.methods")
 
 
 class Methods:
-    """All methods of this server. `in_service` says whether a plugin is: without it, its methods are gone."""
+    """All methods of this server. Methods of a plugin are hidden while `in_service` says that it isn't."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """`self_rag`: write a draft, have it judged, and search for what it lacks.
 
-After Asai et al. 2023, "Self-RAG", with one model that judges its own draft instead of a trained critic. At
-most two drafts; the better one is the answer.
+After Asai et al. 2023, "Self-RAG", but one model judges its own draft instead of a trained critic. There are
+at most two drafts; the better one is the answer.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Judged(BaseModel):
 
 
 class SelfRag(Method):
-    """Without a model, or without a verdict, the first pass is the answer."""
+    """Without a model or a verdict, this is the same as `standard`."""
 
     name = "self_rag"
 
     async def check(
         self, question: Question, plan: contracts.SearchPlan, found: Retrieved
     ) -> Retrieved | Draft:
-        """The accepted draft; the passages where nobody can judge one."""
+        """The accepted draft; the passages if there is no model to judge one."""
         details = {"iterations": 1, "evaluated": False, "threshold_met": None, "refined": False}
         question.trace.details[self.name] = details
         if not await question.model.installed():
@@ -83,7 +83,7 @@ class SelfRag(Method):
         return best[1]
 
     async def _drafted(self, question: Question, found: Retrieved, *, again: bool) -> Draft | None:
-        """A draft; None if a second one fails, for which the first need not be lost."""
+        """A draft; None if the second one fails, so that the first is kept."""
         try:
             with question.trace.step("draft", "Drafting an answer"):
                 return await draft(question, found)

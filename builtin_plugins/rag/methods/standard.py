@@ -6,7 +6,7 @@ from builtin_plugins.rag.methods.method import Method
 
 
 class Standard(Method):
-    """Nothing but the phases that all methods share; the model is asked once."""
+    """Only the default phases; the model is asked once."""
 
     name = "standard"
     thinks = False

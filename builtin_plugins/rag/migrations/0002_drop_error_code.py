@@ -1,4 +1,4 @@
-"""Drop the code of a document's error: nothing has ever read it."""
+"""Drop the error code of documents: nothing ever read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Let a document's row outlive its knowledge base for the moment until a job removes it."""
+"""Let a document's row outlive its knowledge base until a job removes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Add to documents what is known of their trees of summaries."""
+"""Record the state of each document's summary tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Let completed documents say what could not be read; find those without a language by an index."""
+"""Store notices of what could not be read in completed documents; index those without a language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Record which document a document came out of; for existing ones it is unknown."""
+"""Record which document a document was extracted from; it is unknown for existing ones."""
 
 from __future__ import annotations
 

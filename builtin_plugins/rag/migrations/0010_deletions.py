@@ -1,4 +1,4 @@
-"""Remember what was deleted while something that holds it is taken in."""
+"""Remember documents that are deleted while an archive or import that contains them is under way."""
 
 from __future__ import annotations
 

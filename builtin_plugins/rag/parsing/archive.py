@@ -1,4 +1,4 @@
-"""Untrusted containers: bounded before they are opened and while they are read; what archives share."""
+"""Untrusted containers, limited before they are opened and while they are read; helpers for archives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_UNPACKED_BYTES: Final = 512 * 1024 * 1024
 MOST_NAME_CHARS: Final = 255
 _PROLOG_BYTES: Final = 65_536
 _PORTION_BYTES: Final = 65_536
-# What archivers write for themselves; macOS adds a "._name" to each file with a property.
+# Archivers' own files; macOS adds a "._name" for each file with extended attributes.
 _CHAFF: Final = (".DS_Store", "Thumbs.db", "desktop.ini")
 _CHAFF_STARTS: Final = "._"
 _CHAFF_FOLDER: Final = "__MACOSX/"
@@ -29,11 +29,11 @@ COMPRESSED: Final = {
     b"BZh": "application/x-bzip2",
     b"\xfd7zXZ\0": "application/x-xz",
 }
-"""How compressed files begin."""
+"""Media types of compressed files, by their signature."""
 _TAR_SIGN: Final = b"ustar"
 _TAR_SIGN_AT: Final = 257
 _TAR_HEADER_BYTES: Final = 512
-_TAR_SUM: Final = slice(148, 156)  # of the header's bytes, these being spaces
+_TAR_SUM: Final = slice(148, 156)  # the sum of the header's bytes, with its own field taken as spaces
 _OCTAL: Final = re.compile(rb"[0-7]{1,7}")
 _END: Final = b"PK\x05\x06"
 _END_SIZE: Final = 22
@@ -61,7 +61,7 @@ _DAMAGE: Final = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImpleme
 
 
 def is_chaff(name: str) -> bool:
-    """Whether a file in an archive is there for the archiver or the file manager alone."""
+    """Whether a file in an archive only serves the archiver or the file manager."""
     own = name.rpartition("/")[2]
     return name.startswith(_CHAFF_FOLDER) or own.startswith(_CHAFF_STARTS) or own in _CHAFF
 
@@ -87,13 +87,13 @@ def starts_tar(head: bytes) -> bool:
 
 
 def portions(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield what is left of a file."""
+    """Yield the rest of a file in pieces."""
     while portion := file.read(_PORTION_BYTES):
         yield portion
 
 
 def listed(names: list[str]) -> Iterator[Block]:
-    """Yield the text of an archive: how many files it has, and their names. Raises `no_text` without any."""
+    """Yield the text of an archive: its number of files and their names. Raises `no_text` if it has none."""
     if not names:
         raise UnparsableDocument("no_text", "archive: no files")
     yield Block("Archive of " + (f"{len(names)} files:" if len(names) > 1 else "one file:"))
@@ -104,8 +104,8 @@ def listed(names: list[str]) -> Iterator[Block]:
 def directory_bytes(file: BinaryIO) -> int | None:
     """Return the size of a zip's directory from its end record, None without one.
 
-    `zipfile` loads the whole directory, about ten times its size in memory; this is asked first. It looks
-    where `zipfile` looks (PKWARE APPNOTE 4.3.14 to 4.3.16), so both see the same directory.
+    `zipfile` loads the whole directory, which takes ten times its size in memory, so this is checked first.
+    It looks where `zipfile` looks (PKWARE APPNOTE 4.3.14 to 4.3.16), so both see the same directory.
     """
     file.seek(0, 2)
     size = file.tell()
@@ -167,13 +167,13 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
 
 
 class _RootReached(Exception):
-    """Ends the reading of a part's prolog: a document type declaration can only precede the root."""
+    """Stops reading at the root element: a document type declaration can only precede it."""
 
 
 def _refuse_doctype(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
     """Refuse entity bombs: Office Open XML forbids document type declarations (ECMA-376-2, 8.1.4).
 
-    Every member is asked, whatever its name: the package decides by other means which of them are XML.
+    Checks every member, whatever its name, as names don't tell which members are XML.
     """
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = _on_doctype
@@ -184,7 +184,7 @@ def _refuse_doctype(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
         except _RootReached:
             return
         except expat.ExpatError:
-            # A picture, or a broken part that its reader will complain about if it needs it.
+            # Not XML, or a broken part, which its reader will report if it needs it.
             return
     if info.file_size > _PROLOG_BYTES:
         raise UnparsableDocument("corrupt", f"{info.filename}: no root element in sight")

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple
 
 SEPARATOR: Final = "\n\n"
-"""Stands between two blocks in the parsed text, at page breaks too."""
+"""Separates blocks in the parsed text, also at page breaks."""
 
 MOST_ENTRIES: Final = 10_000
-"""Files and folders that an archive may have."""
+"""The maximum of files and folders in an archive."""
 
 Code = Literal[
     "encrypted",
@@ -26,9 +26,9 @@ Code = Literal[
 
 
 class Block(NamedTuple):
-    """A piece of a document's text, with the 1-based page (slide, sheet) it is on, if there are pages.
-    `unread` marks a page that is a picture which nothing here can read, `recognized` one that was read,
-    `damaged` one whose picture is broken.
+    """A piece of a document's text, with the 1-based page (slide, sheet) it is on, if there are pages. Of
+    pages that are pictures, `unread` marks one that nothing here can read, `recognized` one that was read,
+    and `damaged` a broken one.
 
     The parsed text of a document is `SEPARATOR.join(block.text for block in blocks)`; every character offset
     in the platform is a Python string index into that text.
@@ -73,11 +73,11 @@ DETAILS: Final[dict[Code, str]] = {
     "timeout": "Reading the document took too long. Split it or simplify it and upload it again.",
     "memory": "Reading the document needs more memory than is allowed. Split it and upload the parts.",
 }
-"""What a user may read, by code; nothing that a parser process says is ever shown to a user."""
+"""The texts for users, by code; output of a parser process is never shown to users."""
 
 
 def unread_pages(unread: int, pages: int | None) -> str:
-    """What a user may read of a document that was read in part."""
+    """What to tell users about a document that was read only in part."""
     some = "One page is a picture" if unread == 1 else f"{unread} pages are pictures"
     return (
         f"{some} and could not be read (of {pages} in all), because tesseract is not installed on the server "
@@ -86,7 +86,7 @@ def unread_pages(unread: int, pages: int | None) -> str:
 
 
 def damaged_pages(damaged: int, pages: int | None) -> str:
-    """What a user may read of a document with pages that are broken."""
+    """What to tell users about a document with broken pages."""
     some = "One page is" if damaged == 1 else f"{damaged} pages are"
     return f"{some} damaged and could not be read (of {pages} in all). Save the file again and upload it."
 
@@ -98,8 +98,8 @@ SLOW: Final = "slow"
 class UnparsableDocument(Exception):
     """A document that cannot become text.
 
-    `detail`, which names the remedy, depends on `code` alone and is for users. `reason` may repeat what a
-    library said about the file and is for the log.
+    `detail` is for users: it names the remedy and depends only on `code`. `reason` is for the log and may
+    repeat what a library said about the file.
     """
 
     def __init__(self, code: Code, reason: str = "") -> None:
@@ -110,17 +110,17 @@ class UnparsableDocument(Exception):
 
 
 class SlowDocument(Exception):
-    """A document with more pages to recognize than it may have where small ones wait."""
+    """A document with too many pages to recognize for the lane of small documents."""
 
     code = SLOW
 
 
 class ParserUnavailable(RuntimeError):
-    """A parser that cannot be started: the fault of the installation, not of the document."""
+    """A parser that cannot be started: a fault of the installation, not of the document."""
 
     code = UNAVAILABLE
 
 
 def parsed_text(blocks: Iterable[Block]) -> str:
-    """Return the parsed text as a whole: for tests and small documents, it holds everything in memory."""
+    """Return the whole parsed text, in memory: only for tests and small documents."""
     return SEPARATOR.join(block.text for block in blocks)

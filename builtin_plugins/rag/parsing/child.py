@@ -1,6 +1,6 @@
 """What runs in a parser process: one parser, its text cleaned, measured and written to the sink.
 
-Imports little: each process is forked from one that has imported this and the built-in parsers it needs.
+Imports little: each process is forked from one that has already imported this and the built-in parsers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def parse_into(path: str, target: str, sink: str, max_text_chars: int, ocr: list
 def parse_each(documents: list[list[str]], max_text_chars: int) -> list[str | None]:
     """Parse small documents one after the other; `documents` are pairs of path and parser.
 
-    Returns what would be in each one's sink; None for one that fails, which is then parsed by itself.
+    Returns what each sink would contain; None for a document that fails, which is then parsed by itself.
     """
     return [_parsed(path, target, max_text_chars) for path, target in documents]
 
@@ -83,7 +83,7 @@ def _write(blocks: Iterable[object], path: str, max_text_chars: int) -> None:
 
 
 def _block(value: object) -> Block:
-    """Accept what a foreign parser yields without importing us: a string, or a text and a page."""
+    """Accept what a plugin's parser may yield without importing `Block`: a string, or a text and a page."""
     if isinstance(value, Block):
         return value
     if isinstance(value, str):
@@ -96,9 +96,9 @@ def _block(value: object) -> Block:
 
 
 class _Sink:
-    """Cleans, measures and writes blocks; small neighbours on one page share a line, long ones take several.
+    """Cleans, measures and writes blocks; small neighbors on one page share a line, long blocks take several.
 
-    Joining changes nothing: neighbours are as far apart in one line as the separator puts two.
+    Sharing a line doesn't change the text: the same separator stands between the blocks.
     """
 
     def __init__(self, file: TextIO, max_chars: int) -> None:
@@ -127,7 +127,7 @@ class _Sink:
             self._take(clean(piece))
 
     def begin_page(self, page: int, pages: int = 0) -> None:
-        """Let those who wait see which page is being read, of how many if that is known."""
+        """Report which page is being read, and of how many if that is known."""
         self._told = page
         self._file.write(dump_place(Place(page, pages, self._recognized)))
         self._file.flush()
@@ -149,7 +149,7 @@ class _Sink:
         self._pending, self._pending_chars = [], 0
 
     def finish(self) -> None:
-        """Write what is pending and the sums; raises `UnparsableDocument` when there was no text."""
+        """Write what is pending and the totals; raises `UnparsableDocument` if there was no text."""
         self._flush()
         if not self._chars:
             raise UnparsableDocument("no_text")

@@ -1,4 +1,4 @@
-"""The code page of a text that is not UTF-8 and has no byte order mark, by chardet and by its words."""
+"""Find the code page of a text that isn't UTF-8 and has no byte order mark, by chardet and by its words."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from builtin_plugins.rag.parsing.cleaning import without_ansi
 NOT_ASCII: Final = re.compile(rb"[\x80-\xff]+")
 _WESTERN: Final = "cp1252"
 _LATIN_2: Final = "iso8859-2"
-# Those that people use; the more candidates, the worse the choice. MacCyrillic and ISO 8859-6 are too similar
-# to windows-1251 and -1256 to be told apart in a short text.
+# Code pages in common use; the more candidates, the worse the choice. MacCyrillic and ISO 8859-6 are too
+# similar to windows-1251 and -1256 to be told apart in a short text.
 _MODERN: Final = (
     *(_WESTERN, "cp1251", "cp1250", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
     *("koi8-r", "koi8-u", "iso8859-5", "cp932", "euc-jp", "gb18030", "big5", "cp949", _LATIN_2),
     *("cp866", "cp737", "cp862"),
 )
 _DOS_US, _DOS_WESTERN = "cp437", "cp850"
-# MS-DOS and Macintosh: Latin letters where Windows has symbols.
+# MS-DOS and Macintosh have Latin letters where Windows has symbols.
 _OLD: Final = (_DOS_US, _DOS_WESTERN, "cp852", "cp857", "mac-roman")
 _DOS_RUSSIAN, _LIKE_RUSSIAN = "cp866", ("cp737", "cp862")
 _FEW_LETTERS: Final = 18
-"""With fewer, Russian is likelier than Greek or Hebrew, which use the same bytes."""
+"""With fewer letters, Russian is likelier than Greek or Hebrew, which use the same bytes."""
 _OF_NAMES: Final = (
     *(_DOS_US, _DOS_WESTERN, "cp852", _DOS_RUSSIAN, *_LIKE_RUSSIAN, "cp932", "gb18030", "big5", "cp949"),
 )
-# Single letters of another script are what a Western name looks like in a wrong code page.
+# In a wrong code page, a Western name shows single letters of another script.
 _FOREIGN: Final = re.compile(
     "[\u0370-\u03ff]{2}|[\u0400-\u04ff]{2}|[\u0590-\u05ff]{2}|[\u3040-\u30ff\u4e00-\u9fff]{2}|[\uac00-\ud7a3]{2}"
 )
 _RARER_LATIN: Final = frozenset({"cp1250", "cp1254", "cp1257", "cp1258", _LATIN_2})
 _TELLING: Final = 3
 _LEAST_SURE, _CLEARLY = 0.04, 1.5
-"""With fewer bytes beyond ASCII, a rarer code page must be this sure, and this many times the Western one."""
+"""With fewer non-ASCII bytes, a rarer code page needs this confidence, and this multiple of the Western."""
 _SURER: Final = 1.03
 _MANY_WORDS: Final = 12
-"""Fewer words make an old code page likely only where it is this many times as sure as a modern one."""
+"""With fewer words, an old code page needs this many times the confidence of a modern one."""
 # A word with bytes beyond ASCII, unless the only one is a Windows apostrophe (92).
 _TELLING_WORD: Final = re.compile(
     rb"(?<![A-Za-z])[A-Za-z]+(?!\x92)[\x80-\xff]+[A-Za-z]*|(?<![\x80-\xff])[\x80-\xff]++[A-Za-z]+"
@@ -47,7 +47,7 @@ _ODD: Final = re.compile(
     "(?<=[^\\W\\d_])(?:[^\\w\\s\x00-\x7f\u2019\xad\xb7](?=[^\\W\\d_])|[\u2022\u201a\u201e\u02c6])"
     "|[\ufffd\x80-\x9f]|(?<![\u2500-\u259f])[\u2552-\u256c](?![\u2500-\u259f])"
 )
-"""What no real text has: symbols inside words, bullets or opening quotes after them, lone box corners."""
+"""What real text never has: symbols inside words, bullets or opening quotes after them, lone box corners."""
 _C1: Final = re.compile(rb"[\x80-\x9f]")
 _OTHERS: Final = "\u0370-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff61-\uff9f"
 _WORDY: Final = "\u0370-\u06ff\u0e00-\u0e7f"
@@ -70,8 +70,8 @@ def code_page_of(sample: bytes) -> str | None:
 
 
 def code_page_of_names(names: bytes) -> str:
-    """The Python codec of names in an archive that does not say it: the one of the writer's system, mostly
-    that of MS-DOS; cp437, which the format prescribes, unless another makes clearly more sense.
+    """The Python codec of file names in an archive that doesn't name it: cp437, as the format prescribes,
+    unless another code page, usually of MS-DOS, makes clearly more sense.
     """
     sure = _plausible(names, _OF_NAMES)
     best = next(iter(sure), _DOS_US)
@@ -85,8 +85,8 @@ def code_page_of_names(names: bytes) -> str:
 
 
 def _plausible(text: bytes, code_pages: Sequence[str]) -> dict[str, float]:
-    """How sure chardet is of the code pages in which a text is plausible, the surest first."""
-    # Imported on first use: neither the start nor most texts need it, and its models take 30 MB.
+    """Chardet's confidence in each code page in which the text is plausible, the highest first."""
+    # Imported on first use: startup and most texts don't need it, and its models take 30 MB.
     from chardet import detect_all
 
     ranked = detect_all(text, include_encodings=code_pages, compat_names=False, ignore_threshold=True)
@@ -95,8 +95,8 @@ def _plausible(text: bytes, code_pages: Sequence[str]) -> dict[str, float]:
 
 
 def _old_or_modern(text: bytes, sure: Mapping[str, float], old: str) -> str:
-    """An old code page only where the text is less odd in it than in the likeliest modern one, or where it is
-    as odd and words enough speak for the old one: a sign or two, however often, are no evidence.
+    """Choose an old code page only if the text is less odd in it than in the likeliest modern one, or equally
+    odd with enough different words as evidence: one or two characters, however frequent, prove nothing.
     """
     if old == _DOS_US and _oddness(text, _DOS_WESTERN) < _oddness(text, _DOS_US):
         old = _DOS_WESTERN
@@ -110,20 +110,20 @@ def _old_or_modern(text: bytes, sure: Mapping[str, float], old: str) -> str:
 
 
 def _oddness(text: bytes, code_page: str) -> int:
-    """How often a reading has what no text has; a capital within a word, too, unless both are ASCII."""
+    """Count what no real text contains, including a capital after a small letter unless both are ASCII."""
     read = text.decode(code_page, "replace")
     capitals = sum(a.islower() and b.isupper() and not (a + b).isascii() for a, b in pairwise(read))
     return len(_ODD.findall(read)) + capitals
 
 
 def _tells_little(text: bytes, sure: float, western: float) -> bool:
-    """Whether a letter or two with marks leave open which they are: "Tromsø" and "Tromsų" are both names."""
+    """Whether one or two accented letters don't suffice to decide: "Tromsø" and "Tromsų" are both names."""
     return sum(map(len, NOT_ASCII.findall(text))) < _TELLING and sure < max(_LEAST_SURE, _CLEARLY * western)
 
 
 def _is_plausible(text: str) -> bool:
-    """Whether letters that are not Latin form words: not alone, as in "2 캜", or within Latin ones, as in
-    "perchй".
+    """Whether non-Latin letters form words of their own, neither alone as in "2 캜" nor within Latin words as
+    in "perchй".
     """
     if not _NOT_LATIN.search(text):
         return True

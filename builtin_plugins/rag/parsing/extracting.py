@@ -1,7 +1,7 @@
-"""Files inside a document (archives, attachments): each is written to a numbered file, within limits.
+"""Extract the files inside a document (archives, attachments) to numbered files, within limits.
 
-Runs in a parser process. Names are data and never paths; what comes out is checked by its content, as an
-upload is.
+Runs in a parser process. Names are data and never paths; extracted files are checked by their content, like
+uploads.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Extracted(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What may come out: files, bytes of one and bytes of all. The kind of file that is not taken."""
+    """What may be extracted: how many files, bytes of one and bytes of all; and the kind that is not."""
 
     files: int
     file_bytes: int
@@ -62,7 +62,7 @@ class _Writer:
         self._count = 0
 
     def take(self, extracted: Extracted) -> list[Any]:
-        """One file; its declared size counts for nothing."""
+        """Take one file; its declared size is not trusted."""
         reason = extracted.left_out
         if reason is None and self._count >= self._bounds.files:
             reason = "too_many"
@@ -84,7 +84,7 @@ class _Writer:
                     return "damaged"
                 size += len(piece)
                 if size > limit:
-                    self._left -= limit  # a bomb uses up what it tried to fill
+                    self._left -= limit  # a bomb counts with the bytes that it tried to write
                     path.unlink()
                     return "used_up" if limit < self._most else "too_large"
                 file.write(piece)

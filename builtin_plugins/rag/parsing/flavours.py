@@ -22,7 +22,7 @@ PLAIN: Final = "text/plain"
 EMAIL: Final = "message/rfc822"
 MAILBOX: Final = "application/mbox"
 
-# Comments and tables of data in source code would else pass for Markdown and CSV.
+# Otherwise comments and data tables in source code would pass for Markdown and CSV.
 _SOURCE_CODE: Final = (
     *(".py", ".pyi", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".java", ".kt", ".kts", ".scala", ".go"),
     *(".rs", ".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".cs", ".swift", ".m", ".rb", ".php", ".pl", ".lua"),
@@ -45,7 +45,7 @@ _HTML: Final = re.compile(
     r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--.*?-->\s*)*+(?:<!doctype\s+html\b|<(?:html|head|body)[\s>])",
     re.IGNORECASE | re.DOTALL,
 )
-# In a file that is named as a page, this is enough to read it as one.
+# In a file with the name of a web page, this is enough to read it as HTML.
 _PAGES: Final = frozenset({".html", ".htm", ".xhtml", ".xht"})
 _MARKUP: Final = re.compile(
     r"</?[a-z][a-z0-9:-]{0,40}(?:\s[^<>]{0,4000})?/?>|<!--|&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,20});",
@@ -55,7 +55,7 @@ _HEADERS: Final = re.compile(r"(?:[!-9;-~]{1,76}:[^\n]{0,998}\n(?:[ \t][^\n]{0,9
 _ENVELOPE: Final = re.compile(
     r"^(?:message-id|mime-version|received|return-path|dkim-signature):", re.IGNORECASE | re.MULTILINE
 )
-# What precedes each message of a mailbox: newer Thunderbirds write the bare word.
+# The line before each message of a mailbox; newer Thunderbird versions write the bare word.
 MAILBOX_LINE: Final = r"From (?:[^ \n]{1,320} [^\n]{8,40}\d{4}[^\n]{0,20})?\r?\n"
 _MAILBOX: Final = re.compile(MAILBOX_LINE)
 _SENDER: Final = re.compile(r"^from:", re.IGNORECASE | re.MULTILINE)
@@ -103,7 +103,7 @@ def text_flavour(head: str, filename: str | None) -> str:
 
 
 def _is_email(head: str, *, named: bool) -> bool:
-    """Recognise a message by its headers: a sender, and what only mail programs write, or the name."""
+    """Recognize a message by its headers: a sender, and what only mail programs write, or the name."""
     headers = _HEADERS.match(head.replace("\r\n", "\n"))
     if not headers or not _SENDER.search(headers[0]):
         return False
@@ -118,7 +118,7 @@ def _guess(head: str) -> str:
 
 
 def _has_header(head: str, delimiter: str) -> bool:
-    """Distinguish a table from prose with as many commas per line: a header has short, distinct names."""
+    """Tell a table from prose with equally many commas per line: a header has short, distinct names."""
     lines = [line for line in head.splitlines()[:_MAX_ROWS] if line.strip()]
     names = [name.strip(' "') for name in lines[0].split(delimiter)]
     short = all(0 < len(name) <= 40 for name in names) and len(set(names)) == len(names)
@@ -126,7 +126,7 @@ def _has_header(head: str, delimiter: str) -> bool:
 
 
 def _json_flavour(head: str) -> str | None:
-    """Recognise JSON by its grammar as far as `head` goes: prose such as `[1] See below` must stay prose."""
+    """Recognize JSON by its grammar as far as `head` goes: prose such as `[1] See below` must stay prose."""
     if head.lstrip()[:1] not in ("{", "["):
         return None
     position, values, depth = 0, 0, 0
@@ -154,7 +154,7 @@ def _may_follow(previous: str, kind: str, depth: int) -> bool:
 
 
 def find_delimiter(sample: str, least: float = 0.9) -> str | None:
-    """Return the delimiter that cuts every row of the sample into the same number of fields, at least two.
+    """Return the delimiter that splits the rows of the sample into the same number of fields, at least two.
 
     None for prose: a table needs two rows, and the share `least` of them must agree with the first. The last
     row of a long sample may be cut and does not count.

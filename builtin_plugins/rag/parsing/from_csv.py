@@ -1,4 +1,4 @@
-"""CSV and its relatives: a row becomes lines of `header: value`, so that it means something by itself."""
+"""CSV and similar formats: a row becomes lines of `header: value`, so that it is meaningful by itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from builtin_plugins.rag.parsing.portions import FIRST_ROWS, titles_above
 
 MAX_FIELD_CHARS: Final = 16 * 1024 * 1024
 _SAMPLE_CHARS: Final = 32_768
-_LEAST: Final = 0.01  # of the rows, any of them
+_LEAST: Final = 0.01  # share of the rows that must agree with the first
 _TOLD: Final = re.compile(r"\ufeff?sep=([^\"\s\w]|\t)\s*$", re.IGNORECASE)
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
@@ -44,14 +44,14 @@ def parse(path: Path) -> Iterator[Block]:
 
 
 def _told_delimiter(path: Path) -> str | None:
-    """The delimiter in a first line `sep=;`, which Excel reads and writes."""
+    """The delimiter named in a first line such as `sep=;`, which Excel reads and writes."""
     with open_text(path) as file:
         found = _TOLD.match(file.readline(_SAMPLE_CHARS))
     return found[1] if found else None
 
 
 def _delimiter(path: Path) -> str:
-    """The delimiter of the rows, or of those below a title without one."""
+    """The delimiter of the rows, or of the rows below a title that contains none."""
     with open_text(path) as file:
         sample = file.read(_SAMPLE_CHARS)
     if found := find_delimiter(sample, least=_LEAST):
@@ -70,7 +70,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _rows(reader: Iterator[list[str]]) -> Iterator[list[str]]:
-    # The module-wide setting is safe here: a parser has its process to itself.
+    # Setting this module-wide is safe: each parser has its own process.
     before = csv.field_size_limit(MAX_FIELD_CHARS)
     try:
         yield from (row for row in reader if any(cell.strip() for cell in row))
@@ -81,7 +81,7 @@ def _rows(reader: Iterator[list[str]]) -> Iterator[list[str]]:
 
 
 def _is_header(row: list[str], below: list[list[str]]) -> bool:
-    """Whether a row names the columns: by other words in each, or above numbers; years are names too."""
+    """Whether a row names the columns: distinct words, or text above numbers; years count as names."""
     names = [name.strip() for name in row]
     numbers = [name for name in names if _is_number(name)]
     if len(numbers) == len(names) or not all(map(_YEAR.fullmatch, numbers)):

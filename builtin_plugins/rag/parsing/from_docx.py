@@ -13,7 +13,7 @@ from builtin_plugins.rag.parsing.ooxml import main_part, relationships, texts
 from builtin_plugins.rag.parsing.ooxml_drawings import in_drawings
 
 _BESIDE: Final = ("footnotes", "endnotes", "comments", "header", "footer")
-"""The kinds of parts beside the body, in the order in which they are read."""
+"""The kinds of parts besides the body, in reading order."""
 
 
 def parse(path: Path) -> Iterator[Block]:
@@ -29,7 +29,7 @@ def parse(path: Path) -> Iterator[Block]:
             yield Block(text)
         said = set[str]()
         for text in _beside(archive, main):
-            if text not in said:  # each section has its own headers, mostly alike
+            if text not in said:  # each section has its own headers, mostly identical
                 said.add(text)
                 yield Block(text)
 

@@ -27,10 +27,10 @@ _HEADERS: Final = ("Subject", "From", "To", "Cc", "Date")
 _MAX_HEADER_CHARS: Final = 4_096
 _FORWARDED: Final = "message/rfc822"
 _SIGNED: Final = ("application/pkcs7-mime", "application/x-pkcs7-mime")
-_SIGNED_MESSAGE: Final = ("", "smime.p7m")  # its name; a file that is signed keeps its own before ".p7m"
+_SIGNED_MESSAGE: Final = ("", "smime.p7m")  # its names; a signed file keeps its own name before ".p7m"
 _SIGNED_SUFFIX: Final = ".p7m"
 _PGP: Final = "multipart/encrypted"
-_MOST_SIGNED: Final = 3  # times, one signature around the other
+_MOST_SIGNED: Final = 3  # nested signatures
 _SIGNATURES: Final = frozenset(
     {"application/pkcs7-signature", "application/x-pkcs7-signature", "application/pgp-signature"}
 )
@@ -54,9 +54,9 @@ _MOST_NOISE: Final = 0.05
 
 
 class _Lenient(EmailPolicy):
-    """Reads as raw text what Python's header parser fails on: `To: b@` makes it raise `IndexError`.
+    """Returns as raw text what Python's header parser fails on: `To: b@` makes it raise `IndexError`.
 
-    Bytes that are not ASCII, which no header may have and many do, are read as what they show.
+    Non-ASCII bytes, which are invalid in headers but common, are decoded by their detected encoding.
     """
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
@@ -83,7 +83,7 @@ def parse(path: Path) -> Iterator[Block]:
 
 
 def blocks_in(message: Message) -> Iterator[Block]:
-    """Yield what `parse` yields of a message."""
+    """Yield what `parse` yields, of one message."""
     yield Block("\n".join(_headers(message)))
     for part in _texts(message, root=True):
         text = _text(part)
@@ -97,12 +97,12 @@ def blocks_in(message: Message) -> Iterator[Block]:
 
 
 def extract(path: Path) -> Iterator[Extracted]:
-    """Yield the attachments; a message that was forwarded as one is a file too."""
+    """Yield the attachments, including messages that were forwarded as attachments."""
     yield from files_in(message_of(path.read_bytes()))
 
 
 def files_in(message: Message) -> Iterator[Extracted]:
-    """Yield what `extract` yields of a message."""
+    """Yield what `extract` yields, of one message."""
     for name, part in _attachments(message):
         if _is_encrypted(part):
             yield Extracted(name, b"", "encrypted")
@@ -122,7 +122,7 @@ def _names(name: str, part: Message) -> list[str]:
 
 
 def _unpacked(part: Message, content: bytes | None = None) -> list[tuple[str, bytes]]:
-    """The files in what Outlook wraps attachments in, or the one in its signature; none of another part."""
+    """The files in Outlook's wrapper (`winmail.dat`) or inside a signature; none for any other part."""
     if _is_sealed(part):
         signed = signed_content(_payload(part) if content is None else content)
         return [(_attachment_name(part)[: -len(_SIGNED_SUFFIX)], signed)] if signed else []
@@ -132,7 +132,7 @@ def _unpacked(part: Message, content: bytes | None = None) -> list[tuple[str, by
 
 
 def message_of(data: bytes) -> Message:
-    """The message in the bytes of a file, which may begin with a mark or be UTF-16 as a whole."""
+    """The message in the bytes of a file, which may begin with a byte order mark or be all UTF-16."""
     head = data[:HEAD_BYTES]
     codec = (detect_encoding(head) if b"\0" in head else None) or ""
     if codec.startswith(("utf-16", "utf-32")):
@@ -147,13 +147,13 @@ def _is_sealed(part: Message) -> bool:
 
 
 def _is_encrypted(part: Message) -> bool:
-    """Whether a part is encrypted, by S/MIME, or by PGP with all that is inside it."""
+    """Whether a part is encrypted, by S/MIME or by PGP/MIME."""
     kind = part.get_content_type()
     return kind == _PGP or ((kind in _SIGNED or _is_sealed(part)) and is_encrypted(_payload(part)))
 
 
 def _opened(message: Message) -> Message:
-    """The message inside signatures, with the headers of those around it; so are its parts."""
+    """The message inside its signatures, with the outer headers; its parts are unwrapped, too."""
     for _ in range(_MOST_SIGNED):
         content = signed_content(_payload(message)) if message.get_content_type() in _SIGNED else None
         if not content:
@@ -176,7 +176,7 @@ def _headers(message: Message) -> Iterator[str]:
 
 
 def _texts(part: Message, *, root: bool = False) -> Iterator[Message]:
-    """The parts that are the message's text, in order; the root is text even where it has a file name."""
+    """The parts that are the message's text, in order; the root is text even if it has a file name."""
     if _is_encrypted(part) or (_is_attachment(part) and not (root and _is_text(part))):
         return
     if part.get_content_type() == "multipart/alternative":
@@ -189,7 +189,7 @@ def _texts(part: Message, *, root: bool = False) -> Iterator[Message]:
 
 
 def _best(alternatives: list[list[Message]]) -> list[Message]:
-    """Of the same text in several forms the plain one, else HTML, else any; not one that is blank."""
+    """The best of several forms of the same text: plain, else HTML, else any; blank ones are skipped."""
     written = [texts for texts in alternatives if any(_text(part).strip() for part in texts)]
     for subtype in ("plain", "html"):
         for texts in written:
@@ -199,7 +199,7 @@ def _best(alternatives: list[list[Message]]) -> list[Message]:
 
 
 def _is_text(part: Message) -> bool:
-    """Whether a part is text; so is the content of a multipart message without boundaries."""
+    """Whether a part is text; a multipart message without boundaries counts as text, too."""
     return not part.is_multipart() and part.get_content_maintype() in ("text", "multipart")
 
 
@@ -218,7 +218,7 @@ def _payload(part: Message) -> bytes:
 
 
 def _written(part: Message) -> bytes:
-    """The bytes of a part before they are decoded; none of one that has parts itself."""
+    """The undecoded bytes of a part; none if it consists of parts itself."""
     plain = copy(part)
     del plain["Content-Transfer-Encoding"]
     written = plain.get_payload(decode=True)
@@ -230,9 +230,9 @@ def _encoding_of(part: Message) -> str:
 
 
 def _from_base64(data: bytes) -> bytes:
-    """Decode as much base64 as possible, even if it is cut off or damaged, where Python gives up.
+    """Decode as much base64 as possible, even if cut off or damaged, when Python gives up.
 
-    Text that was never encoded, whatever its header says, stays as it is.
+    Text that was never encoded stays as it is, whatever its header says.
     """
     encoded = data[: _end_of_base64(data)]
     if _is_noisy(encoded):
@@ -242,7 +242,7 @@ def _from_base64(data: bytes) -> bytes:
 
 
 def _end_of_base64(data: bytes) -> int:
-    """Where plain text begins that a mailing list or virus scanner added below the encoded part."""
+    """The start of plain text that a mailing list or virus scanner added below the encoded part."""
     end = place = 0
     for line in data.splitlines(keepends=True):
         if end and _is_noisy(line):
@@ -262,7 +262,7 @@ def _text(part: Message) -> str:
 
 
 def _attachments(message: Message) -> Iterator[tuple[str, Message]]:
-    """The attachments with their names; those of a forwarded message belong to that message."""
+    """The attachments with their names; attachments of a forwarded message belong to that message."""
     if _is_text(message):
         return
     for number, part in enumerate(_attached(message), 1):
@@ -285,7 +285,7 @@ def _is_attachment(part: Message) -> bool:
 
 
 def _attachment_name(part: Message) -> str:
-    """The file name, that of a forwarded message by its subject; empty where there is none."""
+    """The file name; the subject for a forwarded message; empty if there is none."""
     name = part.get_filename() or ""
     if not name and (inner := _inner(part)):
         name = str(inner.get("Subject", "")) or "message"
@@ -299,7 +299,7 @@ def _suffix(part: Message) -> str:
 
 
 def _inner(part: Message) -> Message | None:
-    """The message that was forwarded as this part. Some programs encode it, which no standard allows."""
+    """The message that was forwarded as this part. Some programs encode it, against the standard."""
     inner = next(_children(part), None) if part.get_content_type() == _FORWARDED else None
     encoding = _encoding_of(part)
     if inner is None or inner.keys() or encoding not in ("base64", "quoted-printable"):

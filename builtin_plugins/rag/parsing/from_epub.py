@@ -22,7 +22,7 @@ _ENCRYPTION: Final = "META-INF/encryption.xml"
 _MAX_XML_BYTES: Final = 8 * 1024 * 1024
 _MAX_CHAPTER_BYTES: Final = 32 * 1024 * 1024
 _CHAPTER_TYPES: Final = frozenset({"application/xhtml+xml", "text/html", "text/x-oeb1-document"})
-# XHTML closes an empty element in its tag; to an HTML parser that is an open one, which takes the rest in.
+# To an HTML parser, an XHTML element closed in its own tag is still open and swallows the rest.
 _EMPTY: Final = re.compile(
     r"<(title|script|style|a|p|div|span|i|b|em|td|th|tr|li|h[1-6]|section|svg|iframe)(\s[^<>]*)?/>",
     re.IGNORECASE,
@@ -32,7 +32,7 @@ _EMPTY: Final = re.compile(
 def parse(path: Path) -> Iterator[Block]:
     """Yield the title, then a block per paragraph, heading, list or table; a book's pages are not fixed.
 
-    Raises `UnparsableDocument` for a bomb, a broken package, or chapters that only a reader's key opens.
+    Raises `UnparsableDocument` for a bomb, a broken package, or encrypted chapters.
     """
     with open_archive(path, doctypes=True) as archive:
         package = _package_path(archive)
@@ -43,7 +43,7 @@ def parse(path: Path) -> Iterator[Block]:
         _check_readable(archive, chapters)
         for chapter in chapters:
             page = decoded(member(archive, chapter, _MAX_CHAPTER_BYTES))
-            # Programs put the book's title, or the name of the file, into the head of each chapter.
+            # Many programs put the book's title or the file name into the head of each chapter.
             said = (title, posixpath.basename(chapter))
             blocks = blocks_of([_EMPTY.sub(r"<\1\2></\1>", page)])
             yield from (block for block in blocks if block.text not in said)
@@ -79,7 +79,7 @@ def _resolve(folder: str, href: str) -> str:
 
 
 def _check_readable(archive: zipfile.ZipFile, chapters: list[str]) -> None:
-    """Fonts are often scrambled and don't count; a scrambled chapter means a lock."""
+    """Refuse a book with encrypted chapters; fonts are often obfuscated and don't count."""
     if _ENCRYPTION not in archive.NameToInfo:
         return
     scrambled = {

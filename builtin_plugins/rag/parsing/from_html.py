@@ -1,4 +1,4 @@
-"""HTML as a stream of tags: no tree is built, so neither size nor nesting costs memory."""
+"""HTML, parsed as a stream of tags: no tree is built, so neither size nor nesting costs memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _PARAGRAPHS: Final = frozenset(
 _LINES: Final = frozenset({"li", "dt", "dd", "tr", "summary", "legend", "option", "br"})
 _CELLS: Final = frozenset({"td", "th"})
 _ROW_GROUPS: Final = frozenset({"table", "thead", "tbody", "tfoot"})
-"""Cells span no rows beyond them."""
+"""Cells don't span rows beyond these."""
 _WITHIN_CELLS: Final = (_PARAGRAPHS | _LINES) - {
     "table",
     "tr",
@@ -48,8 +48,8 @@ _WITHIN_CELLS: Final = (_PARAGRAPHS | _LINES) - {
     "body",
     *(f"h{n}" for n in range(1, 7)),
 }
-"""What parts the text of a cell, which stays in its row."""
-# Between the paragraphs and the lines of a cell; white space to Python.
+"""Elements that divide the text of a cell, which stays in its row."""
+# Separate the paragraphs and the lines of a cell; Python treats them as white space.
 _BREAK: Final = "\x1e"
 _LINE_BREAK: Final = "\x1d"
 _NAVIGATION: Final = frozenset({"navheader", "navfooter"})
@@ -57,9 +57,9 @@ _NO_PART: Final = frozenset({"html", "body", "main"})
 _LISTS: Final = frozenset({"dl", "ol", "ul"})
 _PERMALINK: Final = "¶"
 _WITHIN_TERMS: Final = frozenset({"dt", "br"})
-# Between the terms that share a definition; white space to Python.
+# Separates the terms that share a definition; Python treats it as white space.
 _NEXT_TERM: Final = "\x1f"
-_DEFINED: Final = "\x1c"  # after them
+_DEFINED: Final = "\x1c"  # follows the last of them
 _LONGEST_CELL: Final = 300
 """Characters of a cell with several paragraphs; with more, the table only arranges them on the screen."""
 _MOST_HEADS: Final = 4  # rows
@@ -69,8 +69,8 @@ _CHARSET: Final = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield a block per paragraph, heading, list or portion of a table; items and rows are lines, tabs part
-    cells.
+    """Yield a block per paragraph, heading, list or portion of a table; items and rows are lines, and tabs
+    separate cells.
 
     Scripts, styles, navigation and form controls are left out; the title comes first.
     """
@@ -104,7 +104,7 @@ def decoded(data: bytes) -> str:
 
 
 def _declared_encoding(head: bytes) -> str | None:
-    """Return the page's own charset unless the bytes show another: UTF-8 is certain, the rest are claims."""
+    """Return the declared charset unless the bytes contradict it; only UTF-8 can be told for certain."""
     found = _CHARSET.search(head)
     if not found or (detect_encoding(head) or "utf").startswith("utf"):
         return None
@@ -127,13 +127,13 @@ class Collector:
         self._size = 0
         self._length = 0  # of the lines
         self._in_cell = False
-        self._is_raised = False  # superscript begins here
+        self._is_raised = False  # the next text is superscript
         self._row_is_empty = False
-        self._in_terms = False  # those that share the definition below them
+        self._in_terms = False  # reading terms that share the definition below them
         self._grid = Grid()
-        self._spans: list[Span] = []  # of the cells in the row that is being read
+        self._spans: list[Span] = []  # of the cells in the current row
         self._begins_with_names = False
-        self._head: list[Sequence[str]] | None = None  # rows of names alone, while there are no others
+        self._head: list[Sequence[str]] | None = None  # rows of names, until another row follows
         self._row_is_head = False
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -144,7 +144,7 @@ class Collector:
             self._open(tag, attributes)
 
     def end(self, tag: str) -> None:
-        """A tag closes, or the parser closes it for the author."""
+        """A tag closes, explicitly or implied by the parser."""
         if self._ignoring:
             if tag == self._ignoring[-1]:
                 self._ignoring.pop()
@@ -164,10 +164,10 @@ class Collector:
         """Comments are not text."""
 
     def close(self) -> None:
-        """The document ends; what is left is fetched with `take`."""
+        """The document ends; the last blocks are fetched with `take`."""
 
     def take(self) -> list[Block]:
-        """Return the finished blocks, and with them what a page without paragraphs has piled up."""
+        """Return the finished blocks, and an unfinished one once it is long (on pages without paragraphs)."""
         if self._size > HEAD_BYTES:
             self.end_paragraph()
         taken, self._blocks = self._blocks, []
@@ -205,7 +205,7 @@ class Collector:
 
     def _open_paragraph(self, tag: str) -> None:
         while tag in _LISTS and self._line and self._line[-1].isspace():
-            self._line.pop()  # entries of a table of contents, the last with a list below it, share nothing
+            self._line.pop()  # not shared terms: entries of a table of contents, the last with a nested list
         self.end_paragraph()
         self._in_terms = False
         self._preformatted += tag == "pre"
@@ -241,7 +241,7 @@ class Collector:
         text, spans = "".join(self._line), self._spans
         self._line, self._spans = [], []
         cells = text.split("\t") if spans else []
-        if spans and len(cells) == len(spans):  # fewer spans if text stands before the first cell
+        if spans and len(cells) == len(spans):  # one span too few if text precedes the first cell
             row = self._grid.row(cells, spans)
             self._take_head(row)
             text = "\t".join(row)
@@ -255,7 +255,7 @@ class Collector:
                 self._length += len(line) + 1
 
     def _take_head(self, row: Sequence[str]) -> None:
-        """Keep a row of names; with the first other row, those of several rows become one."""
+        """Keep a row of column names; at the first other row, merge several rows of names into one."""
         head = self._head
         if head is not None and self._row_is_head and len(head) < _MOST_HEADS:
             head.append(self._grid.spread([_tidy(cell) for cell in row]))
@@ -270,11 +270,11 @@ class Collector:
         self._size = self._length = sum(len(line) + 1 for line in self._lines)
 
     def _end_row(self) -> None:
-        """End the portion before the last row if that is one too many; it begins the next portion, below the
-        names of the columns.
+        """End the portion before the last row if it is full; that row begins the next one, below the column
+        names.
         """
         if self._row_is_empty:
-            self._grid.row((), ())  # the cells above span it nevertheless
+            self._grid.row((), ())  # cells above still span it
         self._end_line()
         if len(self._lines) > 2 and self._length > room_below(self._lines[:1]):
             self._blocks.append(Block("\n".join(self._lines[:-1])))
@@ -285,7 +285,7 @@ class Collector:
 
 
 def _navigates(tag: str, attributes: Mapping[str, str]) -> bool:
-    """Whether a part of a page leads to others: by its role, or by DocBook's class."""
+    """Whether a part of a page is navigation, by its role or by DocBook's class."""
     if not attributes or tag in _NO_PART:
         return False
     return attributes.get("role") == "navigation" or attributes.get("class") in _NAVIGATION
@@ -300,7 +300,7 @@ def _only_arranges(row: str) -> bool:
 
 
 def _defined(text: str) -> list[str]:
-    """The terms of one definition in a line, and what it says; terms without any, or other text, by line."""
+    """One line with the terms, one with their definition; terms without one, or other text, line by line."""
     if _NEXT_TERM not in text and _DEFINED not in text:
         return [_tidy(text)]
     terms, mark, definition = text.partition(_DEFINED)
@@ -313,7 +313,7 @@ def _tidy_lines(text: str) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Collapse white space as a browser does; the tabs in the text are ours, between cells."""
+    """Collapse white space as a browser does; the remaining tabs are ours and separate cells."""
     if "\t" not in text:
         return " ".join(text.split())
     cells = [" ".join(cell.split()) for cell in text.split("\t")]

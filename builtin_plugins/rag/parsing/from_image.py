@@ -1,5 +1,4 @@
-"""Photos and scans as pictures: the text that tesseract recognizes. A TIFF may have several pages, of an
-animated WebP the first frame is read."""
+"""Photos and scans, read by tesseract: every page of a TIFF, the first frame of an animated WebP."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from builtin_plugins.rag.parsing.pages import begin_page
 
 
 class _Layout(NamedTuple):
-    """How a TIFF is laid out: its numbers, where its first link is, and the bytes of an entry."""
+    """The layout of a TIFF: its number formats, where its first link is, and the bytes of an entry."""
 
     link: struct.Struct
     entries: struct.Struct
@@ -39,10 +38,9 @@ _ALPHA: Final = 0x10
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield the picture's text, of a TIFF with several pages that of each; a page that is damaged is marked.
+    """Yield the picture's text, or that of each page of a TIFF; a damaged page is marked.
 
-    Raises what `Recognizer.read` raises, `corrupt` also for a TIFF that was cut off, or all of whose pages
-    are damaged.
+    Raises what `Recognizer.read` raises; also `corrupt` for a TIFF that is cut off or has only damaged pages.
     """
     picture, recognizer = still(path.read_bytes()), Recognizer()
     pages = count_pages(picture)
@@ -72,8 +70,8 @@ def _page(recognizer: Recognizer, picture: bytes, page: int) -> Block:
 def still(picture: bytes) -> bytes:
     """The first frame of an animated WebP as a picture, which tesseract can read; any other as it is.
 
-    A WebP is a list of chunks (RFC 9649, 2.3 to 2.7), each of even length; a frame has some inside, after 16
-    bytes of places and times.
+    A WebP is a list of chunks (RFC 9649, 2.3 to 2.7), each of even length; a frame contains chunks of its
+    own, after 16 bytes of position and duration.
     """
     if picture[:4] != b"RIFF" or picture[8:16] != b"WEBPVP8X":
         return picture
@@ -104,7 +102,8 @@ def _chunk(named: tuple[bytes, bytes]) -> bytes:
 def count_pages(picture: bytes) -> int:
     """How many pages a TIFF has (TIFF 6.0, section 2: its directories are a linked list); 1 for others.
 
-    Raises `UnparsableDocument`, `corrupt`, if the list leads out of the file: the pages that follow are lost.
+    Raises `UnparsableDocument`, `corrupt`, if the list points outside the file, as the following pages are
+    lost.
     """
     layout = _LAYOUTS.get(picture[:4])
     if layout is None:

@@ -20,14 +20,14 @@ _SPACE: Final = re.compile(r"[ \t\r\n]*+")
 def parse(path: Path) -> Iterator[Block]:
     """Yield a block per record: an item of the top list, a container in the top object, the scalars between.
 
-    Numbers keep their spelling. Raises `UnparsableDocument`: `too_large` beyond 32 million characters (a
-    JSON text has to be held whole), `too_deep` beyond about a thousand levels, `corrupt` when it is not JSON.
+    Numbers keep their spelling. Raises `UnparsableDocument`: `too_large` beyond 32 million characters (a JSON
+    text must fit in memory), `too_deep` beyond about a thousand levels, `corrupt` when it is not JSON.
     """
     yield from blocks_in(load(path))
 
 
 def load(path: Path) -> Any:
-    """The value in a file; its numbers are strings. Raises what `parse` raises."""
+    """Return the value in a file, its numbers as strings. Raises what `parse` raises."""
     with open_text(path) as file:
         text = repair(file.read(MAX_JSON_CHARS + 1))
     if len(text) > MAX_JSON_CHARS:
@@ -38,8 +38,8 @@ def load(path: Path) -> Any:
 def parse_lines(path: Path) -> Iterator[Block]:
     """Yield a block per line of JSON lines; memory is bounded by the longest line, 32 million characters.
 
-    From a line that is no record by itself on, values may take several lines, or share one; what is left of
-    the file is then held whole. Raises what `parse` raises.
+    After a line that isn't a complete record, values may take several lines or share one; the rest of the
+    file is then held in memory. Raises what `parse` raises.
     """
     with open_text(path) as file:
         while line := file.readline(MAX_JSON_CHARS):
@@ -89,7 +89,7 @@ def _loaded(load: Callable[..., Any], *arguments: object) -> Any:
 
 
 def blocks_in(value: Any) -> Iterator[Block]:
-    """Yield what `parse` yields of a value."""
+    """Yield what `parse` yields, of one value."""
     scalars: list[str] = []
     for path, item in _children("", value) if isinstance(value, (dict, list)) else [("", value)]:
         if isinstance(item, (dict, list)):

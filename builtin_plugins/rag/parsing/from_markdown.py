@@ -1,4 +1,4 @@
-"""Markdown, kept as written except for what no reader sees: comments and pictures spelled out in base64."""
+"""Markdown, kept as written except for what no reader sees: comments and inline base64 pictures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FENCE: Final = re.compile(r" {0,3}(```|~~~)")
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield the text in blocks of some 8,192 characters that end at a blank line outside fenced code."""
+    """Yield the text in blocks of about 8,192 characters that end at a blank line outside fenced code."""
     lines: list[str] = []
     size, fence = 0, ""
     for line in _visible(read_lines(path, _MAX_LINE_CHARS)):
@@ -43,7 +43,7 @@ def _fence_after(line: str, fence: str) -> str:
 
 
 def _visible(lines: Iterator[str]) -> Iterator[str]:
-    """Drop inline data, also where it fills a line so long that it comes in several parts."""
+    """Drop inline data, even in a line so long that it comes in several parts."""
     inside = False
     for line in lines:
         start = len(_leading_data(line)) if inside else 0

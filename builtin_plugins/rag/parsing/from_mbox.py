@@ -15,14 +15,14 @@ from builtin_plugins.rag.parsing.from_eml import blocks_in, files_in, message_of
 
 _SEPARATOR: Final = re.compile(MAILBOX_LINE.encode())
 _HEADER: Final = re.compile(rb"[!-9;-~]{1,76}:")
-# A line of a message that begins like a separator is written with a mark before it.
+# A line of a message that looks like a separator is escaped with a mark before it.
 _MARKED: Final = re.compile(rb"^>(>*+From )", re.MULTILINE)
 _LINE_BYTES: Final = 1024 * 1024
-_DELETED: Final = 0x8  # in Thunderbird's flags: the message is in the file until that is compacted
+_DELETED: Final = 0x8  # a Thunderbird flag: a deleted message stays in the file until it is compacted
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield what `from_eml` yields of each message; those that were deleted are left out."""
+    """Yield what `from_eml` yields of each message that isn't deleted."""
     for message in _messages(path):
         yield from blocks_in(message)
 

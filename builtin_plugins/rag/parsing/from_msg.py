@@ -31,9 +31,9 @@ _EPOCH: Final = datetime(1601, 1, 1, tzinfo=UTC)
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield the headers, then the text (the HTML version where there is no other), then attachments' names.
+    """Yield the headers, then the text (HTML only if there is no other), then the attachments' names.
 
-    Raises `UnparsableDocument`: `corrupt` for a compound file that is damaged or no message.
+    Raises `UnparsableDocument`: `corrupt` for a compound file that is damaged or not a message.
     """
     with _open(path) as file:
         yield Block("\n".join(_headers(file)))
@@ -48,7 +48,7 @@ def parse(path: Path) -> Iterator[Block]:
 
 
 def extract(path: Path) -> Iterator[Extracted]:
-    """Yield the attachments; messages that were forwarded as such are named in the text and not read."""
+    """Yield the attachments; forwarded Outlook messages are only named in the text, not read."""
     with _open(path) as file:
         for folder in _attachments(file):
             data = _stream(file, (*folder, _place(_DATA, _BINARY)))
@@ -80,7 +80,7 @@ def _headers(file: olefile.OleFileIO[Any]) -> Iterator[str]:
 
 
 def _sent(file: olefile.OleFileIO[Any]) -> datetime | None:
-    """The time of sending, one of the fixed-size properties: 16 bytes each, behind a header."""
+    """The time of sending, one of the fixed-size properties: 16 bytes each, after a header."""
     data = _stream(file, (_PROPERTIES,)) or b""
     for start in range(_HEADER_BYTES, len(data) - 15, 16):
         tag, _, ticks = struct.unpack_from("<IIQ", data, start)

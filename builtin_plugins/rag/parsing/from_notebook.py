@@ -1,4 +1,4 @@
-"""Jupyter notebooks (nbformat 4): text, code and what it printed, in order; no pictures."""
+"""Jupyter notebooks (nbformat 4): text, code and its output in order, without pictures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TABLE: Final = "<table"
 def parse(path: Path) -> Iterator[Block]:
     """Yield a block per cell and per output; a table is read from its HTML.
 
-    What is not laid out as a notebook is read as JSON. Raises what `from_json.parse` raises.
+    A file that isn't laid out as a notebook is read as JSON. Raises what `from_json.parse` raises.
     """
     value = load(path)
     cells = value.get("cells") if isinstance(value, dict) else None
@@ -44,7 +44,7 @@ def _shown(output: Any) -> Iterator[Block]:
     page = _text(data.get("text/html"))
     if _TABLE in page:
         yield from blocks_of([page])
-    elif not any(kind.startswith("image/") for kind in data):  # beside a picture stands only its kind
+    elif not any(kind.startswith("image/") for kind in data):  # the text beside a picture only names its kind
         yield Block(_text(data.get("text/markdown")) or _text(data.get("text/plain")))
 
 

@@ -19,7 +19,7 @@ _TAGS: Final = tuple("{*}" + name for name in _NAMES)
 _SPACES: Final = ("{*}s", "{*}tab", "{*}line-break")
 _TABLE: Final = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 _MOST_ALIKE: Final = 256
-"""How often a cell or a row may be repeated: empty ones are, to the end of the sheet."""
+"""How often a cell or row may be repeated: empty ones are repeated to the end of the sheet."""
 
 
 def parse(path: Path) -> Iterator[Block]:
@@ -43,7 +43,7 @@ def parse(path: Path) -> Iterator[Block]:
 
 
 def _lines(stream: Iterator[tuple[str, etree._Element]]) -> Iterator[str]:
-    """The rows of a sheet, up to its end. Those of a table within a cell are part of the sheet."""
+    """The rows of a sheet, up to its end, including those of a table within a cell."""
     cells: list[str] = []
     depth = 1
     for event, element in stream:

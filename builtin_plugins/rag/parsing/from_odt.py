@@ -20,9 +20,9 @@ _MANIFEST_BYTES: Final = 1024 * 1024
 _PORTION_BYTES: Final = 65_536
 _MAX_SPACES: Final = 100
 _IGNORED: Final = "script"
-_RAISED: Final = re.compile("super|[1-9]")  # by a share of the letters' height
+_RAISED: Final = re.compile("super|[1-9]")  # raised by a percentage of the font size
 _STYLING: Final = frozenset({"style", "text-properties", "span"})
-# Elements by what they are in HTML, whose collector makes the blocks.
+# The HTML equivalents of elements, for the HTML collector, which makes the blocks.
 _AS_HTML: Final = {
     "p": "p",
     "h": "h1",
@@ -50,7 +50,7 @@ def parse(path: Path) -> Iterator[Block]:
 
 
 def parse_slides(path: Path) -> Iterator[Block]:
-    """Yield the same of a presentation, whose slides are its pages, with notes. Raises what `parse` does."""
+    """Yield the same for a presentation, with notes; its slides are the pages. Raises what `parse` does."""
     yield from _walked(path, _Slides())
 
 
@@ -70,7 +70,7 @@ def _walked(path: Path, walk: _Walk) -> Iterator[Block]:
 
 
 def check_readable(archive: zipfile.ZipFile) -> None:
-    """A password leaves the manifest as it is, with a mark at each encrypted part (ODF 1.3 part 2, 4.8)."""
+    """Raise for an encrypted package: its manifest is readable and marks each part (ODF 1.3 part 2, 4.8)."""
     if _MANIFEST in archive.NameToInfo:
         with archive.open(_MANIFEST) as part:
             if b"encryption-data" in part.read(_MANIFEST_BYTES):
@@ -80,7 +80,7 @@ def check_readable(archive: zipfile.ZipFile) -> None:
 class _Walk:
     """The parser's target: passes to the collector what an HTML parser would.
 
-    Paragraphs in a cell or a note are part of its line.
+    Paragraphs in a cell or a note become part of its line.
     """
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class _Walk:
         self._note_begins = name == "note-body"
 
     def _take_style(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Styles come before the text, each with its properties inside."""
+        """Note a style's properties; styles precede the text."""
         if name == "style":
             self._style = _attribute(attributes, "name")
         elif name == "text-properties" and _RAISED.match(_attribute(attributes, "text-position")):
@@ -132,11 +132,11 @@ class _Walk:
         self.collector.data(data)
 
     def close(self) -> None:
-        """What is left is fetched from the collector."""
+        """Nothing to do: the rest is fetched from the collector."""
 
 
 class _Slides(_Walk):
-    """Knows on which slide a block is."""
+    """Adds to each block the slide that it is on."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -23,30 +23,30 @@ from builtin_plugins.rag.parsing.pdf_rtl import read_lines
 from builtin_plugins.rag.parsing.pdf_tables import Arranged, TableReader
 from builtin_plugins.rag.parsing.pdf_unspaced import joined
 
-# PDFium marks a hyphen at the end of a line, where a word was cut, with U+FFFE (U+0002 in older releases).
+# PDFium marks a hyphen that splits a word at the end of a line with U+FFFE (U+0002 in older releases).
 _CUT_WORD: Final = re.compile("[\ufffe\x02]\n?")
 _CUT_HERE: Final = re.compile("[\ufffe\x02](?!\r?\n)")
-# A small letter continues the line before it, unless that line ended a sentence or the letter numbers a list.
+# A small letter continues the line before, unless that line ended a sentence or the letter is a list number.
 _CONTINUED: Final = re.compile(r"(?<=[^\s.!?:;•]) ?\n(?=[a-zß-öø-ÿα-ωа-яё](?![.)]))")
 _DOTS_PER_INCH: Final = 200
-_MOST_PIXELS: Final = 3_500  # of the longer side: a page may claim to be as large as a house
+_MOST_PIXELS: Final = 3_500  # of the longer side: a page may claim any size
 _LONGEST_STAMP: Final = 120
-"""Characters: a page with more text has it in its text layer, as recognized scans do."""
+"""Characters: a page with more text has a text layer, such as a scan that was already recognized."""
 _WHOLE_PAGE: Final = 0.85
-"""The share of a page that pictures cover when it is a scan, in one piece or in strips."""
+"""The share of a page that pictures must cover to make it a scan, in one piece or in strips."""
 _MOST_STRIPS: Final = 1_000
 _PICTURE_DEPTH: Final = 3
-_ROW: Final = "\x1f"  # white space to a regular expression, and in no text that PDFium gives
+_ROW: Final = "\x1f"  # white space to regular expressions; never in PDFium's text
 _LIGATURE: Final = re.compile("[\ufb00-\ufb06]")
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield one block per page, empty for a page without text; where tesseract is installed, it reads those
-    that are pictures, but for a stamp, elsewhere they are marked as unread.
+    """Yield one block per page, empty for a page without text. Pages that are pictures, even with a small
+    stamp of text, are read by tesseract if it is installed, else marked as unread.
 
     Raises `UnparsableDocument`: `encrypted` when a password is needed, `corrupt` when the file or one of its
-    pages cannot be loaded (a document read in part would answer wrongly and nobody would know), `no_ocr` when
-    all of it is pictures and tesseract is not installed.
+    pages cannot be loaded (a document silently read in part would give wrong answers), `no_ocr` when it is
+    all pictures and tesseract is not installed.
     """
     document = _open(path)
     recognizer, tables = Recognizer(), TableReader()
@@ -80,15 +80,15 @@ def _open(path: Path) -> pypdfium2.PdfDocument:
         if raw.FPDF_GetLastError() in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
             raise UnparsableDocument("encrypted", str(error)) from error
         raise UnparsableDocument("corrupt", str(error)) from error
-    with suppress(pypdfium2.PdfiumError), briefly():  # a broken form only loses its values
+    with suppress(pypdfium2.PdfiumError), briefly():  # a broken form only costs its values
         document.init_forms()
         if document.formenv is not None and len(document):
-            document[0].close()  # PDFium reads the fields when the first page is loaded
+            document[0].close()  # PDFium reads the fields on loading the first page
     return document
 
 
 def _page_text(document: pypdfium2.PdfDocument, index: int, tables: TableReader) -> tuple[str, list[str]]:
-    """The text of a page, and the values filled into its form."""
+    """Return the text of a page, and the values filled into its form."""
     try:
         page = document[index]
         text_page = page.get_textpage()
@@ -104,8 +104,8 @@ def _page_text(document: pypdfium2.PdfDocument, index: int, tables: TableReader)
 
 
 def _lines(text_page: pypdfium2.PdfTextPage) -> Written:
-    """The text within the page, and its powers. Within bounds, PDFium loses the line breaks of text that is
-    turned; then all text is taken, provided that none is beyond the page.
+    """The text inside the page, and its powers. PDFium's bounded text loses the line breaks of rotated text;
+    then the unbounded text is taken, provided that none of it is outside the page.
     """
     text, whole = str(text_page.get_text_bounded()), str(text_page.get_text_range())
     found = written(text_page, whole)
@@ -115,14 +115,14 @@ def _lines(text_page: pypdfium2.PdfTextPage) -> Written:
 
 
 def _arranged(text: str, found: Arranged) -> str:
-    """The text with its columns one after the other, and the rows of its tables parted by tabs, between marks
-    at which `_reflow` joins nothing.
+    """The text with its columns one after the other, and its table rows with tabs between the cells, in marks
+    that keep `_reflow` from joining them.
     """
     if not found.rows and not found.columns:
         return text
     lines = _CUT_HERE.sub(r"\g<0>\n", text).splitlines()
     keys = [" ".join(line.split()) for line in lines]
-    shown = set(keys)  # a part may be beyond the page
+    shown = set(keys)  # some may be outside the page
     columns = {rows[0]: (rows, text) for rows, text in found.columns if shown.issuperset(rows)}
     within = {key for rows, _ in columns.values() for key in rows}
     pieces: list[str] = []
@@ -139,8 +139,8 @@ def _marked(row: str) -> str:
 
 
 def _is_picture(document: pypdfium2.PdfDocument, index: int, text: str) -> bool:
-    """Whether a page is to be recognized: it shows something and has no text, or little more than the stamp
-    of a scanner or a fax above a picture of the whole page.
+    """Whether a page needs recognition: it shows something but has no text, or a picture covers it all and
+    there is hardly more text than the stamp of a scanner or a fax.
     """
     if len(text) > _LONGEST_STAMP:
         return False
@@ -149,7 +149,7 @@ def _is_picture(document: pypdfium2.PdfDocument, index: int, text: str) -> bool:
         if not text.strip():
             return next(page.get_objects(max_depth=1), None) is not None
         pictures = page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=_PICTURE_DEPTH)
-        # One photo is often drawn several times in its place: with a shadow, or as its own mask.
+        # A photo is often drawn several times in the same place: with a shadow, or as its own mask.
         places = {tuple(map(round, picture.get_bounds())) for picture in islice(pictures, _MOST_STRIPS)}
         covered = sum(map(_area, places))
         return covered > _WHOLE_PAGE * _area(page.get_bbox())
@@ -163,7 +163,7 @@ def _area(box: tuple[float, ...]) -> float:
 
 
 def _pictures_ahead(document: pypdfium2.PdfDocument, index: int, most: int) -> int:
-    """How many pages in a row are pictures from this one on, counted up to one more than `most`."""
+    """How many consecutive pages are pictures from this one on, at most `most` + 1."""
     ahead = range(index, min(len(document), index + most + 1))
     if len(ahead) <= most:
         return len(ahead)
@@ -173,7 +173,7 @@ def _pictures_ahead(document: pypdfium2.PdfDocument, index: int, most: int) -> i
 
 
 def _recognized(document: pypdfium2.PdfDocument, index: int, recognizer: Recognizer) -> str:
-    """The text in the picture that a page is."""
+    """The text that tesseract recognizes on a page."""
     page = document[index]
     try:
         longest = max(page.get_width(), page.get_height(), 1.0)
@@ -188,7 +188,7 @@ def _recognized(document: pypdfium2.PdfDocument, index: int, recognizer: Recogni
 
 
 def _says(text: str, line: str) -> bool:
-    """Whether a text contains a line: a scan may show the filled-in values, too."""
+    """Whether a text contains a line: a recognized page may already show the filled-in values."""
     return f" {' '.join(line.split())} " in f" {' '.join(text.split())} "
 
 

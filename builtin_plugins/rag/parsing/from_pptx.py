@@ -1,4 +1,4 @@
-"""PowerPoint presentations, shows and templates, with macros or not: a slide is a page, notes follow it."""
+"""PowerPoint presentations, shows and templates, with or without macros: a slide and its notes are a page."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _RELATIONSHIP_IDS: Final = (
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield the paragraphs and tables of each slide in the order of the show, one page per slide; then what
-    its diagrams and charts say.
+    """Yield the paragraphs and tables of each slide in the order of the show, then the text of its diagrams
+    and charts; each slide is a page.
 
     Raises `UnparsableDocument` for a bomb, a password, or a broken package.
     """

@@ -17,16 +17,16 @@ from builtin_plugins.rag.parsing.rtf_groups import CELL_END, RAISED, ROW_END, RO
 
 _MAX_BYTES: Final = 32 * 1024 * 1024
 _PIECE_CHARS: Final = 32_768
-# The converter looks at each character; pictures are most of a large file, and hexadecimal.
+# The converter is slow, character by character, and hexadecimal pictures are most of a large file.
 _PICTURE: Final = re.compile(rb"[0-9a-fA-F\s]{512,}+")
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield the text in pieces of at most 32,768 characters, tables in portions; at the end notes, comments
-    and the texts of boxes.
+    """Yield the text in pieces of at most 32,768 characters, tables in portions; notes, comments and text
+    boxes come last.
 
-    Raises `UnparsableDocument`: `corrupt` when the file ends before its last group does, `too_large` for more
-    than 32 MB that are not pictures.
+    Raises `UnparsableDocument`: `corrupt` when the file ends within a group, `too_large` for more than 32 MB
+    apart from pictures.
     """
     data = _PICTURE.sub(b" ", path.read_bytes())
     if len(data) > _MAX_BYTES:
@@ -52,7 +52,7 @@ def _with_powers(text: str) -> str:
 
 
 def _prose(text: str) -> Iterator[Block]:
-    """Text outside of tables, or of rows that never end."""
+    """Text outside tables, or in unfinished rows."""
     return map(Block, pieces(text.replace(ROW_START, "").replace(CELL_END, "\t"), _PIECE_CHARS))
 
 
@@ -61,6 +61,6 @@ def _table(rows: list[str]) -> Iterator[Block]:
 
 
 def _line(row: str) -> str:
-    """A row's cells. What is left after the last of them is its layout again."""
+    """A row's cells; what follows the last one only repeats the layout."""
     cells = row.replace(ROW_START, "").split(CELL_END)
     return "\t".join(" ".join(cell.split()) for cell in cells[: max(1, len(cells) - 1)]).rstrip()

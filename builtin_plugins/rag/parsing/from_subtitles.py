@@ -1,6 +1,6 @@
-"""Subtitles and transcripts (SubRip, WebVTT): what is said, in paragraphs with a time and who says it.
+"""Subtitles and transcripts (SubRip, WebVTT): what is said, in paragraphs with their time and speaker.
 
-As written, a sentence is spread over several cues, with a number and two times between its parts.
+In the file, a sentence is spread over several cues, with a number and two times between its parts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from builtin_plugins.rag.parsing.encoding import read_lines
 from builtin_plugins.rag.parsing.flavours import CUE_TIMES, WEBVTT
 
 _MAX_LINE_CHARS: Final = 32_768
-_PARAGRAPH: Final = 400  # characters: then it ends with the sentence
+_PARAGRAPH: Final = 400  # characters, after which it ends with the sentence
 _LONGEST: Final = 1_000
 _TIMES: Final = re.compile(CUE_TIMES)
 _VOICE: Final = re.compile(r"<v(?:\.[^\s<>]{1,100})?\s++([^<>]{1,100})>")
@@ -26,9 +26,9 @@ _ENDS: Final = (".", "!", "?", "…", "。", "！", "？", "؟", "।")
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield a block per paragraph: the time when it begins and who speaks, then what is said.
+    """Yield a block per paragraph: its start time and speaker, then what is said.
 
-    A paragraph ends where another person speaks, and with a sentence once it is long.
+    A paragraph ends when the speaker changes, or with a sentence once it is long.
     """
     paragraph = _Paragraph()
     for time, speaker, text in _said(path):
@@ -67,7 +67,7 @@ class _Paragraph:
 
 
 def _said(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Time, speaker and text of each line that is shown; one that stays for the next cue comes once."""
+    """Time, speaker and text of each line; a line that the next cue repeats is yielded once."""
     time = speaker = last = ""
     in_cue = False
     lines = read_lines(path, _MAX_LINE_CHARS)
@@ -81,7 +81,7 @@ def _said(path: Path) -> Iterator[tuple[str, str, str]]:
             in_cue = False
             continue
         if not in_cue and (is_webvtt or line.strip().isdecimal()):
-            continue  # a cue's number or name; of WebVTT also notes and styles
+            continue  # a cue's number or name; in WebVTT also notes and styles
         if voice := _VOICE.search(line):
             speaker = " ".join(voice[1].split())
         text = " ".join(html.unescape(_MARKUP.sub("", line)).split())

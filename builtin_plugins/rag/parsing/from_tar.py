@@ -1,7 +1,6 @@
-"""Archives of other systems (.tar, .tar.gz, .tar.bz2, .tar.xz) and single compressed files (.gz,
-.bz2, .xz).
+"""Tar archives (.tar, .tar.gz, .tar.bz2, .tar.xz) and single compressed files (.gz, .bz2, .xz).
 
-Read as a stream: what is skipped is unpacked too, but never kept.
+Read as a stream: what is skipped is unpacked, too, but never kept.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from builtin_plugins.rag.parsing.detect import is_tar
 from builtin_plugins.rag.parsing.encoding import is_utf_8, read_head
 from builtin_plugins.rag.parsing.extracting import Extracted
 
-# A RecursionError comes of headers that only announce the next one.
+# RecursionError: a long chain of headers that only announce the next one.
 _FAULTS: Final = (
     *(tarfile.TarError, OSError, EOFError, ValueError, zlib.error, lzma.LZMAError),
     RecursionError,
 )
-# The mark of the end, or nothing at all, as some programs end.
+# The end mark, or nothing at all: some programs write none.
 _ENDS: Final = (tarfile.EOFHeaderError, tarfile.EmptyHeaderError)  # type: ignore[attr-defined]
 _GZIP: Final = b"\x1f\x8b"
 _READERS: Final[dict[bytes, Any]] = {_GZIP: gzip, b"BZh": bz2, b"\xfd7zXZ\0": lzma}
@@ -49,7 +48,7 @@ _FIXED_BYTES: Final = 10
 
 
 class _Header(tarfile.TarInfo):
-    """A damaged header is an error; `tarfile` takes all but the first for the end of the archive."""
+    """Raises for any damaged header; `tarfile` takes all but the first for the end of the archive."""
 
     @classmethod
     def fromtarfile(cls, tarfile: tarfile.TarFile) -> Self:
@@ -77,7 +76,7 @@ def parse(path: Path) -> Iterator[Block]:
 
 
 def extract(path: Path) -> Iterator[Extracted]:
-    """Yield the files. Links are left out, and archives in the archive. A single file may have no name."""
+    """Yield the files, without links and nested archives. A single compressed file may have no name."""
     if not is_tar(path):
         yield Extracted(_name_before(path), _unzipped(path))
         return
@@ -96,13 +95,13 @@ def _opened(path: Path) -> Iterator[tarfile.TarFile]:
 
 
 def _unpacked(path: Path) -> IO[bytes]:
-    """The tar itself. These readers miss what is cut off, where tarfile's own takes it for the end."""
+    """Open the unpacked stream. These readers notice a truncated file; tarfile's own takes it for the end."""
     opened = (module.open for sign, module in _READERS.items() if read_head(path).startswith(sign))
     return cast("IO[bytes]", next(opened, open)(path, "rb"))
 
 
 def _files(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """The files and links, one after the other: the next one ends the reading of the last."""
+    """Yield the files and links; each must be read before the next is taken."""
     unpacked = 0
     for number, info in enumerate(archive):
         unpacked += info.size
@@ -141,7 +140,7 @@ def _unzipped(path: Path) -> Iterator[bytes]:
 
 
 def _name_before(path: Path) -> str:
-    """The name that the file had before, if that is told: by gzip alone. Raises `corrupt`."""
+    """The original name of a compressed file, which only gzip may store; else empty. Raises `corrupt`."""
     head = read_head(path)
     if not head.startswith(_GZIP):
         return ""

@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 from builtin_plugins.rag.parsing.encoding import decoded_as, read_lines
 
-_MAX_CHARS: Final = 32_768  # of a property: a longer one is a picture
+_MAX_CHARS: Final = 32_768  # of a property; a longer one is a picture
 _WHOLE: Final = frozenset({"VEVENT", "VTODO", "VJOURNAL", "VCARD"})
 _LEFT_OUT: Final = frozenset({"VTIMEZONE", "VALARM", "VFREEBUSY"})
-# For programs alone.
+# Only for programs.
 _NOISE: Final = frozenset(
     {
         *("UID", "DTSTAMP", "PRODID", "VERSION", "CALSCALE", "METHOD", "SEQUENCE", "CREATED", "TRANSP"),
@@ -33,7 +33,7 @@ _LABELS: Final = {
     "ADR": "Address",
 }
 _STRUCTURED: Final = frozenset({"ADR", "ORG"})
-_PARTS: Final = "N"  # of a name; for people, FN says it again, which old programs leave out
+_PARTS: Final = "N"  # of a name; FN repeats it for people, but old programs omit FN
 _IN_WORDS: Final = (3, 1, 2, 0, 4)
 """The order of the parts: title, given and other names, family name, suffix."""
 _PART: Final = re.compile(r"(?<!\\);")
@@ -50,7 +50,7 @@ class _Property(NamedTuple):
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield a block per event, task or person, a line per property; no pictures, nor what only programs use.
+    """Yield a block per event, task or person, a line per property; no pictures or data for programs only.
 
     Raises `UnparsableDocument`, `corrupt`, for a file in which nothing begins.
     """
@@ -81,7 +81,7 @@ def _block(name: str, lines: list[str]) -> Block:
 
 
 def _unfolded(path: Path) -> Iterator[str]:
-    """The lines, those that were folded whole again; what is too long is cut off."""
+    """The unfolded lines; what is too long is cut off."""
     line = last = ""
     for part in chain(read_lines(path, _MAX_CHARS), [""]):
         quoted = last.endswith("=") and "QUOTED-PRINTABLE" in line[:200].upper()
@@ -126,7 +126,7 @@ def _line(one: _Property) -> str:
 
 
 def _moment(found: re.Match[str], zone: str) -> str:
-    """A day, or a moment with its zone, as people write it."""
+    """A day, or a time with its zone, as people write it."""
     year, month, day, hour, minute, utc = found.groups()
     date = f"{year}-{month}-{day}"
     return " ".join(filter(None, [date, hour and f"{hour}:{minute}", "UTC" if utc else zone]))

@@ -1,4 +1,4 @@
-"""Excel workbooks and templates, with macros or not: a sheet is a page, a row a tab-separated line."""
+"""Excel workbooks and templates, with or without macros: a sheet is a page, a row a tab-separated line."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 from builtin_plugins.rag.parsing.portions import portions_of_sheet
 
 _MAX_EMPTY_ROWS: Final = 1_048_576
-# In a number's format: literal text, which may hold any sign, and the sign of a currency with or without the
-# code of a country.
+# In a number format: literal text, which may contain any character, and a currency symbol with or without a
+# country code.
 _LITERAL: Final = re.compile(r'"([^"]*)"')
 _CURRENCY: Final = re.compile(r"\[\$([^\]-]{1,5})|([€£¥]|(?<!\[)\$)")
 
@@ -33,7 +33,7 @@ def parse(path: Path) -> Iterator[Block]:
     """
     with open_archive(path):
         pass
-    # openpyxl refuses a path without Excel's suffix, and stored files have none: it gets the open file.
+    # An open file, as openpyxl refuses a path without Excel's suffix, and stored files have none.
     with path.open("rb") as file:
         book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
         shown = _Formats()
@@ -46,7 +46,7 @@ def parse(path: Path) -> Iterator[Block]:
 
 
 class _Formats:
-    """How numbers are shown, by their format: a workbook has few, and very many cells."""
+    """How numbers are shown, cached by format: a workbook has few formats and very many cells."""
 
     def __init__(self) -> None:
         self._known: dict[str, _Shown] = {_GENERAL: str}
@@ -71,7 +71,7 @@ class _Formats:
 def _format_of(cell: Any) -> str:
     try:
         return str(cell.number_format)
-    except LookupError:  # a style that the workbook does not have
+    except LookupError:  # a style that is missing from the workbook
         return _GENERAL
 
 
@@ -84,7 +84,7 @@ def _shown(number_format: str) -> _Shown:
 
 
 def _moment(value: object) -> str:
-    """A date without the midnight that Excel has in it, a duration in hours."""
+    """A date without Excel's midnight; a duration in hours."""
     if isinstance(value, datetime) and value.time() == time():
         return value.date().isoformat()
     if isinstance(value, timedelta):

@@ -1,4 +1,4 @@
-"""Archives (.zip): a list of what is in them, as a text; the files become separate documents."""
+"""Zip archives: their text is a list of the files, which become separate documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from builtin_plugins.rag.parsing.code_pages import code_page_of_names
 from builtin_plugins.rag.parsing.encoding import is_utf_8
 from builtin_plugins.rag.parsing.extracting import Extracted
 
-_UTF_8: Final = 0x800  # the flag of a name in UTF-8; without it the code page is that of the writer's system
+_UTF_8: Final = 0x800  # the flag of a UTF-8 name; without it, the code page is that of the writer's system
 _DOS: Final = "cp437"
 _SAMPLE_BYTES: Final = 16_384
 _HEAD_BYTES: Final = 512
@@ -44,7 +44,7 @@ def parse(path: Path) -> Iterator[Block]:
 
 
 def extract(path: Path) -> Iterator[Extracted]:
-    """Yield the files. Links are left out, and archives in the archive."""
+    """Yield the files, without links and nested archives."""
     with path.open("rb") as file:
         infos = _files(file)
         code_page = _code_page(infos)
@@ -105,7 +105,7 @@ def _name(info: zipfile.ZipInfo, code_page: str) -> str:
 
 
 def _raw_name(info: zipfile.ZipInfo) -> bytes | None:
-    """The bytes of a name whose encoding the archive does not say, which `zipfile` reads as cp437."""
+    """The bytes of a name whose encoding the archive doesn't tell; `zipfile` has read them as cp437."""
     told = info.flag_bits & _UTF_8 or info.filename != info.orig_filename
     if told or info.filename.isascii():
         return None
@@ -113,9 +113,9 @@ def _raw_name(info: zipfile.ZipInfo) -> bytes | None:
 
 
 def _code_page(infos: list[zipfile.ZipInfo]) -> str:
-    """Which code page the names are in: all of them decide together, as a single name is short.
+    """The code page of the names, decided from all of them together, as a single name is short.
 
-    Some archivers write UTF-8 and do not say so.
+    Some archivers write UTF-8 without setting the flag.
     """
     raw = b"\n".join(name for info in infos if (name := _raw_name(info)) is not None)
     return "utf-8" if not raw or is_utf_8(raw) else code_page_of_names(raw[:_SAMPLE_BYTES])

@@ -1,4 +1,4 @@
-"""Text from pictures by tesseract, a separate program; it runs inside a parser process and its limits."""
+"""Text from pictures by tesseract, a separate program that runs within a parser process's limits."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _PROGRAM: Final = "tesseract"
 _PAGE_SECONDS: Final = 120
 _SAID_BYTES: Final = 500
 _DOUBTFUL: Final = 75.0
-"""Per cent: upright text scores higher, sideways or upside-down text lower."""
+"""Percent: upright text scores higher, sideways or upside-down text lower."""
 _OUTPUT: Final = ("-c", "tessedit_create_txt=1", "-c", "tessedit_create_tsv=1")
-# Detect which way up the text is first; this is unreliable for very little text.
+# Detect the orientation first; unreliable for very little text.
 _TURN: Final = ("--psm", "1")
 # A row of tesseract's table of words, which it writes before the text: the last two are confidence and word.
 _WORD: Final = re.compile(r"^5\t(?:-?\d+\t){9}(-?[\d.]+)\t(.*)$")
 _ROW: Final = re.compile(r"^(?:level\t|[1-5]\t(?:-?\d+\t){9}-?[\d.]+\t)")
-_UNREAD: Final = "Error in pixRead"  # of a TIFF; the program ends as if all was well
+_UNREAD: Final = "Error in pixRead"  # for a TIFF; the program still exits with success
 _FAULTS: Final[dict[str, Code]] = {
     "Failed loading language": "no_ocr",
     "Error opening data file": "no_ocr",
@@ -38,7 +38,7 @@ _FAULTS: Final[dict[str, Code]] = {
 
 
 class OcrOptions(NamedTuple):
-    """Languages in tesseract's notation (`eng+deu`), and how many pages may be recognized in one document."""
+    """Languages in tesseract's notation (`eng+deu`), and how many pages of a document may be recognized."""
 
     languages: str = "eng"
     most_pages: int = 10_000
@@ -57,7 +57,7 @@ class Recognizer:
 
     @property
     def is_installed(self) -> bool:
-        """Whether the program is there."""
+        """Whether tesseract is installed."""
         return self._program is not None
 
     @property
@@ -66,8 +66,8 @@ class Recognizer:
         return self._options.most_pages
 
     def expect(self, pages: int) -> None:
-        """This many pages are to be recognized. Raises `SlowDocument` before any of them is, if they are too
-        many: in the other lane, they would all be recognized again.
+        """Announce how many pages need recognition. Raises `SlowDocument` at once if they are too many,
+        because the other lane would recognize them all again.
         """
         if self._program is not None and pages > self.most_pages:
             raise SlowDocument(f"more than {self.most_pages} pages to recognize")
@@ -83,9 +83,7 @@ class Recognizer:
         deadline = monotonic() + _PAGE_SECONDS
         said = self._ask(picture, page, deadline)
         if said.is_doubtful:
-            with suppress(
-                UnparsableDocument
-            ):  # the first reading stands if the second fails or runs out of time
+            with suppress(UnparsableDocument):  # keep the first reading
                 said = likelier(said, self._ask(picture, page, deadline, *_TURN))
         return said.text
 
@@ -115,7 +113,7 @@ class Recognizer:
 
 
 class Said:
-    """What tesseract wrote: the text, and how sure it is of a character on average."""
+    """Tesseract's output: the text, and the average confidence per character."""
 
     def __init__(self, output: str) -> None:
         lines = output.replace("\f", "").split("\n")
@@ -132,5 +130,5 @@ def likelier(upright: Said, turned: Said) -> Said:
 
 
 def _fault(said: str) -> Code:
-    """What tesseract complains about."""
+    """The error code for tesseract's complaint."""
     return next((code for sign, code in _FAULTS.items() if sign in said), "corrupt")

@@ -1,7 +1,7 @@
-"""What Word and PowerPoint files share: parts that point at parts, and paragraphs and tables of text runs.
+"""What Word and PowerPoint files share: relationships between parts, and paragraphs and tables of text runs.
 
-Read part by part with lxml rather than through python-docx and python-pptx: these load every picture, hold
-the whole tree, and refuse templates, slide shows and files with macros.
+Read part by part with lxml, because python-docx and python-pptx load every picture, hold the whole tree, and
+refuse templates, slide shows and files with macros.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from builtin_plugins.rag.parsing.portions import names_columns, room_below, size
 from builtin_plugins.rag.parsing.spans import LONGEST_REPEATED, MOST_COLUMNS, count_of
 
 _MAX_RELATIONSHIPS_BYTES: Final = 16 * 1024 * 1024
-# The same drawing again for old readers, and what tracked changes removed: text, and properties of cells.
+# A copy of the drawing for old readers, and what tracked changes removed: text and cell properties.
 _SKIPPED: Final = frozenset({"Fallback", "del", "moveFrom", "tcPrChange"})
-# Superscript: in Word's words, or a place above the line.
+# Superscript: by name, or by a position above the line.
 _RAISED: Final = re.compile("superscript|[1-9]")
 _TAGS: Final = tuple(
     "{*}" + name
@@ -49,7 +49,7 @@ _TAGS: Final = tuple(
 
 @dataclass
 class _Cell:
-    """What a cell holds, how many columns it takes, and whether it goes on with the one above (vMerge)."""
+    """A cell's text, how many columns it spans, and whether it continues the one above (vMerge)."""
 
     texts: list[str] = field(default_factory=list)
     columns: int = 1
@@ -57,7 +57,7 @@ class _Cell:
 
 
 class Relationship(NamedTuple):
-    """An arrow of a package: its id, the last word of its type (`slide`), the part it points at."""
+    """A relationship in a package: its id, the last word of its type (`slide`), its target part."""
 
     id: str
     kind: str
@@ -127,7 +127,7 @@ class _Walk:
         self._tab_stops = 0
         self._paragraphs: list[list[str]] = []
         self._tables: list[list[list[str]]] = []
-        self._size = self._room = 0  # of the outermost table's portion
+        self._size = self._room = 0  # of the current portion of the outermost table
         self._cells: list[_Cell] = []
 
     def run(self, stream: Iterator[tuple[str, etree._Element]]) -> Iterator[str]:
@@ -184,8 +184,8 @@ class _Walk:
         forget(element)
 
     def _end_row(self, table: list[list[str]]) -> Iterator[str]:
-        """Yield the rows before the last one if that is one too many for the portion; it begins the next one,
-        below the names of the columns.
+        """Yield the rows before the last one if the portion is full; that row begins the next portion, below
+        the column names.
         """
         if len(table) == 1:
             self._size, self._room = 0, room_below(table[0])
@@ -220,7 +220,7 @@ class _Walk:
 
 
 def _is_raised(text: etree._Element) -> bool:
-    """Whether a run's text is superscript: by Word's mark, by its place, or as an exponent in a formula."""
+    """Whether a run's text is superscript: by its property, its position, or as an exponent in a formula."""
     run = text.getparent()
     above = None if run is None else run.getparent()
     if run is None or above is None:

@@ -1,4 +1,4 @@
-"""What Word and PowerPoint keep in parts of their own: the numbers of charts, the texts of SmartArt."""
+"""What Word and PowerPoint keep in separate parts: the numbers of charts, the texts of SmartArt."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def in_drawings(archive: zipfile.ZipFile, part: str) -> Iterator[str]:
         read = _READERS.get(one.kind)
         info = archive.NameToInfo.get(one.target)
         if read and info and info.file_size <= _MAX_BYTES:
-            with suppress(etree.XMLSyntaxError):  # a broken picture costs only what it says
+            with suppress(etree.XMLSyntaxError):  # a broken drawing only costs its own text
                 yield from read(archive, one.target)
 
 
@@ -49,7 +49,7 @@ def _chart(root: etree._Element) -> Iterator[str]:
 
 
 def _points(series: etree._Element, *kinds: str) -> dict[str, str]:
-    """The values of a series, by their place; of labels in several levels, the lowest, which comes first."""
+    """The values of a series by position; of multi-level labels, only the lowest level, which comes first."""
     found: dict[str, str] = {}
     for kind in kinds:
         for point in islice(series.iterfind(f"{{*}}{kind}//{{*}}pt"), _MOST_POINTS):

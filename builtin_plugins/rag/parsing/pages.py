@@ -1,4 +1,4 @@
-"""Which page a parser begins to read, reported to whoever shows it: of scans, each takes seconds."""
+"""Reports which page a parser is reading, for display: a scanned page takes seconds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 
 def _nobody(_page: int, _pages: int) -> None:
-    """For reading a file without showing progress."""
+    """The default: progress is not shown."""
 
 
 LISTENER: ContextVar[Callable[[int, int], None]] = ContextVar("who is told of pages", default=_nobody)

@@ -1,4 +1,4 @@
-"""Where letters are on a PDF page."""
+"""Where the letters are on a PDF page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Box(NamedTuple):
 
 
 def box_of(text_page: Any, at: int) -> Box:
-    """Where a letter is, the room to its neighbours included."""
+    """Where a letter is, including the space to its neighbors."""
     box = raw.FS_RECTF()
     raw.FPDFText_GetLooseCharBox(text_page, at, ctypes.byref(box))
     return Box(box.left, box.right, box.bottom, box.top)

@@ -1,7 +1,7 @@
-"""Columns of prose that a PDF draws line by line across the page: they are read one after the other.
+"""Reads columns of prose one after the other in PDFs that draw each line across the whole page.
 
-Most programs draw a column at a time. Of the others, the lines of different columns would be mixed, and a
-word that was cut at the end of a line joined to the wrong one.
+Most programs draw a column at a time. Otherwise the lines of different columns would be mixed, and a word
+split at the end of a line would be joined to the wrong one.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol
 
 _FEWEST_LINES: Final = 4
-_ALIKE: Final = 3.0  # points by which the left edges of a column may differ
+_ALIKE: Final = 3.0  # points by which left edges in a column may differ
 _LEAST_CHARS: Final = 18  # of a line, on average: cells of a table are shorter
-_GOING_ON: Final = 0.3  # of the lines: they begin with a small letter, as most cells do not
-_FULL: Final = 0.75  # of the widest line: prose goes on until the next word has no room, a cell is as it is
+_GOING_ON: Final = 0.3  # share of lines that begin with a small letter, as few cells do
+_FULL: Final = 0.75  # of the widest line: lines of prose are filled, cells are not
 _FULL_LINES: Final = 0.6  # of the lines before the last
 _POINTED: Final = re.compile(r"\w[\"'”’)\]]*[.,;:!?](?:\s|$)")
-_CUT: Final = "\ufffe"  # as PDFium marks the hyphen of a word that goes on in the next line
+_CUT: Final = "\ufffe"  # PDFium's mark for the hyphen of a word split between lines
 _HYPHENS: Final = ("-", "\u00ad", "\u2010")
 
 
@@ -36,7 +36,7 @@ class Piece(Protocol):
 def prose_columns(
     lines: Sequence[Sequence[Any]], text_of: Callable[[Any], str]
 ) -> Iterator[tuple[list[str], str]]:
-    """Yield the lines of such columns, their words as the page has them, and the columns' text instead."""
+    """Yield the lines of such columns as they are on the page, and the text to put in their place."""
     for run in _runs(lines):
         if not all(map(_is_full, zip(*run, strict=True))):
             continue
@@ -47,7 +47,7 @@ def prose_columns(
 
 
 def _runs(lines: Sequence[Sequence[Piece]]) -> Iterator[list[Sequence[Piece]]]:
-    """Lines in a row with as many pieces, two or more, that begin at the same places."""
+    """Runs of lines with the same number of pieces, at least two, that begin at the same places."""
     run: list[Sequence[Piece]] = []
     for line in [*lines, ()]:
         if run and not _is_alike(run[0], line):

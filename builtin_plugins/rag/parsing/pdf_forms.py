@@ -12,13 +12,13 @@ from typing import Any, Final, NamedTuple
 import pypdfium2
 from pypdfium2 import raw
 
-_MOST: Final = 2_000  # of a page; a map may have more links than that, and no form
+_MOST: Final = 2_000  # per page; a map without any form may have more links
 _MOST_BYTES: Final = 131_072  # of a value
 _WRITTEN: Final = frozenset(
     {raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX}
 )
 _TICKED: Final = frozenset({raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON})
-# Text typed onto the page, sticky notes, and comments on what is marked; not links, and not a note's window.
+# Text typed onto the page, sticky notes, and comments on marked text; not links or a note's window.
 _NOTES: Final = frozenset(
     {
         *(raw.FPDF_ANNOT_FREETEXT, raw.FPDF_ANNOT_TEXT, raw.FPDF_ANNOT_HIGHLIGHT, raw.FPDF_ANNOT_UNDERLINE),
@@ -27,9 +27,9 @@ _NOTES: Final = frozenset(
     }
 )
 _UNSEEN: Final = raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW
-_FORM_SECONDS: Final = 5  # ten thousand fields take two
+_FORM_SECONDS: Final = 5  # ten thousand fields take 2 s
 _CHECK: Final = "☒"
-_LABEL_POINTS: Final = 200.0  # how far the words at a box may reach
+_LABEL_POINTS: Final = 200.0  # maximum distance of the words beside a box
 
 
 class _Box(NamedTuple):
@@ -43,7 +43,7 @@ class _Box(NamedTuple):
 def briefly() -> Iterator[None]:
     """Limit the processor time for reading a form's fields; the process is killed when it is exceeded.
 
-    PDFium would spend days on a file of 500 bytes whose fields contain each other.
+    PDFium would spend days on a 500-byte file whose fields contain each other.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     own = int(time.process_time()) + _FORM_SECONDS
@@ -56,7 +56,7 @@ def briefly() -> Iterator[None]:
 
 
 def filled_in(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage, text_page: Any) -> Iterator[str]:
-    """Yield what was filled into a page, a line each: with the words before a field, or behind a tick."""
+    """Yield a line for each value filled into a page, with the label before a field or after a tick."""
     count = min(raw.FPDFPage_GetAnnotCount(page), _MOST)
     annotations = [raw.FPDFPage_GetAnnot(page, number) for number in range(count)]
     try:
@@ -88,7 +88,7 @@ def _line(document: pypdfium2.PdfDocument, annotation: Any, beside: _Labels) -> 
 
 
 def _string(read: Callable[..., int]) -> str:
-    """A string of PDFium: asked for its size first, and with two bytes of zero at its end."""
+    """Read a string from PDFium, which gives its size first and ends it with two zero bytes."""
     size = min(read(None, 0), _MOST_BYTES)
     if size <= 2:
         return ""
@@ -98,7 +98,7 @@ def _string(read: Callable[..., int]) -> str:
 
 
 class _Labels:
-    """The words of a page beside its fields, which say what they are for."""
+    """The words beside a page's fields, which label them."""
 
     def __init__(self, text_page: Any, annotations: Sequence[Any]) -> None:
         self._text_page = text_page
@@ -106,7 +106,7 @@ class _Labels:
         self._boxes = [box for widget in widgets if (box := _box(widget))]
 
     def words(self, annotation: Any, *, before: bool) -> str:
-        """The words on the line of a field as far as the next field, whose own words may stand between."""
+        """The words on a field's line, up to the next field; that field's own label may be among them."""
         box = _box(annotation)
         if box is None:
             return ""

@@ -1,7 +1,7 @@
 """Superscript on a PDF page: powers and the marks of footnotes.
 
-Only its place tells it from a number before it: without that, 10 to the 6th would be 106. PDFium often ends
-the line behind it, in the middle of a sentence.
+Only its position distinguishes it from a number before it: otherwise 10 to the 6th would be 106. PDFium often
+breaks the line there, in the middle of a sentence.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ _RUN: Final = re.compile(r"\d(?:(?:\r\n)?[-+\u2212]?\d)+")
 _POWER: Final = re.compile(r"(?<=\d)(?:\r\n)?([-+\u2212]?\d)")
 _BREAK: Final = re.compile("\r\n")
 _RTL: Final = ("R", "AL")
-_RAISED: Final = 0.2  # how much higher it begins than the letter before it, in heights of that
+_RAISED: Final = 0.2  # minimum rise above the letter before, as a share of its height
 _NEAR: Final = 0.4  # how far to the right
 _MOST: Final = 500  # of a page: each is looked for in its text
 _CONTEXT: Final = 100
 _WORDS: Final = 4
-"""How many words, the number included, find its place in the text of the page, if so many are near."""
+"""How many words, including the number, are used to find its place in the text of the page."""
 
 
 class Written(NamedTuple):
-    """A page's text without such line breaks; what its powers are behind, and how often."""
+    """A page's text without such line breaks, and its powers: the words before, the power, and how often."""
 
     text: str
     powers: Mapping[tuple[str, str], int]
 
 
 def written(text_page: Any, text: str) -> Written:
-    """What `text`, all of a page, is if superscript is known."""
+    """Find the powers in `text`, the whole text of a page."""
     powers = Counter(islice(_powers(text_page, text), _MOST))
     pieces, place = [], 0
     for found in _BREAK.finditer(text):
@@ -50,7 +50,7 @@ def written(text_page: Any, text: str) -> Written:
 
 
 def with_powers(text: str, powers: Mapping[tuple[str, str], int]) -> str:
-    """The text with a mark before each power; where other numbers look the same, it stays as it is."""
+    """Mark each power with `^`, unless other numbers in the text look the same."""
     for (before, power), count in reversed(list(powers.items())):
         words = r"\s+".join(map(re.escape, before.split()))
         same = re.compile(rf"({words})(?={re.escape(power)})")
@@ -71,7 +71,7 @@ def _powers(text_page: Any, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _boxes(text_page: Any, text: str, *places: int) -> list[Box | None]:
-    """Where letters are; None if there are others in these places, as characters beyond U+FFFF shift them."""
+    """Boxes of the letters at `places`; None for a mismatch: characters beyond U+FFFF shift indexes."""
     return [
         box_of(text_page, at)
         if 0 <= at < len(text) and raw.FPDFText_GetUnicode(text_page, at) == ord(text[at])

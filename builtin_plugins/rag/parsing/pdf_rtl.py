@@ -1,9 +1,8 @@
-"""Lines of a PDF that run from right to left: their letters in the order in which they are read.
+"""Right-to-left lines of a PDF, with their letters put in reading order.
 
-PDFium puts digits, brackets and full stops of such lines in the wrong places, so that a sentence ends
-before its number, and a ligature of lam and alef comes out backwards. Here the letters of a line are taken
-from right to left; what runs from left to right in it (Latin words, numbers) is turned: a simple inverse of
-UAX #9.
+PDFium puts digits, brackets and periods of such lines in the wrong places, so that a sentence ends before its
+number, and reverses a ligature of lam and alef. Here the letters of a line are taken from right to left, and
+left-to-right runs (Latin words, numbers) are reversed: a simple inverse of UAX #9.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from builtin_plugins.rag.parsing.pdf_boxes import box_of
 
 _RTL: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LATIN: Final = re.compile(r"[^\W\d_\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-# From right to left: numbers with their signs, or words of another script and all between two of them.
+# Left-to-right runs: numbers with their signs, or words of another script and all between two of them.
 _TURNED: Final = re.compile(
     r"(?:[%$€£°]|(?<!\S)[+-])?\d(?:[\d.,:/'-]*\d)?"
     r"|(?=[^\W_])[^\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]*[^\W_\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]"
@@ -30,18 +29,18 @@ _BACKWARDS: Final = {
     "هلل": "لله",
     "هللا": "الله",
 }
-"""Ligatures as PDFium gives them; in one box, as no letters side by side are."""
+"""Ligatures as PDFium returns them, in a single box, unlike letters side by side."""
 _WORD: Final = re.compile(r"\S+")
 _MIRRORED: Final = str.maketrans("()[]{}<>«»", ")(][}{><»«")
 _CLOSED_FIRST: Final = re.compile(r"[^(\[]*[)\]]")
-# In a paragraph that was set from left to right by mistake, the full stop is on the right.
+# In a paragraph set from left to right by mistake, the period is on the right.
 _STOP_FIRST: Final = re.compile("[.!?؟۔]+")
 _STOP_BEFORE: Final = re.compile("(?<=\\S) ([.,:;!?،؛؟]+)(?=[֐-ࣿ])")
 _ENDS: Final = re.compile(r"[.!?:؟۔]\W*$")
-_TAIL: Final = 8  # closing quotes and brackets, and the mark before them
+_TAIL: Final = 8  # closing quotes and brackets, and the punctuation before them
 _FULL: Final = 0.7  # of the longest line: a shorter one ends a paragraph, or is a heading
-_SPACE: Final = 0.2  # of the height: a gap as wide parts words
-_CELL: Final = 1.5  # between two cells of a row
+_SPACE: Final = 0.2  # of the height: a gap this wide separates words
+_CELL: Final = 1.5  # of the height: a gap this wide separates cells
 _MOST_LETTERS: Final = 20_000  # of a page
 
 
@@ -54,7 +53,7 @@ class _Letter(NamedTuple):
 
 
 def read_lines(text_page: Any, text: str) -> str:
-    """The text of a page, those of its lines that run from right to left in reading order."""
+    """The text of a page, its right-to-left lines in reading order."""
     if not _RTL.search(text):
         return text
     lines = [letters for letters in _lines(text_page) if _is_from_right(letters)]
@@ -75,7 +74,7 @@ def read_lines(text_page: Any, text: str) -> str:
 
 
 def _joined(lines: list[str], ordered: set[str]) -> str:
-    """The lines, those of one paragraph as one: no letter of these scripts shows whether it goes on."""
+    """Join the lines of a paragraph: these scripts have no small letters to show that it continues."""
     full = _FULL * max(map(len, ordered), default=0)
     pieces = lines[:1]
     for above, line in pairwise(lines):
@@ -113,7 +112,7 @@ def _lines(text_page: Any) -> Iterator[list[_Letter]]:
 
 
 def _is_level(letters: list[_Letter]) -> bool:
-    """Whether all letters stand side by side: text that is turned is left as it is."""
+    """Whether all letters stand side by side; rotated text is left as it is."""
     shown = [letter for letter in letters if not letter.text.isspace()]
     highest = max(letter.top - letter.bottom for letter in shown)
     return max(one.top for one in shown) - min(one.bottom for one in shown) < 2 * highest
@@ -134,7 +133,7 @@ def _ordered(letters: list[_Letter]) -> str:
 
 
 def _ligatures(letters: list[_Letter]) -> Iterator[_Letter]:
-    """The letters, those that share a box being one."""
+    """Merge letters that share a box into one."""
     run = letters[0]
     for letter in letters[1:]:
         if letter[1:] == run[1:] and letter.text[0] > "\u0590":

@@ -1,8 +1,8 @@
 """Tables on a PDF page: lines that share the same columns become rows, with tabs between the cells.
 
-A PDF has no tables, only positions of letters. PDFium names the pieces of a line, with their places;
-two or more lines one below the other, with as many pieces that begin, end or are centred alike, are a table.
-A row may leave cells empty, except all but one.
+A PDF has no tables, only positions of letters. PDFium returns the pieces of each line with their positions;
+two or more consecutive lines with equally many pieces that are aligned left, right or centered are a table. A
+row may leave cells empty, except all but one.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from builtin_plugins.rag.parsing.pdf_columns import prose_columns
 from builtin_plugins.rag.parsing.portions import names_columns, room_below, size_of
 
-_MOST_PIECES = 4_000  # of a page; a map may have many more, and no table
-_GAP = 0.9  # between two cells, in heights of a letter: wider than any space between words
+_MOST_PIECES = 4_000  # per page; a map without any table may have many more
+_GAP = 0.9  # between cells, in letter heights: wider than any space between words
 _ALIKE = 3.0  # points by which edges in one column may differ
-_NEAR = 4.0  # lines of one table are no further apart, in heights
+_NEAR = 4.0  # maximum distance of lines in a table, in letter heights
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ Row = list[_Piece | None]
 
 
 class Arranged(NamedTuple):
-    """What to put in place of lines of a page, by their words as the page's text has them: rows of tables
-    with tabs between the cells, and columns of prose (see `prose_columns`).
+    """Replacements for lines of a page, keyed by the lines' text: table rows with tabs between the cells, and
+    columns of prose (see `prose_columns`).
     """
 
     rows: Mapping[str, str]
@@ -49,19 +49,19 @@ class Arranged(NamedTuple):
 class TableReader:
     """Finds the tables of one document, page by page.
 
-    A table that continues on the next page has its columns' names where it began: they are carried over to
-    a first table of as many columns that has none.
+    Column names are carried over to the next page, to a first table with as many columns and no names of its
+    own.
     """
 
     def __init__(self) -> None:
         self._names: Sequence[str] = ()
 
     def read(self, text_page: Any, rotation: int = 0) -> Arranged:
-        """The rows of tables on a page, and the columns of its prose.
+        """Find the table rows and the columns of prose on a page.
 
-        `rotation` is by how many degrees the page is turned when it is shown; places are as if it was not.
+        `rotation` is how many degrees the page is rotated for display; positions are unrotated.
 
-        Now and then the row that names the columns is repeated before it, as rows are cut into passages
+        The row of column names is repeated every few rows, as rows are cut into passages
         (`portions`).
         """
         count = text_page.count_rects()
@@ -97,7 +97,7 @@ def _written(
 
 
 def _turned(piece: _Piece, quarters: int) -> _Piece:
-    """A piece where it is after some quarter turns clockwise."""
+    """A piece after some clockwise quarter turns."""
     for _ in range(quarters % 4):
         piece = _Piece(piece.bottom, -piece.right, piece.top, -piece.left)
     return piece
@@ -112,7 +112,7 @@ def _text(text_page: Any, cell: _Piece | None, turns: int) -> str:
 
 
 def _lines(pieces: Sequence[_Piece]) -> Iterator[Line]:
-    """Pieces side by side, in the order in which the page draws them."""
+    """Lines of pieces side by side, in the order in which the page draws them."""
     line: Line = []
     for piece in pieces:
         if line and not _beside(line[-1], piece):
@@ -130,7 +130,7 @@ def _beside(one: _Piece, other: _Piece) -> bool:
 
 
 def _cells(line: Line) -> Line:
-    """The line's pieces, those that only a space parts being one."""
+    """The cells of a line: pieces that are separated only by a space are joined."""
     cells = [line[0]]
     for piece in line[1:]:
         last = cells[-1]
@@ -169,7 +169,7 @@ def _is_below(one: Line, other: Line) -> bool:
 
 
 def _row_below(columns: Line, line: Line) -> Row | None:
-    """The line's cells, each below what its column had last; None if there is no such row."""
+    """Place a line's cells under the columns by their last cells; None if they don't fit."""
     if len(line) < 2 or any(a.right >= b.left for a, b in pairwise(line)):
         return None
     cells, row = [*line], Row()

@@ -1,7 +1,7 @@
-"""Lines of a PDF in Chinese, Japanese and Korean that belong to one paragraph.
+"""Joins the lines of paragraphs in Chinese, Japanese and Korean PDFs.
 
-They end in the middle of words, and no small letter shows that the next one goes on: a name that two lines
-share would not be found, and a sentence would end with its line.
+Lines end in the middle of words, and no small letter shows that the next one continues: a name split between
+two lines would not be found, and a sentence would end with its line.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ _IDEOGRAPHS: Final = "\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900
 _HANGUL: Final = "\uac00-\ud7a3"
 _LETTER: Final = re.compile(f"[{_IDEOGRAPHS}{_HANGUL}]")
 _ENDS: Final = re.compile(r"[。．！？!?.:：]\W*$")
-# Items of a list, and parts of a law; one that a sentence names has no space behind it.
+# List items and parts of a law; a mention within a sentence has no space after it.
 _NUMBER: Final = "[0-9０-９一二三四五六七八九十百]{1,4}"
 _BEGINS: Final = re.compile(
     rf"\s*(?:[・•●■□◆○※*–‣▪▫▶►➢➤◇★①-⑳㈠-㈩\uf000-\uf0ff-]|[(（]?{_NUMBER}[.)）．、]|第{_NUMBER}[章节節条條款項项]\s)"
 )
 _SPACED: Final = re.compile(f"[{_HANGUL}]")
-_TAIL: Final = 8  # closing quotes and brackets, and the mark before them
+_TAIL: Final = 8  # closing quotes and brackets, and the punctuation before them
 _FULL: Final = 0.7  # of the longest line: a shorter one ends a paragraph, or is a heading
 
 
 def joined(text: str, apart: str) -> str:
-    """The text of a page, such lines joined; those that contain `apart` stay by themselves."""
+    """Join such lines of a page's text, except those that contain `apart`."""
     lines = text.split("\n")
     lengths = [len(line) if _is_unspaced(line) and apart not in line else 0 for line in lines]
     full = _FULL * max(lengths)

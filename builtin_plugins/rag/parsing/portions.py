@@ -1,7 +1,7 @@
-"""Long tables in portions, the names of the columns above each: a passage ends between two of them.
+"""Splits long tables into portions, each below the column names, so that passages end between portions.
 
-A portion is at most a third of a passage of the default size, so that there is always an end in a passage's
-second half (see `chunking`).
+A portion is at most a third of a passage of the default size, so that one always ends in a passage's second
+half (see `chunking`).
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from typing import Final
 _PORTION: Final = 500
 FIRST_ROWS: Final = 12
 """How many rows decide which of them are titles."""
-_SHARE: Final = 3  # a row of long names is not written more often than this times its length
+_SHARE: Final = 3  # a portion has at least this many times the size of its row of names
 
 
 def names_columns(row: Sequence[str]) -> bool:
-    """Whether a table's first row holds names: all cells do, each another, and none has a digit."""
+    """Whether a table's first row has names: all cells are filled and distinct, and none has a digit."""
     names = [cell.strip() for cell in row]
     distinct = all(names) and len(set(names)) == len(names) > 1
     return distinct and not any(char.isdigit() for name in names for char in name)
 
 
 def size_of(row: Sequence[str]) -> int:
-    """Characters of a row as a line, its end included."""
+    """Characters of a row as a line, including the line break."""
     return sum(map(len, row)) + len(row)
 
 
 def room_below(names: Sequence[str]) -> int:
-    """Characters that a portion takes, the row of names included."""
+    """Characters that fit a portion, including the row of names."""
     return max(_PORTION, _SHARE * size_of(names))
 
 
 def titles_above(rows: Sequence[Sequence[str]]) -> int:
-    """How many of the first rows stand above the names of the columns: they have one cell each, and most rows
-    below have several. A lone cell above the last column names it, as the column before needs no name.
+    """How many of the first rows are titles above the column names: they have one cell each, and most rows
+    below have several. A lone cell above the last column is its name, as the other column may have none.
     """
     filled = [[at for at, cell in enumerate(row) if cell.strip()] for row in rows]
     titles = next((at for at, cells in enumerate(filled) if len(cells) > 1), 0)
@@ -46,9 +46,9 @@ def titles_above(rows: Sequence[Sequence[str]]) -> int:
 
 
 def portions_of_sheet(lines: Iterator[str]) -> Iterator[str]:
-    """A sheet's rows, tabs between cells, in portions that begin with the row that names the columns.
+    """A sheet's tab-separated rows in portions that begin with the row of column names.
 
-    What is above it is a title.
+    Rows above it are titles.
     """
     first = list(islice(lines, FIRST_ROWS))
     titles = titles_above([line.split("\t") for line in first])

@@ -1,8 +1,8 @@
 """The file that a parser process writes and the platform reads: the sink.
 
 The sink is UTF-8 JSON lines: `[page, text]` per block, and at the end `{"char_count", "page_count",
-"unread_pages", "recognized_pages", "damaged_pages"}`. Its last line proves that it is whole. Between blocks,
-`#page pages recognized` says how far the parser is.
+"unread_pages", "recognized_pages", "damaged_pages"}`. Its last line proves that it is complete. Between
+blocks, `#page pages recognized` says how far the parser is.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _PLACE: Final = re.compile(rb"^#(\d{1,9}) (\d{1,9}) (\d{1,9})$", re.MULTILINE)
 
 
 class Trailer(NamedTuple):
-    """The sums of a sink: characters of the parsed text, separators included, and pages if there are any,
-    also those that nothing here can read; how many of them were recognized in pictures, or are damaged.
+    """The totals of a sink: characters of the parsed text including separators, pages if there are any, and
+    how many of these nothing here can read, were recognized in pictures, or are damaged.
     """
 
     char_count: int
@@ -34,8 +34,8 @@ class Trailer(NamedTuple):
 
 
 class Place(NamedTuple):
-    """How far a parser is: the page that it reads, of how many (0 if that is not known), and how many it
-    recognized in pictures so far.
+    """How far a parser is: the page being read, of how many (0 if unknown), and how many it has recognized in
+    pictures so far.
     """
 
     page: int
@@ -59,7 +59,7 @@ def dump_trailer(trailer: Trailer) -> str:
 
 
 def read_blocks(sink: Path) -> Iterator[Block]:
-    """Yield the blocks of a sink one by one; raises `UnparsableDocument` when it is not whole."""
+    """Yield the blocks of a sink one by one; raises `UnparsableDocument` if it is incomplete."""
     with sink.open("rb") as file:
         yield from blocks_in(file)
 
@@ -85,7 +85,7 @@ def _load_block(line: bytes) -> Block:
 
 
 def last_place(sink: Path) -> Place | None:
-    """How far the parser of a sink under way is; None if it has not reported lately."""
+    """How far the parser writing this sink is; None if it has not reported lately."""
     try:
         with sink.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - 2 * MAX_BLOCK_CHARS))
@@ -96,7 +96,7 @@ def last_place(sink: Path) -> Place | None:
 
 
 def read_trailer(sink: Path) -> Trailer:
-    """Return the sums at the end of a sink; raises `UnparsableDocument` when there are none."""
+    """Return the totals at the end of a sink; raises `UnparsableDocument` when there are none."""
     with sink.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - _TRAILER_BYTES))

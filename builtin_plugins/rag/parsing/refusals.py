@@ -1,4 +1,4 @@
-"""Why a file is refused, where its first bytes tell more than that no parser knows it."""
+"""Why a file is refused, if its first bytes tell more than that no parser reads it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from builtin_plugins.rag.parsing.archive import directory_bytes
 
 _ZIP: Final = b"PK\x03\x04"
 _COMPOUND: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-# What Word, Excel and PowerPoint call the streams in their files, in the directory of these.
+# Stream names of Word, Excel and PowerPoint in the directory of a compound file.
 _OLD_OFFICE: Final = tuple(name.encode("utf-16-le") for name in ("WordDocument", "Workbook", "PowerPoint"))
 _LOCKED: Final = "EncryptedPackage".encode("utf-16-le")
 _LOOKED_AT: Final = 1024 * 1024
@@ -27,7 +27,7 @@ LOCKED: Final = "The document is protected by a password. Remove the password an
 
 
 def why_refused(path: Path) -> str | None:
-    """What to tell the sender of a file without a media type; None where there is nothing more to say."""
+    """What to tell the sender of a file without a media type; None if there is nothing more to say."""
     with path.open("rb") as file:
         head = file.read(len(_COMPOUND))
         if head.startswith(_ZIP) and directory_bytes(file) is None:

@@ -1,7 +1,7 @@
-"""What the converter of RTF leaves out or mixes up, arranged before it reads the file.
+"""Rearranges what the RTF converter drops or mixes up, before it reads the file.
 
-It drops footnotes, comments and text boxes with the groups that hold them, keeps what tracked changes
-deleted, and says neither where a row of a table begins nor what is superscript.
+It drops footnotes, comments and text boxes with the groups that contain them, keeps what tracked changes
+deleted, and shows neither where a table row begins nor what is superscript.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ ROW_START, CELL_END, ROW_END, RAISED = "\ue001", "\ue002", "\ue003", "\ue004"
 
 # Groups open and close; a brace after a backslash is text.
 _BRACE: Final = re.compile(rb"\\[\\{}]|[{}]")
-# Possessive: the white space between two words belongs to one of them in one way alone.
+# Possessive: there is only one way to assign the white space between two words.
 _WORD: Final = rb"\s{0,4}+\\(?:\*|[a-z]{1,32}+-?+\d{0,10}+ ?+)"
-# The words at the beginning of a group, of which the first decides; `\deleted` may come after others.
+# The control words at the start of a group: the first decides, but `\deleted` may follow others.
 _APART: Final = re.compile(rb"\s{0,4}(?:\\\*\s{0,4})?\\(?:footnote|annotation|shptxt)(?![a-z])")
 _DELETED: Final = re.compile(rb"(?:" + _WORD + rb"){0,40}?\s{0,4}\\deleted(?![a-z0])")
-# Superscript, or letters that are moved up by some half points, as LibreOffice has them.
+# Superscript, or letters raised by some half points, as LibreOffice writes it.
 _TOLD: Final = re.compile(rb"(?<!\\)\\(?:(trowd|cell|row|super)(?![a-z0-9])|(up)[1-9]\d{0,4}+) ?")
 _BINARY: Final = re.compile(rb"\\bin\d")
 _MARKS: Final = {b"trowd": ROW_START, b"cell": CELL_END, b"row": ROW_END, b"super": RAISED, b"up": RAISED}
@@ -31,10 +31,10 @@ class _Group(NamedTuple):
 
 
 def arranged(data: bytes) -> bytes:
-    """The file with its deleted texts gone, those beside the text at its end, and marks around rows
-    and before superscript.
+    """The file without deleted text, with notes and boxes moved to its end, and marks around rows and before
+    superscript.
 
-    One with pictures in binary, which may hold any byte, stays as it is.
+    A file with binary pictures, which may contain any byte, stays as it is.
     """
     if _BINARY.search(data):
         return data
@@ -53,7 +53,7 @@ def arranged(data: bytes) -> bytes:
 
 
 def _groups(data: bytes) -> list[tuple[int, int, bool]]:
-    """Where the groups are that are moved or dropped; of those inside one another the outermost."""
+    """Where the groups are that are moved or dropped; only the outermost of nested ones."""
     open_groups: list[_Group] = []
     found: list[tuple[int, int, bool]] = []
     inside = 0

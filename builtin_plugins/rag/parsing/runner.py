@@ -1,4 +1,4 @@
-"""Run a parser in a limited child process, and take nothing it says on trust."""
+"""Run a parser in a limited child process, and trust nothing that it returns."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ParseLimits(NamedTuple):
 
 
 def limits_of(settings: RagSettings, *, large: bool = True) -> ParseLimits:
-    """The limits that the settings name; a document that is not large may have a few scanned pages."""
+    """The limits from the settings; a document that isn't large may still have a few scanned pages."""
     seconds = max(settings.parse_seconds, settings.ocr_seconds) if large else settings.parse_seconds
     pages = OcrOptions().most_pages if large else _FEW_PAGES
     return ParseLimits(
@@ -74,7 +74,7 @@ def limits_of(settings: RagSettings, *, large: bool = True) -> ParseLimits:
 
 class ParsedDocument(NamedTuple):
     """A parsed document: its size in characters, its pages if it has any, the file with its blocks, and how
-    many of its pages nothing here can read, were recognized in pictures, or are damaged.
+    many pages nothing here can read, were recognized in pictures, or are damaged.
     """
 
     char_count: int
@@ -86,14 +86,14 @@ class ParsedDocument(NamedTuple):
 
 
 def unread_part(parsed: ParsedDocument) -> str | None:
-    """What a user may read of the pages that are missing, if any are."""
+    """What to tell users about missing pages, if there are any."""
     unread = unread_pages(parsed.unread_pages, parsed.page_count) if parsed.unread_pages else None
     damaged = damaged_pages(parsed.damaged_pages, parsed.page_count) if parsed.damaged_pages else None
     return " ".join(filter(None, (unread, damaged))) or None
 
 
 def parser_processes() -> Children:
-    """Children that have imported what every parser needs, and the built-in parsers once they are needed."""
+    """Child processes with everything imported that parsers share, and the built-in parsers when needed."""
     return Children([_module(_TARGET), _module(_EXTRACT), _DETECTOR])
 
 
@@ -102,14 +102,14 @@ def _module(target: str) -> str:
 
 
 def _ahead(*targets: str) -> list[str]:
-    """What to import before the fork: our own code alone, as every later document comes after it."""
+    """What to import before the fork: only our own code, as all later documents run after it."""
     return [module for module in dict.fromkeys(map(_module, targets)) if module in _OWN]
 
 
 async def parse(
     children: Children, path: Path, parser: Parser, limits: ParseLimits, sink: Path
 ) -> ParsedDocument:
-    """Parse the file at `path` into `sink`; read it back with `read_blocks`. No sink is left by a failure.
+    """Parse the file at `path` into `sink`; read it back with `read_blocks`. A failure leaves no sink.
 
     Raises `UnparsableDocument` when the document is at fault, `ParserUnavailable` when the installation is,
     `MachineFault` when the machine is.
@@ -127,7 +127,7 @@ async def parse(
 
 
 class Member(NamedTuple):
-    """A file that came out of a document: its name there, and where it is now, or why it was left out."""
+    """A file from inside a document: its name there, and where it is now or why it was left out."""
 
     name: str
     path: Path | None
@@ -170,7 +170,7 @@ async def parse_small(
 ) -> list[list[Block] | None]:
     """Parse several small texts in one process; None for each that needs its own process.
 
-    Only for parsers of plain text: what one document might do to the process would concern the others.
+    Only for parsers of plain text: a document that harmed the process would affect the others.
     """
     given = [[str(path.absolute()), parser.target] for path, parser in documents]
     bounds = ChildLimits(
@@ -210,7 +210,7 @@ def _limits(limits: ParseLimits) -> ChildLimits:
 
 
 def _explained(error: ChildFailed, parser: Parser) -> Exception:
-    """The error in our words; a foreign parser may set one of our codes on its own exception."""
+    """The error in our words; a plugin's parser may set one of our codes on its own exception."""
     if error.code == SLOW:
         return SlowDocument()
     if error.reason == "unavailable" or error.code == UNAVAILABLE:

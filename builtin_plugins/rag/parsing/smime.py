@@ -1,6 +1,6 @@
-"""The message inside a signature that is wrapped around it (S/MIME, RFC 8551 3.5.2: `smime.p7m`).
+"""Extracts the message wrapped in an S/MIME signature (RFC 8551 3.5.2: `smime.p7m`).
 
-Nothing is verified: the text is read as that of any message. What is encrypted stays closed.
+Signatures are not verified: the text is read like that of any message. Encrypted data stays closed.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-_SIGNED: Final = bytes.fromhex("2a864886f70d010702")  # the name of signed data, 1.2.840.113549.1.7.2
+_SIGNED: Final = bytes.fromhex("2a864886f70d010702")  # the OID of signed data, 1.2.840.113549.1.7.2
 # Enveloped, encrypted and authenticated-enveloped data.
 _ENCRYPTED: Final = tuple(
     map(bytes.fromhex, ("2a864886f70d010703", "2a864886f70d010706", "2a864886f70d0109100117"))
 )
 _KIND_BYTES: Final = 32
 _NAME, _SEQUENCE, _CONTENT, _OCTETS, _OCTETS_IN_PARTS = 0x06, 0x30, 0xA0, 0x04, 0x24
-_UNTIL_END: Final = 0x80  # a length that says: until two zeros (X.690, 8.1.3.6)
+_UNTIL_END: Final = 0x80  # the indefinite length: until two zeros (X.690, 8.1.3.6)
 _END: Final = b"\0\0"
 
 
@@ -26,7 +26,7 @@ class _Element(NamedTuple):
 
 
 def signed_content(data: bytes) -> bytes | None:
-    """What was signed; None of other data, and of what is damaged before its end."""
+    """The signed content; None for other data, or if it is damaged before its end."""
     try:
         info = _only(data, _Element(_SEQUENCE, 0, len(data)), _SEQUENCE)
         if data[slice(*_only(data, info, _NAME)[1:])] != _SIGNED:
@@ -39,7 +39,7 @@ def signed_content(data: bytes) -> bytes | None:
 
 
 def is_encrypted(data: bytes) -> bool:
-    """Whether only those to whom it was sent can read it: the beginning says what kind of data it is."""
+    """Whether the data is encrypted, by the content type at its beginning."""
     return any(bytes([_NAME, len(kind)]) + kind in data[:_KIND_BYTES] for kind in _ENCRYPTED)
 
 
@@ -68,7 +68,7 @@ def _inside(data: bytes, parent: _Element) -> Iterator[_Element]:
 
 
 def _length(data: bytes, at: int) -> tuple[int, int | None]:
-    """Where the content begins, and how long it is, if that is said."""
+    """Where the content begins, and its length, if that is definite."""
     first = data[at]
     if first <= _UNTIL_END:
         return at + 1, None if first == _UNTIL_END else first
@@ -77,7 +77,7 @@ def _length(data: bytes, at: int) -> tuple[int, int | None]:
 
 
 def _end(data: bytes, at: int) -> int:
-    """Where the two zeros are that end the content from here on."""
+    """Where the two zeros are that end the content starting here."""
     depth = 1
     while True:
         if data[at : at + 2] == _END:

@@ -1,4 +1,4 @@
-"""Columns of a table whose cells may span several columns and rows (HTML Standard, 4.9.11)."""
+"""The columns of tables whose cells may span several columns and rows (HTML Standard, 4.9.11)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Final, NamedTuple
 MOST_COLUMNS: Final = 200
 _MOST_ROWS: Final = 1_000
 LONGEST_REPEATED: Final = 200
-"""Characters of a cell that is written again in each row it spans: it names them. A longer one is prose. In a
-web page, all cells that reach into a row share them: otherwise, a few bytes could become a row of thousands.
+"""Characters of a cell that is repeated in each row it spans, as it names them; a longer one is prose. In a
+web page, the limit is for all cells that reach into a row: otherwise a few bytes could become a row of
+thousands.
 """
 
 
@@ -25,14 +26,14 @@ _ONE: Final = Span(1, 1)
 
 
 class Grid:
-    """Puts the cells of row after row into their columns."""
+    """Assigns cells to columns, row by row."""
 
     def __init__(self) -> None:
         self._from_above: dict[int, tuple[str, int]] = {}
         self._wide: list[tuple[int, int]] = []
 
     def row(self, cells: Sequence[str], spans: Sequence[Span]) -> Sequence[str]:
-        """The row's cells, with those that reach into it from above; empty ones where a cell is wide."""
+        """The row's cells, including those that span into it from above; empty cells pad wide ones."""
         self._wide = []
         if not self._from_above and all(span is _ONE for span in spans):
             return cells
@@ -50,7 +51,7 @@ class Grid:
         return made
 
     def spread(self, row: Sequence[str]) -> Sequence[str]:
-        """The row that was made last, the text of a wide cell in each of its columns."""
+        """The last row, with the text of a wide cell repeated in each of its columns."""
         cells = list(row)
         for start, wide in self._wide:
             if len(row[start]) <= LONGEST_REPEATED:
@@ -82,7 +83,7 @@ def names_of(head: Sequence[Sequence[str]]) -> tuple[list[str], list[str]]:
 
 
 def span_of(attributes: Mapping[str, str]) -> Span:
-    """What a cell's attributes say. No rows at all means all that follow in the group."""
+    """The span in a cell's attributes. `rowspan="0"` means all following rows of the group."""
     if "colspan" not in attributes and "rowspan" not in attributes:
         return _ONE
     rows = count_of(attributes.get("rowspan"), _MOST_ROWS)
@@ -90,5 +91,5 @@ def span_of(attributes: Mapping[str, str]) -> Span:
 
 
 def count_of(said: str | None, most: int) -> int:
-    """The number that an attribute says, `most` at most; 1 if it says none."""
+    """The number in an attribute, at most `most`; 1 if it isn't a number."""
     return min(int(said), most) if said and said.isascii() and said.isdecimal() and len(said) < 10 else 1

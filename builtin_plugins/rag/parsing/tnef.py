@@ -1,4 +1,4 @@
-"""What Outlook packs into a winmail.dat ([MS-OXTNEF]): attached files, which other programs do not see."""
+"""Extracts the files that Outlook packs into a winmail.dat ([MS-OXTNEF]), unseen by other programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _START: Final = 6
 _ATTRIBUTE: Final = struct.Struct("<BII")
 _CHECKSUM_BYTES: Final = 2
 _BEGINS, _TITLE, _DATA, _PROPERTIES = 0x00069002, 0x00018010, 0x0006800F, 0x00069005
-# PR_ATTACH_LONG_FILENAME with one value, whose length follows; the title may be short for it (REPORT~1.PDF).
+# PR_ATTACH_LONG_FILENAME with one value, whose length follows; the title may be a short form (REPORT~1.PDF).
 _LONG_NAMES: Final = (
     (struct.pack("<HHI", 0x001F, 0x3707, 1), "utf-16-le"),
     (struct.pack("<HHI", 0x001E, 0x3707, 1), "cp1252"),
@@ -21,7 +21,7 @@ _MOST_NAME_BYTES: Final = 510
 
 
 def files_in_tnef(data: bytes) -> list[tuple[str, bytes]]:
-    """Names and contents; none where the data is something else, or damaged before the first of them."""
+    """Names and contents; none if the data is something else, or damaged before the first file."""
     found: list[tuple[str, bytes]] = []
     name, content = "", b""
     for tag, value in _attributes(data):

@@ -1,6 +1,6 @@
-"""Asking a pipeline: who may, over which knowledge bases, by which method.
+"""Asking a pipeline: who may ask, over which knowledge bases, by which method.
 
-`prepare` checks everything that can be refused, `stream` answers as it goes, `answer` all at once.
+`prepare` makes all checks that can refuse, `stream` answers piece by piece, `answer` all at once.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ async def prepare(
 ) -> Asked:
     """Check method, pipeline and knowledge bases; `history` is what was said before, oldest first.
 
-    A knowledge base that the caller may not see is as gone as a deleted one: the others answer. An answer
-    that spoke of it would say that it is there. Raises Unprocessable, PipelineNotFound, KnowledgeBaseGone.
+    A knowledge base that the caller may not see is skipped like a deleted one; mentioning it would reveal
+    that it exists. Raises Unprocessable, PipelineNotFound, KnowledgeBaseGone.
     """
     method = caller.platform.resource(METHODS).named(request.method)
     pipeline, bases = await sources_of(caller, pipeline_id)
@@ -67,7 +67,7 @@ async def prepare(
 
 
 async def _open_turn(question: Question, pipeline_id: str) -> contracts.OpenTurn | None:
-    """The question's turn in the conversation that it names, whose history comes before any other."""
+    """Open a turn in the question's conversation, whose history replaces the given one."""
     conversation_id = question.request.conversation_id
     if conversation_id is None:
         return None
@@ -96,7 +96,7 @@ async def sources_of(caller: Caller, pipeline_id: str) -> tuple[Pipeline, list[K
 
 
 def with_defaults(request: AnySearch, pipeline: Pipeline) -> AnySearch:
-    """The question with the pipeline's defaults for what it leaves out."""
+    """The question, completed with the pipeline's defaults."""
     defaults = RetrievalConfig.model_validate(pipeline.retrieval_config).model_dump(
         include={"top_k", "hybrid"}, exclude_none=True
     )
@@ -105,9 +105,9 @@ def with_defaults(request: AnySearch, pipeline: Pipeline) -> AnySearch:
 
 
 def stream(asked: Asked) -> AsyncGenerator[Event, None]:
-    """The answer as it comes: steps, sources, pieces of text, the whole. Closing it stops the model.
+    """The events of an answer: steps, sources, pieces of text, the whole. Closing the stream stops the model.
 
-    A turn of a conversation is stored before the whole comes.
+    A conversation's turn is stored before the last event.
     """
     events = run(asked.method, asked.question)
     return events if asked.turn is None else kept(asked.question.caller, asked.turn, events)
@@ -123,10 +123,10 @@ async def answer(asked: Asked) -> QueryAnswer:
 
 
 async def as_server_events(events: AsyncGenerator[Event, None]) -> AsyncGenerator[tuple[str, Any], None]:
-    """Events by the names of decisions.md: `sources`, `token`…, `done`; `step` while a method thinks.
+    """Events for clients: `sources`, `token`…, `done`; also `step` while a method thinks.
 
-    The sources wait for the first piece of text, so that a runtime that fails before it is still a 503
-    if no step was sent.
+    The sources are held back until the first piece of text, so that a runtime that fails before it still
+    results in a 503 if no step was sent.
     """
     async with aclosing(events):
         sources: Found | None = None

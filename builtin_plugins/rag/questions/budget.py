@@ -16,8 +16,8 @@ _LEAST_TOKENS = 64
 class Budget:
     """What a question has spent, and whether it may spend more.
 
-    A call that helps to find an answer is allowed while enough is left for the answer itself. The answer is
-    always allowed, with as many tokens and seconds as are left, and at least 64 tokens.
+    A preparatory model call is allowed while enough is left for the answer itself. The answer is always
+    allowed, with the remaining tokens and seconds, and at least 64 tokens.
     """
 
     def __init__(self, settings: RagSettings, answer_tokens: int) -> None:
@@ -32,17 +32,17 @@ class Budget:
 
     @property
     def tokens_told(self) -> int | None:
-        """Prompt and output tokens of all calls; None where the runtime didn't report those of one."""
+        """Prompt and output tokens of all calls; None if the runtime didn't report them for some call."""
         return None if self._uncounted else self.tokens
 
     @property
     def output_tokens_told(self) -> int | None:
-        """The output tokens among them; None where the runtime didn't report those of one."""
+        """Output tokens of all calls; None if the runtime didn't report them for some call."""
         return None if self._uncounted else self._output
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave out time that is not the language model's: a search may wait for its model to load."""
+        """Stop the clock during other work: a search may wait for its embedding model to load."""
         started = time.monotonic()
         try:
             yield
@@ -55,12 +55,12 @@ class Budget:
 
     @property
     def step_seconds(self) -> float:
-        """How long a call may take that helps to find an answer, for which half of the time is kept."""
+        """How long a preparatory call may take; half of the question's time is kept for the answer."""
         kept = self._settings.question_seconds / 2
         return max(0.0, min(self._settings.step_seconds, self.seconds_left - kept))
 
     def lacks(self, prompt_chars: int, tokens: int, *, keep: int = 1) -> str | None:
-        """What a further call would overspend, `keep` calls being kept for the answer; None if nothing."""
+        """What a further call would exceed with `keep` calls reserved for the answer; None if nothing."""
         settings = self._settings
         wanted = prompt_chars // _CHARS_OF_A_TOKEN + tokens
         kept = (settings.answer_chars // _CHARS_OF_A_TOKEN + self._answer_tokens) if keep else 0
@@ -78,11 +78,11 @@ class Budget:
         return max(_LEAST_TOKENS, min(self._answer_tokens, left))
 
     def begin(self) -> None:
-        """A call goes out."""
+        """Count a call that begins."""
         self.calls += 1
 
     def end(self, prompt_chars: int, text_chars: int, reported: int | None, output: int | None) -> None:
-        """A call has ended, with the tokens and output tokens that the runtime reported, or None."""
+        """Count what a call has used: the runtime's token counts, or an estimate where they are None."""
         self._estimated += (prompt_chars + text_chars) // _CHARS_OF_A_TOKEN if reported is None else reported
         if reported is None:
             self._uncounted = True

@@ -1,6 +1,7 @@
-"""How closely a text's words fit a question: which of them it has, how rare they are, how near together.
+"""How closely a text fits a question: which of its words the text has, how rare and how near each other they
+are.
 
-Rarity is counted among the texts that are compared, so a word that all of them share decides nothing.
+Rarity is counted among the compared texts, so a word that all of them share decides nothing.
 Nearness follows the idea of span-based proximity (Tao and Zhai 2007, "An Exploration of Proximity Measures
 in Information Retrieval").
 """
@@ -20,7 +21,7 @@ _WINDOW = 40
 
 
 class Closeness:
-    """Texts that are compared with a question, by the places of their words."""
+    """Compares texts with a question, by the positions of their words."""
 
     def __init__(self, question: str, texts: Sequence[Mapping[str, Sequence[int]]]) -> None:
         self._wanted = content_stems(question)
@@ -31,8 +32,8 @@ class Closeness:
         ]
 
     def scores(self, first: int | None = None) -> list[float]:
-        """For each text, or each of the first `first` as if there were no others, a score from 0 (no word of
-        the question) to 1 (all of them, side by side, in order).
+        """A score for each text, or for the first `first` as if there were no others: from 0 (no word of the
+        question) to 1 (all of them, side by side, in order).
         """
         lines, count = self._lines[:first], len(self._wanted)
         weights = _weights(count, lines)
@@ -40,12 +41,12 @@ class Closeness:
 
 
 def closeness(question: str, texts: Sequence[str]) -> list[float]:
-    """The scores of texts that are compared once."""
+    """The scores of texts, for a single comparison."""
     return Closeness(question, [places(text) for text in texts]).scores()
 
 
 def _meant(wanted: Sequence[str], known: Collection[str]) -> dict[str, int]:
-    """Of those words that are forms of one of the question's, which one that is."""
+    """Map known words that are forms of a word in the question to that word's index."""
     found, heads = dict[str, int](), {one[:1] for one in wanted}
     for word in known:
         root = stem(word)
@@ -55,7 +56,7 @@ def _meant(wanted: Sequence[str], known: Collection[str]) -> dict[str, int]:
 
 
 def _weights(count: int, lines: Sequence[Sequence[tuple[int, int]]]) -> list[float]:
-    """How much each word of the question counts; together 1."""
+    """The weight of each word of the question; they add up to 1."""
     held = Counter(which for line in lines for which in {which for _, which in line})
     raw = [math.log(1.0 + (len(lines) + 0.5) / (0.5 + held[which])) for which in range(count)]
     return [one / sum(raw) for one in raw]
@@ -70,12 +71,12 @@ def _score(count: int, weights: Sequence[float], at: Sequence[tuple[int, int]]) 
 
 
 def _which(wanted: Sequence[str], word: str) -> int | None:
-    """The question's word that `word` is a form of."""
+    """The index of the question's word that `word` is a form of."""
     return next((at for at, one in enumerate(wanted) if one[:1] == word[:1] and same_word(one, word)), None)
 
 
 def _nearness(at: Sequence[tuple[int, int]], weights: Sequence[float]) -> float:
-    """The greatest weight of different words within one window of the text."""
+    """The greatest total weight of different words within one window of the text."""
     best, first, held = 0.0, 0, Counter[int]()
     for place, which in at:
         while place - at[first][0] > _WINDOW:
@@ -88,7 +89,7 @@ def _nearness(at: Sequence[tuple[int, int]], weights: Sequence[float]) -> float:
 
 
 def _order(at: Sequence[tuple[int, int]], count: int) -> float:
-    """The share of the question's neighbouring words that are neighbours in the text."""
+    """The share of neighboring words in the question that are neighbors in the text."""
     pairs = {
         which
         for (place, which), (following, other) in pairwise(at)

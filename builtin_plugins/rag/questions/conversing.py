@@ -1,4 +1,4 @@
-"""Questions of a conversation: what was said before, and the turn that keeps question and answer."""
+"""Questions of a conversation: the history, and the turn that stores question and answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kernel.sdk import Caller, contracts
 async def open_turn(
     caller: Caller, pipeline_id: str, question: str, conversation_id: str
 ) -> contracts.OpenTurn | None:
-    """A turn of the caller's conversation; None where no plugin keeps conversations."""
+    """Open a turn of the caller's conversation; None if no plugin keeps conversations."""
     return await caller.platform.hooks.ask(
         contracts.open_turn,
         caller=caller,
@@ -26,7 +26,7 @@ async def open_turn(
 
 
 def turns_of(history: Sequence[contracts.ChatMessage]) -> list[Turn]:
-    """Questions with the answers that follow them; what nobody answered is left out."""
+    """Questions with the answers that follow them; unanswered ones are left out."""
     found: list[Turn] = []
     asked: str | None = None
     for message in history:
@@ -41,7 +41,7 @@ def turns_of(history: Sequence[contracts.ChatMessage]) -> list[Turn]:
 async def kept(
     caller: Caller, turn: contracts.OpenTurn, events: AsyncGenerator[Event, None]
 ) -> AsyncGenerator[Event, None]:
-    """The events; the turn is stored before the last of them, or dropped if that never comes."""
+    """Pass on the events; the turn is stored before the last of them, or dropped if that never comes."""
     stored = False
     try:
         async with aclosing(events):

@@ -26,7 +26,7 @@ _PAGE = 500
 
 
 async def enhanced(inquiry: Inquiry, found: Retrieved, limit: int) -> Retrieved:
-    """The ranking as the plugins see it; one that fails or is late is skipped and named."""
+    """The ranking as changed by plugins; one that fails or is late is skipped, and a note names it."""
     platform = inquiry.platform
     implementations = platform.hooks.implementations(hookspecs.enhance_ranking)
     if not implementations:
@@ -61,7 +61,7 @@ async def _answer(
         inquiry.trace.degrade(
             f"graph: '{implementation.plugin}' took longer than {plural(seconds, 'second')}"
         )
-    except ANY_ERROR as error:  # boundary: another author's code
+    except ANY_ERROR as error:  # boundary: another plugin's code
         inquiry.platform.resource(PLUGIN_STATES).hook_failed(
             implementation.plugin, hookspecs.enhance_ranking.name, error
         )
@@ -101,7 +101,7 @@ async def _added(
     found: Retrieved,
     missing: Sequence[contracts.RankedPassage],
 ) -> list[Ranked]:
-    """Passages with their texts and their similarity to the question; one that is gone is left out."""
+    """The added passages with their texts and similarities to the question; deleted ones are left out."""
     documents = await named(platform, {one.document_id for one in missing})
     points: list[tuple[contracts.RankedPassage, StoredPoint]] = []
     for one in missing:
@@ -121,7 +121,7 @@ async def _added(
 
 
 async def _point(platform: Platform, collection: str, one: contracts.RankedPassage) -> StoredPoint | None:
-    """The passage's row: at once where its position is known, else by looking through its document."""
+    """Read a passage: directly if its position is known, else by searching its document."""
     if one.chunk_index is not None:
         rows, _ = await platform.vectors.points(collection, one.document_id, 1, one.chunk_index)
         if rows and rows[0].id == one.chunk_id:

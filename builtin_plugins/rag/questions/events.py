@@ -19,14 +19,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Found:
-    """The passages that the answer will be based on; a draft that nobody sees is not rendered."""
+    """The passages that the answer will be based on; rendered only on demand, as drafts show none."""
 
     items: Sequence[Ranked]
     explain: bool = False
 
     @property
     def sources(self) -> list[Source]:
-        """As clients see them; the first is cited as [1]."""
+        """The sources as clients see them; the first is cited as [1]."""
         return [source_of(item, explain=self.explain) for item in self.items]
 
 

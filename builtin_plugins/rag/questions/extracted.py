@@ -21,7 +21,7 @@ async def extracted(question: Question, found: Retrieved) -> AsyncGenerator[Foun
         compose = partial(extractive.compose, judged, language=await question.language())
         made = compose(_places(found, shown))
         if made.unshown is not None:
-            # A source that answers is worth more to whoever sees few than the last of them.
+            # If few sources are shown, one that answers is worth more than the last of them.
             shown = [*shown[:-1], found.judged[made.unshown - 1]]
             made = compose(_places(found, shown))
     kept = on_pages(told(shown, made.confidence), made.pages) if made.supported else []
@@ -31,5 +31,5 @@ async def extracted(question: Question, found: Retrieved) -> AsyncGenerator[Foun
 
 
 def _places(found: Retrieved, shown: Sequence[Ranked]) -> list[int | None]:
-    """As which of the shown sources each passage is cited."""
+    """The number of the shown source that each passage is cited as."""
     return [place_of(item, shown) for item in found.judged]

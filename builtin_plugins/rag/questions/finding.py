@@ -17,11 +17,11 @@ from kernel.sdk import contracts
 
 MOST_CANDIDATES = 200
 GRAPH_CANDIDATES = 50
-"""Passages that a graph may move: what it adds is compared with the last of them."""
+"""Passages that a graph may move; new ones are compared with the last of them."""
 
 
 async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
-    """The passages for an inquiry, best first, as its request wishes. Raises Unavailable."""
+    """Find the passages for an inquiry, best first, with the options of its request. Raises Unavailable."""
     request, trace = inquiry.request, inquiry.trace
     top_k = plan.top_k or request.top_k
     depth = max(top_k, DEPTH)
@@ -63,12 +63,12 @@ def _candidates(inquiry: Inquiry, top_k: int) -> int:
 
 
 def _pool(inquiry: Inquiry) -> int:
-    """The passages that a reranker chooses from for the decision on an answer."""
+    """How many passages a reranker sees when deciding whether there is an answer."""
     return min(DEPTH * inquiry.platform.settings_of(RagSettings).rerank_candidates, MOST_CANDIDATES)
 
 
 def _trees(inquiry: Inquiry, plan: contracts.SearchPlan) -> bool:
-    """Whether to search trees: `parent_context` and hybrid search that was asked for go first."""
+    """Whether to search trees: `parent_context` and explicitly requested hybrid search take precedence."""
     if not plan.trees:
         return False
     for name, wanted in (("parent_context", inquiry.request.parent_context), ("hybrid", _said(inquiry))):

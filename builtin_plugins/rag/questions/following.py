@@ -1,4 +1,4 @@
-"""Follow-up questions: made whole by the model, or by carrying over what the questions before were about."""
+"""Follow-up questions, completed by the model or with the subject of the previous questions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kernel.sdk import contracts
 
 _LONGEST = 2000
 _SHOWN = 1500
-_SELF_CONTAINED = 6  # content words of a question that points nowhere: it needs no model
+_SELF_CONTAINED = 6  # content words of a question without back-references: it needs no model
 _RULES = (
     "You are given a conversation and its next question. Write that question so that somebody who has not "
     "read the conversation understands it, in the same language. If it can be understood already, repeat it. "
@@ -31,7 +31,7 @@ class WholeQuestion(BaseModel):
 
 
 async def complete(question: Question) -> None:
-    """Replace a follow-up with the whole question, and report it. Raises Unavailable."""
+    """Replace a follow-up with the complete question, and report it. Raises Unavailable."""
     if not question.history:
         return
     asked = question.text

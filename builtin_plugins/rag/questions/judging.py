@@ -1,7 +1,7 @@
 """The messages that ask the model for a verdict on passages or on a draft.
 
-What is judged goes in as data, between marks with a random key (`answering.prompting`), and without the
-sentences that speak to whoever grades: a passage has nothing to say about its own grade.
+What is judged is passed as data, between marks with a random key (`answering.prompting`), and without
+sentences that address the grader: a passage must not influence its own grade.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ _DATA = (
 
 @dataclass(frozen=True)
 class _Order:
-    """One way of giving orders to a grader.
+    """One kind of instruction to a grader.
 
-    A match has a word of each group of `needs`, folded: a text without them need not be searched.
+    Every match contains a case-folded word of each group of `needs`: a text without them need not be
+    searched.
     """
 
     needs: tuple[tuple[str, ...], ...]
     pattern: re.Pattern[str]
 
     def is_in(self, text: str, folded: str) -> bool:
-        """Whether the text gives this order."""
+        """Whether the text contains this instruction."""
         for group in self.needs:
             for word in group:
                 if word in folded:
@@ -109,7 +110,7 @@ _ROOM = 12_000
 def verdict_messages(
     rules: str, question: str, passages: Sequence[Passage] = (), draft: str | None = None
 ) -> list[contracts.ChatMessage]:
-    """Rules, then what they are about: the passages, the draft of an answer, and the question last."""
+    """The rules, then their subject: the passages, the draft of an answer, and last the question."""
     key = secrets.token_hex(6)
     blocks = "".join(passage_blocks([_plain(passage) for passage in passages], _ROOM, key))
     if draft is not None:
@@ -121,7 +122,7 @@ def verdict_messages(
 
 
 def without_orders(text: str) -> str:
-    """The text without sentences that say how to grade, classify or answer."""
+    """The text without sentences that tell the model how to grade, classify or answer."""
     if not _gives_order(text):
         return text
     return _SENTENCE.sub(lambda found: "" if _gives_order(found.group()) else found.group(), text)

@@ -1,4 +1,4 @@
-"""Asking one knowledge base as somebody who measures: with what was found, and which citations hold."""
+"""Asking one knowledge base for measurements: reports what was found and which citations hold."""
 
 from __future__ import annotations
 

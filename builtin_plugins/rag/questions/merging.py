@@ -1,8 +1,8 @@
-"""One ranking out of what several knowledge bases found.
+"""One ranking of what several knowledge bases found.
 
-A hybrid score is relative to the best cosine of its own collection, so the best hit of a knowledge base about
-something else would rank with the best of all. Here the cosines themselves are compared. Those of another
-embedding model mean something else: its hits are embedded again, by the first model.
+A hybrid score is relative to the best cosine of its own collection, so the best hit of an unrelated knowledge
+base would rank with the best of all. Here the cosines themselves are compared. Those of different embedding
+models are not comparable, so hits of other models are embedded again by the first model.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kernel.sdk import Embedded, Hit, Platform, hybrid_weight
 
 @dataclass(frozen=True)
 class Found:
-    """What one knowledge base answered, best first."""
+    """The hits of one knowledge base, best first."""
 
     base: KnowledgeBase
     hits: Sequence[Hit]
@@ -26,7 +26,7 @@ class Found:
 async def merged(
     platform: Platform, found: Sequence[Found], question: str, asked: Embedded, k: int, *, hybrid: bool
 ) -> list[Hit]:
-    """The `k` best of all; `asked` is the question by the model of the first knowledge base.
+    """The `k` best of all; `asked` is the question, embedded by the first knowledge base's model.
 
     Dense scores are similarities on that model's scale.
 
@@ -43,7 +43,7 @@ async def merged(
 
 
 async def by_model(platform: Platform, model: str, asked: Embedded, hits: Sequence[Hit]) -> list[Hit]:
-    """The same hits with their cosines to `asked`, by another model than found them."""
+    """The same hits with their cosines to `asked`, embedded again by `model`."""
     import numpy as np
 
     if not hits:
@@ -54,9 +54,9 @@ async def by_model(platform: Platform, model: str, asked: Embedded, hits: Sequen
 
 
 async def as_asked(platform: Platform, model: str, question: Embedded, hits: Sequence[Hit]) -> list[Hit]:
-    """The same hits with their cosines to the question, where the search aimed at something else.
+    """The same hits with their cosines to the question, for a search that was aimed at another vector.
 
-    The search returns them for the question's own model; other hits are embedded again.
+    The search itself returns these for the question's own model; other hits are embedded again.
     """
     others = [hit for hit in hits if hit.asked is None]
     again = iter(await by_model(platform, model, question, others))
@@ -64,7 +64,7 @@ async def as_asked(platform: Platform, model: str, question: Embedded, hits: Seq
 
 
 def _ranked(hits: Sequence[Hit], asked: Embedded, weight: float | None) -> list[Hit]:
-    """By similarity; with a `weight` by hybrid score (`kernel.stores.fusion`), relative to the best."""
+    """Rank by similarity; with a `weight`, by hybrid score (`kernel.stores.fusion`) relative to the best."""
     best = max((asked.similarity(hit.cosine) for hit in hits), default=0.0)
     best = best if best > 0.0 else 1.0
 

@@ -23,7 +23,7 @@ log = logging.getLogger("platform.rag.generation")
 
 TEMPERATURE = 0.7
 MAX_TOKENS = 2000
-_CHARS_OF_A_TOKEN = 32  # more than any language or code has
+_CHARS_OF_A_TOKEN = 32  # more than in any language or code
 _SHOWN_AGAIN = 2000
 NO_RUNTIME = "no model runtime is configured"
 
@@ -43,7 +43,7 @@ class Model:
         self._trace = trace
 
     async def installed(self) -> bool:
-        """Whether a runtime is configured. Asks it nothing."""
+        """Whether a runtime is configured, without asking it."""
         stream = self._ask((), 0.0, 1, {})
         if stream is None:
             return False
@@ -74,9 +74,9 @@ class Model:
         temperature: float = 0.0,
         keep: int = 1,
     ) -> str | None:
-        """A text on the way to the answer, cut where it is too long.
+        """Write an intermediate text, cut off if it is too long.
 
-        None without a runtime, and, with a note of `what`, when the budget is spent or the model takes too
+        None without a runtime; also None, noted as `what`, when the budget is spent or the model takes too
         long. `keep` calls stay reserved for the answer. Raises Unavailable when the runtime fails.
         """
         if lacking := self._budget.lacks(_length(messages), max_tokens, keep=keep):
@@ -112,7 +112,7 @@ class Model:
         *,
         keep: int = 1,
     ) -> AnyVerdict | None:
-        """The model's verdict, asked for as JSON by its schema and parsed strictly; one more try, then None.
+        """The model's verdict, requested as JSON by its schema and parsed strictly; None after two tries.
 
         Raises Unavailable when the runtime fails.
         """
@@ -157,7 +157,7 @@ class Model:
         max_tokens: int,
         seconds: float,
     ) -> contracts.Generation:
-        """The stream within its limits, and counted. Raises Unavailable, _Overlong, _Overdue, _Silent."""
+        """Limit and count the stream. Raises Unavailable, _Overlong, _Overdue, _Silent."""
         self._budget.begin()
         clock = asyncio.get_running_loop().time
         written, reported, output, until = 0, None, None, clock() + seconds
@@ -176,17 +176,17 @@ class Model:
 
 
 class _Overlong(AnswerFailed):
-    """Much more text than was asked for."""
+    """The model wrote much more than was requested."""
 
     default_detail = "The model wrote much more than max_tokens allows; check the model runtime"
 
 
 class _Silent(AnswerFailed):
-    """The runtime was silent for so long that the call was given up."""
+    """The runtime was silent for too long."""
 
 
 class _Overdue(AnswerFailed):
-    """More time than there was."""
+    """The model took longer than the time left."""
 
     default_detail = "The model took longer than a question may take; ask for less, or use a faster model"
 
@@ -208,7 +208,7 @@ async def _next(stream: contracts.Generation, seconds: float) -> str | contracts
 
 @lru_cache(maxsize=64)
 def _form_of(verdict: type[BaseModel]) -> tuple[Mapping[str, Any], str]:
-    """How a runtime is asked for a verdict's schema, and how the model is."""
+    """The `response_format` for a verdict's schema, and the instruction for the model."""
     schema = verdict.model_json_schema()
     form = {"type": "json_schema", "json_schema": {"name": "verdict", "schema": schema, "strict": True}}
     return form, f"Answer with one JSON object and nothing else. Its schema: {json.dumps(schema)}"

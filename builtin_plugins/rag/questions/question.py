@@ -1,4 +1,4 @@
-"""One question under way: who asks, where, what for; what it found, spent and noted."""
+"""One question being answered: who asks, where and what; what it has found, spent and noted."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from kernel.sdk import Caller, Platform
 class Inquiry:
     """A search by a caller over knowledge bases that it may see.
 
-    `hybrid_said` says whether the client or the pipeline asked for hybrid search; by default it is hybrid.
-    `weighed` and `languages` keep what was made of texts: several steps ask for it.
+    `hybrid_said`: whether the client or the pipeline requested hybrid search, which is also the default.
+    `weighed` and `languages` cache results that several steps need.
     """
 
     caller: Caller
@@ -36,14 +36,14 @@ class Inquiry:
     languages: dict[str, str | None] = field(default_factory=dict, repr=False)
 
     async def language(self) -> str | None:
-        """The question's, by its ISO 639 code; None if it can't be detected."""
+        """The question's language as an ISO 639 code; None if it can't be detected."""
         asked = self.request.question
         if asked not in self.languages:
             self.languages[asked] = await language_of(self.platform, asked)
         return self.languages[asked]
 
     def paused(self) -> AbstractContextManager[None]:
-        """While a search runs, which takes nothing from a budget."""
+        """Wraps a search, whose time does not count against a budget."""
         return nullcontext()
 
     @property
@@ -57,7 +57,7 @@ class Inquiry:
 
 @dataclass
 class Question(Inquiry):
-    """A question to answer by a method, with the turns before it, oldest first."""
+    """A question to answer by a method, with the previous turns, oldest first."""
 
     request: QueryRequest
     config: GenerationConfig = field(default_factory=GenerationConfig)
@@ -77,5 +77,5 @@ class Question(Inquiry):
 
     @property
     def text(self) -> str:
-        """What is asked."""
+        """The text of the question."""
         return self.request.question

@@ -1,4 +1,4 @@
-"""Passages in their order, and what each part of the search said of them."""
+"""Ranked passages, with their scores from each part of the search."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Shown = TypeVar("Shown", bound=Source)
 class Ranked:
     """One passage with its place and scores.
 
-    `position` is its place in the document, `tree_level` 0 for a passage of the document itself and above
-    for summaries. `dense` is the similarity to the question on the model's own scale
-    (`Embedded.similarity`), `words` the share of a full match (None without a search by words). The ranking
-    goes by `passage.score`. `child` is the position of the passage that was found where `passage` is wider.
+    `position` is its index in the document; `tree_level` is 0 for the document's own passages and higher for
+    summaries. `dense` is the similarity to the question on the model's own scale (`Embedded.similarity`),
+    `words` the share of a full match (None without a search by words). The ranking is by `passage.score`. If
+    `passage` was widened, `child` is the position of the found passage.
     """
 
     passage: Passage
@@ -38,12 +38,12 @@ class Ranked:
     child: int | None = None
 
     def scored(self, score: float, *, rerank: float | None = None) -> Ranked:
-        """The same with another score to rank by; `rerank` if that is where it comes from."""
+        """The same with another score; `rerank` if it comes from reranking."""
         passage = replace(self.passage, score=round(score, 6))
         return replace(self, passage=passage, rerank=self.rerank if rerank is None else rerank)
 
     def on_page(self, page: int | None) -> Ranked:
-        """The same, marked as only on the page of what is quoted from it."""
+        """The same, on the page of what is quoted from it only."""
         return replace(self, passage=replace(self.passage, page=page, pages=()))
 
     @property
@@ -61,7 +61,7 @@ class Ranked:
 class Retrieved:
     """Passages, best first. `question` is the question's vector by the first knowledge base's model.
 
-    `first` are the best passages whatever number was asked for: they decide whether there is an answer.
+    `first` are the best passages, however many were requested: they decide whether there is an answer.
     """
 
     items: Sequence[Ranked]
@@ -78,7 +78,7 @@ class Retrieved:
 
     @property
     def judged(self) -> Sequence[Ranked]:
-        """What decides whether there is an answer, and what it is made of."""
+        """The passages that decide whether there is an answer, and make it up."""
         return self.first or self.items[:DEPTH]
 
     def of(self, items: Sequence[Ranked]) -> Retrieved:
@@ -87,9 +87,9 @@ class Retrieved:
 
 
 def told(items: Sequence[Ranked], confidence: float) -> list[Ranked]:
-    """The same passages, their scores moved so that their mean is the confidence in the answer.
+    """The same passages, with scores moved so that their mean is the confidence in the answer.
 
-    Their order stays, and they stay within 0 to 1.
+    The order is kept, and the scores stay within 0 to 1.
     """
     scores = [min(1.0, max(0.0, item.passage.score)) for item in items]
     mean = sum(scores) / len(scores) if scores else 0.0
@@ -101,7 +101,7 @@ def told(items: Sequence[Ranked], confidence: float) -> list[Ranked]:
 
 
 def on_pages(items: Sequence[Ranked], pages: Mapping[int, int | None]) -> list[Ranked]:
-    """The same passages; `pages` has the page of each quoted one, by its number from 1."""
+    """The same passages; `pages` maps the number (from 1) of each quoted one to its page."""
     return [item.on_page(pages[at]) if at in pages else item for at, item in enumerate(items, 1)]
 
 

@@ -6,7 +6,7 @@ from builtin_plugins.rag.answering.refusing import REFUSALS
 
 
 class RefusalGate:
-    """Text in pieces through `feed`; holds back a beginning that may yet become a refusal, in any language.
+    """Passes text through `feed` in pieces, but holds back a start that may become a refusal in any language.
 
     `refused` is None until it is known whether the text begins with one of `REFUSALS`. White space before the
     first word is dropped.
@@ -17,7 +17,7 @@ class RefusalGate:
         self.refused: bool | None = None
 
     def feed(self, piece: str) -> str:
-        """What can be shown after this piece; may be empty."""
+        """The text that can be shown after this piece; may be empty."""
         if self.refused is not None:
             return piece
         self._held = (self._held + piece).lstrip()
@@ -28,7 +28,7 @@ class RefusalGate:
         return "" if self.refused is None else self._held
 
     def close(self) -> str:
-        """What was held back, at the end of the text; empty when nothing was said at all."""
+        """The held-back text, once the text has ended; may be empty."""
         if self.refused is not None:
             return ""
         self.refused = False

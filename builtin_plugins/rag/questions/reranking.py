@@ -1,4 +1,4 @@
-"""`rerank`: a closer look at more passages than asked for, by a reranker or by their words."""
+"""`rerank`: score more passages than requested again, by a reranker or by their words."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from builtin_plugins.rag.questions.thread import in_thread
 log = logging.getLogger("platform.rag.reranking")
 
 LEXICAL_SHARE = 0.3
-"""How much the words count next to the search's own score: enough to separate the near equals it leaves."""
+"""The weight of the words against the search's own score: enough to separate near ties."""
 
 
 async def reranked(inquiry: Inquiry, found: Retrieved, pool: int, top_k: int) -> Retrieved:
     """The best `top_k` in their new order; fewer than two stay as they are.
 
-    What decides whether there is an answer are the best of the first `pool` that the search found: how many
-    more are looked at follows the number of sources that was asked for.
+    Whether there is an answer is decided by the best of the first `pool` found, so that it doesn't depend on
+    the number of sources requested.
     """
     if len(found.items) < 2:
         return found
@@ -40,7 +40,7 @@ async def reranked(inquiry: Inquiry, found: Retrieved, pool: int, top_k: int) ->
 
 
 async def _scored(inquiry: Inquiry, items: Sequence[Ranked]) -> list[float] | None:
-    """What the reranker says; None where there is none, or it fails."""
+    """The reranker's scores; None if there is none or it fails."""
     reranker = inquiry.platform.resource(RERANKER)
     if reranker is None:
         return None
@@ -53,8 +53,8 @@ async def _scored(inquiry: Inquiry, items: Sequence[Ranked]) -> list[float] | No
 
 
 def _by_words(question: str, items: Sequence[Ranked], pool: int) -> tuple[list[float], list[float]]:
-    """Scores of all, and of the first `pool` by themselves: how rare a word is depends on what it is counted
-    in.
+    """Scores of all items, and of the first `pool` alone: how rare a word is depends on which texts are
+    counted.
     """
     near = Closeness(question, [places_of(item.passage) for item in items])
     return _mixed(items, near.scores()), _mixed(items[:pool], near.scores(pool))
@@ -68,6 +68,6 @@ def _mixed(items: Sequence[Ranked], near: Sequence[float]) -> list[float]:
 
 
 def _best(items: Sequence[Ranked], scores: Sequence[float], most: int) -> list[Ranked]:
-    """The first of the items have scores."""
+    """The `most` items with the highest scores; `scores` may cover only the first items."""
     order = sorted(range(len(scores)), key=lambda at: -round(scores[at], 6))[:most]
     return [items[at].scored(scores[at], rerank=round(scores[at], 6)) for at in order]

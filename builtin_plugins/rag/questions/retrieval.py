@@ -30,9 +30,9 @@ _NAMED = Prepared(
 class Sought:
     """What to search for. `imagined` is a passage whose meaning counts as much as the text's.
 
-    `trees` searches the summaries of the documents' trees, too. `question` is what
-    similarities refer to if other words than its own are searched for. `language` detects the language of the
-    question; it runs while the question is embedded.
+    `trees` searches the summaries of document trees, too. `question` is the original question, which
+    similarities refer to if `text` differs from it. `language` detects the language of the question; it runs
+    while the question is embedded.
     """
 
     text: str
@@ -48,8 +48,8 @@ class Sought:
 async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> Retrieved:
     """The best passages of the knowledge bases, each searched with its own embedding model.
 
-    The filter is resolved to documents first and works inside the search, before ranking. Raises Unavailable
-    when embedding fails. A question that began before a change of the embedding model asks again.
+    The filter is resolved to documents first and applied in the search, before ranking. If the embedding
+    model was changed meanwhile, the search is repeated. Raises Unavailable when embedding fails.
     """
     try:
         return await _retrieve(platform, bases, sought)
@@ -60,7 +60,7 @@ async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: S
 
 
 async def _asked(platform: Platform, model: str, sought: Sought) -> Embedded:
-    """The question by a model, whose vectors have a share in the ranking as it knows the language."""
+    """Embed the question; how much its vectors count depends on how well the model knows its language."""
     embedding = embed(platform, model, [sought.text], "query")
     if not sought.hybrid or sought.language is None:
         return await embedding
@@ -69,7 +69,7 @@ async def _asked(platform: Platform, model: str, sought: Sought) -> Embedded:
 
 
 async def _caught_up(platform: Platform, bases: Sequence[KnowledgeBase]) -> bool:
-    """Bring the models of knowledge bases up to date; whether one was changed since they were read."""
+    """Refresh the models of the knowledge bases; returns whether any was changed since they were read."""
     ids = [base.id for base in bases]
     columns = (KnowledgeBase.id, KnowledgeBase.embedding_model, KnowledgeBase.revision)
     query = select(*columns).where(KnowledgeBase.id.in_(ids))
@@ -120,14 +120,14 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
 async def documents_of(
     platform: Platform, bases: Sequence[KnowledgeBase], wanted: MetadataFilter | None
 ) -> dict[str, list[str]] | None:
-    """By knowledge base the documents that a filter lets through; None when it asks for nothing."""
+    """The documents that match a filter, by knowledge base; None for an empty filter."""
     if wanted is None or (wanted.source is None and wanted.document_id is None):
         return None
     return await platform.database.read(_documents, [base.id for base in bases], wanted)
 
 
 async def _aim(platform: Platform, model: str, asked: Embedded, imagined: str | None) -> Embedded:
-    """Where to search: at the question, or half way to the imagined passage."""
+    """The vector to search with: the question's, or halfway to the imagined passage's."""
     import numpy as np
 
     if imagined is None:
@@ -158,14 +158,14 @@ def _documents(session: Session, bases: Sequence[str], wanted: MetadataFilter) -
 
 
 async def _ranked(platform: Platform, hits: Sequence[Hit], question: Embedded) -> Retrieved:
-    """Passages with their documents' names; one whose document is gone by now is left out."""
+    """Passages with their documents' names; those of deleted documents are left out."""
     documents = await named(platform, {hit.point.group for hit in hits})
     kept = [hit for hit in hits if hit.point.group in documents]
     return Retrieved([_of_hit(hit, documents[hit.point.group], question) for hit in kept], question)
 
 
 async def named(platform: Platform, documents: Iterable[str]) -> Mapping[str, tuple[str, str]]:
-    """Knowledge base and file name of each document."""
+    """The knowledge base and file name of each document."""
     rows = await platform.database.read(_NAMED.all, {"wanted": list(documents)})
     return {row["id"]: (row["knowledge_base_id"], row["filename"]) for row in rows}
 

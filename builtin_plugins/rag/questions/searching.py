@@ -1,4 +1,4 @@
-"""Retrieval without an answer: ranked passages with what each leg said, and nothing hidden."""
+"""Retrieval without an answer: ranked passages with the scores of each part of the search."""
 
 from __future__ import annotations
 

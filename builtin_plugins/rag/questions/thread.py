@@ -25,16 +25,16 @@ QUESTION_THREAD: ResourceKey[ThreadPoolExecutor] = ResourceKey("rag question thr
 
 
 async def in_thread(platform: Platform, fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call `fn` there, in the caller's context (contextvars)."""
+    """Call `fn` in that thread, in the caller's context (contextvars)."""
     work = partial(contextvars.copy_context().run, fn, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(platform.resource(QUESTION_THREAD), work)
 
 
 async def language_of(platform: Platform, question: str) -> str | None:
-    """The language of a question, by its ISO 639 code; None if it can't be detected.
+    """The language of a question as an ISO 639 code; None if it can't be detected.
 
-    Not in the thread once the model is loaded: detecting it takes less time than the way there and back, and
-    another thread would keep the question's vector waiting, which is made meanwhile.
+    Once the model is loaded, this doesn't use the thread: detection takes less time than the switch, and
+    would delay the question's embedding, which runs at the same time.
     """
     detector = platform.resource(LANGUAGES)
     return detector.of(question) if detector.is_loaded else await in_thread(platform, detector.of, question)
@@ -42,7 +42,7 @@ async def language_of(platform: Platform, question: str) -> str | None:
 
 @asynccontextmanager
 async def open_question_thread(_platform: Platform) -> AsyncIterator[ThreadPoolExecutor]:
-    """The thread of this process, which starts with the first question."""
+    """Open this process's thread, which starts with the first question."""
     threads = ThreadPoolExecutor(1, "platform-questions")
     try:
         yield threads

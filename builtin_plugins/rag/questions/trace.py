@@ -20,7 +20,7 @@ def plural(number: float, noun: str) -> str:
 class Trace:
     """Steps, notes and details of one question.
 
-    `degraded` lists what was not done as asked. `details` is what the method reports.
+    `degraded` lists what was not done as requested; `details` is what the method reports.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Trace:
 
     @contextmanager
     def step(self, name: str, message: str) -> Iterator[None]:
-        """Report that a step begins, and measure it."""
+        """Report that a step begins, and measure its time."""
         self._told.put_nowait(Step(name, message))
         started = time.perf_counter()
         try:
@@ -40,15 +40,15 @@ class Trace:
             self.steps.append(StepTime(step=name, ms=round((time.perf_counter() - started) * 1000, 3)))
 
     def degrade(self, note: str) -> None:
-        """Note something once that was not done as asked."""
+        """Note something that was not done as requested, each note once."""
         if note not in self.degraded:
             self.degraded.append(note)
 
     async def told(self) -> AsyncGenerator[Step, None]:
-        """The steps as they begin, until `close`."""
+        """Yield the steps as they begin, until `close`."""
         while (step := await self._told.get()) is not None:
             yield step
 
     def close(self) -> None:
-        """No step follows."""
+        """End the stream of steps."""
         self._told.put_nowait(None)

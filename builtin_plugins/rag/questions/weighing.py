@@ -1,4 +1,4 @@
-"""Whether what was found answers a question: one measure for all answers and for searches."""
+"""Whether the found passages answer a question: one measure for all answers and searches."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from builtin_plugins.rag.services.sentence_vectors import SENTENCE_VECTORS, Pass
 
 
 async def weighed(inquiry: Inquiry, found: Retrieved) -> Weighed:
-    """What the passages that decide come to; those weighed before are not weighed again.
+    """Weigh the deciding passages: the best few, however many are shown.
 
-    They are the best few, however many are shown. Raises Unavailable.
+    Results are cached. Raises Unavailable.
     """
     passages = [item.passage for item in found.judged]
     key = (inquiry.request.question, tuple(passages))
@@ -54,13 +54,13 @@ async def _near(
 
 
 async def _subject(inquiry: Inquiry, model: str, passages: Sequence[Passage]) -> Sequence[Any]:
-    """The vector of what the question is about, as float32; none where that is nothing."""
+    """The vector of the question's subject, as float32; none if it has no subject."""
     subject = subject_of(inquiry.request.question, passages)
     return list((await embed(inquiry.platform, model, [subject], "query")).vectors) if subject else []
 
 
 async def is_supported(inquiry: Inquiry, found: Retrieved) -> bool:
-    """Whether the answerer would answer. Where that is clear from the passages' vectors, none is computed.
+    """Whether there would be an answer; no sentence is embedded if the passages' vectors decide.
 
     Raises Unavailable.
     """
@@ -72,7 +72,7 @@ async def is_supported(inquiry: Inquiry, found: Retrieved) -> bool:
 
 
 def _glanced(inquiry: Inquiry, passages: Sequence[Passage], language: str | None) -> Weighed:
-    """In the thread of questions, so nothing has to be read ahead."""
+    """Runs entirely in the question thread, so nothing has to be read ahead."""
     found = extractive.candidates(inquiry.request.question, passages, language=language)
     return _weighed(inquiry, passages, language, found, None)
 
@@ -89,6 +89,6 @@ def _weighed(
 
 
 def _candidates(inquiry: Inquiry, passages: Sequence[Passage], language: str | None) -> list[Candidate]:
-    """Reads the passages, so that weighing a few candidates takes less time than a way to a thread."""
+    """Reads the passages ahead, so that weighing the candidates needs no thread."""
     read_ahead(passages)
     return extractive.candidates(inquiry.request.question, passages, language=language)

@@ -1,4 +1,4 @@
-"""`parent_context`: each passage together with its neighbours in the document."""
+"""`parent_context`: each passage together with its neighbors in the document."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from kernel.sdk import Platform, StoredPoint
 
 
 async def widened(platform: Platform, found: Retrieved) -> Retrieved:
-    """Each passage with one neighbour on either side, its scores being those of the passage itself.
+    """Each passage with one neighbor on either side, with the scores of the passage itself.
 
-    A passage that a better one shows already, whole, is left out.
+    A passage that a better one already shows in full is left out.
     """
     wide = await asyncio.gather(*(_wide(platform, item) for item in found.items))
     return replace(found, items=_without_repeats(wide, found.items))
@@ -30,7 +30,7 @@ async def _wide(platform: Platform, item: Ranked) -> Ranked:
         f"rag:{item.knowledge_base_id}", item.passage.document_id, count, first
     )
     if not any(row.id == item.passage.chunk_id for row in rows):
-        return item  # deleted in between
+        return item  # deleted in the meantime
     text, pages = joined(rows)
     passage = replace(
         item.passage,
@@ -44,7 +44,7 @@ async def _wide(platform: Platform, item: Ranked) -> Ranked:
 
 
 def place_of(item: Ranked, shown: Sequence[Ranked]) -> int | None:
-    """Where a passage is shown, counted from 1: by itself, or within a widened one; None where it is not."""
+    """The number, from 1, of the item that shows a passage, alone or within a wider one; None without one."""
     own = (number for number, one in enumerate(shown, 1) if one.passage.chunk_id == item.passage.chunk_id)
     wide = (number for number, one in enumerate(shown, 1) if one.child is not None and _holds(one, item))
     return next(own, next(wide, None))
@@ -53,7 +53,7 @@ def place_of(item: Ranked, shown: Sequence[Ranked]) -> int | None:
 def joined(rows: Sequence[StoredPoint]) -> tuple[str, Pages]:
     """The text of passages that follow each other, and the later pages that begin in it.
 
-    Passages overlap; what is between is white space.
+    Passages overlap, or only white space is between them.
     """
     text, end = "", rows[0].payload["char_start"]
     page, pages = rows[0].payload.get("page"), list[tuple[int, int | None]]()

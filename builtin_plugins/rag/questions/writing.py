@@ -1,4 +1,4 @@
-"""Writing the answer from passages: by the model, its citations checked as it comes, or by quoting them."""
+"""Writing the answer: by the model, with its citations checked in the stream, or by quoting the passages."""
 
 from __future__ import annotations
 
@@ -60,19 +60,19 @@ async def draft(question: Question, found: Retrieved) -> Draft:
 
 
 async def shown(question: Question, made: Draft) -> AsyncGenerator[Written, None]:
-    """A draft that was accepted, as `write` would have returned it."""
+    """An accepted draft, in the form that `write` yields."""
     yield Found(made.items, question.request.explain)
     yield Piece(made.text)
     yield made
 
 
 async def worth_asking(question: Question, found: Retrieved) -> bool:
-    """Whether anything found suggests an answer; a model given nothing to go by invents one."""
+    """Whether anything found suggests an answer; without that, a model invents one."""
     return bool(found.items) and (await weighed(question, found)).hopeful
 
 
 async def _shown(question: Question, found: Retrieved) -> list[Passage]:
-    """What the answer is made from: the passages, or with `compress` their best sentences."""
+    """The passages to answer from; with `compress`, only their best sentences."""
     passages = found.passages
     if not question.request.compress or not passages:
         return passages
@@ -109,7 +109,7 @@ async def _generated(
 
 
 async def _located(question: Question, text: str, items: Sequence[Ranked]) -> Sequence[Ranked]:
-    """The passages, those over several pages on the page that says what the answer cites them for."""
+    """The passages; one over several pages is put on the page with what the answer cites it for."""
     passages = [item.passage for item in items]
     if not any(passage.pages for passage in passages):
         return items
@@ -119,7 +119,7 @@ async def _located(question: Question, text: str, items: Sequence[Ranked]) -> Se
 async def _checked(
     stream: contracts.Generation, passages_used: int, gate: RefusalGate, ends: list[contracts.Generated]
 ) -> AsyncGenerator[str, None]:
-    """The text in pieces with only true citations, the first not blank; `ends` gets the last word."""
+    """The text in pieces, with valid citations only; `ends` receives the model's last item."""
     through, anything = CitationFilter(passages_used), False
     async with aclosing(stream):
         async for item in stream:

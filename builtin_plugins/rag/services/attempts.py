@@ -1,4 +1,4 @@
-"""One attempt at a document: whether somebody still waits for it, how it fails, and how its job ends."""
+"""One attempt to ingest a document: whether it is still wanted, how it fails, and how its job ends."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CANCELLED = "Processing was cancelled. Retry it, or upload the file again, to st
 
 
 class IngestPayload(BaseModel):
-    """Which document to ingest. `large` says that it waits in the lane of those already, `depth` how
-    many documents it came out of, `attempt` when it was uploaded or started over: a later attempt has its
-    own job. Jobs of earlier releases don't name theirs. `asked` is when the document that it came out of was
-    uploaded or retried, if it came out of one.
+    """Which document to ingest. `large`: it is in the lane of large documents already. `depth`: how many
+    documents it is nested in. `attempt`: when it was uploaded or started over, as each attempt has its own
+    job; None in jobs of earlier releases. `asked`: when the document that contains it, if any, was uploaded
+    or retried.
     """
 
     document_id: str
@@ -35,14 +35,14 @@ class Gone(Exception):
 
 
 def is_wanted(document: Document | None, attempt: datetime | None) -> bool:
-    """Whether somebody waits for this attempt, so that the passages of two are never mixed."""
+    """Whether this attempt is still wanted; the passages of two attempts must never be mixed."""
     return (
         document is not None and document.status == "processing" and attempt in (None, document.uploaded_at)
     )
 
 
 def load(session: Session, payload: IngestPayload) -> tuple[Document, KnowledgeBase] | None:
-    """The document to ingest, and its knowledge base; None if nobody waits for it."""
+    """The document to ingest, and its knowledge base; None if this attempt is no longer wanted."""
     query = (
         select(Document, KnowledgeBase)
         .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
@@ -53,12 +53,12 @@ def load(session: Session, payload: IngestPayload) -> tuple[Document, KnowledgeB
 
 
 def path_of(document: Document) -> str:
-    """Where the document is found."""
+    """The document's path in the API."""
     return f"/v1/rag/knowledge-bases/{document.knowledge_base_id}/documents/{document.id}"
 
 
 async def outcome(platform: Platform, payload: IngestPayload) -> str | None:
-    """What a job whose attempt is over ends with: the document's path, or nothing if that was deleted.
+    """The result of a job whose attempt is over: the document's path, or None if that was deleted.
 
     Raises `JobFailed` if it failed or was cancelled.
     """
@@ -73,12 +73,12 @@ async def outcome(platform: Platform, payload: IngestPayload) -> str | None:
 
 
 async def give_up(platform: Platform, payload: IngestPayload, reason: str) -> None:
-    """The job was given up: say so in the document."""
+    """Record in the document that the job was given up."""
     await fail(platform, payload.document_id, _given_up(reason), payload.attempt)
 
 
 async def give_up_document(platform: Platform, document_id: str, reason: str) -> None:
-    """The same where only the document is known: what was stored for the job can't be read."""
+    """The same if only the document is known because the job's payload can't be read."""
     await fail(platform, document_id, _given_up(reason), None)
 
 
@@ -87,7 +87,7 @@ def _given_up(reason: str) -> str:
 
 
 async def cancelled(platform: Platform, payload: IngestPayload) -> None:
-    """The job was cancelled: say so in the document."""
+    """Record in the document that the job was cancelled."""
     await fail(platform, payload.document_id, CANCELLED, payload.attempt)
 
 
@@ -103,7 +103,7 @@ def _fail(unit: Unit, platform: Platform, document_id: str, detail: str, attempt
 
 
 def fail_in(unit: Unit, platform: Platform, document: Document, detail: str) -> None:
-    """Mark a document `failed`, with the unit, and remove what was staged of it. It must be locked."""
+    """Mark a locked document `failed` in this unit, and remove its staged data."""
     document.status, document.error, document.chunk_count = "failed", detail, 0
     document.completed_at = utc_now()
     platform.vectors.remove_group(unit, f"rag:{document.knowledge_base_id}", document.id)

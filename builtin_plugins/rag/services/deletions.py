@@ -1,5 +1,5 @@
-"""What was deleted while something under way could bring it again: an archive or a message that holds it, or
-the import of the knowledge base. Both run again after a kill or a failure.
+"""Documents that were deleted while something in progress could bring them back: an archive or message that
+contains them, or the import of the knowledge base. Both run again after a kill or a failure.
 """
 
 from __future__ import annotations
@@ -15,26 +15,25 @@ from kernel.sdk import Platform, Unit, held_blobs_of
 
 
 class DeletedMeanwhile(Exception):
-    """The document was deleted after what brings it had been asked for."""
+    """The document was deleted after the upload that contains it."""
 
 
 def remember(unit: Unit, platform: Platform, base: KnowledgeBase, sha256: str) -> None:
-    """A document was deleted, in this unit, which holds the knowledge base."""
+    """Record the deletion of a document in this unit, which has locked the knowledge base."""
     newest = unit.session.scalar(_newest(platform, base.id))
     if newest is None and not _is_importing(unit.session, base):
         forget_all(unit, base.id)
     else:
-        # Not an update: the end of something under way may be about to remove the row.
+        # Not an update: something that ends may be about to remove the row.
         same = (Deletion.knowledge_base_id == base.id) & (Deletion.sha256 == sha256)
         unit.session.execute(delete(Deletion).where(same))
         unit.session.add(Deletion(knowledge_base_id=base.id, sha256=sha256, asked_until=newest))
 
 
 def is_deleted(session: Session, base_id: str, sha256: str, asked: datetime | None) -> bool:
-    """Whether it was deleted after it had been asked for; without `asked`, since the import began.
+    """Whether these bytes were deleted since `asked`; without `asked`, since the import began.
 
-    To be asked after the row was written: from then on nobody else can bring the same bytes and have them
-    deleted unseen.
+    Call this after writing the row: from then on, nobody else can add and delete the same bytes unnoticed.
     """
     found = (Deletion.knowledge_base_id == base_id) & (Deletion.sha256 == sha256)
     if asked is not None:
@@ -43,17 +42,17 @@ def is_deleted(session: Session, base_id: str, sha256: str, asked: datetime | No
 
 
 def forget(unit: Unit, platform: Platform, document: Document) -> None:
-    """A document is taken in or was given up, in this unit."""
+    """Clean up after a document that was ingested or given up in this unit."""
     if document.content_type in platform.resource(PARSERS).unpacked:
         unit.session.flush()
         forget_ended(unit, platform, document.knowledge_base_id)
 
 
 def forget_ended(unit: Unit, platform: Platform, base_id: str) -> None:
-    """Unless something is under way, nothing can come back.
+    """Forget all deletions unless something in progress could bring documents back.
 
-    To look for that among all that waits is only worth it where something was deleted. Of two that end in
-    the same moment neither may know that it is the last. The next deletion does.
+    The search for that is skipped if nothing was deleted. Of two that end at the same moment, neither may see
+    that it is the last; the next deletion cleans up then.
     """
     kept = Deletion.knowledge_base_id == base_id
     if not unit.session.scalar(select(exists().where(kept))):
@@ -66,19 +65,19 @@ def forget_ended(unit: Unit, platform: Platform, base_id: str) -> None:
 
 
 def _is_importing(session: Session, base: KnowledgeBase) -> bool:
-    """An earlier release that ends an import only lets go of its file."""
+    """Checks the file, too: an earlier release only releases that when an import ends."""
     return base.importing and bool(held_blobs_of(session, import_holder(base.id)))
 
 
 def forget_all(unit: Unit, base_id: str) -> None:
-    """Nothing of the knowledge base is under way any more."""
+    """Forget all deletions in the knowledge base."""
     unit.session.execute(delete(Deletion).where(Deletion.knowledge_base_id == base_id))
 
 
 def _newest(platform: Platform, base_id: str) -> Select[datetime]:
-    """When the newest document with others inside was asked for, of those that are being taken in."""
+    """When the newest document being processed that may contain others was uploaded."""
     holding = Document.content_type.in_(platform.resource(PARSERS).unpacked)
-    # Spelled out, so that every plan may use the index of these rows alone.
+    # A literal, so that every plan can use the partial index.
     processing = Document.status == literal_column("'processing'")
     return select(func.max(Document.uploaded_at)).where(
         Document.knowledge_base_id == base_id, processing, holding

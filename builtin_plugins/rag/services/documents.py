@@ -1,4 +1,4 @@
-"""Documents: take an upload in, list, show, delete."""
+"""Documents: add, list, show, delete."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _WAITS_FOR_ROOM = "The server's disk is full; reading continues once there is ro
 
 
 async def check_upload(caller: Caller, kb_id: str) -> None:
-    """Refuse before a byte is read. Raises KnowledgeBaseNotFound, NotOwner."""
+    """Refuse an upload before a byte is read. Raises KnowledgeBaseNotFound, NotOwner."""
     await loading.own_knowledge_base(caller, kb_id)
 
 
 async def add(caller: Caller, kb_id: str, file: Arrived) -> tuple[DocumentOut, bool]:
-    """Keep the file and queue its ingestion, in one transaction; the record, and whether it is new.
+    """Keep the file and queue its ingestion, in one transaction; returns the record, and whether it is new.
 
     The same bytes in one knowledge base are one document; one that had failed is tried again.
     """
@@ -119,7 +119,7 @@ async def remove(caller: Caller, kb_id: str, document_id: str) -> Receipt:
 def _remove(
     unit: Unit, caller: Caller, signer: Signer, scope: Scope, kb_id: str, document_id: str
 ) -> Receipt:
-    """The row goes first: an ingestion under way finds it gone and writes nothing more."""
+    """The row goes first: a running ingestion finds it gone and writes nothing more."""
     platform = caller.platform
     base = knowledge_bases.find_own(unit.session, scope, kb_id, lock=True)
     document = _find(unit.session, kb_id, document_id)
@@ -153,7 +153,7 @@ def _find(session: Session, kb_id: str, document_id: str) -> Document:
 def render(document: Document, *, disk_full: bool = False) -> DocumentOut:
     """The record as clients see it; each chunk has one vector.
 
-    What waits for room on the disk can't have that written into its row.
+    The notice about a full disk is added here, as a full disk can't store it.
     """
     waits = disk_full and document.status == "processing"
     return DocumentOut(

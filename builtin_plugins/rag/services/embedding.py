@@ -1,4 +1,4 @@
-"""Texts into vectors, by whichever plugin implements `embed_texts`."""
+"""Embed texts with the plugin that implements `embed_texts`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def embed(platform: Platform, model: str, texts: Sequence[str], purpose: c
 
 
 def engine_changed(model: str, error: EngineMismatch) -> EngineChanged:
-    """What people may read of vectors that do not fit those of a knowledge base."""
+    """The error for vectors that don't match those of a knowledge base."""
     return EngineChanged(
         f"This knowledge base was embedded with {error.stored}, but '{model}' now runs on {error.given}. "
         "Switch back to the former engine (PLATFORM_EMBEDDINGS_PRECISION may be enough), or embed the "

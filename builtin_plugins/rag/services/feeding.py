@@ -1,4 +1,4 @@
-"""Documents that other plugins put in and take out."""
+"""Documents that other plugins add and delete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs of knowledge bases: which documents they are made of, for the plugin that builds them."""
+"""Graphs of knowledge bases: tells the plugin that builds them which documents they are made of."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernel.sdk import Platform, Scope, Unit, Unprocessable, contracts
 
 
 def check_graph(platform: Platform, wanted: bool) -> None:
-    """Raise Unprocessable where a graph is wanted and no plugin builds graphs."""
+    """Raise Unprocessable if a graph is wanted but no plugin builds graphs."""
     if wanted and not builds_graphs(platform):
         raise Unprocessable.field(
             ("body", "graph"), "no active plugin builds graphs; ask the operator to enable graph_rag", wanted
@@ -25,7 +25,7 @@ def builds_graphs(platform: Platform) -> bool:
 
 
 def tell_of_graph(platform: Platform, unit: Unit, base: KnowledgeBase) -> None:
-    """Notify plugins that build graphs that this one is wanted, or no longer, in the unit of the change."""
+    """Notify plugins that build graphs that this one is wanted or not any more, in the changing unit."""
     platform.hooks.ask_now(
         contracts.on_graph_switched,
         platform=platform,
@@ -36,7 +36,7 @@ def tell_of_graph(platform: Platform, unit: Unit, base: KnowledgeBase) -> None:
 
 
 def seen(scope: Scope) -> Select[str]:
-    """The ids of documents with a graph in the knowledge bases that a scope sees."""
+    """The ids of documents in knowledge bases that have a graph and that a scope sees."""
     query = select(Document.id).join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
     return query.where(KnowledgeBase.graph, Document.status == "completed", scope.sees(KnowledgeBase))
 
@@ -48,7 +48,7 @@ def graph_documents(session: Session, kb_id: str) -> list[contracts.GraphDocumen
 
 
 def hold(unit: Unit, document_id: str) -> contracts.GraphDocument | None:
-    """A document that needs a graph: neither it nor its knowledge base changes before the unit ends."""
+    """Lock a document that needs a graph, and its knowledge base, until the unit ends."""
     query = _wanted().where(Document.id == document_id).with_for_update(read=True)
     row = unit.session.execute(query).one_or_none()
     return None if row is None else contracts.GraphDocument(*row)

@@ -39,9 +39,7 @@ async def has_model_runtime(platform: Platform) -> bool:
 
 
 async def check_reranker(platform: Platform) -> None:
-    """The health check asks only a reranker that failed the last time, or that nobody has asked yet: each
-    call may cost money.
-    """
+    """Only calls a reranker that has failed or has not been used yet, as each call may cost money."""
     settings = platform.settings_of(RagSettings)
     if settings.rerank_folder is None and settings.rerank_url is None:
         raise NotConfigured()

@@ -1,8 +1,8 @@
-"""The way of a document: parse, cut, embed, stage, then show all of it at once.
+"""Ingest a document: parse, cut, embed, stage, then publish all of it at once.
 
 The job may be killed anywhere. Parsing and cutting are deterministic and a passage's id follows from its
-place, so a second run continues after the passages that are written, and nothing is there twice. Searches see
-the passages with the commit that makes the document `completed`.
+position, so a second run continues after the passages already written, and nothing is duplicated. The commit
+that makes the document `completed` makes its passages visible to searches.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ log = logging.getLogger("platform.rag.ingest")
 BATCH = 96
 UNDER_WAY = 2
 """Batches of one document that are embedded at once."""
-_LOOK_EVERY = 1.0  # seconds, whether somebody still waits for the document
+_LOOK_EVERY = 1.0  # seconds between checks that the document is still wanted
 LARGE_PASSAGES = 500
 """Documents with more passages wait in their own lane."""
 _NO_PARSER = (
@@ -73,7 +73,7 @@ class _Large(Exception):
 
 
 class _Reembedded(Exception):
-    """The knowledge base has vectors of another model by now: what was staged is gone."""
+    """The embedding model was changed meanwhile: what was staged is gone."""
 
 
 async def ingest(
@@ -81,7 +81,7 @@ async def ingest(
 ) -> str:
     """Bring a document from `processing` to `completed` or `failed`; returns its path.
 
-    `left_out` says which of the files inside did not become documents. Raises `Gone` where nobody waits.
+    `left_out` names the files inside that did not become documents. Raises `Gone` if it isn't wanted.
     """
     found = await platform.database.read(load, payload)
     if found is None:
@@ -183,7 +183,7 @@ class Ingestion:
     async def _while_wanted(
         self, work: Coroutine[Any, Any, T], tell: Callable[[], Awaitable[None]] | None = None
     ) -> T:
-        """The work's result, until which it is told how far it is. Raises Gone once nobody waits."""
+        """Await the work, calling `tell` every second to report progress. Raises Gone if it isn't wanted."""
         task = asyncio.create_task(work)
         try:
             while not (await asyncio.wait({task}, timeout=_LOOK_EVERY))[0]:
@@ -197,7 +197,7 @@ class Ingestion:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _is_wanted(self) -> bool:
-        """Whether somebody waits for this run; while the database is away, work goes on without it."""
+        """Whether this run is still wanted; assumed so while the database can't be reached."""
         try:
             found = await self._platform.database.read(
                 lambda session: session.get(Document, self._document.id)
@@ -213,7 +213,7 @@ class Ingestion:
         return found
 
     async def _embed_all(self, chunks: Iterator[Chunk], done: int) -> None:
-        """Write one batch while the next ones are embedded; so many passages are written already."""
+        """Write one batch while the next ones are embedded; `done` passages are already written."""
         await asyncio.to_thread(lambda: next(islice(chunks, done, done), None))
         writing: asyncio.Task[None] | None = None
         async with aclosing(self._embedded(chunks)) as batches:
@@ -226,7 +226,7 @@ class Ingestion:
                     writing = asyncio.create_task(stage)
                 if writing is not None:
                     await writing
-            except BaseException:  # a cancelled job leaves no write under way either
+            except BaseException:  # a cancelled job must leave no write running
                 if writing is not None:
                     writing.cancel()
                     await asyncio.gather(writing, return_exceptions=True)
@@ -235,7 +235,7 @@ class Ingestion:
     async def _embedded(self, chunks: Iterator[Chunk]) -> AsyncGenerator[tuple[list[Chunk], Embedded]]:
         """Batches in order, with their vectors.
 
-        Two are under way: one is cut into tokens while the engine computes the other.
+        Two run at a time: one is tokenized while the engine computes the other.
         """
         under_way: deque[tuple[list[Chunk], asyncio.Task[Embedded]]] = deque()
         try:
@@ -275,7 +275,7 @@ class Ingestion:
         note_outcome(unit, "success")
 
     def _hold(self, unit: Unit) -> Document:
-        """Lock the document and its knowledge base: neither can be deleted between this and the commit."""
+        """Lock the document and its knowledge base, so that neither can be deleted before the commit."""
         kept = select(KnowledgeBase.revision).where(KnowledgeBase.id == self._base.id)
         revision = unit.session.scalar(kept.with_for_update(read=True, key_share=True))
         if revision is None:
@@ -289,7 +289,7 @@ class Ingestion:
 
 
 def complete(unit: Unit, document: Document, base: KnowledgeBase, count: int, pages: int | None) -> None:
-    """The document's passages are published with this unit."""
+    """Mark a document completed in this unit, which publishes its passages."""
     document.status, document.chunk_count = "completed", count
     document.page_count, document.completed_at = pages, utc_now()
     unit.emit(
@@ -310,8 +310,8 @@ def _take(chunks: Iterator[Chunk]) -> list[Chunk]:
 
 
 def _survey(chunks: Iterator[Chunk], most: int) -> tuple[Chunk | None, int]:
-    """The first passage, which decides the document's language in each run, and how many there are, up to
-    `most` more: to count them takes a thousandth of the time to embed them.
+    """The first passage, which decides the document's language, and how many there are, counted up to `most`
+    + 1. Counting takes a thousandth of the time of embedding.
     """
     first = next(chunks, None)
     return first, sum(1 for _ in islice(chunks, most)) + (first is not None)

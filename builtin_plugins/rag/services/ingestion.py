@@ -1,4 +1,4 @@
-"""The ingestion of a knowledge base as a whole: how far it is, cancelling it, trying again."""
+"""The ingestion of a whole knowledge base: its progress, cancelling and retrying it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kernel.sdk import Caller, JobOut, Platform, Scope, Unit, running_jobs, scop
 
 _WINDOW: Final = timedelta(minutes=5)
 _LEAST: Final = timedelta(seconds=10)
-"""A pace over less time than this would jump about."""
+"""A pace measured over less time would fluctuate."""
 _AT_ONCE: Final = 200
 
 
@@ -55,7 +55,7 @@ def _show(session: Session, scope: Scope, kb_id: str) -> IngestionOut:
 
 
 def _sizes(session: Session, which: ColumnElement[bool]) -> Counter[str]:
-    """The bytes of these documents, by kind."""
+    """The total bytes of these documents, by kind."""
     query = select(Document.content_type, func.sum(Document.size_bytes)).where(which)
     found = Counter[str]()
     for content_type, size in session.execute(query.group_by(Document.content_type)):
@@ -64,14 +64,12 @@ def _sizes(session: Session, which: ColumnElement[bool]) -> Counter[str]:
 
 
 def _kind(content_type: str) -> str:
-    """Documents of one kind take as long in proportion to their size: a byte of a scan tells nothing of one
-    of a text.
-    """
+    """Group content types for estimates: the time per byte of a scan tells nothing about a text."""
     return PLAIN if content_type in TEXTS else content_type
 
 
 class _Reading(NamedTuple):
-    """A document that is being read now, by whichever worker."""
+    """A document that is being read now, by any worker."""
 
     kind: str
     size: int
@@ -80,17 +78,17 @@ class _Reading(NamedTuple):
 
     @property
     def left(self) -> float:
-        """The bytes of it that are still to be done."""
+        """Its remaining bytes."""
         done, total = self.job.progress.done, self.job.progress.total
         return self.size * (1 - done / total) if total else float(self.size)
 
     @property
     def speed(self) -> float:
-        """Its bytes in a second; 0 if that is unknown."""
+        """Its bytes per second; 0 if unknown."""
         return self.left / self.job.eta_seconds if self.job.eta_seconds else 0.0
 
     def lately(self, began: datetime, now: datetime) -> float:
-        """The share of what is done of it that was done since then, at an even pace."""
+        """The share of its finished work that was done since `began`, assuming an even pace."""
         started = self.job.started_at or now
         return 1.0 if started >= began else (now - began) / (now - started)
 
@@ -104,8 +102,8 @@ def _reading(session: Session, kb_id: str) -> list[_Reading]:
 
 
 class _Pace(NamedTuple):
-    """What was done lately, and in how many seconds: documents as a whole, passages and bytes (by kind) also
-    of those that are being read.
+    """What was done lately, and in how many seconds: completed documents, and passages and bytes (by kind)
+    including those of documents still being read.
     """
 
     documents: int
@@ -115,8 +113,8 @@ class _Pace(NamedTuple):
 
 
 def _seconds_left(waiting: Mapping[str, int], pace: _Pace, reading: Sequence[_Reading]) -> int | None:
-    """As long as the slowest document that is being read takes by its own pace, and as long as the slowest
-    kind takes, as several kinds are read side by side. Null while the pace of any is unknown.
+    """The maximum of what the slowest document being read and the slowest kind will take, as kinds are read
+    in parallel. None while the pace of any kind is unknown.
     """
     known = [one for one in reading if one.job.eta_seconds is not None]
     longest = max((one.job.eta_seconds or 0 for one in known), default=1)
@@ -134,7 +132,7 @@ def _seconds_left(waiting: Mapping[str, int], pace: _Pace, reading: Sequence[_Re
 
 
 def _pace(session: Session, kb_id: str, now: datetime, reading: Sequence[_Reading]) -> _Pace:
-    """Since what waits began to wait, at most five minutes ago: when nothing waited, nothing was slow."""
+    """Measured since the oldest document began to wait, at most five minutes: idle time must not count."""
     mine, passages = Document.knowledge_base_id == kb_id, func.coalesce(func.sum(Document.chunk_count), 0)
     waiting = select(func.min(Document.uploaded_at), passages).where(mine & (Document.status == "processing"))
     since, under_way = session.execute(waiting).one()
@@ -154,7 +152,7 @@ def _pace(session: Session, kb_id: str, now: datetime, reading: Sequence[_Readin
 
 
 def _position(session: Session, kb_id: str) -> int:
-    """Place of a knowledge base in line, from 1: after those whose documents wait longer."""
+    """The place of a knowledge base in line, from 1, by its longest-waiting document."""
     oldest = func.min(Document.uploaded_at).label("oldest")
     waiting = select(Document.knowledge_base_id, oldest).where(Document.status == "processing")
     bases = waiting.group_by(Document.knowledge_base_id).subquery()
@@ -164,7 +162,7 @@ def _position(session: Session, kb_id: str) -> int:
 
 
 async def cancel_all(caller: Caller, kb_id: str) -> int:
-    """Fail what waits or is being read; returns how many. Raises KnowledgeBaseNotFound, NotOwner."""
+    """Fail all documents in process; returns how many. Raises KnowledgeBaseNotFound, NotOwner."""
     scope = await scope_of(caller.platform, caller.principal)
     write, total = caller.platform.database.write, 0
     while changed := await write(_cancel_some, caller.platform, scope, kb_id):
@@ -180,7 +178,7 @@ def _cancel_some(unit: Unit, platform: Platform, scope: Scope, kb_id: str) -> in
 
 
 async def retry_failed(caller: Caller, kb_id: str) -> int:
-    """Requeue what failed; returns how many documents. Raises KnowledgeBaseNotFound, NotOwner."""
+    """Requeue all failed documents; returns how many. Raises KnowledgeBaseNotFound, NotOwner."""
     scope = await scope_of(caller.platform, caller.principal)
     write, total, asked = caller.platform.database.write, 0, utc_now()
     while changed := await write(_retry_some, caller.platform, scope, kb_id, asked):
@@ -189,7 +187,7 @@ async def retry_failed(caller: Caller, kb_id: str) -> int:
 
 
 def _retry_some(unit: Unit, platform: Platform, scope: Scope, kb_id: str, asked: datetime) -> int:
-    """What fails again meanwhile is left."""
+    """Requeue some documents that failed before `asked`; later failures are left."""
     documents = _some(unit, scope, kb_id, "failed", asked)
     largest = platform.settings_of(RagSettings).large_document_mb * 1024 * 1024
     base = knowledge_bases.find_own(unit.session, scope, kb_id)

@@ -1,4 +1,4 @@
-"""The job that ingests a document, and how one gets its place: by the work that it brings, in turn."""
+"""The job that ingests a document, and the lane that it waits in, by its expected work."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def _take_out(platform: Platform, payload: IngestPayload) -> Inside | None
         return None
     asked = payload.asked or found[0].uploaded_at
     queue = partial(_queue_member, platform, payload.depth + 1, asked)
-    with suppress(UnparsableDocument):  # reading it will say what is wrong
+    with suppress(UnparsableDocument):  # ingesting it will report what is wrong
         return await take_out(platform, *found, asked, queue)
     return None
 
@@ -67,7 +67,7 @@ def _queue_member(platform: Platform, depth: int, asked: datetime, unit: Unit, d
     owner = unit.session.scalar(
         select(KnowledgeBase.owner_id).where(KnowledgeBase.id == document.knowledge_base_id)
     )
-    # The earlier one, as another machine's clock may be behind.
+    # The earlier of both, as another machine's clock may be slow.
     queue_document(unit, document, owner, int(largest), depth, min(asked, document.uploaded_at))
 
 
@@ -97,7 +97,7 @@ def queue_document(
     depth: int = 0,
     asked: datetime | None = None,
 ) -> None:
-    """Let the document wait for its turn. Files of more than `largest` bytes count as large."""
+    """Queue the ingestion of a document. Files of more than `largest` bytes count as large."""
     place = _place(document, largest)
     payload = IngestPayload(
         document_id=document.id,
@@ -111,7 +111,7 @@ def queue_document(
 
 
 def _place(document: Document, largest: int) -> _Place:
-    """Of other kinds the work is known when they are parsed: see `LARGE_PASSAGES`."""
+    """For other kinds, the amount of work is known only after parsing: see `LARGE_PASSAGES`."""
     size, is_text = document.size_bytes, document.content_type in TEXTS
     if is_text and size <= _SMALL_BYTES:
         return _Place("quick", 1 + size // 1024)

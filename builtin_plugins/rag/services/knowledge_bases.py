@@ -51,7 +51,7 @@ from kernel.sdk import (
 def find(session: Session, scope: Scope, kb_id: str, *, lock: bool = False) -> KnowledgeBase:
     """A knowledge base that the caller may see. Raises KnowledgeBaseNotFound, also for an invisible one."""
     query = select(KnowledgeBase).where(KnowledgeBase.id == kb_id, scope.sees(KnowledgeBase))
-    # Against changes, not against an ingestion into it, which only needs it to stay.
+    # Blocks changes, but not an ingestion, which only needs the row to stay.
     held = query.with_for_update(key_share=True)
     found: KnowledgeBase | None = session.scalar(held if lock else query)
     if found is None:
@@ -140,7 +140,7 @@ async def remove(caller: Caller, kb_id: str, confirmed: Sequence[str]) -> Receip
     """Delete with all documents and vectors; returns the receipt.
 
     Raises DependentPipelines unless exactly those are confirmed.
-    Pipelines of others stay, and are not spoken of: they answer from what is left to them.
+    Other accounts' pipelines stay and are not mentioned: they answer from their remaining knowledge bases.
     """
     scope = await scope_of(caller.platform, caller.principal)
     signer = caller.platform.resource(SIGNER)
@@ -179,7 +179,7 @@ def _dependents(session: Session, scope: Scope, kb_id: str) -> Sequence[Pipeline
 
 
 def _refusal(dependents: Sequence[Pipeline]) -> DependentPipelines:
-    """Names the pipelines in the way."""
+    """The error that names the pipelines in the way."""
     listed = [{"pipeline_id": p.id, "name": p.name} for p in dependents]
     message = (
         "Pipelines use this knowledge base; "
@@ -220,7 +220,7 @@ _FIELDS = (
     "created_at",
 )
 
-# What is asked all the time is built once, and over bare columns: they are cheaper to load than objects.
+# Frequent queries are built once and select columns, which are cheaper to load than objects.
 _BASE: Any = KnowledgeBase.__table__
 _COLUMNS = [_BASE.c[name] for name in _FIELDS]
 
@@ -238,7 +238,7 @@ def _page() -> Prepared:
 
 
 def _counted(page: CTE, rows: Select[Any]) -> Select[Any]:
-    """Each row of the page with the documents and vectors of completed documents."""
+    """Each row of the page with its counts of completed documents and their vectors."""
     documents: Any = Document.__table__
     completed = (
         select(

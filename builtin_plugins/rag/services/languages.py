@@ -1,4 +1,4 @@
-"""The detector of languages that questions and documents share."""
+"""The language detector shared by questions and documents."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ LANGUAGES: ResourceKey[LanguageDetector] = ResourceKey("languages")
 
 
 async def languages_of(platform: Platform, texts: Sequence[str]) -> list[str | None]:
-    """The language of each text, judged by its beginning."""
+    """The language of each text, detected from its beginning."""
     detector = platform.resource(LANGUAGES)
     return await asyncio.to_thread(lambda: [detector.of(text) if text.strip() else None for text in texts])

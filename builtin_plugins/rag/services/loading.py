@@ -1,6 +1,6 @@
-"""Pipelines and knowledge bases for what happens all the time: a question, a search, an upload.
+"""Load pipelines and knowledge bases for frequent work: questions, searches, uploads.
 
-Their statements are built once. What is answered belongs to no session: to be read, not to be changed.
+The statements are built once. The results belong to no session: they are read-only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ONE_BASE = Prepared(select(*_BASE.c).where(_BASE.c.id == bindparam("wanted"), v
 _ONE_BASE_HELD = Prepared(
     select(*_BASE.c)
     .where(_BASE.c.id == bindparam("wanted"), visible(_BASE.c))
-    # Against changes, not against an ingestion into it, which only needs it to stay.
+    # Blocks changes, but not an ingestion, which only needs the row to stay.
     .with_for_update(key_share=True)
 )
 _ONE_PIPELINE = Prepared(
@@ -54,7 +54,7 @@ async def own_knowledge_base(caller: Caller, kb_id: str) -> KnowledgeBase:
 
 
 def hold_own(session: Session, scope: Scope, kb_id: str) -> KnowledgeBase:
-    """The same in a unit, which holds the knowledge base to its end."""
+    """The same in a unit, which locks the knowledge base until its end."""
     row = _ONE_BASE_HELD.first(session, {**scope.binds, "wanted": kb_id})
     if row is None:
         raise KnowledgeBaseNotFound()

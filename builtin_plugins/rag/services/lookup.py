@@ -69,14 +69,14 @@ def _entry(row: Mapping[str, Any], scope: Scope) -> contracts.PipelineEntry:
 
 
 def pipelines_over(session: Session, scope: Scope, kb_id: str) -> list[str]:
-    """The ids of the pipelines over a knowledge base that the scope sees, the latest first; at most 500."""
+    """The ids of the pipelines over a knowledge base that the scope sees, newest first; at most 500."""
     mine = select(PipelineSource.pipeline_id).where(PipelineSource.knowledge_base_id == kb_id)
     seen = select(Pipeline.id).where(Pipeline.id.in_(mine), scope.sees(Pipeline))
     return list(session.scalars(seen.order_by(Pipeline.created_at.desc(), Pipeline.id).limit(MOST)))
 
 
 def hold_documents(unit: Unit, kb_id: str, document_ids: Sequence[str]) -> list[str]:
-    """Those of these documents that a knowledge base has, kept from deletion until the unit ends."""
+    """Which of these documents are in a knowledge base, locked against deletion until the unit ends."""
     found: list[str] = []
     mine = select(Document.id).where(Document.knowledge_base_id == kb_id).order_by(Document.id)
     for start in range(0, len(document_ids), MOST):

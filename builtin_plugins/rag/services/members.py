@@ -24,19 +24,19 @@ from kernel.sdk import Platform, PlatformError, Unit, clean_name
 Queue = Callable[[Unit, Document], object]
 
 DEEPEST: Final = 2
-"""What is inside of something inside of a document is not unpacked."""
+"""The nesting depth from which files inside documents are no longer extracted."""
 
 _MEGABYTE: Final = 1024 * 1024
 _PORTION: Final = 1024 * 1024
 
 
 _TOLD_CHARS: Final = 360
-"""Of names, so that a job's message, which is cut off at 500, has room for all of it."""
+"""The limit for file names, so that all of it fits a job's message, which is cut off at 500."""
 
 
 @dataclass(frozen=True)
 class Inside:
-    """What happened to the files inside a document, in words; `left_out` where not all became documents."""
+    """What happened to the files inside a document, in words; `left_out` if some became no documents."""
 
     told: str
     left_out: str | None
@@ -47,9 +47,9 @@ async def take_out(
 ) -> Inside | None:
     """Make documents of the files inside; returns what happened to them, None for a document without any.
 
-    Runs again after a kill: the same bytes are one document, and what was deleted since the document, or the
-    one that it came out of, was `asked` for stays so. Raises `UnparsableDocument`, and `Gone` once the
-    document was deleted, cancelled or started over: what is still inside then stays there.
+    Can run again after a kill: the same bytes are one document, and what was deleted since `asked` stays
+    deleted. Raises `UnparsableDocument`, and `Gone` once the document was deleted, cancelled or started over;
+    the remaining files are then not extracted.
     """
     parser = platform.resource(PARSERS).for_media_type(document.content_type)
     if parser is None or parser.extractor is None:
@@ -64,7 +64,7 @@ async def take_out(
         limits = limits_of(settings)
         children = platform.resource(PARSER_PROCESSES)
         members = await extract(children, path, parser.extractor, limits, folder, bounds)
-        whole = PurePath(document.filename).stem  # of a compressed file that does not tell its name
+        whole = PurePath(document.filename).stem  # for a compressed file without a stored name
         members = [member._replace(name=member.name or whole) for member in members]
         taken = [await _take(platform, document, base, member, asked, largest, queue) for member in members]
     finally:
@@ -105,7 +105,7 @@ async def _take(
 def _keep(
     unit: Unit, platform: Platform, parent: Document, base: KnowledgeBase, file: Arrived, queue: Queue
 ) -> None:
-    """Lock the knowledge base and the parent: neither can be cancelled or deleted before the commit."""
+    """Keep the file, with the knowledge base and the parent locked until the commit."""
     kept = select(KnowledgeBase).where(KnowledgeBase.id == base.id)
     held = unit.session.scalar(kept.with_for_update(read=True, key_share=True))
     now: Document | None = unit.session.get(Document, parent.id, with_for_update=True)
@@ -136,7 +136,7 @@ def _some(count: int, total: int) -> str:
 
 
 def _listed(left: list[str]) -> str:
-    """The first ones; of an archive of thousands, not all."""
+    """The first names only: an archive may have thousands."""
     shown, length = 0, 0
     while shown < len(left) and length + len(left[shown]) <= _TOLD_CHARS:
         length += len(left[shown]) + 2

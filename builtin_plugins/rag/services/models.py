@@ -7,13 +7,13 @@ from kernel.sdk import Platform, Unprocessable, contracts
 
 
 async def check_embedding_model(platform: Platform, wanted: str | None) -> str:
-    """The model to embed with. Raises Unprocessable, which names the models there are, and Unavailable."""
+    """The model to embed with. Raises Unprocessable, which names the available models, and Unavailable."""
     default = platform.settings_of(RagSettings).embedding_model
     model = wanted or default
     hooks = platform.hooks
     listed = await hooks.ask(contracts.list_embedding_models, platform=platform)
     known = [name for names in listed for name in names]
-    if model == default and model in known:  # any other shows by a vector that its settings fit it
+    if model == default and model in known:  # for any other, a test vector proves that its settings work
         return model
     found = await hooks.ask(
         contracts.embed_texts, platform=platform, model=model, texts=["probe"], purpose="query"

@@ -25,7 +25,7 @@ from kernel.sdk import (
 )
 
 LONGEST_QUESTION = 8000
-_LONGEST_SLUG = 51  # with "ask_" and a "_" and 8 characters behind it, 64
+_LONGEST_SLUG = 51  # 64 with "ask_" before, and "_" and 8 characters after it
 
 
 class Question(BaseModel):
@@ -117,7 +117,7 @@ async def _ask(caller: Caller, pipeline_id: str, question: str) -> dict[str, Any
 
 
 def _cited(passages: Sequence[contracts.CitedPassage]) -> list[dict[str, Any]]:
-    """What a [n] in the answer refers to; without the texts, which the answer has used."""
+    """What each [n] in the answer refers to, without the passages' texts."""
     return [
         {
             "n": at,

@@ -1,4 +1,4 @@
-"""How documents ended, counted by every process, whichever worker ingested them."""
+"""Counts of how ingestions ended, kept in every process, whichever worker ran them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _REMEMBERED = 4096
 
 
 def note_outcome(unit: Unit, outcome: Outcome, count: int = 1) -> None:
-    """Notify all processes, with the commit, that this many more documents ended so."""
+    """Notify all processes, on commit, that `count` more documents ended with this outcome."""
     unit.notify(_TOPIC, f"{outcome}:{count}:{uuid.uuid4().hex}")
 
 
 class Outcomes:
-    """Counts what is heard; a notice may come twice."""
+    """Counts the notices; one may arrive twice."""
 
     def __init__(self, platform: Platform, counter: Counter) -> None:
         self._counter = counter

@@ -30,10 +30,10 @@ class Parsers:
             self._by_type.update(dict.fromkeys(offered.media_types, parser))
             self._detectors.append((plugin, offered.detect))
         self.unpacked = [media_type for media_type, parser in self._by_type.items() if parser.extractor]
-        """The media types of documents with others inside."""
+        """The media types of documents that contain others."""
 
     def for_media_type(self, media_type: str) -> Parser | None:
-        """The parser of a media type; None where there is none."""
+        """The parser of a media type; None if there is none."""
         return self._by_type.get(media_type)
 
     async def detect(self, path: Path, filename: str) -> str | None:

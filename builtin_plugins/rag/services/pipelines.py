@@ -87,7 +87,7 @@ def _get(session: Session, scope: Scope, pipeline_id: str) -> PipelineOut:
 async def update(caller: Caller, pipeline_id: str, change: PipelineUpdate) -> PipelineOut:
     """Change the name, the knowledge bases or the visibility.
 
-    Knowledge bases that the caller does not see stay until the list is sent again.
+    Knowledge bases that the caller can't see stay until the list is sent.
 
     Raises PipelineNotFound, NotOwner, KnowledgeBaseNotFound, Unprocessable, NotInTeam.
     """
@@ -141,7 +141,7 @@ def _sources(pipeline_id: str, ids: Sequence[str]) -> list[PipelineSource]:
 
 
 def _ids_of(session: Session, scope: Scope, pipelines: Sequence[str]) -> dict[str, list[str]]:
-    """By pipeline the ids of those of its knowledge bases that the caller may see."""
+    """For each pipeline, the ids of its knowledge bases that the caller may see."""
     query = (
         select(PipelineSource.pipeline_id, PipelineSource.knowledge_base_id)
         .join(KnowledgeBase, KnowledgeBase.id == PipelineSource.knowledge_base_id)
@@ -155,7 +155,7 @@ def _ids_of(session: Session, scope: Scope, pipelines: Sequence[str]) -> dict[st
 
 
 def _shown(session: Session, scope: Scope, pipeline: Pipeline) -> PipelineOut:
-    """The record of one, with the ids of those knowledge bases that the caller may see."""
+    """The record of a pipeline, with the ids of the knowledge bases that the caller may see."""
     return _render(pipeline, _ids_of(session, scope, [pipeline.id]).get(pipeline.id, []))
 
 

@@ -9,11 +9,11 @@ from builtin_plugins.rag.answering.passages import Pages
 
 PLACE = ("page", "char_start", "char_end")
 PAGES = "pages"
-"""Key of the later pages that begin in a passage: most have none, and older ones do not say."""
+"""The key of the later pages that begin in a passage: missing for most, and in older passages."""
 
 
 class Placed(Protocol):
-    """What has a place in a document."""
+    """Anything with a place in a document."""
 
     @property
     def page(self) -> int | None: ...
@@ -29,13 +29,13 @@ class Placed(Protocol):
 
 
 def place_of(item: Placed) -> dict[str, Any]:
-    """A place as a payload holds it."""
+    """A place in the form of a payload."""
     place = {name: getattr(item, name) for name in PLACE}
     return {**place, PAGES: list(item.pages)} if item.pages else place
 
 
 def place_in(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The place out of a payload that holds more."""
+    """The place from a larger payload."""
     place = {name: payload.get(name) for name in PLACE}
     return {**place, PAGES: payload[PAGES]} if PAGES in payload else place
 

@@ -1,4 +1,4 @@
-"""How far a document is, for those who follow its job: in pages where it has them, else in passages."""
+"""The progress of a document's job: in pages if it has them, else in passages."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from builtin_plugins.rag.parsing.runner import ParsedDocument
 from kernel.sdk import Progress
 
 _LONGEST_PAGE = 20_000
-"""Characters. What has more is not a page but a sheet; a workbook has few: they would say little."""
+"""Characters. Anything longer is a sheet, not a page; a workbook has too few to show progress by."""
 _RECOGNIZING = 0.9
-"""The share of a scanned page's work that is over once it is recognized; pages with text are read at once."""
+"""The share of a scanned page's work that is done once it is recognized; text pages take no time to read."""
 
 
 class ReadingProgress:
-    """Reports how far one run is. What is done never becomes less, even after a crash."""
+    """Reports the progress of one run, which never goes back, even after a crash."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -25,11 +25,11 @@ class ReadingProgress:
         self._ahead = 0
 
     def begin(self) -> None:
-        """The file is opened."""
+        """Report that the file is being opened."""
         self._progress.report(message="Reading the file")
 
     def reading(self, place: Place) -> None:
-        """A page is read: of a thousand, or of scans."""
+        """Report the page being read, which takes a while in long or scanned documents."""
         if not place.pages:
             self._progress.report(message=f"Reading page {place.page:,}")
             return
@@ -37,7 +37,7 @@ class ReadingProgress:
         self._tell(_ahead(place.recognized), place.pages, "pages", message)
 
     def count(self, parsed: ParsedDocument, passages: int, done: int) -> None:
-        """All is read: so many passages are to be embedded, of which an earlier run has done some."""
+        """Note how many passages there are to embed, and how many an earlier run has done."""
         pages = parsed.page_count or 0
         self._passages = passages
         self._pages = pages if parsed.char_count <= pages * _LONGEST_PAGE else 0
@@ -53,7 +53,7 @@ class ReadingProgress:
         self._count(pages, number, f"Embedding passage {number:,} of {self._passages:,}")
 
     def complete(self) -> None:
-        """All of it is done, such as empty pages at its end."""
+        """Report everything as done, including empty pages at the end."""
         self._progress.report(self._progress.total)
 
     def _count(self, pages: int, passages: int, message: str) -> None:
@@ -70,5 +70,5 @@ class ReadingProgress:
 
 
 def _ahead(recognized: int) -> int:
-    """How many whole pages' work is done when this many are recognized, and none embedded."""
+    """The progress in pages when this many are recognized and none is embedded."""
     return ceil(recognized * _RECOGNIZING)

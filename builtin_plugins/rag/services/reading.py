@@ -105,7 +105,7 @@ async def read_document(
         for chunk in chunks:
             if chunk.chunk_id == chunk_id:
                 return contracts.DocumentText(document.filename, chunk.text)
-            # Passages overlap; what is between two of them is white space.
+            # Passages overlap, or only white space is between them.
             text += "\n" * (chunk.char_start > end) + chunk.text[max(0, end - chunk.char_start) :]
             end = max(end, chunk.char_end)
         if chunk_id is None and len(text) > LONGEST_TEXT:

@@ -1,6 +1,6 @@
 """Receipts of deletions: what was removed from where, signed with their own key (HMAC, RFC 2104).
 
-A receipt is made in the unit that deletes and kept in the audit log. It names no file and quotes nothing.
+A receipt is made in the deleting unit and kept in the audit log. It contains no file name and no text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KEY = "deletion-receipts"
 
 
 class Signer:
-    """Signs receipts, and knows its own signatures."""
+    """Signs receipts, and verifies its own signatures."""
 
     def __init__(self, key: str) -> None:
         self._key = key.encode()
@@ -43,7 +43,7 @@ class Signer:
         return Receipt.model_validate({**told, "signature": self._signature(told)})
 
     def signed(self, receipt: Receipt) -> bool:
-        """Whether this key signed exactly this receipt."""
+        """Whether this key signed this very receipt."""
         told = receipt.model_dump(mode="json", exclude={"signature"})
         return hmac.compare_digest(self._signature(told), receipt.signature)
 
@@ -57,12 +57,12 @@ SIGNER: ResourceKey[Signer] = ResourceKey("signer of receipts")
 
 @asynccontextmanager
 async def open_signer(platform: Platform) -> AsyncIterator[Signer]:
-    """The signer of this platform; all of its processes share the key."""
+    """The signer of this platform; all its processes share the key."""
     yield Signer(await asyncio.to_thread(platform.secrets.ensure, KEY))
 
 
 def known_signer(secrets: SecretStore) -> Signer | None:
-    """The signer of receipts that were given before; None if its key is gone. Makes no new key."""
+    """The signer of earlier receipts; None if its key is gone. Never makes a new key."""
     key = secrets.get(KEY)
     return Signer(key) if key else None
 

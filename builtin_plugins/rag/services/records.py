@@ -1,4 +1,4 @@
-"""The record of a document: made of a file that has arrived, or started over."""
+"""The record of a document: made from a received file, or started over."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _INSERT = PreparedInsert(insert(_ROWS))
 
 @dataclass(frozen=True)
 class Arrived:
-    """A file that has been received completely. `asked` says when what brings it was asked for, unless a
-    person does.
+    """A completely received file. `asked`: when the document that contains it was uploaded; None for a
+    person's upload.
     """
 
     staged: Staged
@@ -45,21 +45,21 @@ class Arrived:
 async def write_kept(
     platform: Platform, work: Callable[Concatenate[Unit, P], T], *args: P.args, **named: P.kwargs
 ) -> T:
-    """What `work` returns, which keeps a file, in a unit of its own."""
+    """Run `work`, which keeps a file, in its own unit; returns its result."""
     try:
         return await platform.database.write(work, *args, **named)
     except IntegrityError:
-        # The same file came twice at the same time: the other one is the document.
+        # The same file was sent twice at the same time; this time, `work` finds the other one's document.
         return await platform.database.write(work, *args, **named)
 
 
 def keep_document(
     unit: Unit, platform: Platform, base: KnowledgeBase, file: Arrived
 ) -> tuple[Document, bool]:
-    """Keep the file; its record, and whether it is to be ingested. The knowledge base must be locked.
+    """Keep the file; returns its record, and whether to ingest it. The knowledge base must be locked.
 
     The same bytes in one knowledge base are one document; one that had failed is tried again. Raises
-    `DeletedMeanwhile`, after which nothing of the unit may stay.
+    `DeletedMeanwhile`, after which the unit must be rolled back.
     """
     same = find_same(unit, base.id, file.staged.sha256)
     known: Document | None = None if same is None else unit.session.get(Document, same)
@@ -85,7 +85,7 @@ def find_same(unit: Unit, base_id: str, sha256: str) -> str | None:
 
 
 def _new(unit: Unit, base: KnowledgeBase, file: Arrived) -> Document:
-    """The record, which is written; it is not the session's."""
+    """Insert the record; the returned object is not in the session."""
     row: dict[str, Any] = {
         "id": str(uuid.uuid4()),
         "knowledge_base_id": base.id,
@@ -106,12 +106,12 @@ def _new(unit: Unit, base: KnowledgeBase, file: Arrived) -> Document:
 
 
 def _rename(document: Document, file: Arrived) -> None:
-    """The name may show the kind of text, so it counts as much as in the first attempt."""
+    """Take the new name, too: it may determine the kind of text."""
     document.filename, document.content_type = file.filename, file.content_type
     document.tree_wanted, document.parent_id = file.build_tree, file.parent_id
 
 
 def start_over(document: Document) -> None:
-    """What had failed is to be ingested again."""
+    """Reset a failed document for another ingestion."""
     document.status, document.error, document.notice = "processing", None, None
     document.uploaded_at, document.completed_at = utc_now(), None

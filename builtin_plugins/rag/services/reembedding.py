@@ -1,10 +1,9 @@
-"""Another embedding model for a knowledge base that continues answering.
+"""Change the embedding model of a knowledge base while it keeps answering.
 
-A job embeds the stored passages again, document by document, into a collection that nobody searches. One
-transaction puts it in the place of the old one when no completed document is missing in it: it holds the row
-of the knowledge base, for which the end of every ingestion waits. Until then all answers come from the old
-vectors. Killed anywhere, the job continues after the written passages; cancelled or given up, it takes the
-new collection with it.
+A job embeds the stored passages again, document by document, into a collection that nobody searches. When it
+has all completed documents, one transaction puts it in place of the old one; it locks the knowledge base's
+row, for which the end of every ingestion waits. Until then all answers come from the old vectors. If killed,
+the job continues after the written passages; if cancelled or given up, it removes the new collection.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class ReembedPayload(BaseModel):
 
 
 async def start(caller: Caller, kb_id: str, model: str) -> str:
-    """Queue the change; the job's id. Raises KnowledgeBaseNotFound, NotOwner, ReembeddingUnderWay."""
+    """Queue the change; returns the job's id. Raises KnowledgeBaseNotFound, NotOwner, ReembeddingUnderWay."""
     scope = await scope_of(caller.platform, caller.principal)
     return await caller.platform.database.write(_start, scope, kb_id, model)
 
@@ -85,7 +84,7 @@ async def reembed(platform: Platform, payload: ReembedPayload, progress: Progres
 def _switch(
     unit: Unit, platform: Platform, payload: ReembedPayload, done: Mapping[str, int]
 ) -> dict[str, int] | None:
-    """Switch if all is embedded, else what is missing, with its passages; None if nothing is left to do."""
+    """Switch if all is embedded, else return a missing document and its passages; None when done."""
     base = _held(unit.session, payload)
     if base is None:
         return None
@@ -105,14 +104,14 @@ def _switch(
 
 
 def _held(session: Session, payload: ReembedPayload) -> KnowledgeBase | None:
-    """The knowledge base if this change is still its own; no ingestion into it ends meanwhile."""
+    """Lock the knowledge base, if this change is still current; no ingestion ends before the unit does."""
     mine = (KnowledgeBase.id == payload.knowledge_base_id) & (KnowledgeBase.reembedding == payload.change)
     found: KnowledgeBase | None = session.scalar(select(KnowledgeBase).where(mine).with_for_update())
     return found
 
 
 def _renew_trees(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
-    """Summaries are found by the old model's vectors: they go, and are built again."""
+    """Rebuild the summary trees, as their vectors are by the old model."""
     grown = (Document.knowledge_base_id == base.id) & Document.tree_built_at.is_not(None)
     for document in unit.session.scalars(select(Document).where(grown)):
         queue_one(unit, document, base.owner_id)
@@ -131,7 +130,7 @@ async def _copy(platform: Platform, payload: ReembedPayload, document_id: str, p
     while written < total:
         rows, total = await platform.vectors.points(live, document_id, _BATCH, written)
         if not rows:
-            return  # complete already, or deleted meanwhile
+            return  # already complete, or deleted
         embedded = await embed(platform, payload.model, [row.text for row in rows], "passage")
         last = written + len(rows) == total
         if not await platform.database.write(_write, platform, payload, document_id, rows, embedded, last):
@@ -149,7 +148,7 @@ def _write(
     embedded: Embedded,
     last: bool,
 ) -> bool:
-    """Stage a batch, and publish the document with its last one; False when it, or the change, is gone."""
+    """Stage a batch; the last one publishes the document. False if the document or the change is gone."""
     mine = (KnowledgeBase.id == payload.knowledge_base_id) & (KnowledgeBase.reembedding == payload.change)
     held = select(KnowledgeBase.id).where(mine).with_for_update(read=True, key_share=True)
     if unit.session.scalar(held) is None:
@@ -170,7 +169,7 @@ def _write(
 
 
 async def abandon(platform: Platform, payload: ReembedPayload) -> None:
-    """End the change and leave the old vectors; a change that is over stays so."""
+    """End the change and keep the old vectors; does nothing if it is already over."""
     await platform.database.write(_abandon, platform, payload)
 
 
@@ -191,7 +190,7 @@ REEMBED = LongJob(
     reembed,
     title="Change the embedding model",
     lane="large",
-    retries=60,  # about an hour: the old vectors answer meanwhile, and giving up loses all new ones
+    retries=60,  # about an hour: meanwhile the old vectors answer, and giving up would lose all new ones
     on_give_up=_give_up,
     on_cancel=abandon,
     visible=visible,

@@ -1,10 +1,10 @@
-"""What a deleted knowledge base leaves behind: its documents' rows and files, removed by a durable job.
+"""Remove what a deleted knowledge base leaves behind, its documents' rows and files, in a durable job.
 
-Without its knowledge base no document can be reached, so all of it is gone from every answer with the commit
-that deletes the one row. Each run of the job removes a bounded number of documents and leaves the rest to the
+No document can be reached without its knowledge base, so the commit that deletes that one row removes all of
+it from every answer. Each run of the job removes a bounded number of documents and leaves the rest to the
 next, so that other jobs of its lane get their turn. A document's row, its hold on its file and the event of
-its deletion go in one transaction: killed anywhere, the job continues with those that are left, and a worker
-that starts removes files that nobody holds.
+its deletion share one transaction: if killed, the job continues with the remaining documents, and a starting
+worker removes files that nobody holds.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from builtin_plugins.rag.services.deletions import forget_all
 from builtin_plugins.rag.services.graphs import tell_of_graph
 from kernel.sdk import Job, Platform, Unit
 
-_AT_ONCE = 50  # of one transaction
+_AT_ONCE = 50  # documents per transaction
 _OF_ONE_RUN = 500
 
 
 class RemovalPayload(BaseModel):
-    """The deleted knowledge base, and whose it was."""
+    """The deleted knowledge base and its owner."""
 
     knowledge_base_id: str
     owner_id: int | None
@@ -32,7 +32,7 @@ class RemovalPayload(BaseModel):
 def delete_base(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
     """Delete a knowledge base in this unit, whatever is in it; a job removes its documents.
 
-    The row goes first: that waits for an ingestion under way, which may make the collection.
+    The row goes first: that waits for running ingestions, which may create the collection.
     """
     unit.session.delete(base)
     unit.session.flush()
@@ -58,7 +58,7 @@ async def remove_documents(platform: Platform, payload: RemovalPayload) -> None:
 
 def _remove_some(unit: Unit, platform: Platform, payload: RemovalPayload) -> int:
     query = select(Document).where(Document.knowledge_base_id == payload.knowledge_base_id)
-    # In one order, as stores lock what is released, and two removals may share some.
+    # In a fixed order: stores lock released blobs, and two removals may share some.
     ordered = query.order_by(Document.sha256).limit(_AT_ONCE).with_for_update()
     documents = unit.session.scalars(ordered).all()
     for document in documents:

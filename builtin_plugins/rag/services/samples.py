@@ -1,4 +1,4 @@
-"""Questions whose answers depend on stored documents alone: what a restored copy is compared with."""
+"""Sample questions whose answers depend only on stored documents, to verify a restored copy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _SHORTEST = 20  # characters: shorter sentences occur in many documents
 
 
 async def sample_answers(platform: Platform) -> dict[str, str]:
-    """See the hook `find_sample_answers`: a sentence of each of the oldest documents, searched and quoted.
+    """Implements `find_sample_answers`: searches for a sentence of each of the oldest documents and quotes
+    it.
 
     No model writes the answer. A document whose embedding model does not answer at the moment is left out.
     """
@@ -33,7 +34,7 @@ async def sample_answers(platform: Platform) -> dict[str, str]:
             best = await retrieve(platform, [base], Sought(question, 1, language=language))
         except PlatformError:
             continue
-        # Without the passage's name: equal passages of two documents may change places.
+        # Without the passage's id: equal passages of two documents may swap places.
         fitting = extractive.candidates(question, best.passages, 1)
         found[question] = fitting[0].text if fitting else ""
     return found
@@ -50,7 +51,7 @@ def _oldest(session: Session) -> list[tuple[KnowledgeBase, str]]:
 
 
 async def _sentence_of(platform: Platform, base: KnowledgeBase, document_id: str) -> str | None:
-    """The longest sentence of the document's first passage: the least likely to be elsewhere, too."""
+    """The longest sentence of the document's first passage: the least likely to occur elsewhere."""
     points, _ = await platform.vectors.points(base.collection, document_id, 1, 0)
     sentences = [one.text for point in points for one in split_sentences(point.text) if not one.is_heading]
     return max((text for text in sentences if len(text) >= _SHORTEST), key=len, default=None)

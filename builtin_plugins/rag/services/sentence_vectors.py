@@ -1,7 +1,8 @@
-"""Vectors of sentences that answers were chosen from: asking about the same passages again is faster.
+"""A cache of sentence vectors, which makes further questions about the same passages faster.
 
-Four sentences cost several times what a question costs. They are kept in memory, by passage and not by text
-alone: how long an answer takes must not show whether somebody else's document has the same sentence.
+Embedding four sentences costs several times as much as a question. They are kept in memory, by passage and
+not just by text: the time of an answer must not reveal whether somebody else's document has the same
+sentence.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _Key: TypeAlias = tuple[str, PassageSentence]
 
 
 class SentenceVectors:
-    """The vectors of the sentences that were asked for last, by engine. Used in the event loop."""
+    """The vectors of recently used sentences, by engine. Use it only in the event loop."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -43,7 +44,7 @@ class SentenceVectors:
     async def of(
         self, platform: Platform, model: str, engine: str, sentences: Sequence[PassageSentence]
     ) -> Vectors:
-        """One row for each sentence, by `model`. `engine` is the one that the question was embedded by.
+        """One row for each sentence, by `model`. `engine` is the one that embedded the question.
 
         Raises what `embed` raises.
         """

@@ -1,4 +1,4 @@
-"""With whom a row is shared: one rule for knowledge bases and pipelines (spec 4.11)."""
+"""Who a row is shared with: one rule for knowledge bases and pipelines (spec 4.11)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def share_anew(row: Owned, scope: Scope, change: SharingUpdate) -> None:
 
 
 def _set(row: Owned, scope: Scope, visibility: str, team_id: int | None, organization_id: int | None) -> None:
-    """Only whoever belongs to a team or organization now may share with it; the others are forgotten."""
+    """Share only with a team or organization that the caller belongs to; unused ids are cleared."""
     if visibility == "team":
         if team_id is None:
             raise Unprocessable.field(("body", "team_id"), "visibility 'team' needs a team_id")

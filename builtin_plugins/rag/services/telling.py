@@ -1,9 +1,9 @@
-"""Languages of documents that were stored without them: imported, or from before languages were detected.
+"""Detect the languages of documents stored without one: imported, or from before languages were detected.
 
-A job at low priority detects them, document by document, and stores them with the passages; text indexes then
-read these passages again. If it is killed, it continues with the remaining documents. Two runs at once may
-do the same documents, and store the same. A change of the embedding model copies passages as they are: its
-knowledge base is left alone until it is over, or what is found meanwhile would stay in the old vectors.
+A low-priority job stores them with the passages, document by document; text indexes then read these passages
+again. If killed, it continues with the remaining documents. Two runs at once may do the same documents, with
+the same result. Knowledge bases whose embedding model is being changed are skipped meanwhile: the change
+copies passages as they are, and would lose languages found after that.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ async def _tell(platform: Platform, base: KnowledgeBase, document_id: str) -> No
 
 
 def _next(session: Session) -> list[tuple[KnowledgeBase, str]]:
-    """Some documents to look at; an index of these alone finds them."""
+    """Some documents to check, found by a partial index."""
     query = (
         select(KnowledgeBase, Document.id)
         .join(Document, Document.knowledge_base_id == KnowledgeBase.id)
@@ -64,7 +64,7 @@ def _next(session: Session) -> list[tuple[KnowledgeBase, str]]:
 
 
 def _store(unit: Unit, platform: Platform, kb_id: str, document_id: str, language: str | None) -> None:
-    """With the passages, unless they are being copied, in the order of locks of an ingestion."""
+    """Store it with the passages, unless they are being copied. Locks in the order of an ingestion."""
     mine = select(KnowledgeBase).where(KnowledgeBase.id == kb_id)
     base: KnowledgeBase | None = unit.session.scalar(mine.with_for_update(read=True, key_share=True))
     if base is None or base.reembedding is not None:

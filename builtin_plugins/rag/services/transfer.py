@@ -1,6 +1,6 @@
 """Knowledge bases and pipelines in the bundles of teams and organizations.
 
-The plugin tenancy asks for them by its hooks `export_rows` and `import_rows`; without it nobody asks.
+Used by the tenancy plugin through its hooks `export_rows` and `import_rows`.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Place:
 
     @property
     def visibility(self) -> str:
-        """What its rows are."""
+        """The visibility of rows shared with it."""
         return "team" if self.team_id is not None else "organization"
 
     def holds(self, table: type[KnowledgeBase] | type[Pipeline]) -> ColumnElement[bool]:
-        """The predicate for rows that are shared with it."""
+        """A condition for rows that are shared with it."""
         shared: ColumnElement[bool] = table.visibility == self.visibility
         if self.team_id is not None:
             return shared & (table.team_id == self.team_id)
@@ -54,7 +54,7 @@ class Place:
 
 
 def export_rows(session: Session, place: Place) -> dict[str, Rows]:
-    """The settings of what is shared there. A name that appears twice gets a number."""
+    """The settings of what is shared there. Duplicate names get numbers."""
     bases = _shared(session, place, KnowledgeBase)
     names = dict(zip((base.id for base in bases), _numbered([base.name for base in bases]), strict=True))
     pipelines = _shared(session, place, Pipeline)
@@ -79,7 +79,7 @@ async def read_sections(
     owner_id: int,
     policy: contracts.ImportPolicy,
 ) -> contracts.ImportPlan:
-    """The sections that this plugin knows, checked, and how to write them. Raises Unprocessable."""
+    """Check the sections that this plugin knows; returns how to write them. Raises Unprocessable."""
     mine = {key: sections[key] for key in SECTIONS if key in sections}
     try:
         wanted = RagSections.model_validate(mine)
@@ -91,7 +91,7 @@ async def read_sections(
 
 
 async def _unavailable_models(platform: Platform, rows: Sequence[KnowledgeBaseRow]) -> dict[str, str]:
-    """What is wrong with the embedding models that can't be had here, by model."""
+    """Why embedding models are unavailable here, by model."""
     problems = {}
     for model in dict.fromkeys(row.embedding_model for row in rows):
         try:
@@ -109,7 +109,7 @@ class Names:
         self._last: dict[str, int] = {}
 
     def claim(self, name: str) -> str:
-        """The name, or the first of 'name (2)', 'name (3)' … that is free; taken from now on."""
+        """Take the name, or the first free one of 'name (2)', 'name (3)' …."""
         number, free = self._last.get(name, 1), name
         while free in self._taken:
             number += 1
@@ -121,7 +121,7 @@ class Names:
 
 
 class Arrival:
-    """Rows of one bundle on their way into a team or organization."""
+    """Imports the rows of one bundle into a team or organization."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class Arrival:
         self._policy = policy
         self._wanted = wanted
         self._problems = problems
-        self._bases: dict[str, str] = {}  # the bundle's names, to ids here
+        self._bases: dict[str, str] = {}  # from names in the bundle to ids here
 
     def write(self, unit: Unit) -> dict[str, list[contracts.ImportedRow]]:
         """Add what is missing; knowledge bases first, as pipelines refer to them."""
@@ -151,7 +151,7 @@ class Arrival:
         return {"knowledge_bases": bases, "pipelines": [outcome for outcome, _ in pairs]}
 
     def _taken(self, session: Session, table: type[R]) -> Mapping[str, str]:
-        """Names of what is shared there, to ids: the oldest one's, where two have the same."""
+        """The ids of what is shared there, by name; the oldest one's for duplicate names."""
         query = select(table.name, table.id).where(self._place.holds(table))
         rows = session.execute(query.order_by(table.created_at.desc(), table.id.desc()))
         return {row.name: row.id for row in rows}
@@ -263,5 +263,5 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 
 def _problem(item: Any) -> dict[str, Any]:
-    """One problem, in the place where the client finds it; what was sent is not echoed."""
+    """A problem, with its location in the request; the input is not echoed."""
     return {"type": item["type"], "loc": ["body", "bundle", *item["loc"]], "msg": item["msg"], "input": None}

@@ -1,4 +1,4 @@
-"""Looking again for what a receipt says was deleted, everywhere."""
+"""Check everywhere whether anything that a receipt lists as deleted is left."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from kernel.sdk import Platform
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place that was looked at: how much of the deleted is there."""
+    """A place that was checked, and how much deleted data is left there."""
 
     place: str
     left: int
 
 
 async def look_again(platform: Platform, receipt: ReceiptFacts) -> list[Place]:
-    """What is left, place by place. The receipt's signature is checked elsewhere."""
+    """What is left in each place. The receipt's signature is checked elsewhere."""
     found = await platform.database.read(_rows, platform, receipt)
     found += await _points(platform, receipt)
     found.append(Place("files", await _files(platform, receipt)))
@@ -32,7 +32,7 @@ async def look_again(platform: Platform, receipt: ReceiptFacts) -> list[Place]:
 
 
 def _rows(session: Session, platform: Platform, receipt: ReceiptFacts) -> list[Place]:
-    """Rows of RAG, and what plugins still have."""
+    """Rows of this plugin, and what other plugins still have."""
     base, document = receipt.knowledge_base_id, receipt.document_id
     of = Document.knowledge_base_id == base if document is None else Document.id == document
     found = [Place("rows", _count(session, Document, of))]
@@ -53,8 +53,8 @@ def _count(session: Session, table: type, of: ColumnElement[bool]) -> int:
 
 
 async def _points(platform: Platform, receipt: ReceiptFacts) -> list[Place]:
-    """Passages and summaries in the vector store, shown or not. Their texts are part of them, and the indexes
-    of vectors and words are derived from them.
+    """Passages and summaries in the vector store, published or only staged. They include the texts, and the
+    indexes of vectors and words are derived from them.
     """
     base = receipt.knowledge_base_id
     passages = await _left_in(platform, f"rag:{base}", receipt)
@@ -80,7 +80,7 @@ async def _left_in(platform: Platform, collection: str, receipt: ReceiptFacts) -
 
 
 async def _files(platform: Platform, receipt: ReceiptFacts) -> int:
-    """How many of the listed contents are stored, though no document refers to them any more."""
+    """How many of the listed files are still stored although no document refers to them any more."""
     digests = {one.sha256 for one in receipt.documents}
     unheld = digests - await platform.database.read(_held, sorted(digests))
     paths = [await platform.blobs.local(digest) for digest in sorted(unheld)]
@@ -88,5 +88,5 @@ async def _files(platform: Platform, receipt: ReceiptFacts) -> int:
 
 
 def _held(session: Session, digests: Collection[str]) -> set[str]:
-    """Those that other documents have as well."""
+    """Those that other documents refer to."""
     return set(session.scalars(select(Document.sha256).where(Document.sha256.in_(digests))))

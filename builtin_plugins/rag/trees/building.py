@@ -1,7 +1,7 @@
-"""One document's tree: its passages in clusters, each cluster said shorter, and again, up to three levels.
+"""Build one document's tree: cluster its passages, summarize each cluster, and repeat, up to three levels.
 
-A tree is made in memory and written in one transaction, so a killed build leaves nothing. Ids follow from the
-place in the tree; a tree built again replaces the one before.
+A tree is built in memory and written in one transaction, so a killed build leaves nothing behind. Ids are
+derived from the place in the tree; a rebuilt tree replaces the previous one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Node:
 
 
 async def build(platform: Platform, document: Document, base: KnowledgeBase) -> bool:
-    """Build and store a document's tree; whether it was stored. Raises Unavailable, EngineMismatch.
+    """Build and store a document's tree; returns whether it was stored. Raises Unavailable, EngineMismatch.
 
     A document with fewer than 6 or more than 300 passages gets none.
     """
@@ -97,7 +97,7 @@ async def _summary(
 
 
 def _pages_quoted(text: str, children: Sequence[Node]) -> Pages:
-    """The pages of sentences that a summary repeats: without a model it has no others."""
+    """The pages of the sentences that a summary repeats; without a model, it only has such sentences."""
     found: dict[int, int | None] = {}
     for child in (one for one in children if one.page is not None):
         for sentence in split_sentences(child.text):
@@ -126,7 +126,7 @@ def _store(
     nodes: Sequence[Node],
     embedded: Embedded,
 ) -> bool:
-    """Replace the document's tree; False where it, or its knowledge base, was deleted in between."""
+    """Replace the document's tree; False if it or its knowledge base was deleted in the meantime."""
     kept = select(KnowledgeBase.revision).where(KnowledgeBase.id == base.id)
     revision = unit.session.scalar(kept.with_for_update(read=True, key_share=True))
     if revision is None:

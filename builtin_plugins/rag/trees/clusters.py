@@ -1,4 +1,4 @@
-"""Which texts belong together: k-means on their vectors, the same every time."""
+"""Group similar texts by k-means on their vectors, deterministically."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Vectors: TypeAlias = "npt.NDArray[np.float32]"
 
 
 def clusters(vectors: Vectors) -> list[list[int]]:
-    """Groups of about 5 rows that point the same way, each in order, ordered by their first row.
+    """Groups of about 5 rows in a similar direction, each sorted, and ordered by their first row.
 
     `vectors` are rows of unit length. No group has more than 10 rows.
     """
@@ -39,7 +39,7 @@ def clusters(vectors: Vectors) -> list[list[int]]:
 
 
 def _spread(vectors: Vectors, count: int) -> list[int]:
-    """Rows far from each other: the first, then always the one that is least like those taken."""
+    """Rows far from each other: the first, then repeatedly the one least similar to those taken."""
     import numpy as np
 
     taken = [0]
@@ -61,7 +61,7 @@ def _centre(members: Vectors, before: Vectors) -> Vectors:
 
 
 def _parts(group: list[int]) -> list[list[int]]:
-    """A group cut into equal parts where it is too large."""
+    """A group, cut into equal parts if it is too large."""
     parts = math.ceil(len(group) / _LARGEST)
     size = math.ceil(len(group) / parts) if parts else 0
     return [group[start : start + size] for start in range(0, len(group), size)] if size else []

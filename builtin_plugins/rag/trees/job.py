@@ -1,7 +1,7 @@
-"""Trees of a document after its upload, or of a whole knowledge base: a job that people can follow.
+"""Build the tree of an uploaded document, or those of a whole knowledge base, in a visible job.
 
-Documents that have a tree are left as they are: a document's text never changes. `rebuild` builds all again;
-then `since` shows which are done already, should the job run twice.
+Documents with a tree are skipped, as a document's text never changes. `rebuild` builds all again; `since`
+then tells which are already done, in case the job runs twice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kernel.sdk import (
 
 
 class TreePayload(BaseModel):
-    """The knowledge base, and its one document if it is not all. Trees older than `since` are built again."""
+    """The knowledge base, and the document if it is only one. Trees older than `since` are built again."""
 
     knowledge_base_id: str
     document_id: str | None = None
@@ -39,7 +39,7 @@ class TreePayload(BaseModel):
 
 
 async def start(caller: Caller, kb_id: str, *, rebuild: bool) -> str:
-    """Queue the trees of a knowledge base; the job's id. Raises KnowledgeBaseNotFound, NotOwner."""
+    """Queue the trees of a knowledge base; returns the job's id. Raises KnowledgeBaseNotFound, NotOwner."""
     scope = await scope_of(caller.platform, caller.principal)
     return await caller.platform.database.write(_start, scope, kb_id, rebuild)
 
@@ -51,13 +51,13 @@ def _start(unit: Unit, scope: Scope, kb_id: str, rebuild: bool) -> str:
 
 
 def queue_one(unit: Unit, document: Document, owner_id: int | None) -> None:
-    """Queue the tree of a document that is complete, in this unit."""
+    """Queue the tree of a completed document, in this unit."""
     payload = TreePayload(knowledge_base_id=document.knowledge_base_id, document_id=document.id)
     unit.enqueue(BUILD_TREES, payload, owner_id=owner_id, subject=document.knowledge_base_id)
 
 
 async def build_trees(platform: Platform, payload: TreePayload, progress: Progress) -> str | None:
-    """Build what is missing, document by document; returns the knowledge base's path."""
+    """Build missing trees, document by document; returns the knowledge base's path."""
     total, missing = await platform.database.read(_counts, payload)
     progress.report(total - missing, total=total, unit="documents", message="Building trees")
     after = ""

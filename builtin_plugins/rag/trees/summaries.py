@@ -1,4 +1,4 @@
-"""Several texts said shorter: by the model, or without one by their most central sentences."""
+"""Summarize several texts: by the model, or without one by their most central sentences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RULES = (
 
 
 async def summarize(platform: Platform, model: str, llm_model: str | None, texts: Sequence[str]) -> str:
-    """A summary of at most 900 characters; `model` embeds, `llm_model` writes where there is a runtime.
+    """A summary of at most 900 characters; `model` embeds, and `llm_model` writes if there is a runtime.
 
     Raises Unavailable.
     """
@@ -34,7 +34,7 @@ async def summarize(platform: Platform, model: str, llm_model: str | None, texts
 
 
 async def central(platform: Platform, model: str, texts: Sequence[str]) -> str:
-    """The sentences nearest to the centre of them all, in their order, none said twice."""
+    """The sentences nearest to the center of them all, in their order, without repetitions."""
     import numpy as np
 
     sentences = await asyncio.to_thread(_sentences, texts)
@@ -53,7 +53,7 @@ async def central(platform: Platform, model: str, texts: Sequence[str]) -> str:
 
 
 def _sentences(texts: Sequence[str]) -> list[str]:
-    """Sentences that say something, each once; of long texts as many of each."""
+    """Meaningful sentences, each once; from long texts, the same number each."""
     each = max(1, _MOST_SENTENCES // max(len(texts), 1))
     found: dict[str, None] = {}
     for text in texts:
@@ -63,7 +63,7 @@ def _sentences(texts: Sequence[str]) -> list[str]:
 
 
 async def _written(platform: Platform, llm_model: str | None, texts: Sequence[str]) -> str | None:
-    """The model's summary; None without a runtime, or where it says nothing."""
+    """The model's summary; None without a runtime, or if it is empty."""
     key = secrets.token_hex(6)
     shown = (defused(text)[: _SHOWN // len(texts)] for text in texts)
     blocks = "\n\n".join(f'<text key="{key}">\n{text}\n</text key="{key}">' for text in shown)

@@ -36,7 +36,7 @@ def decode(recording: str, target: str, most_seconds: int) -> float:
 
 
 def _read(recording: str, most_seconds: int) -> tuple[NDArray[np.int16], int]:
-    """The first channel and its rate, read in blocks: a file may unpack to a lot."""
+    """The first channel and its rate, read in blocks, as a file may unpack to a huge size."""
     blocks: list[NDArray[np.int16]] = []
     with soundfile.SoundFile(recording) as file:
         left = most_seconds * file.samplerate
@@ -51,7 +51,7 @@ def _read(recording: str, most_seconds: int) -> tuple[NDArray[np.int16], int]:
 
 
 def _resampled(samples: NDArray[np.int16], rate: int) -> NDArray[np.int16]:
-    """The sound at `SAMPLE_RATE`, block by block, each with a second of what is around it."""
+    """The sound at `SAMPLE_RATE`, block by block, each with a second of context."""
     common = math.gcd(rate, SAMPLE_RATE)
     up, down = SAMPLE_RATE // common, rate // common
     blocks = [np.zeros(0, dtype=np.int16)]

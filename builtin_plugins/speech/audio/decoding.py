@@ -1,7 +1,7 @@
-"""Decoding of what clients send, in a limited child process: to 16-bit samples, 16,000 a second, no silence.
+"""Decodes recordings in a limited child process, to 16-bit samples at 16 kHz, without silence.
 
-libsndfile reads WAV, FLAC, OGG (Vorbis and Opus) and MP3; the program ffmpeg, where it is installed, unpacks
-WebM and M4A, which browsers and telephones record.
+libsndfile reads WAV, FLAC, OGG (Vorbis and Opus) and MP3; ffmpeg, if installed, unpacks WebM and M4A, which
+browsers and phones record.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from kernel.sdk import ChildFailed, ChildLimits, Children, MachineFault
 
 TARGET: Final = "builtin_plugins.speech.audio.child:decode"
 _CPU_SECONDS, _WALL_SECONDS, _MEMORY_MB = 60, 90, 1024
-# The demuxers are named: ffmpeg otherwise chooses by content, and a playlist could name other files.
+# Explicit demuxers: otherwise ffmpeg chooses by content, and a playlist could name other files.
 _CONTAINERS: Final = ((0, b"\x1a\x45\xdf\xa3", "matroska"), (4, b"ftyp", "mov"))
 
 
 async def decode_recording(children: Children, recording: Path, target: Path, most_seconds: int) -> float:
-    """Decode the file `recording` into `target`; returns the seconds of it that are not silent.
+    """Decode the file `recording` into `target`; returns its seconds without silence.
 
     Raises AudioUnreadable, RecordingTooLong, CannotTranscribe.
     """

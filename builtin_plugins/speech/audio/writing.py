@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from builtin_plugins.speech.engines.protocol import Sound
 
 MEDIA_TYPES: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
-# What a header says about a length that isn't known yet; players read to the end.
+# A header's placeholder for an unknown length; players read to the end.
 _UNKNOWN: Final = 0xFFFFFFFF
 _HEADER_BYTES: Final = 36
 
@@ -29,7 +29,7 @@ def _wav_header(rate: int, size: int) -> bytes:
 
 
 class Encoder(Protocol):
-    """Makes a file out of samples, piece by piece."""
+    """Encodes samples as a file, piece by piece."""
 
     def add(self, samples: bytes) -> bytes:
         """Take samples; returns the next bytes of the file, possibly none."""
@@ -45,7 +45,7 @@ class WavEncoder:
         self._pending = _wav_header(rate, _UNKNOWN)
 
     def add(self, samples: bytes) -> bytes:
-        """The samples, behind the header the first time."""
+        """The samples, after the header the first time."""
         pending, self._pending = self._pending, b""
         return pending + samples
 
@@ -88,7 +88,7 @@ def whole_file(kind: str, sound: Sound) -> bytes:
 
 
 class _Forward(io.RawIOBase):
-    """A file that only grows: what libsndfile would write again at its beginning is gone already."""
+    """A file that only grows: libsndfile's rewrites of its beginning are dropped, as that is already sent."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Transcribing in a limited child process: a recording that is too much for a model ends the child alone."""
+"""Transcribing in a limited child process: a recording that is too much for a model only ends the child."""
 
 from __future__ import annotations
 

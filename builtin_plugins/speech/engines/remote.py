@@ -120,7 +120,7 @@ def _text_of(answer: bytes) -> str:
 
 
 def _read_wav(said: bytes) -> Sound:
-    """The samples of a WAV file of 16 bits; of several channels the first."""
+    """The samples of a 16-bit WAV file; only the first of several channels."""
     try:
         with wave.open(io.BytesIO(said)) as file:
             if file.getsampwidth() != 2:

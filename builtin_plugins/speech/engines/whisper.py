@@ -1,4 +1,4 @@
-"""faster-whisper with a model folder of the operator's: an extra package, any of Whisper's languages."""
+"""faster-whisper with the operator's model folder: an extra package, any of Whisper's languages."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from kernel.sdk import AUTHENTICATED, OPENAI_ERRORS, PUBLIC, Context, RouteTable
 routes = RouteTable("Text to speech", token_scopes=("ask",))
 openai_routes = RouteTable("Text to speech", service="orchestrator", token_scopes=("ask",))
 
-# Shorter texts are answered whole, with a length that a player can show.
+# Shorter texts are sent whole, with a length that players can show.
 _WHOLE_CHARS = 500
 _CHARS_A_SECOND = 15
 
@@ -96,7 +96,7 @@ async def _answer(ctx: Context, wanted: Wanted, field: str, kind: AudioFormat) -
                 answer: web.StreamResponse = await _whole(wanted, spoken, kind)
             else:
                 answer = await _streamed(ctx.request, wanted, spoken, kind)
-    except BaseException:  # a caller who leaves before the end counts as well
+    except BaseException:  # a caller that leaves before the end counts, too
         speaking.count(wanted.language, good=False)
         raise
     speaking.count(wanted.language, good=True)
@@ -133,7 +133,7 @@ async def _whole(wanted: Wanted, spoken: Spoken, kind: AudioFormat) -> web.Respo
 async def _streamed(
     request: web.Request, wanted: Wanted, spoken: Spoken, kind: AudioFormat
 ) -> web.StreamResponse:
-    # An error in the first sentence is still an ordinary answer.
+    # An error in the first sentence can still be an ordinary error response.
     first = await anext(spoken.sounds)
     made = await asyncio.to_thread(encoder, kind, first.rate)
     response = web.StreamResponse(headers=_headers(wanted, spoken, kind))
@@ -149,7 +149,7 @@ async def _streamed(
 def _headers(
     wanted: Wanted, spoken: Spoken, kind: AudioFormat, seconds: float | None = None
 ) -> dict[str, str]:
-    """`X-Duration` is the estimate that old clients read; the true length is given where it is known."""
+    """`X-Duration` is the estimate that old clients read; the real length is given if known."""
     headers = {
         "Content-Type": MEDIA_TYPES[kind],
         "Content-Disposition": f"attachment; filename=speech.{kind}",

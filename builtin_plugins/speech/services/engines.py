@@ -1,4 +1,4 @@
-"""Which engines there are, and which of them is preferred."""
+"""The available engines, and which of them is preferred."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def _server(
 
 
 def _preferred(engines: Sequence[E], name: str, setting: str) -> list[E]:
-    """The engines with the named one first; the others stand in for languages that it lacks."""
+    """The engines, with the named one first; the others serve languages that it lacks."""
     known = [engine.name for engine in engines]
     if name != "auto" and name not in known:
         raise StartupError(f"{setting}={name} is not a speech engine; choose auto, {', '.join(known)}")

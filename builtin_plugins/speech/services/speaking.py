@@ -1,4 +1,4 @@
-"""Speaking: which engine and voice, sentence after sentence."""
+"""Speaking: chooses engine and voice, and speaks sentence by sentence."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Speaking:
         return "; or ".join(dict.fromkeys(lacks)) or "change TTS_ENGINE"
 
     def _normalise(self, text: str, language: str) -> str:
-        # The languages' data costs a second to load, which nobody pays who doesn't speak.
+        # Imported on first use: loading the languages' data takes a second.
         from builtin_plugins.speech.text.normalising import Normaliser
 
         if language not in self._normalisers:

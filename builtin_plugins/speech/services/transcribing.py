@@ -67,7 +67,7 @@ class Transcribing:
             engine = await self._choose(region)
             async with self._turns.turn():
                 heard = await self._decoded(engine, recording, base_of(region))
-        except BaseException:  # a caller who leaves before the end counts as well
+        except BaseException:  # a caller that leaves before the end counts, too
             self._requests.labels(region, "error").inc()
             raise
         self._requests.labels(region, "success").inc()

@@ -1,4 +1,4 @@
-"""Whose turn it is: a few sentences and recordings at a time, in the order in which they came."""
+"""Turns: a few sentences and recordings at a time, first come, first served."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Text made ready to be spoken."""
+"""Preparing text for speech."""

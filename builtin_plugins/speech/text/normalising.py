@@ -61,7 +61,7 @@ _ABBREVIATIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "ru": {"т. е.": "то есть", "т. д.": "так далее", "напр.": "например", "руб.": "рублей"},
 }
 _CURRENCIES: Final = {"€": "EUR", "$": "USD", "£": "GBP", "₺": "TRY", "¥": "JPY", "₽": "RUB", "₩": "KRW"}
-# Signs that are words of their own.
+# Symbols that are spoken as words.
 _PERCENT: Final = {
     "en": "percent",
     "de": "Prozent",
@@ -82,9 +82,10 @@ _AFTER_NUMBER: Final = r"(?![\w/:]|[.,]\d|-\d)"
 _ISO_DATE: Final = re.compile(r"(?<![\d-])(\d{4})-(\d{2})-(\d{2})(?![\d-])")
 _LOCAL_DATE: Final = re.compile(r"(?<![\d./-])(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?!\d)")
 _SIGNS: Final = "".join(map(re.escape, _CURRENCIES))
-# num2words drops the fractions of these languages, or says ".5" as "fifty".
+# num2words drops fractions in these languages, or says ".5" as "fifty".
 _POINT: Final = {"tr": "virgül", "it": "virgola"}
-# num2words joins Turkish number words, as only cheques do; espeak-ng then stresses the last syllable alone.
+# num2words joins Turkish number words, as only done on checks; espeak-ng then stresses only the last
+# syllable.
 _TURKISH_NUMBER: Final = re.compile(
     "sıfır|bir|iki|üç|dört|beş|altmış|altı|yedi|sekiz|dokuz|on|yirmi|otuz|kırk|elli|yetmiş|seksen|doksan|yüz"
     "|bin|milyon|milyar|trilyon"
@@ -97,7 +98,7 @@ _DATIVE: Final = r"(?:\b([Aa]m|[Vv]om|[Zz]um|[Dd]em|[Dd]en|[Bb]is|[Ss]eit|[Aa]b)
 
 
 class Normaliser:
-    """Makes the text of one language ready to be spoken."""
+    """Prepares the text of one language for speech."""
 
     def __init__(self, language: str) -> None:
         self._language = language
@@ -116,7 +117,7 @@ class Normaliser:
         )
 
     def __call__(self, text: str) -> str:
-        """The text with its written forms as words; what isn't recognised stays as it is."""
+        """The text with its written forms as words; what isn't recognized stays as it is."""
         for pattern, replace in self._steps:
             text = pattern.sub(replace, text)
         return text
@@ -130,7 +131,7 @@ class Normaliser:
         return [(pattern, lambda match: known[match[0]])]
 
     def _days(self) -> list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]]:
-        """Days of a month, which German and English count by ordinals."""
+        """Days of a month, which are ordinals in German and English."""
         months = "|".join(map(re.escape, self._locale.months["format"]["wide"].values()))
         if self._language == "de":
             return [(re.compile(rf"{_DATIVE}(?<!\d)(\d{{1,2}})\.\s?({months})\b"), self._german_day)]
@@ -170,7 +171,7 @@ class Normaliser:
         return self._date(match, int(match[1]), int(match[2]), int(match[3]))
 
     def _local_date(self, match: re.Match[str]) -> str:
-        """Day before month everywhere but in English with slashes, as it is written in the USA."""
+        """Day before month, except in English with slashes, as in the USA."""
         first, second, year = int(match[1]), int(match[3]), int(match[4])
         if self._language == "en" and match[2] == "/":
             first, second = second, first
@@ -205,7 +206,7 @@ class Normaliser:
         return f"{self._words(whole)} {name} {self._words(cents * 100)}"
 
     def _english_amount(self, value: Decimal, currency: str) -> str:
-        """With its cents named, which the CLDR has no names for."""
+        """An amount with its cents, which have no names in the CLDR."""
         as_money = partial(num2words, lang="en", to="currency", currency=currency, separator=" and")
         if value == int(value):
             return str(as_money(Decimal(f"{int(value)}.00"))).partition(" and zero ")[0]
@@ -226,7 +227,7 @@ class Normaliser:
         return match[0] if value is None else self._words(value)
 
     def _value(self, whole: str, mark: str | None, fraction: str | None) -> Decimal | None:
-        """A number as this language writes it; None for what it would write in another way.
+        """A number as written in this language; None if it would be written differently.
 
         "1,5" is one and a half in German, and "1.5" as well: nobody groups three digits into one.
         """

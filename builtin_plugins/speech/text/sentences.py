@@ -1,4 +1,4 @@
-"""Text cut into pieces that are spoken one after the other."""
+"""Splits text into pieces that are spoken one after the other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 _END: Final = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])|\n\s*\n|[\r\n]+")
 _PAUSE: Final = re.compile(r"(?<=[,;:、，；])\s*|\s+")
-# An abbreviation or a number before the full stop doesn't end a sentence.
+# A period after an abbreviation or a number doesn't end a sentence.
 _NO_END: Final = re.compile(r"(?:\b\w|\b\d{1,2}|\b(?:Dr|Prof|St|Mr|Mrs|Ms|Nr|Hr|Fr|bzw|ca|vgl|Av|Sr|Sra))\.$")
 LONGEST: Final = 300
 
@@ -27,7 +27,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _cut(sentence: str) -> list[str]:
-    """A long sentence at its commas, or its spaces."""
+    """Split a long sentence at its commas, or its spaces."""
     parts: list[str] = []
     while len(sentence) > LONGEST:
         cuts = [match.end() for match in _PAUSE.finditer(sentence, 1, LONGEST)]

@@ -1,7 +1,7 @@
-"""What an account may do in an organization or in a team. Routes, changes and hints of lists ask the same.
+"""What an account may do in an organization or in a team; routes, changes and the hints in lists use it.
 
-Routes ask what is remembered; a change reads it again in its own transaction, past every cache, so that
-whoever lost a right a moment ago is refused.
+Routes use cached data; a change reads it again in its own transaction, past every cache, so that an account
+that lost a right a moment ago is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Authority:
     """What an account may do in one organization, or in one team, in one state of the database.
 
     `lineage` is the organization, then those above it; for a team, the organization that it belongs to, if
-    any. It is empty where there is no such organization. An inactive account has no authority at all.
+    any. It is empty if there is no such organization. An inactive account has no authority at all.
     """
 
     standing: Standing
@@ -37,11 +37,11 @@ class Authority:
 
     @property
     def account_id(self) -> int | None:
-        """The account that has it; None where there is no active account."""
+        """The account that has it; None without an active account."""
         return self.standing.user_id or None
 
     def holds(self, key: str) -> bool:
-        """Whether a key is held here, there or from above; a Platform Admin holds all."""
+        """Whether a key is held here or from above; a Platform Admin holds all."""
         if self.is_platform_admin:
             return True
         if key in self.permissions and self.permissions[key].scope == "team":
@@ -49,9 +49,9 @@ class Authority:
         return bool(self.lineage) and self.standing.holds(key, self.lineage)
 
     def may_grant(self, key: str) -> bool:
-        """Whether the caller has a permission here and in every organization below, to which roles extend.
+        """Whether the caller has a permission here and in every organization below, as roles extend to those.
 
-        A key of a plugin that is not loaded now may come back: it is for owners to grant.
+        Only owners may grant a key of a plugin that isn't loaded, since it may come back.
         """
         if self.is_platform_admin or self.standing.holds_below(key, self.lineage):
             return True
@@ -59,12 +59,12 @@ class Authority:
 
     @property
     def manages_members(self) -> bool:
-        """Whether members may be added, changed and removed; instance administrators may, too."""
+        """Whether the account may add, change and remove members; instance administrators may, too."""
         return self.is_admin or self.holds(MEMBERS_MANAGE.key)
 
     @property
     def visible_places(self) -> Sequence[int]:
-        """The organizations of the lineage that the account may look into."""
+        """The organizations of the lineage that the account may view."""
         if self.is_platform_admin:
             return self.lineage
         return [
@@ -74,7 +74,7 @@ class Authority:
         ]
 
     def require(self, permission: Permission, *, or_admin: bool = False) -> None:
-        """Raise Forbidden unless the key is held here, or with `or_admin` by an instance administrator."""
+        """Raise Forbidden unless the key is held here; `or_admin` also allows instance administrators."""
         if not (self.holds(permission.key) or (or_admin and self.is_admin)):
             raise Forbidden(f"This needs: permission {permission.key}")
 
@@ -101,10 +101,10 @@ class Authority:
 async def remembered_authority(
     caller: Caller, *, organization_id: int | None = None, team_id: int | None = None
 ) -> Authority:
-    """The caller's authority in an organization or in a team, from what is remembered.
+    """The caller's authority in an organization or in a team, from the cache.
 
-    Asks no database while warm, except for the flag of a Platform Admin, and for the organization of a team
-    where the caller manages members somewhere and is not the team's administrator.
+    While the cache is warm, the database is only read for the flag of a Platform Admin, and for a team's
+    organization if the caller manages members somewhere and isn't an administrator of the team.
     """
     platform, principal = caller.platform, caller.principal
     standing = await standing_of(platform, principal.id) if principal.id is not None else NOBODY
@@ -117,7 +117,7 @@ async def remembered_authority(
 
 
 async def is_platform_admin_now(caller: Caller) -> bool:
-    """The flag as the database has it now; those without it, as remembered for a moment, aren't looked up."""
+    """The flag as the database has it now; accounts recently seen without it aren't looked up."""
     principal = caller.principal
     if not principal.platform_admin or principal.id is None:
         return False
@@ -150,8 +150,8 @@ def read_team_authority(
 def read_callers_authority(session: Session, caller: Caller, organization_id: int) -> Authority:
     """The same of a caller. Raises OrganizationNotFound.
 
-    NotAMember to those who may not know which organizations there are: after the same work as for one that is
-    there, so that the time taken doesn't distinguish them.
+    Raises NotAMember for callers who may not know which organizations exist, after the same work as for an
+    existing one, so that the time taken reveals nothing.
     """
     found = read_authority(session, caller.platform.permissions, caller.id, organization_id)
     if not found.lineage:

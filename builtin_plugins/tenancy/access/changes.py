@@ -1,7 +1,7 @@
-"""A change of rights: its unit, under the lock, with the authority of its caller as this unit sees it.
+"""A change of rights: its unit, under the lock, with the caller's authority as this unit sees it.
 
-Nobody else changes memberships, teams, invites or roles meanwhile. Where sessions may end, the kernel's lock
-on accounts is taken first, as everywhere.
+The lock keeps others from changing memberships, teams, invites or roles meanwhile. If sessions may end, the
+kernel's lock on accounts is taken first, as everywhere.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ACCOUNTS_LOCK = "accounts"
 class Change:
     """A unit that changes something in an organization or in a team, and the authority of its caller.
 
-    `organization_id` is where its audit entries belong; None for a team without an organization.
+    `organization_id` is the organization of its audit entries; None for a team without one.
     """
 
     unit: Unit
@@ -50,7 +50,7 @@ class Change:
         before: dict[str, Any] | None = None,
         after: dict[str, Any] | None = None,
     ) -> None:
-        """Record what is done here."""
+        """Record the change in the audit log."""
         audit(
             self.unit,
             action,
@@ -64,21 +64,21 @@ class Change:
 
 
 def lock(unit: Unit, *, sessions_end: bool = False) -> None:
-    """Take the lock of tenancy, after that of accounts where sessions may end."""
+    """Take the lock of tenancy, after that of accounts if sessions may end."""
     if sessions_end:
         unit.lock(_ACCOUNTS_LOCK)
     unit.lock(LOCK)
 
 
 def change_in(unit: Unit, caller: Caller, organization_id: int, *, sessions_end: bool = False) -> Change:
-    """A change in an organization. Raises OrganizationNotFound, NotAMember; asks for no right."""
+    """A change in an organization, checking no right. Raises OrganizationNotFound, NotAMember."""
     lock(unit, sessions_end=sessions_end)
     authority = read_callers_authority(unit.session, caller, organization_id)
     return Change(unit, caller, authority, organization_id)
 
 
 def change_team(unit: Unit, caller: Caller, team_id: int, *, is_own: bool = False) -> tuple[Change, Team]:
-    """A change in a team by whoever manages it; with `is_own` by anybody. Raises TeamNotFound, Forbidden."""
+    """A change in a team by its managers or, with `is_own`, anybody. Raises TeamNotFound, Forbidden."""
     lock(unit)
     team = find_team(unit.session, team_id)
     authority = read_team_authority(unit.session, caller.platform.permissions, caller.id, team)

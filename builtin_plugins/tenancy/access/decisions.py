@@ -1,13 +1,13 @@
 """Whether a caller may do something in an organization or in a team.
 
-The route says it, as ``permission(KEY, within="org_id")``, with ``or_admin=True`` where the specification
-allows instance administrators as well and ``or_self="user_id"`` where people may act on themselves. Where the
-id is in the body, a service calls `require`.
+The route declares it as ``permission(KEY, within="org_id")``, with ``or_admin=True`` if the specification
+also allows instance administrators, and ``or_self="user_id"`` if people may act on themselves. If the id is
+in the body, a service calls `require`.
 
-A key of an organization is held by its built-in roles (`Permission.org_roles`) and by custom roles, there and
-in all organizations below. A key of a team is held by its admins, and by those who manage the members of
-the organization that the team belongs to. Platform Admins hold both kinds
-everywhere; the flag is read from the database, never from a token.
+A key of an organization is held through built-in roles (`Permission.org_roles`) and custom roles, there and
+in all organizations below. A key of a team is held by its admins, and by those who manage the members of the
+team's organization. Platform Admins hold both kinds everywhere; that flag is read from the database, never
+from a token.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from kernel.sdk import Access, Caller, Decision, Forbidden, Permission
 async def decide(caller: Caller, key: str | Permission, within: int, *, or_admin: bool = False) -> bool:
     """Whether the caller holds a key in an organization, or in a team, whichever the key's scope is.
 
-    `or_admin` allows instance administrators as well. Asks no database while warm, except for what
-    `remembered_authority` names, and to refuse those who may not even see the organization: one that is not
-    there is never remembered, and a stranger must not be able to tell the two apart by the time they take.
+    `or_admin` allows instance administrators, too. While the cache is warm, the database is only read as
+    `remembered_authority` says, and to refuse those who may not see the organization: missing ones are never
+    cached, and strangers must not be able to tell the two apart by the time taken.
     """
     if not caller.principal.is_user:
         return False
@@ -44,7 +44,7 @@ async def decide(caller: Caller, key: str | Permission, within: int, *, or_admin
 
 
 async def require(caller: Caller, key: str | Permission, within: int, *, or_admin: bool = False) -> None:
-    """Raise Forbidden unless `decide` says yes; TeamNotFound for an unknown team, as teams aren't secret."""
+    """Raise Forbidden unless `decide` allows it; TeamNotFound for an unknown team, as teams aren't secret."""
     if await decide(caller, key, within, or_admin=or_admin):
         return
     name = key.key if isinstance(key, Permission) else key
@@ -64,7 +64,7 @@ async def answer(caller: Caller, access: Access, params: Mapping[str, int | str]
 
 
 async def answer_platform_admin(caller: Caller) -> Decision | None:
-    """The same for a permission of the instance that Platform Admins hold, as do those it is granted to."""
+    """The same for a permission of the instance, which Platform Admins and its grantees hold."""
     return Decision.ALLOW if await is_platform_admin_now(caller) else None
 
 

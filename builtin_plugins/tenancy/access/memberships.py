@@ -18,7 +18,7 @@ from builtin_plugins.tenancy.models import Membership, Organization
 from builtin_plugins.tenancy.permissions import AUDIT_READ
 from kernel.sdk import Caller, OrganizationMembership
 
-# A token must fit into a header; what is left out of it counts nevertheless, as decisions don't rest on it.
+# A token must fit into a header; memberships left out of it still count, as decisions don't use the token.
 _CLAIM_CHARS = 4000
 
 
@@ -47,7 +47,7 @@ def _fitting(items: list[Any]) -> list[Any]:
 
 
 def memberships_of(session: Session, account_ids: Sequence[int]) -> dict[int, list[OrganizationMembership]]:
-    """By account its organizations, the earliest first."""
+    """The organizations of each account, the earliest first."""
     query = (
         select(Membership.user_id, Organization.id, Organization.name, Organization.slug, Membership.org_role)
         .join(Organization, Organization.id == Membership.organization_id)
@@ -66,7 +66,7 @@ def members_query(organization_id: int) -> Select[int]:
 
 
 async def audited_organizations(caller: Caller, organization_id: int | None) -> list[int]:
-    """Where the caller may read the audit log: in one organization and below, or without one everywhere."""
+    """Where the caller may read the audit log: in one organization and below it, or if None, everywhere."""
     if caller.id is None:
         return []
     if organization_id is not None:

@@ -1,8 +1,8 @@
-"""What is remembered between requests: accounts' roles, and organizations' positions in the tree.
+"""The cache between requests: accounts' roles, and organizations' positions in the tree.
 
-A standing is remembered until a notice says that it changed: whoever changes a membership, a role, a group or
-an assignment calls `changed` (or `changed_for_all`) in the same unit. A place in the tree is remembered for
-good; what is unknown is never remembered.
+A standing is cached until a notice reports a change: code that changes a membership, a role, a group or an
+assignment calls `changed` (or `changed_for_all`) in the same unit. A position in the tree is cached for good;
+unknown ids are never cached.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EVERYBODY = "*"
 
 
 class Remembered:
-    """The standings of all who ask, kept fresh by notices, and the lineages of organizations."""
+    """Cached standings of accounts, invalidated by notices, and lineages of organizations."""
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
@@ -64,21 +64,21 @@ async def open_remembered(platform: Platform) -> AsyncIterator[Remembered]:
 
 
 async def standing_of(platform: Platform, user_id: int) -> Standing:
-    """The standing of an account, remembered; an unknown account has an empty one."""
+    """The cached standing of an account; an unknown account has an empty one."""
     return await platform.resource(REMEMBERED).standing_of(user_id)
 
 
 async def lineage_of(platform: Platform, organization_id: int) -> Sequence[int]:
-    """An organization, then those above it, remembered; empty for an unknown one."""
+    """An organization, then those above it, from the cache; empty for an unknown one."""
     return await platform.resource(REMEMBERED).lineage_of(organization_id)
 
 
 def changed(unit: Unit, user_ids: Iterable[int]) -> None:
-    """With this unit's commit, every process reads the standing of these accounts again."""
+    """Make every process read the standing of these accounts again after this unit's commit."""
     for user_id in sorted(set(user_ids)):
         unit.notify(TOPIC, str(user_id))
 
 
 def changed_for_all(unit: Unit) -> None:
-    """The same for everybody: a role or a permission group was changed."""
+    """The same for all accounts, after a change of a role or permission group."""
     unit.notify(TOPIC, EVERYBODY)

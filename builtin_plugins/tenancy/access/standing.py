@@ -1,4 +1,4 @@
-"""What an account is, as of now: its teams, its organizations, and the permissions it holds there."""
+"""The current teams and organizations of an account, and the permissions that it holds there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from builtin_plugins.tenancy.models import (
 )
 from kernel.sdk import Permission, utc_now
 
-_BELOW = 0  # stands for any organization below
+_BELOW = 0  # stands for any organization below it
 BUILTIN_ROLES = {"owner": 1, "admin": 2, "member": 3}
 OWNER = "owner"
 TEAM_ADMIN = "team_admin"
@@ -33,10 +33,10 @@ TEAM_ADMIN = "team_admin"
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A permission key that an account holds in an organization and in those below it, and by which role.
+    """A permission key that an account holds in an organization and those below it, with the role it is from.
 
-    What the built-in role `member` gives stays in the organization itself: authority flows down, membership
-    does not. `group_id` is the permission group that holds the key itself; None when the role does.
+    Keys of the built-in role `member` only count in the organization itself: authority flows down, membership
+    does not. `group_id` is the permission group that contains the key; None if the role itself does.
     """
 
     key: str
@@ -52,7 +52,7 @@ class Grant:
         return self.expires_at is None or self.expires_at > now
 
     def reaches(self, organization_id: int) -> bool:
-        """Whether it counts in an organization that is where it was given, or below."""
+        """Whether it counts in the organization where it was given, or in one below."""
         return self.organization_id == organization_id or self.role_id != BUILTIN_ROLES["member"]
 
 
@@ -66,7 +66,7 @@ class Standing:
     grants: tuple[Grant, ...]
 
     def holds(self, key: str, lineage: Sequence[int]) -> bool:
-        """Whether a key is held in the first of these organizations: there, or from one of those above."""
+        """Whether a key is held in the first of these organizations, directly or from one above."""
         return any(self._held(key, place, lineage[0]) for place in lineage)
 
     def holds_below(self, key: str, lineage: Iterable[int]) -> bool:
@@ -74,7 +74,7 @@ class Standing:
         return any(self._held(key, place, _BELOW) for place in lineage)
 
     def grants_in(self, lineage: Sequence[int]) -> list[Grant]:
-        """The valid grants that count in the first of these organizations: its own, then those from above."""
+        """The valid grants that count in the first of these organizations: direct, then inherited ones."""
         now = utc_now()
         return [
             grant
@@ -137,7 +137,7 @@ def read_memberships(session: Session, user_id: int) -> tuple[dict[int, str], di
 def keys_of_roles(
     session: Session, role_ids: Collection[int]
 ) -> dict[int, list[tuple[str, int | None, str | None]]]:
-    """By role its keys as (key, group id, group name): its own, and those of its groups, however nested."""
+    """The keys of each role as (key, group id, group name), including those of nested groups."""
     found: dict[int, list[tuple[str, int | None, str | None]]] = defaultdict(list)
     for role_id, key, group_id, group_name in session.execute(_KEYS_OF_ROLES, {"role_ids": list(role_ids)}):
         found[role_id].append((key, group_id, group_name))
@@ -153,7 +153,7 @@ def _builtin(organizations: Mapping[int, str], permissions: Mapping[str, Permiss
 
 
 def _assigned(session: Session, user_id: int) -> list[Grant]:
-    """The keys of assigned roles that have not expired, where the membership is not suspended."""
+    """The keys of unexpired role assignments, except in organizations where the account is suspended."""
     rows = session.execute(_ASSIGNED, {"user_id": user_id, "now": utc_now()}).all()
     keys = keys_of_roles(session, {row.role_id for row in rows}) if rows else {}
     return [
@@ -175,7 +175,7 @@ _ORGANIZATIONS = (
 _SUSPENDED_IN = select(Membership.organization_id).where(
     Membership.user_id == _USER_ID, Membership.suspended_at.is_not(None)
 )
-_TEAMS = (  # without those of an organization in which the account is suspended
+_TEAMS = (  # without those in an organization where the account is suspended
     select(TeamMember.team_id, TeamMember.team_role)
     .join(Team, Team.id == TeamMember.team_id)
     .where(TeamMember.user_id == _USER_ID)
@@ -210,7 +210,7 @@ _ATTACHED = (
     .where(RoleGroup.role_id.in_(_ROLE_IDS))
     .cte("reached", recursive=True)
 )
-_REACHED = _ATTACHED.union(  # a union, not "union all": it ends even in a cycle
+_REACHED = _ATTACHED.union(  # "union", not "union all", so that it ends even in a cycle
     select(_ATTACHED.c.role_id, GroupChild.child_group_id).join(
         GroupChild, GroupChild.group_id == _ATTACHED.c.group_id
     )

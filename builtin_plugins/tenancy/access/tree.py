@@ -1,6 +1,6 @@
-"""The tree of organizations: what is above one and what below it, and which teams belong to it.
+"""The tree of organizations: what is above and below one, and which teams belong to it.
 
-A place in the tree never changes, and ids are never used again.
+A position in the tree never changes, and ids are never reused.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def require_lineage(session: Session, organization_id: int) -> tuple[int, ...]:
 
 
 def read_home(session: Session, team_id: int) -> tuple[int, ...]:
-    """The organization of a team, then those above it; empty where it has none, or there is no such team.
+    """The organization of a team, then those above it; empty if it has none or there is no such team.
 
-    One statement: the time taken doesn't distinguish the three cases.
+    One statement, so that the time taken doesn't tell the three cases apart.
     """
     return tuple(session.scalars(_HOME, {"id": team_id}))
 
@@ -58,7 +58,7 @@ def descendants(session: Session, organization_id: int) -> tuple[int, ...]:
 
 
 def place(unit: Unit, organization: Organization) -> None:
-    """Enter a new organization, flushed already, into the tree below its parent."""
+    """Add a new, already flushed organization to the tree, below its parent."""
     itself = OrganizationAncestor(organization_id=organization.id, ancestor_id=organization.id, distance=0)
     unit.session.add(itself)
     if organization.parent_id is not None:

@@ -51,7 +51,7 @@ class Outcome:
 
     @property
     def key(self) -> str:
-        """What equal addresses have in common."""
+        """The key by which addresses are compared."""
         return self.address.casefold()
 
     @property
@@ -63,17 +63,17 @@ class Outcome:
 async def issue(caller: Caller, offer: Offer, email: str) -> Issued:
     """One invite. Raises Forbidden, TeamNotFound, OrganizationNotFound, AboveYou, AlreadyMember.
 
-    Unlike in bulk, an address may be invited again while an invite is pending: the way out for an inviter who
-    lost the token. The earlier invite stays, until it is revoked.
+    Unlike in bulk, an address may be invited again while an invite is pending, in case the inviter lost the
+    token. The earlier invite stays valid until it is revoked.
     """
-    await check_offer(caller, offer)  # callers without the right are refused before they wait for a lock
+    await check_offer(caller, offer)  # refuse callers without the right before they wait for a lock
     issued, target = await caller.platform.database.write(_issue, caller, offer, email)
     await deliver(caller.platform, caller.principal.username, target, [issued])
     return issued
 
 
 async def issue_many(caller: Caller, offer: Offer, emails: Sequence[str]) -> list[Outcome]:
-    """An invite for each address that can have one, all in one transaction; the others say why not."""
+    """An invite for each address that can have one, all in one transaction; a reason for each other one."""
     outcomes = _judge(emails)
     await check_offer(caller, offer)
     target = await caller.platform.database.write(_issue_many, caller, offer, outcomes)
@@ -105,7 +105,7 @@ def _issue_many(unit: Unit, caller: Caller, offer: Offer, outcomes: Sequence[Out
 
 
 def _begin(unit: Unit, caller: Caller, offer: Offer) -> Target:
-    """Take the lock, and ask again whether the caller may send such invites."""
+    """Take the lock, and check again whether the caller may send such invites."""
     lock(unit)
     target = find_target(unit.session, offer)
     if not may_offer(unit.session, caller.platform.permissions, caller.id, offer):

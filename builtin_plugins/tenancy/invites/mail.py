@@ -1,8 +1,7 @@
 """E-mails with invites, sent once the invites are committed.
 
-They are sent by the request itself and not by a durable job: a job would keep the token, of which the
-database holds a hash only. The price: an e-mail that fails is not tried again; the inviter sees that, and
-has the token.
+They are sent by the request itself and not by a durable job, which would store the token; the database only
+has its hash. The price: a failed e-mail is not retried; the inviter sees that, and has the token.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class Issued:
 
 
 async def deliver(platform: Platform, sender: str, target: Target, issued: Iterable[Issued]) -> None:
-    """Add the links, and send each invite; what is not sent in time or fails is `email_sent` False."""
+    """Add the links, and send each invite; `email_sent` is False if that fails or takes too long."""
     letters = list(issued)
     for letter in letters:
         letter.link = _link(platform, letter.token)
@@ -78,13 +77,13 @@ async def _send(
 
 
 def _link(platform: Platform, token: str) -> str | None:
-    """In the fragment, which browsers keep to themselves: no server's log holds the token."""
+    """The token is in the fragment, which browsers don't send, so it is in no server's log."""
     base = platform.settings.client_url
     return f"{base}/invites#token={token}" if base else None
 
 
 def _how_to_accept(letter: Issued) -> str:
-    """What the inviter passes on where no e-mail does."""
+    """Instructions for the inviter to pass on if no e-mail is sent."""
     if letter.link is not None:
         return "Send the link to the invited person, who opens it and signs in or registers."
     return (

@@ -1,7 +1,8 @@
 """What invites offer, who may offer it, and whether that still holds when somebody accepts.
 
-An invite is worth what its sender may do at the moment of redemption. Once the sender was removed, demoted,
-suspended or deactivated, nobody can use it, not even the sender; it works again if the sender comes back.
+An invite is only as good as the sender's rights at the moment of redemption. Once the sender is removed,
+demoted, suspended or deactivated, nobody can use it, not even the sender; it works again if the sender
+regains the right.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from kernel.sdk import Account, Caller, Forbidden, Permission, PlatformError
 
 @dataclass(frozen=True)
 class Offer:
-    """A role in a team or in an organization (exactly one is set), for a number of accounts."""
+    """A role in a team or an organization (exactly one is set), for a number of accounts."""
 
     role: str
     team_id: int | None = None
@@ -50,7 +51,7 @@ def offer_of(invite: Invite) -> Offer:
 
 
 def find_target(session: Session, offer: Offer) -> Target:
-    """Where an offer leads. Raises TeamNotFound, OrganizationNotFound."""
+    """The target of an offer. Raises TeamNotFound, OrganizationNotFound."""
     if offer.team_id is not None:
         team = find_team(session, offer.team_id)
         return Target(team.name, team.organization_id)
@@ -66,7 +67,7 @@ def invites_to(offer: Offer) -> ColumnElement[bool]:
 
 
 def member_emails(offer: Offer) -> Select[str]:
-    """The case-folded addresses of those who are there already, suspended ones included."""
+    """The case-folded addresses of existing members, including suspended ones."""
     if offer.team_id is not None:
         joined = select(Account.email_key).join(TeamMember, TeamMember.user_id == Account.id)
         return joined.where(TeamMember.team_id == offer.team_id)
@@ -77,14 +78,14 @@ def member_emails(offer: Offer) -> Select[str]:
 def read_offer_authority(
     session: Session, permissions: Mapping[str, Permission], account_id: int | None, offer: Offer
 ) -> Authority:
-    """What an account may do where an offer leads, as this session sees it. Raises TeamNotFound."""
+    """What an account may do in the target of an offer, as this session sees it. Raises TeamNotFound."""
     if offer.team_id is not None:
         return read_team_authority(session, permissions, account_id, find_team(session, offer.team_id))
     return read_authority(session, permissions, account_id, offer.organization_id or 0)
 
 
 def refusal_to_offer(authority: Authority, offer: Offer) -> PlatformError | None:
-    """Why this may not be offered; None if it may."""
+    """Why this must not be offered; None if it may be."""
     if offer.organization_id is not None:
         return refusal_to_give(authority, offer.role)
     allowed = authority.is_admin or authority.holds(TEAM_MANAGE.key)

@@ -25,12 +25,12 @@ _NOT_AUDITED = frozenset({"id", "expires_at", "created_at"})
 
 
 def token_hash(token: str) -> str:
-    """What is kept of a token. It holds 256 random bits: a plain hash can't be reversed by guessing."""
+    """What is stored of a token. It has 256 random bits, so a plain hash can't be reversed by guessing."""
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
 
 
 def status_of(invite: Invite, now: datetime) -> str:
-    """The effective state: a pending invite whose time is over is expired (spec 3.2)."""
+    """The effective state: a pending invite past its time is expired (spec 3.2)."""
     return EXPIRED if invite.status == PENDING and invite.expires_at <= now else str(invite.status)
 
 
@@ -55,7 +55,7 @@ async def revoke(caller: Caller, invite_id: int) -> dict[str, Any]:
     """
     platform = caller.platform
     invite, own = await platform.database.read(_find_to_team, invite_id, caller.id)
-    # An unknown invite costs the same statements as a foreign one, so the time does not tell them apart.
+    # The same statements for unknown invites as for others', so that the time doesn't tell them apart.
     offer = Offer("", team_id=0) if invite is None else offer_of(invite)
     allowed = await decide(caller, TEAM_MANAGE, offer.team_id or 0, or_admin=True)
     if invite is not None and allowed:
@@ -113,7 +113,7 @@ def has_status(status: InviteStatus, now: datetime) -> ColumnElement[bool]:
 
 
 def record(unit: Unit, caller: Caller, action: str, invite: Invite, target: Target) -> None:
-    """Audit what happened to an invite, with its target and uses, without its token."""
+    """Record an event of an invite in the audit log, with its target and uses, without its token."""
     shown = {key: value for key, value in fields_of(invite).items() if key not in _NOT_AUDITED}
     scope = target.scope_org_id
     audit(unit, action, "invite", invite.id, after=shown, origin=caller.origin, scope_org_id=scope)

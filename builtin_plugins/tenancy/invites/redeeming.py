@@ -1,4 +1,4 @@
-"""Redeeming an invite: the membership and the use that it counts are one transaction."""
+"""Redeeming an invite: the membership and the counted use are one transaction."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def preview(session: Session, permissions: Mapping[str, Permission], token: str)
 
 
 async def redeem(caller: Caller, token: str) -> RedeemResult:
-    """The caller joins what the invite is for.
+    """Let the caller join what the invite is for.
 
     Raises InviteNotFound, InviteForAnother, InviteSpent, InviteRevoked, InviteExpired, InviteWithdrawn,
     InviteClosed, AlreadyMember, MembershipSuspended, NotAMember.
     """
     if caller.id is None:
         raise Forbidden("Only an account can redeem an invite")
-    await caller.platform.database.read(_check_token, token)  # unknown tokens wait for no lock
+    await caller.platform.database.read(_check_token, token)  # refuse unknown tokens before the lock
     return await caller.platform.database.write(_redeem, caller, token)
 
 
@@ -97,7 +97,7 @@ def _find(session: Session, token: str) -> Invite:
 
 
 def _check(unit: Unit, invite: Invite, account: Account) -> None:
-    """Whether this account may redeem this invite now."""
+    """Check that this account may redeem this invite now."""
     if not account.is_active:
         raise Unauthorized("The account is disabled or was deleted")
     if invite.max_uses == 1 and account.email_key != invite.email_key:
@@ -108,7 +108,7 @@ def _check(unit: Unit, invite: Invite, account: Account) -> None:
 
 
 def _join(unit: Unit, caller: Caller, invite: Invite, account: Account, target: Target) -> None:
-    """The membership, and its audit entry in addition to the invite's."""
+    """Add the membership, with an audit entry in addition to the invite's."""
     if invite.team_id is not None:
         _join_team(unit, invite, account.id)
         action, kind, where = "team.member_added", "team", invite.team_id

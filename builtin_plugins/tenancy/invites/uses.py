@@ -1,6 +1,6 @@
-"""Who can't use an invite: an account that used it already, or was removed after it was sent.
+"""Which accounts can't use an invite: those that have used it, or were removed after it was sent.
 
-Otherwise a removed account could come back by a link that still works for others.
+Otherwise a removed account could come back through a link that still works for others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kernel.sdk import Account, Unit
 
 
 def spend(unit: Unit, invite: Invite, user_id: int) -> None:
-    """Use an invite up for an account, which costs it one use; the caller holds the lock.
+    """Count one use of an invite, by an account that can't use it again; the caller holds the lock.
 
     Raises InviteClosed.
     """
@@ -28,7 +28,7 @@ def spend(unit: Unit, invite: Invite, user_id: int) -> None:
 
 
 def shut_out(unit: Unit, offer: Offer, user_id: int) -> None:
-    """Close all pending invites to a team or an organization to an account; the caller holds the lock."""
+    """Close all pending invites to a team or an organization for an account; the caller holds the lock."""
     known = exists().where(InviteUse.invite_id == Invite.id, InviteUse.user_id == user_id)
     pending = has_status("pending", unit.now())
     closing = select(Invite.id, literal(user_id)).where(invites_to(offer), pending, ~known)

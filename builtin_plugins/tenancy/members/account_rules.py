@@ -1,4 +1,4 @@
-"""Who may act on the account of whom through an organization (spec 5.7)."""
+"""Who may act on whose account through an organization (spec 5.7)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from kernel.sdk import PlatformError, utc_now
 
 @dataclass(frozen=True)
 class Target:
-    """What decides who may administer an account: its roles in organizations, and all keys that they give.
+    """What decides who may administer an account: its roles in organizations, and all keys from them.
 
-    `is_administrator`: of the instance. `is_managed`: it is in the organization's tree, in no organization
-    outside, and agreed to be managed by one of the tree.
+    `is_administrator`: of the instance. `is_managed`: it is in the organization's tree and in no organization
+    outside, and agreed to be managed by one in the tree.
     """
 
     is_administrator: bool
@@ -32,11 +32,12 @@ class Target:
 
 
 def refusal_to_administer(authority: Authority, target: Target, *, reset: bool) -> PlatformError | None:
-    """Why the caller may not reset (or else activate and deactivate) an account; None if it may.
+    """Why the caller may not reset the account's password (or else activate and deactivate it); None if it
+    may.
 
     The account must belong to the tree of the organization and to no other organization (spec 5.7), have
-    agreed to be managed there, and hold nothing that the caller does not hold: somebody who resets a password
-    can use the account.
+    agreed to be managed there, and hold no key that the caller does not hold: whoever resets a password can
+    use the account.
     """
     if not target.is_managed:
         return NotManaged()
@@ -46,7 +47,7 @@ def refusal_to_administer(authority: Authority, target: Target, *, reset: bool) 
         return OwnerNotReset()
     if target.roles & {"admin", OWNER} and not authority.holds(ROLES_MANAGE.key):
         return AboveYou()
-    known = authority.permissions.keys()  # a role may hold a key of a plugin that is not loaded
+    known = authority.permissions.keys()  # a role may contain a key of a plugin that isn't loaded
     if not all(authority.holds(key) for key in target.keys & known):
         return AboveYou("This account holds permissions that you don't hold here")
     return None
@@ -57,7 +58,7 @@ def read_targets(
 ) -> dict[int, Target]:
     """What decides whether the caller may administer accounts, by id.
 
-    `accounts` says for each whether it is an administrator of the instance.
+    `accounts` tells for each whether it is an administrator of the instance.
     """
     roles: dict[int, set[str]] = defaultdict(set)
     outside: set[int] = set()
@@ -69,7 +70,7 @@ def read_targets(
         elif has_agreed:
             agreed.add(user_id)
     managed = agreed - outside
-    # Of the others nothing more is read: what they hold elsewhere takes no time here.
+    # Nothing more is read of the others, so that the time reveals nothing of what they hold elsewhere.
     custom = _custom_keys(session, managed) if managed else defaultdict(set)
     return {
         user_id: Target(
@@ -83,7 +84,7 @@ def read_targets(
 
 
 def _places(organization_id: int, user_ids: Collection[int]) -> Select[int, str, bool, bool]:
-    """Memberships of accounts, suspended ones included: role, whether in the tree, whether managed."""
+    """Memberships of accounts, including suspended ones: role, whether in the tree, whether managed."""
     inside = (OrganizationAncestor.organization_id == Membership.organization_id) & (
         OrganizationAncestor.ancestor_id == organization_id
     )
@@ -100,7 +101,7 @@ def _places(organization_id: int, user_ids: Collection[int]) -> Select[int, str,
 
 
 def _builtin_keys(authority: Authority, roles: Set[str]) -> set[str]:
-    """What the roles give beyond plain membership."""
+    """The keys that built-in roles give beyond plain membership."""
     return {key for role in roles - {"member"} for key in keys_of_builtin(authority.permissions, role)}
 
 

@@ -1,7 +1,8 @@
-"""What an organization does to the accounts of its members: reset a password, deactivate, reactivate.
+"""What an organization may do to its members' accounts: reset a password, deactivate, reactivate.
 
-The account is the whole instance's, so an organization may do it only to accounts that agreed to be managed
-by it, and are in its tree and nowhere else (spec 5.7). The rule is asked in the transaction of the change.
+An account belongs to the whole instance, so this is limited to accounts that agreed to be managed by the
+organization, and are in its tree and nowhere else (spec 5.7). The rule is checked in the transaction of the
+change.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kernel.sdk import ADMINISTRATION, Account, Caller, ResetPasswordRequest, Un
 
 
 class Administer:
-    """The check of one act on one account, made for `ADMINISTRATION`."""
+    """Checks one act on one account, for `ADMINISTRATION`."""
 
     def __init__(self, caller: Caller, organization_id: int, *, reset: bool) -> None:
         self._caller = caller
@@ -25,14 +26,14 @@ class Administer:
         self._reset = reset
 
     def __call__(self, unit: Unit, account: Account) -> None:
-        """Raise what forbids it; the own account is left to the kernel, which answers 409."""
+        """Raise the refusal, if any; the caller's own account is left to the kernel, which answers 409."""
         unit.lock(LOCK)
         self._check(unit.session, account)
 
     async def foresee(self, user_id: int) -> None:
-        """The same before a password is hashed.
+        """The same check before a password is hashed.
 
-        An id that nobody has is not managed here either, after the same work as for an account elsewhere.
+        An unknown id is refused as not managed here, after the same work as for an account elsewhere.
         """
         await self._caller.platform.database.read(self._check_id, user_id)
 
@@ -52,7 +53,7 @@ class Administer:
 async def reset_password(
     caller: Caller, organization_id: int, user_id: int, wanted: ResetPasswordRequest
 ) -> str:
-    """A temporary password for an account of the organization."""
+    """Give an account of the organization a temporary password."""
     check = Administer(caller, organization_id, reset=True)
     await check.foresee(user_id)
     return await caller.platform.resource(ADMINISTRATION).reset_password(

@@ -77,7 +77,7 @@ def render_one(session: Session, authority: Authority, organization_id: int, use
 def _render(
     session: Session, authority: Authority, organization_id: int, rows: Sequence[Any]
 ) -> list[MemberOut]:
-    """The records, with what the caller may do: asked only for those who may do anything at all."""
+    """The records, with what the caller may do; this is only computed for callers who may do anything."""
     if not authority.manages_members:
         return [_record(row, False, False) for row in rows]
     accounts = {row.user_id: bool(row.is_administrator) for row in rows}

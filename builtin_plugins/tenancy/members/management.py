@@ -19,7 +19,7 @@ from kernel.sdk import Account, Caller, Unit, audit, utc_now
 
 
 def accept(unit: Unit, caller: Caller, organization_id: int) -> Management:
-    """The caller lets an organization manage its account. Raises NotAMember, also while suspended."""
+    """Let an organization manage the caller's account. Raises NotAMember, also while suspended."""
     row = _membership(unit, caller, organization_id)
     if row.suspended_at is not None:
         raise NotAMember()
@@ -31,7 +31,7 @@ def accept(unit: Unit, caller: Caller, organization_id: int) -> Management:
 
 
 def withdraw(unit: Unit, caller: Caller, organization_id: int) -> None:
-    """The caller takes that back, also while suspended. Raises NotAMember, OnlyWayIn.
+    """Withdraw that consent, even while suspended. Raises NotAMember, OnlyWayIn.
 
     A member of another organization may do so at any time; others need a way to sign in that this
     organization did not give them.
@@ -63,7 +63,7 @@ def _is_member_elsewhere(session: Session, row: Membership) -> bool:
 
 
 def _has_own_sign_in(session: Session, user_id: int) -> bool:
-    """Whether it has a password that it chose itself, or signs in through an identity provider."""
+    """Whether the account has a password of its own choice, or signs in through an identity provider."""
     account = session.get_one(Account, user_id)
     has_own_password = account.password_hash is not None and not account.must_change_password
     return has_own_password or account.sso_subject is not None

@@ -1,4 +1,4 @@
-"""An organization keeps an owner who can act: unsuspended, with an active account."""
+"""Every organization keeps an owner who can act: unsuspended, with an active account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may act on memberships of an organization. Action routes and the hints of lists ask the same rules."""
+"""Who may act on memberships of an organization: the rules for routes and for the hints in lists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def refusal_to_act_on(authority: Authority, org_role: str) -> PlatformError | No
 
 
 def refusal_to_give(authority: Authority, org_role: str) -> PlatformError | None:
-    """Why the caller may not give somebody this role; nobody grants a key that they do not hold."""
+    """Why the caller may not give this role; None if it may. Nobody can grant a key that they don't hold."""
     if not authority.manages_members:
         return Forbidden(f"This needs: permission {MEMBERS_MANAGE.key}")
     if org_role == "member" or authority.is_admin:

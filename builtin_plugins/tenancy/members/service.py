@@ -1,4 +1,4 @@
-"""Members of an organization: add, change, suspend, remove. An organization keeps an active owner."""
+"""Add, change, suspend and remove members of an organization, which keeps an active owner."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kernel.sdk import Account, Caller, Unit, revoke_sessions, utc_now
 
 @dataclass(frozen=True)
 class _Target:
-    """The account that a change is about. `row` None: it is not a member."""
+    """The account that a change is about. `row` is None if it isn't a member."""
 
     change: Change
     organization_id: int
@@ -61,7 +61,7 @@ def _target(unit: Unit, caller: Caller, organization_id: int, user_id: int) -> _
 
 
 def upsert(unit: Unit, caller: Caller, organization_id: int, wanted: MemberUpsert) -> tuple[MemberOut, bool]:
-    """Make an account a member with this role, or give a member this role; and whether it is new.
+    """Make an account a member with this role, or give a member this role; returns whether it is new.
 
     Raises UserNotFound (no active account), AboveYou, KeyNotHeld, LastOwner.
     """
@@ -104,8 +104,8 @@ def _give(target: _Target, org_role: str) -> None:
 def remove(unit: Unit, caller: Caller, organization_id: int, user_id: int) -> None:
     """End a membership, with those in the organization's teams and the roles assigned there.
 
-    Members may leave by themselves. Those who are removed, or leave while suspended, need a new invite to
-    come back. Raises MemberNotFound, NotAMember, AboveYou, LastOwner.
+    Members may leave. Those who are removed, or leave while suspended, need a new invite to come back. Raises
+    MemberNotFound, NotAMember, AboveYou, LastOwner.
     """
     target = _target(unit, caller, organization_id, user_id)
     authority = target.change.authority
@@ -122,7 +122,7 @@ def remove(unit: Unit, caller: Caller, organization_id: int, user_id: int) -> No
 
 
 def _leave(target: _Target) -> dict[str, Any]:
-    """End the membership and what hangs on it; returns for the audit log what that was."""
+    """End the membership and what depends on it; returns what that was, for the audit log."""
     session, user_id = target.change.session, target.user_id
     teams = select(Team.id).where(Team.organization_id == target.organization_id)
     own_teams = delete(TeamMember).where(TeamMember.user_id == user_id, TeamMember.team_id.in_(teams))
@@ -142,7 +142,7 @@ def _leave(target: _Target) -> dict[str, Any]:
 def set_suspended(
     unit: Unit, caller: Caller, organization_id: int, user_id: int, suspended: bool
 ) -> MemberOut:
-    """Suspend a membership, which ends the sessions, or lift that.
+    """Suspend a membership, which ends the member's sessions, or lift the suspension.
 
     Raises MemberNotFound, AboveYou, LastOwner.
     """

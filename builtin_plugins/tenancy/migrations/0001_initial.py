@@ -295,5 +295,5 @@ def upgrade() -> None:
             for i, n, d in builtin
         ],
     )
-    if op.get_bind().dialect.name == "postgresql":  # ids given by hand don't move the sequence
+    if op.get_bind().dialect.name == "postgresql":  # explicit ids don't advance the sequence
         op.execute("SELECT setval('tenancy_role_id_seq', 3)")

@@ -1,4 +1,4 @@
-"""Remember for whom an invite is used up."""
+"""Record which accounts can't use an invite again."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Remember which accounts are managed by an organization.
+"""Record which accounts are managed by an organization.
 
-Who joined by an invite agreed to it; who was added by a manager did not. The audit log says which it was.
+Accounts that joined by an invite agreed to it; those added by a manager did not. The audit log tells which.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def upgrade() -> None:
 
 
 def _joined_by_invite(connection: sa.Connection) -> list[tuple[int, int]]:
-    """The last time that each account became a member counts: it may have been removed and added again."""
+    """The last time that each account became a member decides: it may have been removed and added again."""
     query = (
         sa.select(_AUDIT.c.scope_org_id, _AUDIT.c.target_id, _AUDIT.c.after_state)
         .where(_AUDIT.c.action == "organization.member_added", _AUDIT.c.scope_org_id.is_not(None))

@@ -38,7 +38,7 @@ async def create(caller: Caller, wanted: OrganizationCreate) -> OrganizationCrea
 
 
 async def _require(caller: Caller, parent_id: int | None) -> None:
-    """Instance administrators and Platform Admins may; below an organization also who manages that one."""
+    """Allow instance administrators and Platform Admins, and below an organization also its managers."""
     if caller.principal.is_admin or await is_platform_admin_now(caller):
         return
     if parent_id is not None and await decide(caller, SETTINGS_MANAGE, parent_id):
@@ -48,7 +48,7 @@ async def _require(caller: Caller, parent_id: int | None) -> None:
 
 def _create(unit: Unit, caller: Caller, wanted: OrganizationCreate) -> OrganizationCreated:
     owner_id = wanted.owner_user_id or caller.id
-    assert owner_id is not None  # only an account passes `_require`
+    assert owner_id is not None  # only accounts pass `_require`
     lock(unit)
     _check_owner(unit.session, owner_id)
     _check_parent(unit.session, wanted.parent_id, caller.platform.settings_of(TenancySettings))
@@ -73,7 +73,7 @@ def _audit(unit: Unit, caller: Caller, organization: Organization, owner_id: int
 
 
 def _require_still(session: Session, caller: Caller, parent_id: int | None) -> None:
-    """The same as this session sees it: nobody who lost the right a moment ago may make one."""
+    """The same as this session sees it, to refuse callers who lost the right a moment ago."""
     if caller.principal.is_admin or parent_id is None:
         return
     if not read_callers_authority(session, caller, parent_id).holds(SETTINGS_MANAGE.key):
@@ -110,7 +110,7 @@ def _insert(unit: Unit, wanted: OrganizationCreate) -> Organization:
 
 
 def _default_team(unit: Unit, organization: Organization, owner_id: int) -> Team:
-    """Named like the organization, with its slug where another team has that name already."""
+    """The default team, named like the organization, plus its slug if another team has that name."""
     name, number = _team_name(organization.name, ""), 1
     while teams.is_taken(unit.session, name):
         suffix = f" ({organization.slug})" if number == 1 else f" ({organization.slug} {number})"
@@ -121,7 +121,7 @@ def _default_team(unit: Unit, organization: Organization, owner_id: int) -> Team
 
 
 def _team_name(name: str, suffix: str) -> str:
-    """As much of the name as a team's may hold, whose key can be longer than itself."""
+    """The name, cut so that its key, which may be longer than the name, fits a team's limit."""
     while len(name_key(name + suffix)) > _TEAM_NAME_LIMIT:
         name = name[:-1]
     return name + suffix

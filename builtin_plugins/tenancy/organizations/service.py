@@ -1,4 +1,4 @@
-"""Organizations: find, change, switch into. A caller sees those that it belongs to or manages."""
+"""Find, change and switch organizations. A caller sees those that it belongs to or manages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def list_below(
 
 
 async def _visible_below(caller: Caller, organization_id: int) -> ColumnElement[bool]:
-    """All for those whose authority flows down from here, else those of which the caller is a member."""
+    """All, if the caller's authority extends to those below; else those that the caller is a member of."""
     if caller.id is None or caller.principal.is_admin:
         return true()
     authority = await remembered_authority(caller, organization_id=organization_id)
@@ -99,7 +99,7 @@ def update(unit: Unit, caller: Caller, organization_id: int, wanted: Organizatio
 
 
 async def switch(caller: Caller, organization_id: int) -> str:
-    """A token for the same session that works in this organization. Raises NotAMember."""
+    """A token for the same session, with this organization active. Raises NotAMember."""
     platform, principal = caller.platform, caller.principal
     if principal.id is None:
         raise NotAMember()
@@ -117,7 +117,7 @@ def flush(unit: Unit) -> None:
 
 
 def state_of(organization: Organization) -> dict[str, Any]:
-    """What the audit log keeps of an organization."""
+    """What the audit log records of an organization."""
     return {"name": organization.name, "slug": organization.slug}
 
 

@@ -1,4 +1,4 @@
-"""Roles of members: assign, list, take away. An assignment that expired counts for nothing at once."""
+"""Assign, list and take away roles of members. An expired assignment has no effect from that moment."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FAILED = "failed"
 def list_page(
     session: Session, caller: Caller, organization_id: int, user_id: int, query: PageQuery
 ) -> tuple[list[AssignmentOut], int]:
-    """The roles assigned to a member here, and how many. Raises Forbidden, MemberNotFound."""
+    """The roles assigned to a member here, and how many there are. Raises Forbidden, MemberNotFound."""
     authority = read_callers_authority(session, caller, organization_id)
     require_member(session, authority, user_id, authority.lineage[:1])
     mine = (RoleAssignment.organization_id == organization_id, RoleAssignment.user_id == user_id)
@@ -54,7 +54,7 @@ def list_page(
 def assign(
     unit: Unit, caller: Caller, organization_id: int, user_id: int, wanted: AssignRequest
 ) -> tuple[AssignmentOut, bool]:
-    """Give a member a role, or change its expiry; whether it is new. Raises what `_Assigning` says."""
+    """Give a member a role, or change its expiry; returns whether it is new. Raises as `_Assigning`."""
     change = change_roles(unit, caller, organization_id)
     assigning = _prepare(change, wanted.role_id, wanted.expires_at, [user_id])
     is_new = user_id not in assigning.existing
@@ -68,7 +68,7 @@ def assign(
 def assign_many(
     unit: Unit, caller: Caller, organization_id: int, wanted: BulkRoleAssignRequest
 ) -> BulkRoleAssignResponse:
-    """Give many members a role, in one transaction; those who can't have it are named (spec 2.5)."""
+    """Give many members a role, in one transaction; the result names those who can't have it (spec 2.5)."""
     change = change_roles(unit, caller, organization_id)
     assigning = _prepare(change, wanted.role_id, wanted.expires_at, wanted.user_ids)
     results = [_one(assigning, user_id) for user_id in wanted.user_ids]
@@ -118,7 +118,7 @@ class _Assigning:
             raise MemberSuspended()
 
     def give(self, user_id: int) -> bool:
-        """Assign the role; whether anything changed."""
+        """Assign the role; returns whether anything changed."""
         found = self.existing.get(user_id)
         before = None if found is None else _state(found)
         if found is not None and found.expires_at == self.expires_at:
@@ -188,7 +188,7 @@ def _out(assignment: RoleAssignment, role_name: str) -> AssignmentOut:
 
 
 def _state(assignment: RoleAssignment) -> dict[str, Any]:
-    """What the audit log keeps of an assignment."""
+    """What the audit log records of an assignment."""
     expires_at = assignment.expires_at
     return {
         "role_id": assignment.role_id,

@@ -1,7 +1,7 @@
-"""What roles and permission groups share: both are defined in an organization, hold keys and other groups.
+"""What roles and permission groups share: both are defined in an organization, and contain keys and groups.
 
-They are usable there and in all organizations below, and are changed only where they are defined, by somebody
-who may grant every key that they hold before and after the change.
+They are usable there and in all organizations below, but can only be changed where they are defined, by
+somebody who may grant every key that they contain before and after the change.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ Shown = Callable[[Any, int, Mapping[str, Permission], "Listed"], Out]
 class Kind(Generic[Out]):
     """Roles, or permission groups.
 
-    `keys` and `groups` are the tables of what they hold, `keys_of`, `groups_of` and `group_id` their columns.
-    `usable` is the predicate for those that may be used in a lineage. `uses` says what uses one now, as the
-    audit log keeps it and as a sentence (None where nothing does).
+    `keys` and `groups` are the tables of their contents, and `keys_of`, `groups_of` and `group_id` the
+    columns. `usable` is the condition for those that may be used in a lineage. `uses` returns what uses one
+    now, for the audit log and as a sentence (None if nothing does).
     """
 
     noun: str
@@ -74,13 +74,13 @@ class Kind(Generic[Out]):
 
 @dataclass(frozen=True)
 class Contents:
-    """What a role or a group holds directly: permission keys and permission groups."""
+    """The direct contents of a role or group: permission keys and permission groups."""
 
     permissions: frozenset[str] = frozenset()
     groups: frozenset[int] = frozenset()
 
     def replaced(self, wanted: RoleCreate | RoleUpdate | GroupCreate | GroupUpdate) -> Contents:
-        """With the lists that were sent in the place of these."""
+        """The contents with the lists from the request in place of these."""
         keys, groups = wanted.permissions, None
         if isinstance(wanted, RoleCreate | RoleUpdate):
             groups = wanted.permission_group_ids
@@ -92,7 +92,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Listed:
-    """What several roles or groups hold directly, by their ids, in the order in which it is shown."""
+    """The direct contents of several roles or groups, by id, in display order."""
 
     permissions: Mapping[int, list[str]]
     groups: Mapping[int, list[GroupRef]]
@@ -103,7 +103,7 @@ class Listed:
 
 
 def change_roles(unit: Unit, caller: Caller, organization_id: int) -> Change:
-    """A change by somebody who manages roles in the organization. Raises OrganizationNotFound, KeyNotHeld."""
+    """Begin a change by a manager of roles in the organization. Raises OrganizationNotFound, KeyNotHeld."""
     change = change_in(unit, caller, organization_id)
     change.authority.require_to_grant([ROLES_MANAGE.key])
     return change
@@ -116,7 +116,7 @@ def list_page(
     organization_id: int,
     query: PageQuery,
 ) -> tuple[list[Out], int]:
-    """Those usable here, and how many there are."""
+    """The page of those usable here, and how many there are."""
     wanted = kind.usable(require_lineage(session, organization_id))
     return page_of(session, kind, permissions, organization_id, query, wanted)
 
@@ -129,7 +129,7 @@ def page_of(
     query: PageQuery,
     wanted: ColumnElement[bool],
 ) -> tuple[list[Out], int]:
-    """Those for which `wanted` is true, as seen from an organization, and how many there are."""
+    """The page of those that match `wanted`, as seen from an organization, and how many there are."""
     total = session.scalar(select(func.count()).select_from(kind.row).where(wanted))
     ordered = select(kind.row).where(wanted).order_by(*kind.order)
     rows = session.scalars(ordered.limit(query.limit).offset(query.offset)).all()
@@ -172,7 +172,7 @@ def check_groups(session: Session, lineage: Collection[int], group_ids: Collecti
 def create(
     unit: Unit, caller: Caller, kind: Kind[Out], organization_id: int, wanted: RoleCreate | GroupCreate
 ) -> Out:
-    """A new one. Raises Unprocessable, KeyNotHeld, PermissionGroupNotFound, NameTaken, LimitReached."""
+    """Create one. Raises Unprocessable, KeyNotHeld, PermissionGroupNotFound, NameTaken, LimitReached."""
     check_keys(caller.platform.permissions, wanted.permissions)
     change = change_roles(unit, caller, organization_id)
     contents = Contents().replaced(wanted)
@@ -197,7 +197,7 @@ def update(
     one: int,
     wanted: RoleUpdate | GroupUpdate,
 ) -> Out:
-    """Change one; it counts at once wherever it is used. Raises as `create`, and for an inherited one."""
+    """Change one, with immediate effect wherever it is used. Raises as `create`, and for an inherited one."""
     change = change_roles(unit, caller, organization_id)
     row = find_own(change, kind, one)
     old, before = show_one(change, kind, row), contents_of(change, kind, one)
@@ -219,7 +219,7 @@ def update(
 def remove(
     unit: Unit, caller: Caller, kind: Kind[Out], organization_id: int, one: int, *, force: bool
 ) -> None:
-    """Delete one. Raises InUse while something uses it, unless `force` takes it from all."""
+    """Delete one. Raises InUse while something uses it; with `force`, it is taken from all instead."""
     change = change_roles(unit, caller, organization_id)
     row = find_own(change, kind, one)
     change.authority.require_to_grant(keys_within(change, contents_of(change, kind, one)))
@@ -233,7 +233,7 @@ def remove(
 
 
 def record(change: Change, kind: Kind[Out], what: str, old: Out, new: Out) -> None:
-    """Audit a change; it affects everybody who has the role or group."""
+    """Record a change, which affects everybody who has the role or group."""
     action = f"{kind.target_type}.{what}"
     change.audit(action, kind.target_type, new.id, _state(kind, old), _state(kind, new))
     changed_for_all(change.unit)
@@ -251,7 +251,7 @@ def find_own(change: Change, kind: Kind[Out], one: int) -> Any:
 
 
 def contents_of(change: Change, kind: Kind[Out], one: int) -> Contents:
-    """What one holds directly."""
+    """The direct contents of one."""
     return _list(change.session, kind, [one]).of(one)
 
 
@@ -299,7 +299,7 @@ def fields_of(row: Any, organization_id: int, permissions: list[str]) -> dict[st
 def check_keys(
     permissions: Mapping[str, Permission], keys: Sequence[str], known: Collection[str] = ()
 ) -> None:
-    """Raise Unprocessable for each key that a role can't hold; `known` are those that it holds already."""
+    """Raise Unprocessable for each key that a role can't contain; `known` are those it already contains."""
     problems = []
     for place, key in enumerate(keys):
         why = None if key in known else _problem(permissions.get(key))
@@ -350,7 +350,7 @@ def _show(
 
 
 def _state(kind: Kind[Out], shown: Out) -> dict[str, Any]:
-    """What the audit log keeps."""
+    """What the audit log records."""
     return shown.model_dump(include=set(kind.audited))
 
 

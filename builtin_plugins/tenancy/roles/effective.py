@@ -1,4 +1,4 @@
-"""Effective permissions: every key that a member holds in an organization, and by which role (spec 2.6)."""
+"""Effective permissions: every key that a member holds in an organization, and from which role (spec 2.6)."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def effective_permissions(
 
 
 def require_member(session: Session, authority: Authority, user_id: int, places: Sequence[int]) -> None:
-    """Raise Forbidden unless it is the caller or one whom the caller manages.
+    """Raise Forbidden unless it is the caller or a member whom the caller manages.
 
-    MemberNotFound for one who is in none of these organizations, known to the platform or not.
+    Raises MemberNotFound for an account in none of these organizations, whether it exists or not.
     """
     if user_id == authority.account_id:
         return
@@ -68,7 +68,7 @@ def _check_key(authority: Authority, key: str) -> None:
 
 
 def _counts(authority: Authority, grant: Grant) -> bool:
-    """Whether the key is one now: a role may hold one of a plugin that is not loaded."""
+    """Whether the key exists now: a role may contain a key of a plugin that isn't loaded."""
     permission = authority.permissions.get(grant.key)
     return permission is not None and permission.scope == "organization"
 

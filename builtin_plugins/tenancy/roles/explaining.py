@@ -1,7 +1,7 @@
-"""Why a member holds a key or does not: what stands in the way, and what would grant it.
+"""Why a member holds a key or doesn't: what stands in the way, and what would grant it.
 
-Nothing is shown that the caller could not look up: roles and groups are those usable here, organizations and
-memberships those into which the caller may look.
+Shows nothing that the caller could not look up: only roles and groups usable here, and organizations and
+memberships that the caller may view.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def explain(
 
 
 def _is_known_administrator(session: Session, authority: Authority, user_id: int) -> bool:
-    """Whether the account is a Platform Admin, as far as the caller may know: Platform Admins may."""
+    """Whether the account is a Platform Admin; always false for callers who aren't, as they may not know."""
     if not authority.is_platform_admin:
         return False
     query = select(Account.platform_admin).where(Account.id == user_id, Account.is_active)
@@ -76,7 +76,7 @@ def _summary(
 
 
 def _obstacles(session: Session, authority: Authority, user_id: int, key: str) -> list[Obstacle]:
-    """What the account has in the places that the caller sees, and would hold the key if it counted."""
+    """What would give the account the key if it counted, in the organizations that the caller sees."""
     memberships = {
         member.organization_id: member
         for member in session.scalars(
@@ -134,7 +134,7 @@ def _dormant(assignment: RoleAssignment, role_name: str, suspended_at: datetime 
 
 
 def _remedies(session: Session, authority: Authority, user_id: int, key: str) -> list[Remedy]:
-    """The roles usable here that hold the key: built-in ones, then others by id."""
+    """The roles usable here that contain the key: built-in ones, then others by id."""
     query = select(Role).where(Role.id.in_(roles_holding(key, authority.lineage))).order_by(Role.id)
     roles = session.scalars(query.limit(MAX_REMEDIES)).all()
     contents = keys_of_roles(session, [role.id for role in roles])
@@ -185,7 +185,7 @@ def _custom(
 
 
 def _ways(session: Session, key: str, contents: Mapping[int, RoleKeys]) -> dict[int, list[GroupRef]]:
-    """By role the groups on the shortest way to the key; none where the role itself holds it."""
+    """By role, the groups on the shortest path to the key; none if the role itself contains it."""
     nested = [role_id for role_id, held in contents.items() if (key, None, None) not in held]
     attached: dict[int, list[int]] = defaultdict(list)
     query = select(RoleGroup.role_id, RoleGroup.group_id).where(RoleGroup.role_id.in_(nested))

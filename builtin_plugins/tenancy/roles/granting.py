@@ -1,4 +1,4 @@
-"""Which roles hold a key, and who may give them."""
+"""Which roles contain a key, and who may assign them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_ASSIGNERS = 20
 
 
 def roles_holding(key: str, lineage: Collection[int]) -> Select[int]:
-    """The ids of the custom roles usable in a lineage that hold a key, themselves or by a group."""
+    """The ids of custom roles usable in a lineage that contain a key, directly or through a group."""
     own = select(RolePermission.role_id).where(RolePermission.permission_key == key)
     holding = select(GroupPermission.group_id).where(GroupPermission.permission_key == key)
     grouped = select(RoleGroup.role_id).where(RoleGroup.group_id.in_(reach(holding, down=False)))
@@ -36,7 +36,7 @@ def roles_holding(key: str, lineage: Collection[int]) -> Select[int]:
 
 
 class Assigners:
-    """Those whom the caller may see that manage roles here, the nearest first."""
+    """The managers of roles here whom the caller may see, the nearest first."""
 
     def __init__(
         self, session: Session, authority: Authority, found: Mapping[int, tuple[Assigner, str]]
@@ -47,14 +47,14 @@ class Assigners:
         self._standings: dict[int, Standing] = {}
 
     def who_hold(self, keys: Collection[str]) -> list[Assigner]:
-        """Those who hold all these keys, here and below: they may grant them."""
+        """Those who hold all these keys here and below, and so may grant them."""
         return [
             shown for shown, org_role in self._found.values() if self._holds(shown.user_id, org_role, keys)
         ]
 
     def _holds(self, user_id: int, org_role: str, keys: Collection[str]) -> bool:
         authority = self._authority
-        # Most are owners, who hold everything: only of others the roles are read.
+        # Most are owners, who hold everything, so roles are only read for others.
         if org_role == OWNER and set(keys) <= set(keys_of_builtin(authority.permissions, OWNER)):
             return True
         if user_id not in self._standings:
@@ -63,7 +63,7 @@ class Assigners:
 
 
 def find_assigners(session: Session, authority: Authority) -> Assigners:
-    """The active accounts that hold `org.roles.manage` in the places that the caller sees."""
+    """The active accounts that hold `org.roles.manage` in organizations that the caller sees."""
     found: dict[int, tuple[Assigner, str]] = {}
     for user_id, username, organization_id, org_role in session.execute(_managers(authority)):
         shown = Assigner(user_id=user_id, username=username, organization_id=organization_id)

@@ -1,4 +1,4 @@
-"""Permission groups: keys under one name, that roles and other groups hold."""
+"""Permission groups: keys under one name, for use in roles and other groups."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _show(
 
 
 def _uses(session: Session, group_id: int) -> tuple[dict[str, Any], str | None]:
-    """The roles and groups that hold a group directly, here and below."""
+    """The roles and groups that contain a group directly, here and below."""
     roles = select(RoleGroup.role_id).where(RoleGroup.group_id == group_id).order_by(RoleGroup.role_id)
     groups = select(GroupChild.group_id).where(GroupChild.child_group_id == group_id)
     users = {
@@ -91,7 +91,7 @@ def list_children(
 def add_child(
     unit: Unit, caller: Caller, organization_id: int, group_id: int, child_id: int
 ) -> tuple[GroupOut, bool]:
-    """Nest a group in another; whether it was not there before. Raises GroupCycle, GroupsTooDeep, …"""
+    """Nest a group in another; returns whether that is new. Raises GroupCycle, GroupsTooDeep, …"""
     change = change_roles(unit, caller, organization_id)
     group = find_own(change, GROUPS, group_id)
     check_groups(change.session, change.authority.lineage, [child_id])

@@ -1,4 +1,4 @@
-"""Permission groups within permission groups: what they hold together, and which may be nested."""
+"""Nested permission groups: their total keys, and which may be nested."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class GroupGraph:
     children: Mapping[int, Sequence[int]]
 
     def keys_within(self, group_ids: Iterable[int]) -> set[str]:
-        """The keys that these groups give, however nested."""
+        """The keys of these groups, including nested ones."""
         return {key for group_id in self._ways(group_ids) for key in self.keys.get(group_id, ())}
 
     def way_to(self, key: str, group_ids: Iterable[int]) -> tuple[int, ...] | None:
-        """The shortest way from one of these groups to one that holds the key itself."""
+        """The shortest path from one of these groups to one that directly contains the key."""
         ways = self._ways(group_ids)
         return next((way for group_id, way in ways.items() if key in self.keys.get(group_id, ())), None)
 
     def _ways(self, group_ids: Iterable[int]) -> dict[int, tuple[int, ...]]:
-        """Every group within reach with the shortest way to it, the nearest first."""
+        """Every reachable group with the shortest path to it, the nearest first."""
         ways: dict[int, tuple[int, ...]] = {group_id: (group_id,) for group_id in group_ids}
         waiting = deque(ways)
         while waiting:
@@ -62,9 +62,9 @@ def load_groups(session: Session, group_ids: Iterable[int]) -> GroupGraph:
 
 
 def check_nesting(session: Session, parent_id: int, child_id: int) -> None:
-    """Whether the one group may be nested in the other. Raises GroupCycle, GroupsTooDeep.
+    """Check that one group may be nested in the other. Raises GroupCycle, GroupsTooDeep.
 
-    Holds only under the lock `tenancy`: two nestings at once could create a cycle.
+    Only valid under the lock `tenancy`, as two simultaneous nestings could create a cycle.
     """
     below = _edges(session, [child_id], down=True)
     if parent_id == child_id or parent_id in below or any(parent_id in found for found in below.values()):
@@ -75,7 +75,7 @@ def check_nesting(session: Session, parent_id: int, child_id: int) -> None:
 
 
 def _depth(edges: Mapping[int, Sequence[int]], start: int) -> int:
-    """How many groups the longest way from `start` passes."""
+    """The number of groups on the longest path from `start`."""
     depths: dict[int, int] = {}
 
     def of(group_id: int) -> int:
@@ -87,12 +87,12 @@ def _depth(edges: Mapping[int, Sequence[int]], start: int) -> int:
 
 
 def reach(group_ids: Iterable[int] | Select[int], *, down: bool) -> Select[int]:
-    """The ids of these groups and of all nested in them; not `down`: of all in which they are nested."""
+    """The ids of these groups and of all nested in them or, without `down`, of all that contain them."""
     wanted = group_ids if isinstance(group_ids, Select) else list(group_ids)
     start = select(PermissionGroup.id.label("id")).where(PermissionGroup.id.in_(wanted))
     found = start.cte("reach", recursive=True)
     near, far = _ends(down)
-    # A union, not "union all": each group is followed once, however many ways lead to it.
+    # "union", not "union all": each group is followed once, however many paths lead to it.
     found = found.union(select(far).join(found, near == found.c.id))
     return select(found.c.id)
 

@@ -1,4 +1,4 @@
-"""Roles: those that organizations define, and the three built-in ones."""
+"""Roles: custom ones of organizations, and the three built-in ones."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ Expiry = Annotated[
 
 
 class _Strict(BaseModel):
-    """A body that refuses misspelt fields: ignored, they would grant something other than was meant."""
+    """A body that refuses misspelled fields, as ignoring them would grant something unintended."""
 
     model_config = ConfigDict(extra="forbid")
 

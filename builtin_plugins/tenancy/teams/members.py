@@ -1,4 +1,4 @@
-"""Who is in a team. Every change holds the lock of tenancy, so that a team keeps an administrator."""
+"""The members of teams. Every change holds the lock of tenancy, so that a team keeps an administrator."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def is_active_in(session: Session, organization_id: int, user_id: int) -> bool:
 
 
 def admit(unit: Unit, team: Team, user_id: int, team_role: str) -> TeamMember:
-    """An account joins a team; the caller holds the lock and writes the audit entry.
+    """Add an account to a team; the caller holds the lock and writes the audit entry.
 
     Raises UserNotFound (no active account), AlreadyMember, OutsideOrganization.
     """
@@ -66,7 +66,7 @@ def admit(unit: Unit, team: Team, user_id: int, team_role: str) -> TeamMember:
 
 
 def add(unit: Unit, caller: Caller, team_id: int, wanted: TeamMemberCreate) -> TeamMemberOut:
-    """A manager adds an account."""
+    """Add an account, as a manager."""
     change, team = change_team(unit, caller, team_id)
     admit(unit, team, wanted.user_id, wanted.team_role)
     _audit(change, "team.member_added", team, wanted.user_id, after={"team_role": wanted.team_role})
@@ -91,7 +91,7 @@ def change_role(
 
 
 async def remove(caller: Caller, team_id: int, user_id: int) -> None:
-    """A manager removes a member, and no pending invite lets them back in; or a member leaves.
+    """Remove a member, closing pending invites to them, or leave.
 
     Raises Forbidden, LastTeamAdmin.
     """
@@ -121,9 +121,9 @@ def _find(session: Session, team_id: int, user_id: int) -> TeamMember:
 
 
 def _keep_an_admin(change: Change, team: Team, leaving: int) -> None:
-    """Raise LastTeamAdmin unless another team_admin remains who is active, in the team's organization too.
+    """Raise LastTeamAdmin unless another team_admin remains who is active, also in the team's organization.
 
-    Instance administrators may do it.
+    Not for instance administrators.
     """
     if change.authority.is_admin:
         return

@@ -18,7 +18,7 @@ TeamRole = Literal["team_admin", "member"]
 
 
 def name_key(name: str) -> str:
-    """What two names of the same team have in common: however they are written, in whatever case."""
+    """The key by which team names are compared, regardless of case and Unicode form."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 

@@ -1,4 +1,4 @@
-"""Teams: make, find, change, delete. Names are unique in the instance, in whatever case they are written."""
+"""Create, find, change and delete teams. Names are unique in the instance, regardless of case."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Own = Collection[int] | None
 
 
 def create(unit: Unit, caller: Caller, wanted: TeamCreate) -> TeamOut:
-    """A new team, with the caller as its team_admin. Raises TeamNameTaken, NotAMember."""
+    """Create a team, with the caller as its team_admin. Raises TeamNameTaken, NotAMember."""
     if caller.id is None:
         raise Forbidden("Only an account can create a team, because it becomes the team's administrator")
     lock(unit)
@@ -45,7 +45,7 @@ def create(unit: Unit, caller: Caller, wanted: TeamCreate) -> TeamOut:
 
 
 def insert(unit: Unit, name: str, description: str, organization_id: int | None) -> Team:
-    """A new row, without members; the caller holds the lock. Raises TeamNameTaken."""
+    """Insert a team without members; the caller holds the lock. Raises TeamNameTaken."""
     team = Team(name=name, name_key=name_key(name), description=description, organization_id=organization_id)
     unit.session.add(team)
     _flush(unit)
@@ -53,7 +53,7 @@ def insert(unit: Unit, name: str, description: str, organization_id: int | None)
 
 
 def is_taken(session: Session, name: str) -> bool:
-    """Whether a team has this name, in whatever case."""
+    """Whether a team has this name, regardless of case."""
     return session.scalar(select(Team.id).where(Team.name_key == name_key(name))) is not None
 
 
@@ -108,7 +108,7 @@ def remove(unit: Unit, caller: Caller, team_id: int) -> None:
 
 
 async def own_organizations(caller: Caller) -> Own:
-    """The organizations of a caller who sees of no others which teams they have; None: it sees of all."""
+    """The organizations whose teams the caller may know; None if it may know those of all."""
     principal = caller.principal
     if principal.id is None or principal.is_admin or await is_platform_admin_now(caller):
         return None
@@ -138,7 +138,7 @@ def _read(session: Session, team_id: int, own: Own) -> TeamOut:
 
 
 def _shown(session: Session, records: list[dict[str, Any]], own: Own) -> list[TeamOut]:
-    """The records, with those organizations only that the caller may know of."""
+    """The records, naming only organizations that the caller may know of."""
     if own is not None:
         known = _known_homes(session, {one["organization_id"] for one in records} - {None}, own)
         for one in records:
@@ -163,7 +163,7 @@ def _state(team: Team) -> dict[str, Any]:
 _ESCAPE = "/"
 _NOBODY = 0  # no account has this id
 
-# Bare columns: they are cheaper to load than mapped ones.
+# Selects columns, which are cheaper to load than mapped objects.
 _TEAM: Any = Team.__table__.c
 _MEMBER: Any = TeamMember.__table__.c
 _MEMBER_COUNT = select(func.count()).where(_MEMBER.team_id == _TEAM.id).scalar_subquery()
@@ -178,7 +178,7 @@ _RECORDS = select(
 
 
 def _listed() -> Prepared:
-    """The teams whose key fits `pattern`; only those of `member` where one is given."""
+    """The teams whose key matches `pattern`; only those of `member` if given."""
     member = bindparam("member", type_=Integer())
     own = select(_MEMBER.team_id).where(_MEMBER.user_id == member)
     named = _TEAM.name_key.like(bindparam("pattern"), escape=_ESCAPE)

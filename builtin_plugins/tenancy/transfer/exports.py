@@ -1,4 +1,4 @@
-"""A team or an organization as a bundle: who belongs to it, and what plugins keep for it."""
+"""Exports a team or an organization as a bundle: its members, and plugins' data about it."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from kernel.sdk import Answer, Context, PayloadTooLarge, Rate, RouteTable, permi
 
 routes = RouteTable("Export and import")
 
-# A report reveals which e-mail addresses have accounts here; this limit keeps anybody from trying them all.
+# A report reveals which e-mail addresses have accounts here; this limit prevents trying many of them.
 _RATE = Rate(10)
 _TEAM = permission(TEAM_MANAGE, within="team_id", or_admin=True)
 _ORGANIZATION = permission(SETTINGS_MANAGE, within="org_id", or_admin=True)

@@ -1,6 +1,6 @@
-"""A bundle into a team or an organization: in one transaction, adding only, nothing above `member`.
+"""Imports a bundle into a team or an organization: in one transaction, only adding, no role above `member`.
 
-A dry run does the same and rolls back at its end, so that its report can't differ. What the caller may is
+A dry run does the same and rolls back at its end, so that its report can't differ. The caller's rights are
 checked again in the transaction, past every cache.
 """
 
@@ -30,7 +30,7 @@ _MOST_PROBLEMS = 50
 
 @dataclass(frozen=True)
 class _Target:
-    """Where a bundle goes, and who brings it."""
+    """The target of an import, and the importer."""
 
     caller: Caller
     owner_id: int
@@ -46,7 +46,7 @@ class _Rehearsed(Exception):
 
 
 async def import_team(caller: Caller, team_id: int, wanted: TeamImport, *, dry_run: bool) -> ImportReport:
-    """Add what a team's bundle holds. Raises Unprocessable (nothing is written), TeamNotFound."""
+    """Add what a team's bundle contains. Raises Unprocessable (nothing is written), TeamNotFound."""
     target = _Target(caller, _importer(caller), team_id=team_id)
     writes = await _read(target, wanted.bundle.sections, wanted.policy)
     return await _carry_out(caller, partial(_into_team, target=target, wanted=wanted, writes=writes), dry_run)
@@ -63,9 +63,9 @@ def _into_team(unit: Unit, target: _Target, wanted: TeamImport, writes: Sequence
 async def import_organization(
     caller: Caller, organization_id: int, wanted: OrganizationImport, *, dry_run: bool
 ) -> ImportReport:
-    """Add what an organization's bundle holds. Raises Unprocessable, OrganizationNotFound.
+    """Add what an organization's bundle contains. Raises Unprocessable, OrganizationNotFound.
 
-    Members join only where the caller may manage members.
+    Members are only added if the caller may manage members.
     """
     target = _Target(caller, _importer(caller), organization_id=organization_id)
     writes = await _read(target, wanted.bundle.sections, wanted.policy)
@@ -87,14 +87,14 @@ def _into_organization(
 
 
 def _importer(caller: Caller) -> int:
-    """The account that will own what comes in: everybody would see a row without an owner."""
+    """The account that will own imported rows, as everybody would see a row without an owner."""
     if caller.id is None:
         raise Forbidden("Only an account can import, because it becomes the owner of what is created")
     return caller.id
 
 
 async def _read(target: _Target, sections: dict[str, Any], policy: contracts.ImportPolicy) -> list[Write]:
-    """What plugins made of the sections that they know. Raises Unprocessable for an unknown one."""
+    """The plugins' plans for the sections that they know. Raises Unprocessable for an unknown one."""
     platform = target.caller.platform
     answers = await platform.hooks.ask(
         hookspecs.import_rows,
@@ -158,7 +158,7 @@ def _collision(section: str, at: int, outcome: contracts.ImportedRow) -> dict[st
 def _record(
     change: Change, kind: str, target_id: int, report: ImportReport, joined: Joined, policy: str
 ) -> None:
-    """The audit entry names everybody who joined: it is the record of each of these memberships."""
+    """The audit entry names everybody who joined, as it is the only record of these memberships."""
     counts = {name: len(getattr(report, name)) for name in ImportReport.model_fields}
     after = {"policy": policy, **counts, "member_ids": joined.user_ids}
     change.audit(f"{kind}.imported", kind, target_id, after=after)

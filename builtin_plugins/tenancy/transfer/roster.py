@@ -1,4 +1,4 @@
-"""Members of a bundle join by their e-mail addresses: active accounts only, once, as plain `member`."""
+"""Adds members of a bundle by e-mail address: active accounts only, once each, as plain `member`."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ class Joined:
     user_ids: list[int] = field(default_factory=list)
 
     def enter(self, user_id: int, email: str) -> None:
-        """An account joined."""
+        """Record that an account joined."""
         self.user_ids.append(user_id)
         self.report.created.append(ImportItem(kind=MEMBER, name=email))
 
     def skip(self, email: str, reason: str) -> None:
-        """Nothing was to be done."""
+        """Record that there was nothing to do."""
         self.report.skipped.append(ImportItem(kind=MEMBER, name=email, reason=reason))
 
     def fail(self, email: str, reason: str) -> None:
-        """Nothing could be done."""
+        """Record that nothing could be done."""
         self.report.failed.append(ImportItem(kind=MEMBER, name=email, reason=reason))
 
 
 def join_team(unit: Unit, team: Team, rows: Sequence[TeamMemberRow]) -> Joined:
-    """Who is in the bundle joins the team; only members of its organization, where it has one."""
+    """Add the bundle's members to the team; only members of its organization, if it has one."""
     joined = Joined()
     accounts = _accounts(unit.session, [row.email for row in rows])
     there = _among(unit.session, select(TeamMember.user_id).where(TeamMember.team_id == team.id))
@@ -75,7 +75,7 @@ def join_team(unit: Unit, team: Team, rows: Sequence[TeamMemberRow]) -> Joined:
 def join_organization(
     unit: Unit, organization_id: int, rows: Sequence[OrganizationMemberRow], *, allowed: bool
 ) -> Joined:
-    """Who is in the bundle joins the organization, if the importer is `allowed` to add members."""
+    """Add the bundle's members to the organization, if the importer is `allowed` to add members."""
     joined = Joined()
     accounts = _accounts(unit.session, [row.email for row in rows] if allowed else [])
     members = select(Membership.user_id).where(Membership.organization_id == organization_id)
@@ -100,7 +100,7 @@ def join_organization(
 
 
 def _accounts(session: Session, emails: Sequence[str]) -> Mapping[str, int]:
-    """Ids of the active accounts with these addresses, by the address's key."""
+    """Ids of the active accounts with these addresses, by address key."""
     found: dict[str, int] = {}
     for keys in _batches([email.casefold() for email in emails]):
         query = select(Account.email_key, Account.id).where(Account.email_key.in_(keys), Account.is_active)
@@ -109,7 +109,7 @@ def _accounts(session: Session, emails: Sequence[str]) -> Mapping[str, int]:
 
 
 def _insiders(session: Session, organization_id: int | None) -> Collection[int] | None:
-    """The active members of the team's organization; None for a team that belongs to none."""
+    """The active members of the team's organization; None for a team without one."""
     if organization_id is None:
         return None
     active: ColumnElement[bool] = Membership.suspended_at.is_(None)

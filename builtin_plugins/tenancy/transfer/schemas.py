@@ -55,7 +55,7 @@ R = TypeVar("R", TeamMemberRow, OrganizationMemberRow)
 
 
 def _once(rows: list[R]) -> list[R]:
-    """Each member once: it would not be clear which of two roles counts."""
+    """Each member once, as it would be unclear which of two roles counts."""
     seen: set[str] = set()
     for row in rows:
         if row.email.casefold() in seen:
@@ -72,7 +72,7 @@ class _Bundle(BaseModel):
 
     @property
     def sections(self) -> dict[str, Any]:
-        """What plugins added."""
+        """The sections that plugins added."""
         return dict(self.model_extra or {})
 
 
@@ -103,7 +103,7 @@ B = TypeVar("B", TeamBundle, OrganizationBundle)
 
 
 def _small(bundle: B) -> B:
-    """What an export may hold, and one transaction can't bring in."""
+    """Limit a bundle to what one transaction can import; an export may be larger."""
     if len(bundle.members) > MAX_MEMBERS:
         raise ValueError(f"it has more than {MAX_MEMBERS:,} members; import them in several bundles")
     return bundle

@@ -12,10 +12,10 @@ import { Outage } from "./parts/outage.js";
 import { OPEN_VIEWS, VIEWS } from "./views.js";
 
 /**
- * Single sign-on leaves the token, or what went wrong, in the fragment, which no server sees (spec 5.5).
+ * Single sign-on returns the token, or the error, in the fragment, which no server sees (spec 5.5).
  *
- * Whoever sends somebody a link with a token of their own would have them work in a foreign account: a token is
- * taken up at once only in the tab that went away to sign in; elsewhere its name is shown and has to be confirmed.
+ * A link with a stranger's token would make people work in the stranger's account: a token is only accepted at once in
+ * the tab that started the sign-in; elsewhere, its name is shown and has to be confirmed.
  */
 function takeFragment() {
   const found = new URLSearchParams(location.hash.slice(1));
@@ -39,7 +39,7 @@ function viewOf(actual) {
   return null;
 }
 
-/** The view of an address; its code arrives when it is first wanted, unless it came with this. */
+/** The view of an address; its code is loaded when first needed, unless it is bundled with this. */
 function View({ view, values }) {
   const [found, setFound] = useState(null);
   useEffect(() => {
@@ -95,16 +95,16 @@ const Unknown = () => html`<div class="page">
   <${Notice} tone="warn" title=${t("There is no page at this address")}>${t("It may have been moved or deleted.")}<//>
 </div>`;
 
-/** What is drawn in a moment is asked for at once: the frame, and the view beside it. */
+/** Load what will be drawn soon, the frame and its view, in parallel. */
 function fetchAhead() {
   const wanted = [import("./parts/frame.js"), viewOf(path.value)?.view.load?.()];
-  Promise.all(wanted).catch(() => {}); // whoever draws it says so
+  Promise.all(wanted).catch(() => {}); // reported when it is drawn
 }
 
 /**
- * Most visitors wait for nothing here. The others wait for the texts of another language, for another tab's
- * session, or for a new token in place of one that is about to expire, which has a time limit. Whatever of it
- * fails, the page is shown: in English, or with the sign-in.
+ * Most visitors wait for nothing here. Others wait for the texts of another language, for another tab's session, or,
+ * within a time limit, for a new token in place of one about to expire. If any of it fails, the page is still shown: in
+ * English, or with the sign-in.
  */
 async function begin() {
   replaceBlockedStorage();

@@ -3,7 +3,7 @@
 import { isAdmin, isPlatformAdmin } from "./lib/session.js";
 import SignIn from "./pages/sign-in/page.js";
 
-/** Views that need no account. The first is what anybody without one sees: it comes with the client itself. */
+/** Views that need no account. The first is the default without one, and is bundled with the client. */
 export const OPEN_VIEWS = [
   { path: "/login", title: "Sign in", page: SignIn },
   { path: "/register", title: "Create an account", load: () => import("./pages/sign-in/register.js") },
@@ -32,7 +32,7 @@ export const VIEWS = [
   { path: "/plugins", title: "Plugins", icon: "plugins", load: () => import("./pages/plugins/page.js"), keys: "g l" },
   { path: "/plugins/marketplace", title: "Marketplace", load: () => import("./pages/plugins/marketplace.js") },
   { path: "/plugins/marketplace/:id", title: "Marketplace", load: () => import("./pages/plugins/listing.js") },
-  { path: "/plugins/licences", title: "Licences", load: () => import("./pages/plugins/licences.js") },
+  { path: "/plugins/licences", title: "Licenses", load: () => import("./pages/plugins/licenses.js") },
   { path: "/plugins/:name", title: "Plugin", load: () => import("./pages/plugins/plugin.js") },
   { path: "/people", title: "People", icon: "people", load: () => import("./pages/people/teams.js"), keys: "g e" },
   { path: "/people/teams/:id", title: "Team", load: () => import("./pages/people/team.js") },
@@ -51,5 +51,5 @@ export const VIEWS = [
   { path: "/account", title: "Your account", load: () => import("./pages/account/page.js") },
 ];
 
-/** What the navigation shows to this account. */
+/** The entries of this account's navigation. */
 export const navigation = () => VIEWS.filter((view) => view.icon && (!view.needs || view.needs.value));

@@ -1,4 +1,4 @@
-"""Routes of the roles that members have, and of what they give them."""
+"""Routes of the roles that members have, and of their effective permissions."""
 
 from __future__ import annotations
 

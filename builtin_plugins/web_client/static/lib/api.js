@@ -2,7 +2,7 @@
  * Every call that the client makes, by name. A test compares this list with the API's document.
  *
  * A call takes one object: the values of its path's parameters, and `query`, `body`, `signal` and the options
- * of `send`. It answers the JSON of the answer; `raw` calls answer the `Response`.
+ * of `send`. It returns the JSON of the response; `raw` calls return the `Response`.
  */
 
 import { jsonOf, send } from "./http.js";
@@ -59,7 +59,7 @@ export const api = {
   deleteDocument: call("DELETE", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}"),
   passages: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/chunks"),
   content: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/content", RAW),
-  // The same bytes are one document, however often they arrive: it is 202 when it is new, 200 when it was there.
+  // The same bytes are one document, however often they are sent: 202 if it is new, 200 if it exists.
   upload: call("POST", "/v1/rag/knowledge-bases/{kb_id}/upload", { ...RAW, repeatable: true }),
 
   // Pipelines and questions
@@ -153,7 +153,7 @@ export const api = {
   jobs: call("GET", "/v1/jobs"),
   cancelJob: call("POST", "/v1/jobs/{job_id}/cancel"),
 
-  // Plugins, marketplace, tools, licences
+  // Plugins, marketplace, tools, licenses
   plugins: call("GET", "/v1/plugins"),
   plugin: call("GET", "/v1/plugins/{name}"),
   enablePlugin: call("POST", "/v1/plugins/{name}/enable"),
@@ -177,7 +177,7 @@ export const api = {
   claimSubmission: call("POST", "/v1/marketplace/submissions/{plugin_id}/claim"),
   approveSubmission: call("POST", "/v1/marketplace/submissions/{plugin_id}/approve"),
   rejectSubmission: call("POST", "/v1/marketplace/submissions/{plugin_id}/reject"),
-  licences: call("GET", "/v1/marketplace/licenses"),
+  licenses: call("GET", "/v1/marketplace/licenses"),
   tools: call("GET", "/v1/ai/functions/definitions"),
   runTool: call("POST", "/v1/ai/functions/{name}"),
 
@@ -228,7 +228,7 @@ export const api = {
   audit: call("GET", "/v1/audit"),
 };
 
-/** The pages of a list, one after the other from `query.offset` on, each when it is asked for. */
+/** The pages of a list, one after the other from `query.offset` on, each loaded on demand. */
 export async function* pagesOf(fetchPage, parameters = {}, most = 20_000) {
   for (let offset = parameters.query?.offset ?? 0, total = offset + 1; offset < total; ) {
     const page = await fetchPage({ ...parameters, query: { ...parameters.query, limit: 500, offset } });
@@ -238,7 +238,7 @@ export async function* pagesOf(fetchPage, parameters = {}, most = 20_000) {
   }
 }
 
-/** Everything of a list that comes in pages. */
+/** All items of a paged list. */
 export async function everything(fetchPage, parameters = {}, most = 20_000) {
   const items = [];
   for await (const page of pagesOf(fetchPage, parameters, most)) items.push(...page.items);

@@ -1,4 +1,4 @@
-/** What every page is written with: htm for markup, Preact's hooks, signals for what pages share. */
+/** What every page uses: htm for markup, Preact's hooks, signals for shared state. */
 
 import { h, render, Fragment, createContext } from "../vendor/preact.js";
 import htm from "../vendor/htm.js";
@@ -9,7 +9,7 @@ export { batch, computed, effect, signal, useComputed, useSignal, useSignalEffec
 
 export const html = htm.bind(h);
 
-/** A component that is drawn again only when one of its values is another one: for the rows of long lists. */
+/** A component that is only drawn again if one of its values changes: for the rows of long lists. */
 export function memo(Component) {
   function isStale(next) {
     return Object.keys({ ...next, ...this.props }).some((name) => next[name] !== this.props[name]);

@@ -1,5 +1,5 @@
 /**
- * One request to the API: the token, a second try after a new sign-in or an outage, errors as people read them.
+ * One request to the API: the token, a second try after a new sign-in or an outage, readable errors.
  */
 
 import { signal } from "./html.js";
@@ -35,10 +35,10 @@ const TRIES_WHEN_BUSY = 3;
 let recovering = null;
 
 /**
- * Send a request and return the answer's `Response`, whose status is a success.
+ * Send a request and return the `Response`, whose status is a success.
  *
- * `repeatable` says that sending it twice does no harm: then it waits until the API is back. With `anonymous`
- * no token is sent, and a 401 is an answer like any other.
+ * `repeatable`: sending it twice does no harm, so it waits until the API is back. With `anonymous`, no token is sent,
+ * and a 401 is an ordinary error.
  */
 export async function send(method, path, { query, body, signal: stop, headers = {}, repeatable, anonymous } = {}) {
   const options = { method, headers: { Accept: "application/json", ...headers }, signal: stop };
@@ -78,7 +78,7 @@ async function attempt(url, options, patient, anonymous) {
   }
 }
 
-/** Whether the files of a form are still as they were when somebody chose them: others can never be sent. */
+/** Whether the files of a form are unchanged since they were chosen: changed ones can never be sent. */
 async function canBeRead(body) {
   const files = body instanceof FormData ? [...body.values()].filter((value) => value instanceof Blob) : [];
   return Promise.all(files.map((file) => file.slice(0, 1).arrayBuffer())).then(() => true, () => false);
@@ -104,7 +104,7 @@ export function giveUp() {
   end();
 }
 
-/** Ask until the API answers; everybody who waits shares one question. */
+/** Poll until the API answers; all waiting callers share one request. */
 function recover() {
   unreachable.value = true;
   recovering ??= (async () => {
@@ -142,10 +142,10 @@ function queryText(query = {}) {
   return kept.length ? `?${new URLSearchParams(kept.map(([key, value]) => [key, String(value)]))}` : "";
 }
 
-/** What is wrong with a field; a regular expression tells people nothing. */
+/** What is wrong with a field; a regular expression means nothing to people. */
 const textOf = ({ type, msg }) => (type === "string_pattern_mismatch" ? t("It has characters that aren’t allowed here, or not in this place.") : msg);
 
-/** The error that an answer tells of: `detail` is a text, or a list with one entry for each wrong field. */
+/** The error in a response: `detail` is a text, or a list with one entry for each wrong field. */
 export async function errorOf(answer) {
   const body = await answer.json().catch(() => ({}));
   const { detail, code = `status_${answer.status}` } = body ?? {};

@@ -1,4 +1,4 @@
-/** Shortcuts: "mod+k" with Ctrl or ⌘, "g d" as two keys in turn. Single keys rest while somebody types. */
+/** Shortcuts: "mod+k" with Ctrl or ⌘, "g d" as two keys in a row. Single keys are ignored while somebody types. */
 
 import { useEffect, useRef } from "./html.js";
 

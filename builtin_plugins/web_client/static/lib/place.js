@@ -1,4 +1,4 @@
-/** Where this page was served, and where the API is: two tags of the page say so. */
+/** Where this page is served, and where the API is, from two tags of the page. */
 
 const read = (name) => document.querySelector(`meta[name="${name}"]`)?.content ?? "";
 
@@ -8,11 +8,11 @@ export const ROOT = new URL(read("platform-root") || "/", document.URL).pathname
 /** The path before every address of the client: "" on its own port, "/app" at the gateway, both below ROOT. */
 export const BASE = ROOT + read("platform-base");
 
-/** What comes before the paths of the API: its origin, or for the page's own the path alone. */
+/** The prefix of the API's paths: its origin, or only a path if that is the page's own. */
 export const API = read("platform-api") || ROOT;
 
-/** The address of a path of the API as somebody else would write it; a whole address stays. */
+/** The absolute address of a path of the API; an absolute address stays the same. */
 export const apiAddress = (path = "") => (/^https?:/.test(path) ? path : new URL(API + path, location.origin).href.replace(/\/$/, ""));
 
-// Browsers look for the icon again when the address changes; what the page wrote counts from its first one.
+// Browsers resolve the icon again when the address changes; a relative one is only right for the first.
 for (const icon of document.querySelectorAll('link[rel="icon"]')) icon.href = new URL(icon.getAttribute("href"), document.URL).href;

@@ -1,4 +1,4 @@
-/** What browsers offer to pages from HTTPS or this machine alone, for those that come over plain HTTP from another. */
+/** Replacements for what browsers only offer to pages over HTTPS or from localhost. */
 
 /** A new random UUID (RFC 9562, version 4). */
 export function newId() {
@@ -10,7 +10,7 @@ export function newId() {
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
-/** Put a text into the clipboard; answers whether the browser let it. */
+/** Copy a text to the clipboard; returns whether the browser allowed it. */
 export async function copyText(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
   const before = document.activeElement;

@@ -1,12 +1,12 @@
-/** What a view loads: loading, loaded, failed, again. */
+/** What a view loads: loading, loaded, failed, reloaded. */
 
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 
 /**
  * The result of `load(signal)`, loaded again when `keys` change: {data, error, loading, reload, set}.
  *
- * `set` takes what is there now, or a function that makes it of what was there. While it is
- * loaded again, what was there stays; an answer that came too late is dropped.
+ * `set` takes the new data, or a function of the old. The old data stays while it is loaded again; an outdated response
+ * is dropped.
  */
 export function useResource(load, keys = []) {
   const [state, setState] = useState({ data: null, error: null, loading: true });
@@ -34,7 +34,7 @@ export function useResource(load, keys = []) {
   return { ...state, reload, set };
 }
 
-/** Call `fn` every `milliseconds` while `active`, but not while nobody looks. */
+/** Call `fn` every `milliseconds` while `active`, but not while the page is hidden. */
 export function usePolling(fn, milliseconds, active = true) {
   const latest = useRef(fn);
   latest.current = fn;
@@ -57,7 +57,7 @@ export function useReturning(fn, active = true) {
   }, [active]);
 }
 
-/** Something that is being done: {run, busy, error, clear}. `run` answers whether it worked. */
+/** An action in progress: {run, busy, error, clear}. `run` returns whether it worked. */
 export function useAction(fn) {
   const [state, setState] = useState({ busy: false, error: null });
   const run = async (...args) => {

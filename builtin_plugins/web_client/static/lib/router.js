@@ -14,7 +14,7 @@ function read() {
   return { path: `/${found.replace(/^\/+|\/+$/g, "")}`, search: location.search };
 }
 
-/** The whole address of a path of the client. */
+/** The full address of a path of the client. */
 export const addressOf = (to) => BASE + (to === "/" && BASE ? "" : to);
 
 /** Go to a view. With `replace`, Back does not return to this one. */
@@ -62,7 +62,7 @@ export function match(pattern, actual) {
   return values;
 }
 
-/** A part of an address; one that is badly encoded stays as it is written. */
+/** A decoded part of an address; one with invalid encoding stays as it is. */
 function decoded(part) {
   try {
     return decodeURIComponent(part);

@@ -6,8 +6,8 @@
 import { computed, effect, signal } from "./html.js";
 import { API, ROOT } from "./place.js";
 
-const KEPT = `platform.session${ROOT}`; // two platforms below paths of one site share its storage
-const EARLY = 0.25; // of a token's life: when that is left, it is exchanged
+const KEPT = `platform.session${ROOT}`; // two platforms on one site share its storage
+const EARLY = 0.25; // share of a token's life: when this much is left, it is exchanged
 const SHORTEST_WAIT = 5_000;
 const LONGEST_EXCHANGE = 10_000;
 
@@ -22,11 +22,11 @@ export const account = computed(() => session.value?.claims ?? null);
 /** Whether a temporary password must be replaced before anything else. */
 export const mustChangePassword = computed(() => session.value?.mustChange ?? false);
 
-/** Set while a signed-in person has to prove again who they are; the page stays as it is underneath. */
+/** Set while a signed-in person has to sign in again; the page stays as it is underneath. */
 export const interrupted = signal(false);
 
 export const isAdmin = computed(() => account.value?.role === "admin" || account.value?.platform_admin === true);
-/** The instance role alone: it sees and changes everything that has an owner (spec 5.7). */
+/** Only the instance role: it sees and changes everything that has an owner (spec 5.7). */
 export const isAdministrator = computed(() => account.value?.role === "admin");
 
 /** Whether a knowledge base, pipeline or job is one's own. */
@@ -54,7 +54,7 @@ tabs?.addEventListener("message", ({ data }) => {
   if (data.kind === "signed-out" && data.sub === account.value?.sub) forget();
 });
 
-/** Take up what a reload or another tab left; answers whether somebody is signed in. */
+/** Restore the session after a reload or from another tab; returns whether somebody is signed in. */
 export async function resume() {
   const kept = parsed(sessionStorage.getItem(KEPT));
   if (kept) {
@@ -81,14 +81,14 @@ async function fromOtherTabs() {
   });
 }
 
-/** Milliseconds to wait for another tab's answer: none has a session, one has, or (without HTTPS) nobody knows. */
+/** Milliseconds to wait for another tab's answer: if none has a session, if one has, or if unknown (without HTTPS). */
 async function patienceWithTabs() {
   const known = await navigator.locks?.query().catch(() => null);
   if (!known) return 80;
   return known.held.some((lock) => lock.name === KEPT) ? 1_000 : 0;
 }
 
-/** Hold a lock for as long as there is a session here, by which other tabs know that it is worth asking. */
+/** Hold a lock while there is a session here, so that other tabs know that asking is worthwhile. */
 function hold() {
   if (letGo || !navigator.locks) return;
   const held = new Promise((resolve) => {
@@ -97,14 +97,14 @@ function hold() {
   navigator.locks.request(KEPT, { mode: "shared" }, () => held).catch(() => {});
 }
 
-/** Begin a session with what a sign-in answered. */
+/** Begin a session with the response of a sign-in. */
 export function begin({ access_token: token, expires_in: seconds, user }) {
   const mustChange = user?.must_change_password ?? false;
   keep({ token, mustChange, until: Date.now() + seconds * 1000, lifetime: seconds * 1000 });
   interrupted.value = false;
 }
 
-/** The name in a token; empty for what is no token. */
+/** The name in a token; empty if it isn't one. */
 export const nameIn = (token) => claimsOf(token)?.username ?? "";
 
 /** Begin a session with a token alone, as single sign-on leaves it in the address. */
@@ -119,7 +119,7 @@ export async function tokenToSend() {
   return session.value?.token ?? null;
 }
 
-/** Exchange the token for a new one; answers whether that worked. One exchange serves all who ask meanwhile. */
+/** Exchange the token for a new one; returns whether that worked. Simultaneous callers share one exchange. */
 export function refresh() {
   refreshing ??= exchange().finally(() => {
     refreshing = null;
@@ -183,7 +183,7 @@ function schedule(milliseconds) {
   timer = setTimeout(refresh, milliseconds);
 }
 
-// A laptop that slept has run no timers.
+// No timers run while a laptop sleeps.
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && session.value && remaining() < session.value.lifetime * EARLY) refresh();
 });

@@ -1,6 +1,6 @@
-/** A browser that keeps nothing for this site (its cookies are blocked) still gets a client that works. */
+/** Keeps the client working in a browser that stores nothing for this site (its cookies are blocked). */
 
-/** Keep in memory, until the page is closed or reloaded, what the browser refuses to keep. */
+/** Keep in memory, until the page is closed or reloaded, what the browser refuses to store. */
 export function replaceBlockedStorage() {
   for (const name of ["localStorage", "sessionStorage"]) {
     try {

@@ -3,7 +3,7 @@
 import { ApiError, cutOff } from "./http.js";
 import { t } from "./words.js";
 
-/** The events of an answer, each as {name, data}; an `error` event throws. */
+/** The events of a response, each as {name, data}; an `error` event throws. */
 export async function* eventsOf(answer) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

@@ -1,11 +1,11 @@
 /**
  * Texts in the reader's language. English texts are their own keys; any other language is one file that
- * maps them, loaded only for those who read it.
+ * maps them, only loaded if needed.
  */
 
 import { signal } from "./html.js";
 
-/** Languages by code: what they call themselves, and where their texts are. */
+/** Languages by code: their own names, and where their texts are. */
 export const LANGUAGES = {
   en: { name: "English", load: async () => ({}) },
   de: { name: "Deutsch", load: async () => (await import("../languages/de.js")).default },
@@ -15,7 +15,7 @@ const KEPT = "platform.language";
 const texts = signal({});
 export const language = signal("en");
 
-/** Load the texts of the language that was chosen, else of the first known one that the browser names. */
+/** Load the texts of the chosen language, else of the first known one among the browser's. */
 export async function loadLanguage(wanted = chosen()) {
   const code = wanted in LANGUAGES ? wanted : "en";
   texts.value = await LANGUAGES[code].load();
@@ -45,7 +45,7 @@ export function plural(count, one, other) {
   return t(count === 1 ? one : other, { n: number(count) });
 }
 
-/** Where a source stands: on the page of what is quoted from it, else on those of its passage. */
+/** Where a source is: on the page of its quote, else on the pages of its passage. */
 export function pageOf({ page, last_page: last }) {
   return last ? t("pages {from} to {to}", { from: page, to: last }) : t("page {n}", { n: page });
 }
@@ -54,10 +54,10 @@ function fill(text, values) {
   return text.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole));
 }
 
-/** Dates and numbers follow the browser's locale where it speaks the chosen language. */
+/** Dates and numbers follow the browser's locale if that is of the chosen language. */
 const locale = () => navigator.languages.find((tag) => tag.startsWith(language.value)) ?? language.value;
 
-/** Making a format takes longer than all that it then formats on a page: each is made once. */
+/** Creating a formatter takes longer than formatting a whole page with it: each is created once. */
 const formats = new Map();
 
 function format(Kind, options = {}) {
@@ -79,7 +79,7 @@ export function bytes(count) {
     index += 1;
   }
   const digits = index && value < 10 ? 1 : 0;
-  const unitDisplay = index ? "short" : "long"; // "3 byte" is no English
+  const unitDisplay = index ? "short" : "long"; // "3 byte" isn't English
   return number(value, { style: "unit", unit: units[index], unitDisplay, maximumFractionDigits: digits });
 }
 
@@ -95,7 +95,7 @@ const STEPS = [
   [7 * 86400, "day", 86400],
 ];
 
-/** "3 minutes ago"; a date for what is longer ago than a week. */
+/** "3 minutes ago"; a date if it is more than a week ago. */
 export function ago(text) {
   const seconds = (Date.now() - new Date(text).getTime()) / 1000;
   if (Math.abs(seconds) < 45) return t("just now");

@@ -34,14 +34,14 @@ export function Notice({ tone = "info", title, children, onRetry, action }) {
 /** What went wrong, with the id by which an operator finds it in the log. */
 export function Failure({ error, onRetry, title }) {
   if (!error) return null;
-  // What is not there won't be there at the next try.
+  // What doesn't exist won't exist at the next try.
   return html`<${Notice} tone="bad" title=${title ?? error.message} onRetry=${error.status === 404 ? undefined : onRetry}>
     ${title && html`<span>${error.message}</span>`}
     ${error.status >= 500 && error.requestId && html` <span class="faint">${t("Request {id}", { id: error.requestId })}</span>`}
   <//>`;
 }
 
-/** A list that has nothing yet, and how to begin. */
+/** An empty list, and how to begin. */
 export function Empty({ icon, title, children, action }) {
   return html`<div class="empty">
     <span class="empty-icon"><${Icon} name=${icon} size=${26} /></span>
@@ -50,7 +50,7 @@ export function Empty({ icon, title, children, action }) {
   </div>`;
 }
 
-/** Grey lines where text is about to be. */
+/** Gray lines in place of text that is being loaded. */
 export function Skeleton({ lines = 4 }) {
   const widths = ["92%", "78%", "85%", "64%", "88%", "70%"];
   return html`<div class="skeleton" role="status" aria-label=${t("Loading")}>
@@ -58,7 +58,7 @@ export function Skeleton({ lines = 4 }) {
   </div>`;
 }
 
-/** What a resource holds: grey lines, a failure, or the page that `children` makes of it. */
+/** The state of a resource: gray lines, an error, or the page that `children` makes of it. */
 export function Loaded({ of, lines, children }) {
   if (of.data !== null) return html`<${Failure} error=${of.error} onRetry=${of.reload} />${children(of.data)}`;
   if (of.error) return html`<${Failure} error=${of.error} onRetry=${of.reload} />`;
@@ -84,7 +84,7 @@ export function Tabs({ label, tabs, current }) {
     const list = box.current;
     const here = list.querySelector("[aria-current]");
     if (!here) return undefined;
-    // It calls once at the beginning, too.
+    // It is also called once at the beginning.
     const sizes = new ResizeObserver(() => {
       list.scrollLeft = here.offsetLeft - (list.clientWidth - here.offsetWidth) / 2;
     });

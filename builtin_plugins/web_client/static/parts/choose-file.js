@@ -1,4 +1,4 @@
-/** A button that lets one choose a file, and hands over the JSON in it. */
+/** A button to choose a file; passes on the JSON in it. */
 
 import { html } from "../lib/html.js";
 import { t } from "../lib/words.js";

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "../lib/html.js";
 
-/** Call `onFiles` with the files of each drop while this is shown. Answers whether some are held over the window. */
+/** Call `onFiles` with the files of each drop while this is shown. Returns whether files are over the window. */
 export function useFileDrop(onFiles) {
   const [over, setOver] = useState(false);
   const latest = useRef(onFiles);
@@ -35,8 +35,8 @@ export function useFileDrop(onFiles) {
 }
 
 /**
- * Files that are pasted. Office programs paste a picture of their text beside it: then the text is meant. What
- * shows files puts their names or paths there.
+ * Files that are pasted. Office programs paste a picture along with their text: then the text is meant. File managers
+ * put names or paths there.
  */
 export function pastedFiles(data) {
   const names = new Set([...data.files].map((file) => file.name));

@@ -17,7 +17,7 @@ export function Field({ label, hint, error, as: Kind = "input", children, onInpu
   </div>`;
 }
 
-/** A whole number from 1 to `max`. While one types, the field holds what is typed, and afterwards what counts. */
+/** A whole number from 1 to `max`. The field shows what is being typed, and afterwards the effective value. */
 export function Count({ max, value, onChange, ...rest }) {
   const [typed, setTyped] = useState(null);
   const take = (text) => {
@@ -28,7 +28,7 @@ export function Count({ max, value, onChange, ...rest }) {
   return html`<${Field} ...${rest} type="number" min="1" max=${max} value=${typed ?? value} onInput=${take} onBlur=${() => setTyped(null)} />`;
 }
 
-/** One of a few, shown in full. */
+/** A choice of a few, all shown. */
 export function Choice({ legend, options, value, onChange, name }) {
   const id = useId();
   return html`<fieldset class="choice">

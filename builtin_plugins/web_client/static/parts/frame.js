@@ -1,4 +1,4 @@
-/** The frame around every view of somebody who is signed in. */
+/** The frame around every view of a signed-in person. */
 
 import { html, useEffect, useRef, useState } from "../lib/html.js";
 import { useShortcuts } from "../lib/keyboard.js";
@@ -56,7 +56,7 @@ export function Frame({ children }) {
   </div>`;
 }
 
-/** What to say of a view that was just gone to. Where the link to it is gone, its content has the focus. */
+/** Announce a new view. If the link to it is gone, its content gets the focus. */
 function usePlace(here) {
   const [title, setTitle] = useState("");
   const first = useRef(here);

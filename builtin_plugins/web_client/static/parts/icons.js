@@ -1,4 +1,4 @@
-/** Icons as strokes on a 24-unit grid; they take the text's colour and are hidden from screen readers. */
+/** Icons as strokes on a 24-unit grid; they have the text's color and are hidden from screen readers. */
 
 import { html } from "../lib/html.js";
 

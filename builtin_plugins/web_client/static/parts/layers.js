@@ -1,4 +1,4 @@
-/** What lies over the page: dialogs, menus, short messages. */
+/** Layers over the page: dialogs, menus, short messages. */
 
 import { html, signal, useEffect, useId, useLayoutEffect, useRef, useState } from "../lib/html.js";
 import { useAction } from "../lib/resource.js";
@@ -7,11 +7,11 @@ import { Button } from "./basics.js";
 import { Form } from "./forms.js";
 import { Icon } from "./icons.js";
 
-/** A dialog of the browser's own: it keeps the focus, and Escape closes it. */
+/** The browser's own dialog: it keeps the focus, and Escape closes it. */
 export function Dialog({ title, onClose, children, wide, closable = true }) {
   const box = useRef(null);
   const id = useId();
-  // Before the next key arrives: whoever types on at once types into it.
+  // Before the next key press, which should already go into it.
   useLayoutEffect(() => {
     const dialog = box.current;
     const before = document.activeElement;
@@ -37,7 +37,7 @@ export function Dialog({ title, onClose, children, wide, closable = true }) {
   </dialog>`;
 }
 
-/** Asks before something that can't be taken back. `onConfirm` may fail: then the dialog says why. */
+/** Asks before something that can't be undone. `onConfirm` may fail: then the dialog shows why. */
 export function Confirm({ title, children, confirm, disabled, onConfirm, onClose }) {
   const action = useAction(async () => {
     await onConfirm();
@@ -100,7 +100,7 @@ export function Menu({ label, icon = "more", items, trigger, kind = "quiet", sma
 const messages = signal([]);
 let count = 0;
 
-/** Say something for a few seconds. */
+/** Show a message for a few seconds. */
 export function say(text, tone = "good") {
   count += 1;
   const message = { id: count, text, tone };

@@ -2,8 +2,8 @@
 
 import { html, useEffect, useRef, useState } from "../lib/html.js";
 
-const BEYOND = 8; // rows kept above and below what is seen
-const AT_ONCE = 16; // new rows in one frame: more would hold up the next one
+const BEYOND = 8; // rows kept above and below the visible ones
+const AT_ONCE = 16; // new rows per frame: more would delay the next one
 
 export function LongList({ items, keyOf, rowHeight, row, label }) {
   const box = useRef(null);
@@ -49,7 +49,7 @@ function within(count, first, last) {
   return [from, Math.max(from, Math.min(count, last))];
 }
 
-/** Which rows the next frame has: those that are seen come first, then the ones beyond them. */
+/** The rows of the next frame: visible ones first, then the ones beyond them. */
 function towards(wanted, seen, was) {
   let first = Math.max(was[0], wanted[0]);
   let last = Math.min(was[1], wanted[1]);

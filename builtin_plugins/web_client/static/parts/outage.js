@@ -1,4 +1,4 @@
-/** A line that says that the API is away, for as long as it is. */
+/** A line shown while the API is unreachable. */
 
 import { html } from "../lib/html.js";
 import { unreachable } from "../lib/http.js";

@@ -11,7 +11,7 @@ import { Icon } from "./icons.js";
 
 const MOST = 12;
 
-/** What can be done; what leads to a view that this account doesn't have is left out. */
+/** The available commands, without those for views that this account doesn't have. */
 function commands() {
   const places = [
     { title: t("Your account"), icon: "account", to: "/account" },
@@ -29,7 +29,7 @@ function commands() {
   ];
 }
 
-/** The latest conversations; none where the server keeps none. */
+/** The latest conversations; none if the server stores none. */
 const conversations = (query, signal) => api.conversations({ query, signal }).catch(() => ({ items: [] }));
 
 async function things(signal) {
@@ -47,7 +47,7 @@ export function Palette({ onClose }) {
   const [chosen, setChosen] = useState(0);
   const box = useRef(null);
   const found = useResource(things, []);
-  // Before the next key arrives: whoever types on at once types into it.
+  // Before the next key press, which should already go into it.
   useLayoutEffect(() => {
     const before = document.activeElement;
     box.current.showModal();

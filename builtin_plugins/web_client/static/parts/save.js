@@ -1,4 +1,4 @@
-/** Handing a file to the browser to keep. */
+/** Downloading a file in the browser. */
 
 export function saveBlob(blob, name) {
   const address = URL.createObjectURL(blob);

@@ -1,4 +1,4 @@
-/** A session ended while somebody works: they sign in over the page, which stays as it is. */
+/** For a session that ends during work: signing in over the page, which stays as it is. */
 
 import { html, useState } from "../lib/html.js";
 import { api } from "../lib/api.js";

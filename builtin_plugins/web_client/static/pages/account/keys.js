@@ -1,4 +1,4 @@
-/** Keys for programs, with the lines that use them. */
+/** Keys for programs, with code that uses them. */
 
 import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";

@@ -1,4 +1,4 @@
-/** One's own account: who one is, the password, the language, signing out, becoming Platform Admin. */
+/** The user's account: name, password, language, signing out, becoming Platform Admin. */
 
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
@@ -37,7 +37,7 @@ export default function Account() {
   </div>`;
 }
 
-/** An upgraded server lets an administrator become its first Platform Admin with a code from the terminal. */
+/** On an upgraded server, an administrator can become its first Platform Admin with a code from the terminal. */
 function Claim() {
   const wanted = useResource((signal) => api.setupCodeWanted({ signal }));
   const [code, setCode] = useState("");

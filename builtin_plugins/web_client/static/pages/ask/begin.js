@@ -12,7 +12,7 @@ import { addFiles } from "../documents/uploads.js";
 export function Begin() {
   const files = useRef([]);
   const made = useRef(null);
-  // More may be dropped while the knowledge base is made: they go into the same one.
+  // More may be dropped while the knowledge base is being created: they go into the same one.
   const action = useAction(async (chosen = []) => {
     files.current.push(...chosen);
     made.current ??= api.createKnowledgeBase({ body: { name: t("My documents") } });

@@ -1,4 +1,4 @@
-/** Where a question is typed. What has no answer yet survives a reload and the end of a session. */
+/** Where a question is typed. An unanswered question survives a reload and the end of a session. */
 
 import { html, useEffect, useRef, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
@@ -100,7 +100,7 @@ function SourceChoice({ sources, value, onChange }) {
   </label>`;
 }
 
-/** What this server can do besides the usual; nothing is offered that it can't. */
+/** The optional features of this server; only those that it has are offered. */
 function Options({ value, onChange }) {
   const offered = useResource((signal) => api.methods({ signal }));
   return html`<${Loaded} of=${offered} lines=${2}>${(found) => html`<${Choices} offered=${found} value=${value} onChange=${onChange} />`}<//>`;

@@ -17,7 +17,7 @@ const begin = () => {
   go("/");
 };
 
-/** What the server knows of a conversation: nothing before its first answer. */
+/** The server's record of a conversation: none before its first answer. */
 const known = (id, signal) =>
   api.conversation({ conversation_id: id, signal }).catch((error) => {
     if (error.status === 404) return null;

@@ -1,4 +1,4 @@
-/** Asking: a conversation with one's documents. */
+/** Asking: a conversation with the user's documents. */
 
 import { html, useEffect, useMemo, useRef, useState } from "../../lib/html.js";
 import { useResource } from "../../lib/resource.js";
@@ -20,7 +20,7 @@ export default function Ask({ conversation }) {
   const wanted = query.value.get("pipeline") ? `pipeline:${query.value.get("pipeline")}` : query.value.get("base") && `base:${query.value.get("base")}`;
   const [chosen, setChoice] = useState("");
   const [shown, setShown] = useState(null);
-  // Not left to an effect, which comes after the composer is shown: a quick question would go nowhere.
+  // Not in an effect, which runs after the composer is shown: a quick question would get lost.
   const choice = chosen || (sources.data ? firstChoice(sources.data, wanted) : "");
   useEffect(() => {
     if (!conversation && current.value && kept.value) startOver();

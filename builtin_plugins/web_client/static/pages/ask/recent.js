@@ -9,7 +9,7 @@ import { Button, Failure } from "../../parts/basics.js";
 import { changed, kept } from "./conversation.js";
 
 const SHOWN = 20;
-/** As many as the server gives at once, and as many more as are shown at a time. */
+/** The server's page size, and how many more are shown at a time. */
 const MORE = 100;
 
 const PAUSE = 15_000;
@@ -17,14 +17,14 @@ const PAUSE = 15_000;
 /** Whether the part of the server that keeps conversations is out of service: it may come back. */
 const away = signal(false);
 
-/** A server without the plugin keeps none: then there is no list, and nothing is sent along. */
+/** A server without the plugin stores none: then there is no list, and no id is sent. */
 async function load(shown, signal) {
   try {
     const offsets = Array.from({ length: Math.ceil(shown / MORE) }, (_, index) => index * MORE);
     const pages = await Promise.all(offsets.map((offset) => api.conversations({ query: { limit: Math.min(MORE, shown - offset), offset }, signal })));
     kept.value = true;
     away.value = false;
-    // A question asked meanwhile moves conversations from one page onto the next.
+    // A question asked meanwhile shifts conversations from one page to the next.
     const found = new Map(pages.flatMap((page) => page.items).map((item) => [item.conversation_id, item]));
     return { items: [...found.values()], total: pages[0].total };
   } catch (error) {

@@ -14,10 +14,10 @@ export async function loadSources(signal) {
 
 const sourcesOf = (pipelines, bases) => ({ pipelines, bases, alone: bases.filter((base) => !pipelineOf(base.id, pipelines)) });
 
-/** The pipeline of one knowledge base and no other, through which it is asked. */
+/** The pipeline with only this knowledge base, which is used to ask it. */
 const pipelineOf = (base, pipelines) => pipelines.find((item) => item.knowledge_base_ids.length === 1 && item.knowledge_base_ids[0] === base);
 
-/** The choice to begin with: the one of the address, the last one, the first of one's own, the first one. */
+/** The initial choice: from the address, else the last one, else the first of the user's own, else the first. */
 export function firstChoice({ pipelines, alone }, wanted) {
   const all = [...pipelines.map((item) => ["pipeline", item]), ...alone.map((base) => ["base", base])];
   const known = [...all.filter(([, item]) => isOwn(item)), ...all].map(([kind, { id }]) => `${kind}:${id}`);
@@ -25,14 +25,14 @@ export function firstChoice({ pipelines, alone }, wanted) {
   return asked ?? known[0] ?? "";
 }
 
-/** The same choice, but for a knowledge base that has a pipeline of its own that pipeline. */
+/** The same choice, but for a knowledge base with its own pipeline, that pipeline. */
 function throughPipeline(choice, pipelines) {
   const [kind, id] = choice?.split(":") ?? [];
   const own = kind === "base" && pipelineOf(id, pipelines);
   return own ? `pipeline:${own.id}` : choice;
 }
 
-/** The knowledge base that is asked by this choice, unless it asks several. */
+/** The knowledge base of this choice, unless there are several. */
 export function onlyBase(choice, { pipelines, bases }) {
   const [kind, id] = choice.split(":");
   const ids = kind === "base" ? [id] : (pipelines.find((item) => item.id === id)?.knowledge_base_ids ?? []);
@@ -41,7 +41,7 @@ export function onlyBase(choice, { pipelines, bases }) {
 
 export const rememberChoice = (choice) => localStorage.setItem(KEPT, choice);
 
-/** What can be asked, with a pipeline for this choice: a knowledge base that has none gets one. */
+/** What can be asked, with a pipeline for this choice: one is created for a knowledge base without. */
 export async function withPipeline(choice, sources) {
   const [kind, id] = throughPipeline(choice, sources.pipelines).split(":");
   if (kind === "pipeline") return { sources, pipeline: sources.pipelines.find((item) => item.id === id) };

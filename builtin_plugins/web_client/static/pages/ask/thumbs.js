@@ -1,4 +1,4 @@
-/** What one thinks of an answer: a thumb, and why. */
+/** A rating of an answer: a thumb, and a comment. */
 
 import { html, useState } from "../../lib/html.js";
 import { useAction } from "../../lib/resource.js";

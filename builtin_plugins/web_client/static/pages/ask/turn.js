@@ -33,7 +33,7 @@ export function Turn({ turn, onShow }) {
   </article>`;
 }
 
-/** What happens, and afterwards what happened. */
+/** What is happening, and afterwards what happened. */
 function Steps({ turn }) {
   const bases = turn.pipeline.knowledge_base_ids.length;
   if (turn.state === "searching") {
@@ -48,7 +48,7 @@ function Steps({ turn }) {
   </details>`;
 }
 
-/** How many passages an answer comes from. */
+/** How many passages an answer is based on. */
 function countOf({ sources, state, withheld }) {
   if (state === "done" && !sources.length && !withheld) return t("Found nothing that answers it");
   return plural(sources.length, "Read one passage", "Read {n} passages");

@@ -7,7 +7,7 @@ import { t } from "../../lib/words.js";
 import { Button, Loaded } from "../../parts/basics.js";
 import { Reader } from "../documents/reader.js";
 
-/** A source doesn't name its knowledge base: the one of the pipeline's that has the document. */
+/** A source doesn't name its knowledge base: find the one in the pipeline that has the document. */
 async function find(passage, signal) {
   const tries = passage.bases.map(async (base) => ({
     base,
@@ -19,7 +19,7 @@ async function find(passage, signal) {
   return { ...found, passage: { ...passage, text: passage.text || (await textOf(found.base, passage, signal)) } };
 }
 
-/** What a stored answer cites, which the conversation doesn't hold. */
+/** The sources of a stored answer, which the conversation doesn't contain. */
 async function textOf(base, passage, signal) {
   const passages = await everything(api.passages, { kb_id: base, document_id: passage.document_id, signal });
   return passages.find((item) => item.chunk_id === passage.chunk_id)?.text ?? "";

@@ -1,4 +1,4 @@
-/** Speaking instead of typing, and listening instead of reading. Only where this server can. */
+/** Speaking instead of typing, and listening instead of reading, if this server supports it. */
 
 import { html, signal, useEffect, useRef, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
@@ -13,7 +13,7 @@ const REFERENCES = /\s*\[\d+\]/g;
 const offered = signal(null);
 let asked = false;
 
-/** What the server can do, asked once: {speaks, hears}, each with the languages. */
+/** What the server can do, requested once: {speaks, hears}, each with the languages. */
 function useVoices() {
   useEffect(() => {
     if (asked) return;
@@ -28,7 +28,7 @@ function useVoices() {
 /** The code that fits the page's language, such as de or de-DE. */
 const codeOf = (languages) => Object.keys(languages).find((code) => code.slice(0, 2) === language.value);
 
-/** Records until it is pressed again, then hands the words to `onText`. */
+/** Records until it is pressed again, then passes the words to `onText`. */
 export function Microphone({ onText }) {
   const { hears } = useVoices();
   const recorder = useRef(null);
@@ -56,7 +56,7 @@ export function Microphone({ onText }) {
       say(t("The microphone can’t be used. Allow it in the browser’s settings."), "bad");
       return;
     }
-    if (left.current) recorder.current.stop(); // it was allowed after the page had been left
+    if (left.current) recorder.current.stop(); // permission was given after the page was left
     setState("recording");
     const blob = await recorder.current.finished;
     if (left.current) return;
@@ -116,7 +116,7 @@ async function play(blob, signal, onBegin) {
   }
 }
 
-/** Reads a text aloud; pressed again, or left, it is quiet. */
+/** Reads a text aloud; stops when pressed again, or when the page is left. */
 export function Speaker({ text }) {
   const { speaks } = useVoices();
   const [state, setState] = useState("idle");

@@ -1,4 +1,4 @@
-/** How a published chat looks: its texts, colours and place, with a preview and the line that embeds it. */
+/** How a published chat looks: its texts, colors and position, with a preview and the line that embeds it. */
 
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";

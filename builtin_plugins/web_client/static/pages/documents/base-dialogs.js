@@ -27,7 +27,7 @@ export function EditBase({ base, onSaved, onClose }) {
   <//>`;
 }
 
-/** Pipelines that would have nothing left to search must be named in the request: they go too. */
+/** Pipelines that would have nothing left to search must be named in the request: they are deleted, too. */
 export function DeleteBase({ base, count, onDeleted, onClose }) {
   const pipelines = useResource((signal) => everything(api.pipelines, { signal }));
   const gone = (pipelines.data ?? []).filter((item) => item.knowledge_base_ids.every((id) => id === base.id));

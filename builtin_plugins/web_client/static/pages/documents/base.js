@@ -1,4 +1,4 @@
-/** A knowledge base: its documents, what is on its way, and who sees it. */
+/** A knowledge base: its documents, current uploads, and who sees it. */
 
 import { html, useMemo, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
@@ -95,7 +95,7 @@ function Documents({ base, live, mine }) {
   </section>`;
 }
 
-/** Files that the server doesn't have yet, or didn't take. */
+/** Files that the server doesn't have yet, or has refused. */
 function OnTheWay({ base }) {
   const items = uploads.value.filter((item) => item.base === base);
   if (!items.length) return null;
@@ -115,7 +115,7 @@ function OnTheWay({ base }) {
   </section>`;
 }
 
-/** Files whose bytes are one of the documents: nothing was added. */
+/** Files identical to an existing document: nothing was added. */
 function Known({ items }) {
   const names = items.slice(0, NAMED).map(({ name, document }) => (name === document.filename ? name : t("{name} (as {other})", { name, other: document.filename })));
   return html`<${Notice} title=${plural(items.length, "One file is here already", "{n} files are here already")}

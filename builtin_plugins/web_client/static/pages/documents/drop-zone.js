@@ -1,4 +1,4 @@
-/** Where files are dropped, or chosen: of any name, as the server recognizes them by what they contain. */
+/** Where files are dropped or chosen: with any name, as the server recognizes them by content. */
 
 import { classes, html, useRef } from "../../lib/html.js";
 import { t } from "../../lib/words.js";
@@ -6,7 +6,7 @@ import { Spinner } from "../../parts/basics.js";
 import { useFileDrop } from "../../parts/file-drop.js";
 import { Icon } from "../../parts/icons.js";
 
-/** The whole window takes a drop while this is shown. */
+/** The whole window accepts drops while this is shown. */
 export function DropZone({ onFiles, large, busy }) {
   const over = useFileDrop(onFiles);
   const input = useRef(null);

@@ -1,4 +1,4 @@
-/** The documents of a knowledge base as they are now: loaded once, then only what is being read is asked for. */
+/** The current documents of a knowledge base: loaded once, then only those being read are polled. */
 
 import { useCallback, useEffect, useRef, useState } from "../../lib/html.js";
 import { api, pagesOf } from "../../lib/api.js";
@@ -13,14 +13,14 @@ const KIND = "rag.ingest_document";
  * {documents, count, missing, jobs, reload, put, drop, error}: `jobs` has the running job of each document that
  * has one.
  *
- * The first page is shown as soon as it is there; the others follow while one looks at it, and `count` knows
- * of them already; `missing` says how many they are. When one of them fails, `reload` goes on from there.
+ * The first page is shown as soon as it is loaded; the others follow. `count` already includes them, and `missing`
+ * tells how many are left. If one fails, `reload` continues from there.
  */
 export function useDocuments(base) {
   const [missing, setMissing] = useState(0);
   const [stopped, setStopped] = useState(null); // what ended the pages early
-  const next = useRef(null); // {offset, signal} of the pages that are not there yet
-  const sent = useRef([]); // what was sent while the list was on its way: the answer may not know of it
+  const next = useRef(null); // {offset, signal} of the pages that are not loaded yet
+  const sent = useRef([]); // uploads during the request for the list, which may be missing in the response
   const list = useResource(async (signal) => {
     sent.current = [];
     const pages = pagesOf(api.documents, { kb_id: base, signal });
@@ -64,7 +64,7 @@ export function useDocuments(base) {
   };
   const put = useCallback((documents) => merge(documents, false), []);
   const drop = useCallback((id) => {
-    if (next.current?.offset) next.current.offset -= 1; // what follows moves up; what comes twice does no harm
+    if (next.current?.offset) next.current.offset -= 1; // later items move up; duplicates do no harm
     list.set((known) => known.filter((item) => item.document_id !== id));
   }, []);
   const take = (of, document) => {
@@ -87,7 +87,7 @@ export function useDocuments(base) {
     put([...going.items, ...results.filter((result) => result.value).map((result) => result.value)]);
     for (const [index, result] of results.entries()) if (result.reason?.status === 404) drop(over[index].document_id);
   };
-  const [blind, setBlind] = useState(null); // why it isn't known what became of those that are being read
+  const [blind, setBlind] = useState(null); // why the state of documents being read is unknown
   usePolling(() => look().then(() => setBlind(null), setBlind), PAUSE, busy);
   const pages = { missing, error: list.error ?? stopped ?? blind, reload: stopped && !list.error ? goOn : list.reload };
   return { ...list, ...pages, documents: list.data, count: (list.data?.length ?? 0) + missing, jobs: jobs.current, put, drop };

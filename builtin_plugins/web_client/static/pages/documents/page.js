@@ -1,4 +1,4 @@
-/** All knowledge bases that one can see. */
+/** All knowledge bases that the user can see. */
 
 import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";

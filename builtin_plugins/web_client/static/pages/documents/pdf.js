@@ -44,8 +44,8 @@ export async function openPdf(data) {
   };
 }
 
-const ENDS = 40; // letters of a passage by which its beginning and its end are found
-const BEGINNING = 20; // letters of a page by which it is told whether the passage goes on there
+const ENDS = 40; // letters of a passage used to find its beginning and its end
+const BEGINNING = 20; // letters of a page used to check whether the passage continues there
 
 const bare = (text) => text.normalize("NFKC").replace(/[\s\u00ad]+/g, "").toLowerCase();
 
@@ -71,7 +71,7 @@ async function boxesOf(page, viewport, { text: passage, isNamed }) {
   return boxes;
 }
 
-/** A passage that goes over a page's edge, or whose middle reads otherwise: by its first and last words. */
+/** A passage that crosses pages, or whose middle differs: found by its first and last words. */
 function byItsEnds(whole, wanted, goesOn) {
   const length = Math.min(ENDS, Math.floor(wanted.length / 2));
   const from = whole.indexOf(wanted.slice(0, length));

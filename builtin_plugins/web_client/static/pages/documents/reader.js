@@ -8,7 +8,7 @@ import { Button, Failure, Loaded, Skeleton } from "../../parts/basics.js";
 
 const AROUND = 40_000; // characters shown before and after a passage in a very long text
 
-/** `at` is the page to begin with, `onTurn` hears of each that is turned to. */
+/** `at` is the page to begin with; `onTurn` is called with each new page. */
 export function Reader({ base, document, passage, at, onTurn }) {
   const isPdf = document.content_type === "application/pdf";
   const [original, setOriginal] = useState(isPdf);
@@ -21,7 +21,7 @@ export function Reader({ base, document, passage, at, onTurn }) {
   </div>`;
 }
 
-/** The text as it was read, put together from its passages, which overlap. */
+/** The parsed text, joined from its passages, which overlap. */
 function joined(passages) {
   let text = "";
   let start = passages[0]?.char_start ?? 0;
@@ -81,10 +81,10 @@ function Pages({ base, document, passage, at, onTurn }) {
   useEffect(() => {
     if (!file.data || !canvas.current) return undefined;
     const beyond = passage ? Math.max(passage.page - page, page - (passage.last_page ?? passage.page)) : 0;
-    // What is quoted stands on its page; the passage around it may begin on the one before and end on the next.
+    // The quote is on its page; the passage around it may begin on the previous page and end on the next.
     const wanted = { text: beyond <= 1 ? (passage?.text ?? "") : "", isNamed: beyond <= 0 };
     const draw = () => file.data.draw(page, canvas.current, marks.current, wanted).then(() => setProblem(null), setProblem);
-    // It calls once at the beginning, too.
+    // It is also called once at the beginning.
     const observer = new ResizeObserver(draw);
     observer.observe(canvas.current.parentElement);
     return () => observer.disconnect();

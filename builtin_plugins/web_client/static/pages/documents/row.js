@@ -1,4 +1,4 @@
-/** One document in its list: how far it is, why it failed, what can be done. */
+/** One document in its list: its progress, why it failed, what can be done. */
 
 import { html, memo, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
@@ -15,7 +15,7 @@ import { saveBlob, saveJson } from "../../parts/save.js";
 
 export const ROW = 62;
 
-/** Let the browser keep the original bytes. */
+/** Download the original bytes. */
 export async function download(base, document) {
   const answer = await api.content({ kb_id: base, document_id: document.document_id });
   saveBlob(await answer.blob(), document.filename);

@@ -23,7 +23,7 @@ const WHY = {
   inactive: "The account is deactivated and can’t sign in.",
 };
 
-/** Whom one can ask about: everybody for Platform Admins, else the people of one's teams and organizations. */
+/** Whom the user can check: everybody for Platform Admins, else people in the user's teams and organizations. */
 async function people(signal) {
   if (isPlatformAdmin.value) {
     const { items } = await api.users({ query: { limit: MOST }, signal });

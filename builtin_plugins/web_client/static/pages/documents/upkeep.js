@@ -1,4 +1,4 @@
-/** What a knowledge base is worked on for as a whole: another embedding model, trees of summaries. */
+/** Work on a whole knowledge base: another embedding model, summary trees. */
 
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
@@ -13,7 +13,7 @@ const PAUSE = 1_500;
 const KINDS = { "rag.reembed": "The embedding model is being changed", "rag.build_trees": "Trees are being built" };
 const ENDED = ["done", "failed", "cancelled"];
 
-/** The jobs over the whole base that are under way: {going, error, reload}. */
+/** The running jobs on the whole base: {going, error, reload}. */
 export function useUpkeep(base, onEnded) {
   const found = useResource(async (signal) => {
     const { items } = await api.jobs({ query: { subject: base, limit: 20 }, signal });

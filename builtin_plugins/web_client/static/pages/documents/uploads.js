@@ -1,4 +1,4 @@
-/** Files on their way to the server: a few at a time, each with what became of it. */
+/** Uploads: a few at a time, each with its outcome. */
 
 import { computed, signal } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
@@ -7,7 +7,7 @@ import { onNextAccount } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 
 const AT_ONCE = 3;
-/** Answers that the same file gets again: nowhere to put it, too large, of no known type, without text. */
+/** Errors that the same file would get again: no knowledge base, too large, unknown type, no text. */
 const FINAL = new Set([404, 413, 415, 422]);
 
 /**
@@ -23,14 +23,14 @@ let count = 0;
 let active = 0;
 let stop = new AbortController();
 
-// Nor does whoever signs in next in this tab send what another account chose.
+// Nor may the next account in this tab send what another one chose.
 onNextAccount(() => {
   stop.abort();
   stop = new AbortController();
   uploads.value = [];
 });
 
-/** Hear of each document that the server has taken. Answers how to stop. */
+/** Call `fn` for each document that the server has accepted. Returns how to stop. */
 export function onSent(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -51,7 +51,7 @@ export function retryUpload(id) {
   next();
 }
 
-/** Take one off the list: the server never sees it if it has not begun. */
+/** Remove one from the list; if it has not begun, it is never sent. */
 export function removeUpload(id) {
   uploads.value = uploads.value.filter((item) => item.id !== id);
 }
@@ -75,7 +75,7 @@ async function send({ id, base, file }) {
     body.append("file", file);
     const answer = await api.upload({ kb_id: base, body, signal: stop.signal });
     const document = await jsonOf(answer);
-    // One that is there, by this name, and still being read may have come from a first try whose answer was lost.
+    // An existing one with this name that is still being read may be from a first try whose response was lost.
     const isKnown = answer.status === 200 && (document.status === "completed" || document.filename !== file.name);
     if (isKnown) change(id, { state: "known", document });
     else removeUpload(id);

@@ -1,4 +1,4 @@
-/** Questions that people asked and rated: each becomes part of the set only if somebody takes it. */
+/** Questions that people asked and rated: each only becomes part of the set if somebody adds it. */
 
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";

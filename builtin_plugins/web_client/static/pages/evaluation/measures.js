@@ -18,12 +18,12 @@ const TITLES = {
   model_calls: "Calls to the model",
 };
 
-/** A measure as people call it. */
+/** The usual name of a measure. */
 export const titleOf = (name) => t(TITLES[name] ?? name);
 
 const WHOLE = new Set(["latency_ms", "tokens"]);
 
-/** Measures of which less is better. */
+/** Measures where less is better. */
 export const COSTS = new Set(["refused_wrong", "failed", "latency_ms", "tokens", "model_calls"]);
 
 export const figure = (name, value) =>

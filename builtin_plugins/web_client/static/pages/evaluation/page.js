@@ -1,4 +1,4 @@
-/** Evaluation: how well a knowledge base answers, measured with questions of one's own. */
+/** Evaluation: how well a knowledge base answers the user's own questions. */
 
 import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
@@ -110,11 +110,11 @@ function NewSet({ base, onClose }) {
   <//>`;
 }
 
-/** Say how many questions the documents gave, and what to do if they gave none. */
+/** Tell how many questions the documents yielded, and what to do if none. */
 export function sayMade({ added }) {
   if (added) say(plural(added, "One question was added.", "{n} questions were added."));
   else say(t("The documents have no headings, definitions or figures to make new questions from. Add some from a file."), "bad");
 }
 
-/** The file as the API takes it: its kind goes by the name, as browsers know neither. */
+/** The file with a media type by its name, as browsers know neither kind. */
 export const questionsOf = (file) => new Blob([file], { type: /\.csv$/i.test(file.name) ? "text/csv" : "application/jsonl" });

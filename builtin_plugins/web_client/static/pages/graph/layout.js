@@ -1,11 +1,11 @@
 /**
- * Where the entities of a picture lie: connected ones attract each other like springs, all others keep apart.
+ * Positions of a picture's entities: connected ones attract each other like springs, all others keep apart.
  *
  * Repulsion ends at a distance and is looked up in a grid, so a step costs time in proportion to the entities.
  */
 
-const REACH = 90; // beyond it, two entities don't feel each other
-const LENGTH = 46; // of a connection at rest
+const REACH = 90; // beyond it, two entities don't affect each other
+const LENGTH = 46; // the length of a connection at rest
 const COOLING = 0.985;
 const COLD = 0.02;
 
@@ -52,7 +52,7 @@ export function layoutOf(count, connections) {
   return { x, y, step };
 }
 
-/** Each pair of neighbouring cells once: a cell with itself, and with four of the eight around it. */
+/** Each pair of neighboring cells once: a cell with itself, and with four of the eight around it. */
 const COLUMN = 100_003;
 const AHEAD = [0, 1, COLUMN - 1, COLUMN, COLUMN + 1];
 

@@ -6,7 +6,7 @@ import { Button } from "../../parts/basics.js";
 import { layoutOf } from "./layout.js";
 
 const STEPS_A_FRAME = 3;
-const MILLISECONDS = 5; // after which no further step is begun in a frame
+const MILLISECONDS = 5; // milliseconds after which no further step is begun in a frame
 const NEAR = 14; // pixels around an entity that count as a click on it
 const LABELS = 60;
 const HALF_LABEL = 60; // pixels beside an entity for half of its name
@@ -32,7 +32,7 @@ export function Picture({ network, chosen, onChoose }) {
   </div>`;
 }
 
-/** What moves on a canvas, outside the components: {stop, choose, zoom}. */
+/** The animation on a canvas, outside the components: {stop, choose, zoom}. */
 function viewOf(canvas, { entities, connections }, onChoose) {
   const layout = layoutOf(entities.length, connections);
   const place = { x: 0, y: 0, scale: 1, moved: false };

@@ -1,4 +1,4 @@
-/** Backups: what there is, making one, rehearsing a restore, and going back to one. */
+/** Backups: list, create, rehearse a restore, and restore one. */
 
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
@@ -66,7 +66,7 @@ function Jobs({ jobs }) {
         <td class="nowrap">${requesterOf(job)}</td><td class="nowrap">${ago(job.requested_at)}</td></tr>`)}</tbody></table></div></section>`;
 }
 
-/** The name is typed once more: everything since that backup goes. */
+/** The name must be typed again: everything since that backup will be lost. */
 function Restore({ archive, onBegun, onClose }) {
   const [typed, setTyped] = useState("");
   const action = useAction(async () => {

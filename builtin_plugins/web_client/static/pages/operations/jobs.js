@@ -1,4 +1,4 @@
-/** What jobs of the platform's own plugins are called; others bring a title. */
+/** The titles of jobs of the platform's own plugins; others have a title. */
 
 import { t } from "../../lib/words.js";
 

@@ -1,4 +1,4 @@
-/** The last log lines of a service, and those that follow. */
+/** The last log lines of a service, and new ones. */
 
 import { html, useEffect, useRef, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";

@@ -1,4 +1,4 @@
-/** Language models: which there are, trying one, pulling another, and what each may be used for. */
+/** Language models: list, try, pull, and limit them. */
 
 import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";

@@ -1,4 +1,4 @@
-/** How the server is: its services, what was checked, the work in the background. */
+/** The server's state: its services, health checks, background jobs. */
 
 import { html } from "../../lib/html.js";
 import { api } from "../../lib/api.js";

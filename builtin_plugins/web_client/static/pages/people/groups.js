@@ -27,7 +27,7 @@ export function Groups({ id }) {
   `}<//>`;
 }
 
-/** A new group, or the one that has an id; it may hold others, whose rights it then gives, too. */
+/** A new group, or the one with an id; it may contain others, whose rights it then includes. */
 function Edit({ org, group, others, onSaved, onClose }) {
   const held = (group.children ?? []).map((child) => child.id);
   const [name, setName] = useState(group.name ?? "");

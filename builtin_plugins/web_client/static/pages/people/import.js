@@ -1,4 +1,4 @@
-/** Importing what was exported elsewhere: first what it would do, then, if one agrees, the import. */
+/** Importing what was exported elsewhere: first what it would do, then, if confirmed, the import. */
 
 import { html, useState } from "../../lib/html.js";
 import { useAction } from "../../lib/resource.js";

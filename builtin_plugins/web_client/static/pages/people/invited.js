@@ -1,4 +1,4 @@
-/** Invites: sending one, and what to pass on where no e-mail does. */
+/** Invites: sending one, and what to pass on if no e-mail is sent. */
 
 import { html, useState } from "../../lib/html.js";
 import { useAction } from "../../lib/resource.js";
@@ -10,7 +10,7 @@ import { Dialog } from "../../parts/layers.js";
 const TONES = { pending: "accent", accepted: "good", revoked: "neutral", expired: "neutral" };
 const WORDS = { pending: "Pending", accepted: "Accepted", revoked: "Revoked", expired: "Expired" };
 
-/** `roles` maps values to texts; `send({email, role})` answers the issued invite. */
+/** `roles` maps values to texts; `send({email, role})` returns the issued invite. */
 export function InviteDialog({ title, roles, send, onSent, onClose }) {
   const [email, setEmail] = useState("");
   const [role, setRole] = useState("member");

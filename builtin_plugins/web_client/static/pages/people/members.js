@@ -46,7 +46,7 @@ export function Members({ id, rights }) {
   `}<//>`;
 }
 
-/** Each right, and through which role it is held. */
+/** Each right, and the role that grants it. */
 function Rights({ org, member, onClose }) {
   const found = useResource(
     async (signal) => {

@@ -14,7 +14,7 @@ import { PeopleTabs } from "./tabs.js";
 /** A Platform Admin sees all, everybody else those that they are in. */
 const load = (signal) => (isPlatformAdmin.value ? everything(api.organizations, { signal }) : api.myOrganizations({ signal }));
 
-/** Each below its parent, as far as that is seen: {organization, depth}. */
+/** Each below its parent, if that is visible: {organization, depth}. */
 export function treeOf(organizations) {
   const known = new Set(organizations.map((item) => item.id));
   const under = (parent, depth) =>

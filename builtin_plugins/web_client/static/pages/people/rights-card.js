@@ -4,7 +4,7 @@ import { html } from "../../lib/html.js";
 import { t } from "../../lib/words.js";
 import { Badge, Button } from "../../parts/basics.js";
 
-/** `fixed` says why it can't be changed; without `onChange` and `onDelete` there are no buttons for that. */
+/** `fixed` tells why it can't be changed; without `onChange` and `onDelete` there are no buttons for that. */
 export function RightsCard({ of, parts, fixed, onChange, onDelete }) {
   const buttons = onDelete && html`<${Button} small kind="quiet" icon="edit" aria-label=${t("Change {name}", { name: of.name })} onClick=${onChange} />
     <${Button} small kind="quiet" icon="trash" aria-label=${t("Delete {name}", { name: of.name })} onClick=${onDelete} />`;

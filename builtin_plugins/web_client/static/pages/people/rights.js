@@ -1,4 +1,4 @@
-/** What one may do in an organization. Hints for what to offer; the API decides. */
+/** What the user may do in an organization. Only hints for what to offer; the API decides. */
 
 import { api } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
@@ -7,7 +7,7 @@ import { account, isAdministrator, isPlatformAdmin } from "../../lib/session.js"
 const NONE = { members: false, roles: false, settings: false };
 const ALL = { members: true, roles: true, settings: true };
 
-/** Who isn't a member has no rights, and may not ask for them. */
+/** Users who aren't members have no rights, and may not request them. */
 function notAMember(error) {
   if (![403, 404].includes(error.status)) throw error;
   return { permissions: [] };

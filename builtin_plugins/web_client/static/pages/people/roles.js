@@ -34,7 +34,7 @@ const BUILT_IN = {
 /** The built-in roles are described in the reader's language. */
 const inWords = (role) => (role.is_builtin ? { ...role, description: t(BUILT_IN[role.name] ?? role.description) } : role);
 
-/** A new role, or the one that has an id. */
+/** A new role, or the one with an id. */
 function Edit({ org, role, onSaved, onClose }) {
   const known = useResource((signal) => everything(api.permissionGroups, { org_id: org, signal }), [org]);
   const [name, setName] = useState(role.name ?? "");

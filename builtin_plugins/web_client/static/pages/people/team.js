@@ -15,7 +15,7 @@ import { useRights } from "./rights.js";
 
 export const teamRoles = () => ({ member: t("Member"), team_admin: t("Team administrator") });
 
-/** Whoever doesn't lead the team may not see whom it invites. */
+/** Only the team's managers may see whom it invites. */
 function notTheirs(error) {
   if (error.status !== 403) throw error;
   return [];

@@ -1,4 +1,4 @@
-/** What the marketplace says of a plugin, in words. The values are keys of the texts. */
+/** The marketplace's values for plugins, in words. The values are keys of the texts. */
 
 export const STATES = { draft: "Draft", submitted: "Submitted", in_review: "In review", rejected: "Rejected", archived: "Archived" };
 

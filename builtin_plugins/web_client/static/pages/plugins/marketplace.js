@@ -1,4 +1,4 @@
-/** The marketplace: finding plugins, and what one submitted oneself. */
+/** The marketplace: finding plugins, and the user's own submissions. */
 
 import { html } from "../../lib/html.js";
 import { api } from "../../lib/api.js";

@@ -1,4 +1,4 @@
-/** Offering a plugin of one's own in the marketplace. It begins as a draft, which is then submitted. */
+/** Offering the user's own plugin in the marketplace. It begins as a draft, which is then submitted. */
 
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";

@@ -13,7 +13,7 @@ import { ChangePassword } from "../account/password.js";
 import { Card } from "./frame.js";
 import { signOut } from "./sign-out.js";
 
-const PAUSE = 15_000; // each look is a line in the terminal where the first account is about to be made
+const PAUSE = 15_000; // each check logs a line in the terminal where the first account is about to be created
 
 export default function SignIn({ problem, offered: token = "" }) {
   const offered = useResource((signal) => api.capabilities({ signal }));
@@ -55,7 +55,7 @@ function Password({ mail, onTyped }) {
   <//>`;
 }
 
-/** Off to an identity provider, and back to where one wanted to be. */
+/** To an identity provider, and back to the requested view. */
 function Elsewhere({ method }) {
   const leave = () => {
     sessionStorage.setItem("platform.return", path.value === "/login" ? "/" : path.value);
@@ -64,7 +64,7 @@ function Elsewhere({ method }) {
   return html`<${Button} class="wide" onClick=${leave}>${t("Sign in with {name}", { name: method.label })}<//>`;
 }
 
-/** Nobody has an account yet: how the first one is made. The page notices when it is there. */
+/** Nobody has an account yet: how to create the first one. The page notices when it exists. */
 function FirstStart() {
   return html`<section class="panel" aria-labelledby="first-start"><h2 id="first-start">${t("Welcome! Make the first account")}</h2>
     <ol class="first-steps">

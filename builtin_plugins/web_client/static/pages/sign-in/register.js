@@ -1,4 +1,4 @@
-/** Creating an account, where the server lets anybody. */
+/** Creating an account, if the server allows it. */
 
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
