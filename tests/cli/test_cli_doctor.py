@@ -162,11 +162,11 @@ def test_damaged_model_files(cli: Cli, tmp_path: Path) -> None:
 
 def test_plugin_out_of_service(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plugin that can't be loaded fails with its reason, and the model files are still checked."""
-    package = Package("acme-broken", body="raise RuntimeError('no licence')")
+    package = Package("acme-broken", body="raise RuntimeError('no license')")
     monkeypatch.syspath_prepend(package.unpack(tmp_path / "packages"))
     code, found = examined(cli)
     assert (code, found["plugin"]["status"]) == (1, "failed")
-    assert "acme_broken: it can't be imported: RuntimeError: no licence" in found["plugin"]["text"]
+    assert "acme_broken: it can't be imported: RuntimeError: no license" in found["plugin"]["text"]
     assert found["model files"]["status"] == "ok"
 
 
@@ -311,6 +311,7 @@ class TestWhatIsStored:
         (home / "full").write_text("a file, not a folder")
         for name, value in (
             ("PLATFORM_BACKUP_TO", home / "full" / "backups"),
+            ("PLATFORM_BACKUP_TO", home / ("x" * 300)),
             ("PLATFORM_BACKUP_KEY_FILE", home / "gone"),
         ):
             with monkeypatch.context() as changed:

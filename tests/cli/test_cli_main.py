@@ -157,7 +157,7 @@ def test_a_command_of_a_plugin_reaches_the_platform(
 
 def test_broken_plugin_breaks_no_command(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plugin that fails at import costs its own commands only."""
-    package = Package("acme-broken", body="raise RuntimeError('no licence')")
+    package = Package("acme-broken", body="raise RuntimeError('no license')")
     monkeypatch.syspath_prepend(package.unpack(tmp_path / "packages"))
     assert cli("users", "list").exit_code == 0
     assert cli("broken").exit_code == 2

@@ -76,7 +76,7 @@ def strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two plugins by somebody else on the path: one good, one that fails at import."""
     folder = tmp_path / "packages"
     Package("acme-good").unpack(folder)
-    Package("acme-broken", body="raise RuntimeError('no licence')").unpack(folder)
+    Package("acme-broken", body="raise RuntimeError('no license')").unpack(folder)
     monkeypatch.syspath_prepend(folder)
     return folder
 
@@ -86,7 +86,7 @@ class TestExplaining:
         """Each plugin has its state, its package, and a reason when it is out of service."""
         found = {item["name"]: item for item in json.loads(cli("plugins", "list", "--json").stdout)}
         assert (found["acme_good"]["status"], found["acme_good"]["distribution"]) == ("loaded", "acme-good")
-        assert found["acme_broken"]["reason"] == "it can't be imported: RuntimeError: no licence"
+        assert found["acme_broken"]["reason"] == "it can't be imported: RuntimeError: no license"
         assert found["rag"]["distribution"] == "platform-kernel"
 
     def test_packages_of_others(self, cli: Cli, strangers: Path) -> None:
@@ -106,7 +106,7 @@ class TestExplaining:
         """The reason and what to do are shown, and the exit code says that it is out of service."""
         result = cli("plugins", "why", "acme_broken")
         assert result.exit_code == 1
-        assert "it can't be imported: RuntimeError: no licence" in result.stdout
+        assert "it can't be imported: RuntimeError: no license" in result.stdout
         assert "platformctl plugins uninstall acme_broken" in result.stdout
 
     def test_why_of_a_good_one(self, cli: Cli, strangers: Path) -> None:
@@ -341,10 +341,10 @@ class TestInstalling:
 
     def test_one_that_does_not_start(self, environment: Environment, tmp_path: Path) -> None:
         """A plugin that does not start is refused with its reason before anything changes, unless forced."""
-        wheel = Package("acme-broken", body="raise RuntimeError('no licence')").wheel(tmp_path)
+        wheel = Package("acme-broken", body="raise RuntimeError('no license')").wheel(tmp_path)
         result = environment.plugins("install", str(wheel))
         assert (result.returncode, environment.installed()) == (4, set())
-        assert "RuntimeError: no licence" in result.stderr
+        assert "RuntimeError: no license" in result.stderr
         assert environment.plugins("install", str(wheel), "--force").returncode == 0
         assert environment.installed() == {"acme_broken"}
 

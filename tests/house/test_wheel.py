@@ -96,8 +96,8 @@ def test_no_tests_and_no_leftovers(names: list[str]) -> None:
     assert [name for name in names if any(part in name for part in unwanted)] == []
 
 
-def test_licence_travels(wheel: Path, names: list[str]) -> None:
-    """The licence is named in the metadata, and its text is there."""
+def test_license_travels(wheel: Path, names: list[str]) -> None:
+    """The license is named in the metadata, and its text is there."""
     with zipfile.ZipFile(wheel) as archive:
         found = next(name for name in names if name.endswith(".dist-info/METADATA"))
         head = archive.read(found).decode().partition("\n\n")[0]

@@ -421,10 +421,10 @@ class TestOnStart:
 
             @hookimpl
             async def on_start(self, platform: Any) -> None:
-                raise error("no licence")
+                raise error("no license")
 
         running = await start_platform(Late, Neighbour)
-        assert "no licence" in await reason_of(running, "late")
+        assert "no license" in await reason_of(running, "late")
         assert (await running.anonymous.get("/v1/late")).status == 404
 
 

@@ -57,10 +57,10 @@ class TestReporting:
     def test_each_failure_is_logged(self, caplog: pytest.LogCaptureFixture) -> None:
         """A failing import, what requires it, and a plugin with a misspelt hook; not what is disabled."""
         odd = plugin("odd", on_strat=hookimpl(lambda self: None))
-        broken = failing("broken", RuntimeError("no licence"))
+        broken = failing("broken", RuntimeError("no license"))
         load(broken, plugin("needy", requires=("broken",)), odd, plugin("off"), disabled=["off"])
         logged = sorted(record.getMessage() for record in caplog.records)
-        reason = "it can't be imported: RuntimeError: no licence"
+        reason = "it can't be imported: RuntimeError: no license"
         assert [text.partition(", which")[0] for text in logged[:2]] == [
             f"plugin broken is out of service: {reason}",
             "plugin needy is out of service: it requires the plugin 'broken'",
@@ -74,7 +74,7 @@ class TestReporting:
         def odd(hook: str) -> Candidate:
             return given([plugin("odd", **{hook: hookimpl(lambda self: None)})])[0]
 
-        broken = failing("broken", RuntimeError("no licence"))
+        broken = failing("broken", RuntimeError("no license"))
         host = load(broken, odd("on_strat"), *namesakes)
         write_report(tmp_path, list(host.records.values()))
         caplog.clear()

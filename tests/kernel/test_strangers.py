@@ -18,7 +18,7 @@ REASONS = {
     "blocks_at_open": "opening 'blocked' blocked the whole process",
     "blocks_on_start": "on_start blocked the whole process",
     "claims_table": "table 'kernel_account' belongs to 'kernel'",
-    "fails_at_import": "it can't be imported: RuntimeError: the licence file is missing",
+    "fails_at_import": "it can't be imported: RuntimeError: the license file is missing",
     "hangs_at_import": "it did not finish loading within 1 s",
     "hangs_at_open": "opening 'never' took longer than 1 s",
     "misspells_hook": "there is no hook 'register_rotues'; did you mean 'register_routes'?",

@@ -123,7 +123,7 @@ class Brings(Plugin):
     @hookimpl
     def check_tool_call(self, tool: Tool, arguments: Mapping[str, Any]) -> None:
         if arguments.get("text") == "forbidden":
-            raise Forbidden({"error": "licence_required", "tier_required": tool.tier})
+            raise Forbidden({"error": "license_required", "tier_required": tool.tier})
 
     @hookimpl
     def on_tool_called(self, tool: Tool, error: BaseException | None) -> None:

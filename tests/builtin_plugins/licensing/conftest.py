@@ -24,6 +24,6 @@ async def provider() -> AsyncIterator[Provider]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])
 async def licensing(request: pytest.FixtureRequest, kept: Kept, provider: Provider) -> Running:
-    """A platform with a catalog, licences and a payment provider."""
+    """A platform with a catalog, licenses and a payment provider."""
     plugins = (*PLUGINS, Counter(), provider_plugin(provider.url))
     return await kept.platform("licensing", request.param, *plugins)

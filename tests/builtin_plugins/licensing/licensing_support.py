@@ -1,4 +1,4 @@
-"""What the tests of licensing share: listings, licences, a plugin that needs some."""
+"""What the tests of licensing share: listings, licenses, a plugin that needs some."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def make_listing(running: Running, admin: Actor) -> dict[str, Any]:
 
 
 async def activate(admin: Actor, plugin_id: str, tier: str = "pro", **more: Any) -> dict[str, Any]:
-    """A licence."""
+    """A license."""
     answer = await admin.post(f"{LICENSES}/activate", json={"plugin_id": plugin_id, "tier": tier, **more})
     assert answer.status == 200, answer.body
     found: dict[str, Any] = answer.json()

@@ -1,4 +1,4 @@
-"""Checkout: from the provider's address over its signed notice to the licence."""
+"""Checkout: from the provider's address over its signed notice to the license."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def buy(actor: Actor, plugin_id: str) -> str:
 
 
 async def test_the_whole_way(licensing: Running, provider: Provider) -> None:
-    """The buyer is sent to the provider; its notice makes the licence active."""
+    """The buyer is sent to the provider; its notice makes the license active."""
     admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
     plugin = await make_listing(licensing, admin)
     order = await buy(ann, plugin["id"])
@@ -47,7 +47,7 @@ async def test_the_whole_way(licensing: Running, provider: Provider) -> None:
 
 @pytest.mark.each_database
 async def test_a_notice_twice_and_at_once(licensing: Running, provider: Provider) -> None:
-    """The same notice ten times at once makes one licence, once: its key stays what it was."""
+    """The same notice ten times at once makes one license, once: its key stays what it was."""
     admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
     plugin = await make_listing(licensing, admin)
     order, event = await buy(ann, plugin["id"]), fresh("event")
@@ -66,7 +66,7 @@ async def test_a_notice_twice_and_at_once(licensing: Running, provider: Provider
 async def test_notices_out_of_order(
     licensing: Running, provider: Provider, order_of_arrival: tuple[str, ...]
 ) -> None:
-    """Whatever comes first, a refunded order ends without a licence."""
+    """Whatever comes first, a refunded order ends without a license."""
     admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
     plugin = await make_listing(licensing, admin)
     order = await buy(ann, plugin["id"])
@@ -90,7 +90,7 @@ async def test_a_better_license_is_kept(licensing: Running, provider: Provider) 
 
 
 async def test_a_refund_brings_back_what_was_there(licensing: Running, provider: Provider) -> None:
-    """Payment raises the tier and keeps the key; after its refund the earlier licence is as it was."""
+    """Payment raises the tier and keeps the key; after its refund the earlier license is as it was."""
     admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
     plugin = await make_listing(licensing, admin)
     given = await activate(admin, plugin["id"], "community", user_id=str(ann.user["id"]), trial_days=30)
@@ -141,7 +141,7 @@ async def test_a_second_year_on_a_machine_with_another_clock(
 
 
 def _days(license_: dict[str, str]) -> int:
-    """How long a licence lasts."""
+    """How long a license lasts."""
     ends, began = (datetime.fromisoformat(license_[name]) for name in ("valid_until", "valid_from"))
     return (ends - began).days
 

@@ -1,4 +1,4 @@
-"""Licences of accounts: activation, keys, validation, lookup, usage."""
+"""Licenses of accounts: activation, keys, validation, lookup, usage."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_key_is_shown_once(licensing: Running) -> None:
 
 
 async def test_activation_tells_all_that_the_specification_names(licensing: Running) -> None:
-    """Every field of ActivatedLicense; the times are naive UTC, the licence lasts a year."""
+    """Every field of ActivatedLicense; the times are naive UTC, the license lasts a year."""
     admin = await somebody(licensing, role="admin")
     plugin = await make_listing(licensing, admin)
     made = await activate(admin, plugin["id"], "professional")
@@ -129,7 +129,7 @@ async def test_uses_are_counted_while_they_are_written(licensing: Running) -> No
 async def test_what_has_ended_counts_no_more(
     licensing: Running, change: dict[str, object], reason: str
 ) -> None:
-    """A licence that was ended or has expired is told so, and gives no tier."""
+    """A license that was ended or has expired is told so, and gives no tier."""
     admin = await somebody(licensing, role="admin")
     plugin = await make_listing(licensing, admin)
     made = await activate(admin, plugin["id"])
@@ -143,7 +143,7 @@ async def test_what_has_ended_counts_no_more(
 
 
 async def test_a_new_key_takes_the_place_of_the_old(licensing: Running) -> None:
-    """The holder may have a new key, once; others are told that there is no such licence."""
+    """The holder may have a new key, once; others are told that there is no such license."""
     admin, ann, eve = [await somebody(licensing, role=role) for role in ("admin", "user", "user")]
     plugin = await make_listing(licensing, admin)
     made = await activate(admin, plugin["id"], user_id=str(ann.user["id"]))
@@ -178,7 +178,7 @@ async def test_who_may(licensing: Running) -> None:
     ],
 )
 async def test_wrong_activations(licensing: Running, body: dict[str, object], status: int) -> None:
-    """Unknown plugins are 404, unknown tiers and half an organization's licence 422."""
+    """Unknown plugins are 404, unknown tiers and half an organization's license 422."""
     admin = await somebody(licensing, role="admin")
     assert (await admin.post(f"{LICENSES}/activate", json=body)).status == status
 
@@ -192,7 +192,7 @@ async def test_wrong_activations(licensing: Running, body: dict[str, object], st
     ],
 )
 async def test_unknown_holders(licensing: Running, holder: dict[str, object], field: str) -> None:
-    """A licence for nobody is 422 and names the field."""
+    """A license for nobody is 422 and names the field."""
     admin = await somebody(licensing, role="admin")
     listing = await make_listing(licensing, admin)
     body = {"plugin_id": listing["id"], "tier": "pro", **holder}

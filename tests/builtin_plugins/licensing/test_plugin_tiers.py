@@ -67,7 +67,7 @@ async def ask(running: Running, actor: Actor, plugin: str, required: str) -> con
 
 
 async def test_the_hook(licensing: Running) -> None:
-    """Nobody needs a licence for community; a paid tier takes one as high; an unknown tier denies."""
+    """Nobody needs a license for community; a paid tier takes one as high; an unknown tier denies."""
     admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
     plugin = await make_listing(licensing, admin)
     assert (await ask(licensing, ann, plugin["name"], "free")).allowed

@@ -1,4 +1,4 @@
-"""Licences of organizations: seats, exact under concurrency, and the best of what somebody has."""
+"""Licenses of organizations: seats, exact under concurrency, and the best of what somebody has."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 def seats_of(organization: int, license_id: str, user: int | None = None) -> str:
-    """The path of a licence's seats, or of one of them."""
+    """The path of a license's seats, or of one of them."""
     base = f"/v1/marketplace/organizations/{organization}/licenses/{license_id}/seats"
     return base if user is None else f"{base}/{user}"
 
@@ -40,7 +40,7 @@ async def test_seats_are_never_oversold(licensing: Running) -> None:
 
 
 async def test_the_best_counts(licensing: Running) -> None:
-    """The better one of one's own licence and of the organization's; a seat that is taken back is none."""
+    """The better one of one's own license and of the organization's; a seat that is taken back is none."""
     admin, ann, ben = [await somebody(licensing, role=role) for role in ("admin", "user", "user")]
     organization = await make_org(licensing, ann)
     await join(licensing, organization, ben)
@@ -72,7 +72,7 @@ async def test_a_seat_needs_the_membership(licensing: Running) -> None:
 
 
 async def test_billing_is_for_those_who_manage_it(licensing: Running) -> None:
-    """Owners see and give seats; plain members and strangers do not, and another's licence is unknown."""
+    """Owners see and give seats; plain members and strangers do not, and another's license is unknown."""
     admin, ann, ben, eve = [await somebody(licensing, role=r) for r in ("admin", "user", "user", "user")]
     organization, other = await make_org(licensing, ann), await make_org(licensing, eve)
     await join(licensing, organization, ben)
@@ -86,7 +86,7 @@ async def test_billing_is_for_those_who_manage_it(licensing: Running) -> None:
 
 
 async def test_fewer_seats_than_taken(licensing: Running) -> None:
-    """A licence can't be renewed with fewer seats than are taken."""
+    """A license can't be renewed with fewer seats than are taken."""
     admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
     organization = await make_org(licensing, ann)
     plugin = await make_listing(licensing, admin)

@@ -50,7 +50,7 @@ async def draft(actor: Actor, **fields: Any) -> dict[str, Any]:
 
 async def move(actor: Actor, plugin_id: str, trigger: str) -> Reply:
     """Try a move of a listing."""
-    body = {"notes": "Add a licence."} if trigger == "reject" else None
+    body = {"notes": "Add a license."} if trigger == "reject" else None
     return await actor.post(f"{SUBMISSIONS}/{plugin_id}/{trigger}", json=body)
 
 

@@ -74,7 +74,7 @@ async def test_a_good_plugin(market: Market) -> None:
     assert {name: ok for name, (ok, _) in said.items()} == dict.fromkeys(
         ("metadata", "source", "package", "license", "api_version", "names", "conflicts", "files"), True
     ), said
-    assert said["license"][1] == "The licence is Apache-2.0"
+    assert said["license"][1] == "The license is Apache-2.0"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ async def test_a_good_plugin(market: Market) -> None:
         ({}, {"version_range": ">=2"}, "package", "version 1.2 is not in the range >=2"),
         ({}, {"version_range": ">=x"}, "package", "is not a version range"),
         ({f"{INFO}/entry_points.txt": ""}, {}, "package", "has no entry point in the group"),
-        ({f"{INFO}/METADATA": METADATA}, {}, "license", "name no licence"),
+        ({f"{INFO}/METADATA": METADATA}, {}, "license", "name no license"),
         (
             {"acme_tides/__init__.py": CLASS + "    api_version = '2.0'\n"},
             {},

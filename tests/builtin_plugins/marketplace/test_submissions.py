@@ -90,10 +90,10 @@ async def test_a_review(market: Market) -> None:
     """From a draft to the catalog, over a rejection whose notes the author reads."""
     author = await market.user()
     found = await bring(author, market.admin, "rejected")
-    assert found["review_notes"] == "Add a licence."
+    assert found["review_notes"] == "Add a license."
     mine = (await author.get(f"{SUBMISSIONS}/mine")).json()
     assert [one["id"] for one in mine["plugins"]] == [found["id"]]
-    assert mine["plugins"][0]["review_notes"] == "Add a licence."
+    assert mine["plugins"][0]["review_notes"] == "Add a license."
     again = await move(author, found["id"], "submit")
     assert (again.json()["status"], again.json()["review_notes"]) == ("submitted", None)
     assert "metadata" in {one["check"] for one in again.json()["checks"]}

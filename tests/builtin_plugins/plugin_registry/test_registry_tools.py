@@ -1,4 +1,4 @@
-"""`/v1/tools` and the catalog's tools: discovery, execution with licences, synchronization, self-listing."""
+"""`/v1/tools` and the catalog's tools: discovery, execution with licenses, synchronization, self-listing."""
 
 from __future__ import annotations
 
@@ -187,8 +187,8 @@ async def test_what_ends_an_execution(admin: Actor) -> None:
     assert (await admin.post("/v1/tools/tide_tell/execute", json={"parameters": []})).status == 422
 
 
-async def test_licences(admin: Actor) -> None:
-    """A paid tool is refused with both tiers until the caller's own licence is as high; so says validate."""
+async def test_licenses(admin: Actor) -> None:
+    """A paid tool is refused with both tiers until the caller's own license is as high; so says validate."""
     ann = await somebody(admin.running)
     user = str(ann.user["id"])
     refused = await execute(ann, "tide_chart")
@@ -359,7 +359,7 @@ async def test_a_plugin_that_is_gone_is_archived(tmp_path: Any) -> None:
 
 
 async def test_a_plugin_from_a_listing(tmp_path: Path, database_url: str | None) -> None:
-    """A plugin that came with a listing's package has its tools there, and the listing's licences.
+    """A plugin that came with a listing's package has its tools there, and the listing's licenses.
 
     Before the listing is approved, the plugin lists itself; after it is uninstalled, the tools are gone.
     """

@@ -109,8 +109,8 @@ async def test_a_quotation_on_a_later_page_of_its_passage(
     await expect(marks).to_have_count(1)
 
 
-async def test_licences(site: Running, visitor: Visitor) -> None:
-    """One reads which plugins one has licences for, and for how long; without any, what they are."""
+async def test_licenses(site: Running, visitor: Visitor) -> None:
+    """One reads which plugins one has licenses for, and for how long; without any, what they are."""
     root, ana, bob = await site.user(role="admin"), await site.user(), await site.user()
     await site.platform.database.write(_promote, root.user["id"])
     root = await site.sign_in(root.user["username"], root.password)

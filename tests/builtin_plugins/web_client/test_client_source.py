@@ -43,7 +43,7 @@ def test_vendored_file_is_what_npm_has(item: dict[str, object]) -> None:
 
 
 def test_every_vendored_file_is_listed() -> None:
-    """No code comes in without version, licence and digest, and each licence's text is there."""
+    """No code comes in without version, license and digest, and each license's text is there."""
     assert {path.name for path in VENDOR.glob("*.js")} == {item["file"] for item in VENDORED}
     for item in VENDORED:
         name = item["package"].strip("@").replace("/", "-")

@@ -70,8 +70,8 @@ def test_policy_allows_no_other_host() -> None:
     assert scripts == "script-src 'self'"
 
 
-def test_assets_carry_their_licences_and_call_no_maker() -> None:
-    """Both packages come with their licence; known calls to their makers' hosts are gone."""
+def test_assets_carry_their_licenses_and_call_no_maker() -> None:
+    """Both packages come with their license; known calls to their makers' hosts are gone."""
     for folder in ("swagger-ui", "redoc"):
         assert (STATIC_DIR / folder / "LICENSE").stat().st_size > 500
     redoc = (STATIC_DIR / "redoc" / "redoc.standalone.js").read_text(encoding="utf-8")

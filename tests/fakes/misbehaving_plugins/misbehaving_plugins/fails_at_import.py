@@ -1,3 +1,3 @@
 """Fails while it is imported."""
 
-raise RuntimeError("the licence file is missing")
+raise RuntimeError("the license file is missing")

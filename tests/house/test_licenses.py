@@ -1,4 +1,4 @@
-"""Every dependency has a licence as free as ours; nothing under GPL or AGPL is installed with us."""
+"""Every dependency has a license as free as ours; nothing under GPL or AGPL is installed with us."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kernel.version import DISTRIBUTION
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Licences that ask for nothing but their text, and MPL-2.0, whose copyleft ends at its own files.
+# Licenses that ask for nothing but their text, and MPL-2.0, whose copyleft ends at its own files.
 PERMISSIVE = re.compile(
     r"MIT|BSD|Apache|ISC|PSF|Python Software Foundation|Unlicense|Zlib|BSL-1\.0|MPL|Mozilla|CC0|CNRI",
     re.IGNORECASE,
@@ -70,7 +70,7 @@ def tools() -> list[str]:
     return [Requirement(line).name for line in project["dependency-groups"]["dev"]]
 
 
-def licence(distribution: metadata.Distribution) -> str:
+def license_of(distribution: metadata.Distribution) -> str:
     """What a distribution says in its metadata: the expression, else the classifiers, else the first line."""
     found = distribution.metadata
     expression = found.get("License-Expression")
@@ -83,20 +83,20 @@ def licence(distribution: metadata.Distribution) -> str:
 
 
 def told(distribution: metadata.Distribution) -> str:
-    """The name of a case: the package and its licence."""
-    return f"{distribution.metadata['Name']}: {licence(distribution)}"
+    """The name of a case: the package and its license."""
+    return f"{distribution.metadata['Name']}: {license_of(distribution)}"
 
 
 @pytest.mark.parametrize("dependency", list(required(DISTRIBUTION, *tools())), ids=told)
-def test_licence_is_permissive(dependency: metadata.Distribution) -> None:
-    """The licence is a permissive one; LGPL only for a named library with its reason."""
-    name, said = canonicalize_name(dependency.metadata["Name"]), licence(dependency)
-    assert said, f"{name} does not say under which licence it is"
+def test_license_is_permissive(dependency: metadata.Distribution) -> None:
+    """The license is a permissive one; LGPL only for a named library with its reason."""
+    name, said = canonicalize_name(dependency.metadata["Name"]), license_of(dependency)
+    assert said, f"{name} does not say under which license it is"
     if name in LESSER:
         assert re.search(r"LGPL", said) and not re.search(r"AGPL|(?<!L)GPL", said), f"{name}: {said}"
         return
     assert not COPYLEFT.search(said), f"{name} is under {said}"
-    assert PERMISSIVE.search(said), f"the licence of {name} is not known to be permissive: {said}"
+    assert PERMISSIVE.search(said), f"the license of {name} is not known to be permissive: {said}"
 
 
 @pytest.mark.parametrize("name", sorted(LESSER.keys() - IMPORTED))
@@ -113,11 +113,11 @@ def test_exceptions_are_imported_by_nobody_here(name: str) -> None:
     "said", ["GPL-3.0-only", "AGPL-3.0-or-later", "GNU General Public License v3 (GPLv3)", "LGPL-3.0-only"]
 )
 def test_copyleft_is_recognized(said: str) -> None:
-    """The licences that must not slip in are told from the permissive ones."""
+    """The licenses that must not slip in are told from the permissive ones."""
     assert COPYLEFT.search(said)
 
 
-def test_our_own_licence() -> None:
+def test_our_own_license() -> None:
     """The metadata names Apache-2.0 and carries its text."""
     ours = metadata.metadata(DISTRIBUTION)
     assert ours["License-Expression"] == "Apache-2.0"
