@@ -33,7 +33,7 @@ from kernel.db.wakeups import wakeups_for
 from kernel.declarations import DECLARATIONS, Declarations
 from kernel.directory import DIRECTORY, Directory
 from kernel.errors import StartupError
-from kernel.events import EVENTS, Event, EventCatalogue
+from kernel.events import EVENTS, Event, EventCatalog
 from kernel.gateway.proxy import PROXY, Proxy
 from kernel.gateway.services import SLOTS
 from kernel.home_lock import home_held, make_home
@@ -75,7 +75,7 @@ from kernel.stores.held import HeldBlobs
 from kernel.stores.offers import OfferedStores, StoreNeeds
 from kernel.stores.opening import Stores, open_early_blobs, open_stores, own_stores, prepare_own_vectors
 from kernel.stores.scratch import Scratch
-from kernel.tools.catalogue import TOOLS, Tools
+from kernel.tools.catalog import TOOLS, Tools
 from kernel.tracing import TRACING, Tracing
 from kernel.watchdog import OnStuck, Quarantine, StartWatch, restart_without
 
@@ -188,7 +188,7 @@ class _Plugins:
     settings: PluginSettings
     permissions: dict[str, Permission]
     offers: Offers
-    events: EventCatalogue
+    events: EventCatalog
     collector: Collector
 
 
@@ -204,7 +204,7 @@ def _load_plugins(
     host = PluginHost(manager, settings.plugin_start_timeout, disabled, quarantine.keep_out, told)
     host.load(candidates)
     states, offers, permissions = PluginStates(host), Offers(), dict[str, Permission]()
-    events = EventCatalogue()
+    events = EventCatalog()
     states.insist_on_essential()
     hooks = Hooks(manager, states.hook_failed, states.declaration_failed, settings.plugin_start_timeout)
     states.listen(lambda _failed: hooks.silence(states.switched_off))

@@ -11,7 +11,7 @@ from kernel.auth import handlers as auth_handlers
 from kernel.auth.permissions import Permission
 from kernel.declarations import Declarations
 from kernel.errors import StartupError
-from kernel.events import Event, EventCatalogue
+from kernel.events import Event, EventCatalog
 from kernel.gateway import handlers as gateway_handlers
 from kernel.gateway import root
 from kernel.gateway.health import OWN_CHECKS
@@ -39,7 +39,7 @@ class Collector:
         states: PluginStates,
         permissions: dict[str, Permission],
         offers: Offers,
-        events: EventCatalogue,
+        events: EventCatalog,
     ) -> None:
         self._declarations = declarations
         self._states = states

@@ -10,10 +10,10 @@ from kernel.bundles import ImportedRow as ImportedRow
 from kernel.bundles import ImportOutcome as ImportOutcome
 from kernel.bundles import ImportPlan as ImportPlan
 from kernel.bundles import ImportPolicy as ImportPolicy
-from kernel.catalogue_words import Dependency as Dependency
-from kernel.catalogue_words import DependencyVerdict as DependencyVerdict
-from kernel.catalogue_words import InstalledTogether as InstalledTogether
-from kernel.catalogue_words import ListingRef as ListingRef
+from kernel.catalog_words import Dependency as Dependency
+from kernel.catalog_words import DependencyVerdict as DependencyVerdict
+from kernel.catalog_words import InstalledTogether as InstalledTogether
+from kernel.catalog_words import ListingRef as ListingRef
 from kernel.conversations import ChatEnd as ChatEnd
 from kernel.conversations import ChatEvents as ChatEvents
 from kernel.conversations import ChatMessage as ChatMessage

@@ -38,7 +38,7 @@ class Event(BaseModel):
             )
 
 
-class EventCatalogue:
+class EventCatalog:
     """The declared events, by every name under which one may be stored."""
 
     def __init__(self) -> None:
@@ -72,4 +72,4 @@ def _names(event: type[Event]) -> Iterator[str]:
     yield from (former,) if isinstance(former, str) else former
 
 
-EVENTS: ResourceKey[EventCatalogue] = ResourceKey("events")
+EVENTS: ResourceKey[EventCatalog] = ResourceKey("events")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
-from kernel.events import Event, EventCatalogue
+from kernel.events import Event, EventCatalog
 from kernel.jobs.events import DELIVER_EVENT, stored_event
 from kernel.jobs.kinds import Gather, JobKind, Lane, Placed, Placing
 from kernel.jobs.queue import JobQueue
@@ -23,7 +23,7 @@ class PlatformOutbox:
     notices: Notices
     tell: Callable[[Sequence[Event]], Awaitable[None]]
     has_listeners: Callable[[], object]
-    events: EventCatalogue
+    events: EventCatalog
 
     def enqueue(self, session: Session, job: JobKind, payload: BaseModel, placing: Placing) -> Placed:
         """Write a durable job; the same id twice is one job."""

@@ -147,7 +147,7 @@ from kernel.stores.protocols import (
 from kernel.syncing import sync
 from kernel.tools.arguments import from_object as arguments_from_object
 from kernel.tools.arguments import query_values
-from kernel.tools.catalogue import TOOLS, ToolReply, Tools, failed_reply
+from kernel.tools.catalog import TOOLS, ToolReply, Tools, failed_reply
 from kernel.tools.definitions import ToolDefinition, ToolDefinitions
 from kernel.tools.tool import Tool, tool_name
 from kernel.tracing import TRACING, Attribute, Attributes, Carried, Links, Span, SpanKind, Tracer, Tracing

@@ -112,7 +112,7 @@ class RetrieveRequest(Body):
     traversal_depth: Annotated[int, Field(ge=1, le=4)] = 2
 
 
-class Neighbour(BaseModel):
+class Neighbor(BaseModel):
     """An entity that is related to the requested one."""
 
     text: str
@@ -120,7 +120,7 @@ class Neighbour(BaseModel):
     predicate: str
 
 
-class RelatedEntity(Neighbour):
+class RelatedEntity(Neighbor):
     """An entity that was reached, by which kind of relation."""
 
     type: Kind
@@ -144,7 +144,7 @@ class ContextRequest(Body):
     entity_text: Query
     include_neighbors: bool = True
     context_window: Annotated[int, Field(ge=1, le=10)] = Field(
-        3, description="Passages to show; at most ten times as many neighbours are shown."
+        3, description="Passages to show; at most ten times as many neighbors are shown."
     )
 
 
@@ -178,7 +178,7 @@ class EntityContext(BaseModel):
 
     success: bool = True
     entity: EntityOut
-    related_entities: list[Neighbour]
+    related_entities: list[Neighbor]
     documents: list[DocumentRef]
     passages: list[PassageRef]
     also_called: list[SameAs]

@@ -1,4 +1,4 @@
-"""The tools of other servers in the platform's catalogue."""
+"""The tools of other servers in the platform's catalog."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from builtin_plugins.models.handlers import catalogue, pulls, rules, system
+from builtin_plugins.models.handlers import catalog, pulls, rules, system
 from builtin_plugins.models.models import Base
 from builtin_plugins.models.services.door import MODELS
 from builtin_plugins.models.services.health import check_servers, health_fields
@@ -61,7 +61,7 @@ class ModelsPlugin(Plugin):
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:
-        tables: Sequence[RouteTable] = (system.routes, pulls.routes, rules.routes, catalogue.routes)
+        tables: Sequence[RouteTable] = (system.routes, pulls.routes, rules.routes, catalog.routes)
         return [
             Service(
                 "model-management", tables, self.version, health_extra=health_fields, title="Platform models"

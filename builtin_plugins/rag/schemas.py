@@ -289,7 +289,7 @@ class SearchRequest(BaseModel):
     )
     metadata_filter: MetadataFilter | None = None
     rerank: bool = Field(False, description="Find more passages, rerank them and keep the best.")
-    parent_context: bool = Field(False, description="Return each passage with its neighbours.")
+    parent_context: bool = Field(False, description="Return each passage with its neighbors.")
     graph: bool = Field(False, description="Also rank by a knowledge graph, if a plugin provides one.")
 
 
@@ -333,10 +333,10 @@ class Source(BaseModel):
     char_end: int
     last_page: int | None = Field(None, exclude_if=_absent, description="The last page, if not `page`.")
     context_type: Literal["parent"] | None = Field(
-        None, exclude_if=_absent, description="`parent`: the passage is shown with its neighbours."
+        None, exclude_if=_absent, description="`parent`: the passage is shown with its neighbors."
     )
     child_chunk_index: int | None = Field(
-        None, exclude_if=_absent, description="The passage that was found, if shown with its neighbours."
+        None, exclude_if=_absent, description="The passage that was found, if shown with its neighbors."
     )
     tree_level: int | None = Field(
         None, exclude_if=_absent, description="Level in the document's tree, if this is a summary."

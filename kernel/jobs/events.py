@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from kernel import hookspecs
 from kernel.errors import ANY_ERROR
-from kernel.events import EVENTS, Event, EventCatalogue
+from kernel.events import EVENTS, Event, EventCatalog
 from kernel.jobs.declarations import Job, JobFailed
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ async def _deliver_all(platform: Platform, events: Together[StoredEvent]) -> Non
             events.done(job_id)
 
 
-def _revive(known: EventCatalogue, stored: StoredEvent) -> Event:
+def _revive(known: EventCatalog, stored: StoredEvent) -> Event:
     cls = known.find(stored.event)
     if cls is None:
         raise JobFailed(f"no plugin declares the event '{stored.event}'")

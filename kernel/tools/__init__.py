@@ -1,1 +1,1 @@
-"""Tools: everything that people, programs and models may call, in one catalogue with one entrance."""
+"""Tools: everything that people, programs and models may call, in one catalog with one entrance."""

@@ -25,7 +25,7 @@ _HASH = 8
 class Tool:
     """One tool.
 
-    `name` is unique in a catalogue: letters, digits, ``_`` and ``-``, at most 64 of them (OpenAI, Open
+    `name` is unique in a catalog: letters, digits, ``_`` and ``-``, at most 64 of them (OpenAI, Open
     WebUI). `parameters` is a JSON Schema of type object, without references. ``run(ctx, arguments)`` calls it
     for the sender of the request: it checks the arguments and raises BadRequest for invalid ones, or another
     PlatformError, whose text the caller sees; what it returns must be JSON or a pydantic model. Only

@@ -408,7 +408,7 @@ async def model_server(script: Script | None = None) -> AsyncIterator[ModelServe
 
 
 def word_vector(text: str, size: int = 16) -> list[float]:
-    """A bag of hashed words: texts that share words are near each other. Not normalised."""
+    """A bag of hashed words: texts that share words are near each other. Not normalized."""
     vector = [0.0] * size
     for word in text.lower().split():
         vector[hashlib.sha256(word.encode()).digest()[0] % size] += 1.0

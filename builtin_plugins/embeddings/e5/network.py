@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from builtin_plugins.embeddings.e5.packed import PackedModel
 from builtin_plugins.embeddings.e5.unigram import Unigram
 from builtin_plugins.embeddings.engines.base import Ids, Reference, Vectors
-from builtin_plugins.embeddings.engines.bert_graph import FORM, build, projected_together, quantised
+from builtin_plugins.embeddings.engines.bert_graph import FORM, build, projected_together, quantized
 from builtin_plugins.embeddings.engines.packing import packed
 from kernel.sdk import mapped
 
@@ -49,7 +49,7 @@ class E5:
         return Reference.read(REFERENCE_FILE)
 
     def graph(self, *, int8: bool) -> Any:
-        version, make = (f"{FORM}-int8", self._quantised) if int8 else (FORM, self._unpacked)
+        version, make = (f"{FORM}-int8", self._quantized) if int8 else (FORM, self._unpacked)
         self._weights = mapped.derived(self._home, self.model, f"{self.fingerprint}-{version}", make)
         return build(self._weights, self._packed.shape)
 
@@ -59,8 +59,8 @@ class E5:
     def _unpacked(self) -> Mapping[str, Vectors]:
         return projected_together(self.tensors(), self._packed.shape)
 
-    def _quantised(self) -> Mapping[str, Any]:
-        return quantised(self._unpacked())
+    def _quantized(self) -> Mapping[str, Any]:
+        return quantized(self._unpacked())
 
     def tensors(self) -> dict[str, Vectors]:
         """All but the word embeddings, in fp32, by the names of `transformers.BertModel` (86 MB)."""

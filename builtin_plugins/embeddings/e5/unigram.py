@@ -44,7 +44,7 @@ class Unigram:
         """The ids of a text between its begin and end marks; what exceeds the limit is left out."""
         wanted = self._most - 2
         # Pieces are short: text that can't be reached within the limit need not be split.
-        normal = self._normalised(text[: wanted * self._longest])
+        normal = self._normalized(text[: wanted * self._longest])
         return [self._begin, *self._split(normal, wanted), self._end]
 
     def _split(self, text: str, wanted: int) -> list[int]:
@@ -55,7 +55,7 @@ class Unigram:
             found += self._kept(word) if len(word) <= _LONGEST_KEPT else self._best(word)
         return found[:wanted]
 
-    def _normalised(self, text: str) -> str:
+    def _normalized(self, text: str) -> str:
         plain = unicodedata.normalize("NFKC", text).translate(self._replacements)
         spaced = _SPACES.sub(" ", plain)
         return (spaced if spaced.startswith(" ") else " " + spaced).replace(" ", _SPACE)

@@ -124,7 +124,7 @@ def identity(engine: str, model: str, arithmetic: str, fingerprint: str) -> str:
     return f"{engine}/{model}/{arithmetic}/{fingerprint}"
 
 
-def normalised(vectors: Vectors) -> Vectors:
+def normalized(vectors: Vectors) -> Vectors:
     """`vectors` [n, d] divided by their lengths, so that an inner product is a cosine."""
     import numpy as np
 

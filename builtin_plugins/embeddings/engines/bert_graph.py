@@ -16,7 +16,7 @@ from builtin_plugins.embeddings.engines.base import BertShape
 from builtin_plugins.embeddings.engines.openvino_runtime import opset, runtime
 
 FORM = "1"
-"""The format of what `projected_together` and `quantised` make: a new number invalidates stored files."""
+"""The format of what `projected_together` and `quantized` make: a new number invalidates stored files."""
 _PROJECTIONS = ("query", "key", "value")
 _TOGETHER = "projections"
 _SCALE = ".scale"
@@ -36,7 +36,7 @@ def projected_together(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape
     return found
 
 
-def quantised(weights: Mapping[str, npt.NDArray[Any]]) -> Mapping[str, Any]:
+def quantized(weights: Mapping[str, npt.NDArray[Any]]) -> Mapping[str, Any]:
     """The tensors, with the layers' matrices in int8 and a scale for each row."""
     found = dict(weights)
     for name, tensor in weights.items():
@@ -48,7 +48,7 @@ def quantised(weights: Mapping[str, npt.NDArray[Any]]) -> Mapping[str, Any]:
 
 
 def build(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape) -> Any:
-    """The graph as an `openvino.Model`, from the tensors of `projected_together` or `quantised`.
+    """The graph as an `openvino.Model`, from the tensors of `projected_together` or `quantized`.
 
     It uses their memory without keeping it alive: hold on to them.
 

@@ -18,7 +18,7 @@ from builtin_plugins.embeddings.engines.base import (
     Network,
     Vectors,
     identity,
-    normalised,
+    normalized,
 )
 from builtin_plugins.embeddings.engines.openvino_runtime import runtime
 from builtin_plugins.embeddings.engines.verification import verify
@@ -109,7 +109,7 @@ class OpenVinoEngine:
             for left in running:  # after an error: the runtime still reads their memory
                 with suppress(RuntimeError):
                     left.request.wait()
-        return normalised(means)
+        return normalized(means)
 
     def _start(self, rows: list[int], tokens: list[Ids]) -> _Running:
         started = _Running(rows, self._borrow(), self._network.inputs(tokens))

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from builtin_plugins.embeddings.engines.base import DeclaredWrongly, Precision, Vectors, identity, normalised
+from builtin_plugins.embeddings.engines.base import DeclaredWrongly, Precision, Vectors, identity, normalized
 
 _BATCH = 32
 
@@ -84,4 +84,4 @@ class SentenceTransformersEngine:
                 show_progress_bar=False,
                 convert_to_numpy=True,
             )
-        return normalised(np.asarray(vectors, np.float32))  # in bf16, the library's is a thousandth off
+        return normalized(np.asarray(vectors, np.float32))  # in bf16, the library's is a thousandth off

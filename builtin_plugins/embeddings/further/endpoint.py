@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from builtin_plugins.embeddings.engines.base import DeclaredWrongly, Vectors, normalised
+from builtin_plugins.embeddings.engines.base import DeclaredWrongly, Vectors, normalized
 from builtin_plugins.embeddings.further.declared import FurtherModel, check_dimension, digest
 from builtin_plugins.embeddings.spans import embedding_span
 from kernel.sdk import (
@@ -89,7 +89,7 @@ class EndpointModel:
         body = {"model": self._asked, "input": list(texts), "encoding_format": "float"}
         vectors = _read(await self._answer(body), len(texts))
         check_dimension(self.name, self._declared.dimension, vectors)
-        return normalised(vectors)
+        return normalized(vectors)
 
     async def _answer(self, body: Mapping[str, Any]) -> bytes:
         """The endpoint's answer. Only jobs wait and retry if it asks for that.

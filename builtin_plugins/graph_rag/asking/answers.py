@@ -76,7 +76,7 @@ def _context(session: Session, sight: Sight, request: schemas.ContextRequest) ->
     near = reach(session, sight, entity.keys, 1, 10 * window) if request.include_neighbors else []
     return schemas.EntityContext(
         entity=_entity(entity),
-        related_entities=_neighbours(session, sight, near),
+        related_entities=_neighbors(session, sight, near),
         documents=_documents(session, sight, entity.keys),
         passages=_passages(session, sight, entity.keys, window),
         also_called=_also_called(session, sight, entity.keys),
@@ -88,10 +88,10 @@ def _entity(one: Known) -> schemas.EntityOut:
     return schemas.EntityOut(text=one.name, label=one.label, description=meaning(one.label))
 
 
-def _neighbours(session: Session, sight: Sight, reached: Sequence[Reached]) -> list[schemas.Neighbour]:
+def _neighbors(session: Session, sight: Sight, reached: Sequence[Reached]) -> list[schemas.Neighbor]:
     known = describe(session, sight, {one.key for one in reached})
     return [
-        schemas.Neighbour(text=known[one.key].name, label=known[one.key].label, predicate=one.predicate)
+        schemas.Neighbor(text=known[one.key].name, label=known[one.key].label, predicate=one.predicate)
         for one in reached
         if one.key in known
     ]

@@ -59,7 +59,7 @@ class _Word(NamedTuple):
     opens: bool  # opens a sentence, or is where a capital means nothing
 
 
-def capitalised(text: str, *, german: bool | None = None) -> Iterator[Span]:
+def capitalized(text: str, *, german: bool | None = None) -> Iterator[Span]:
     """Runs of capitalized words; `german` tells, if known, whether the text is German."""
     words = list(_words(text))
     if not words:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from builtin_plugins.graph_rag.extraction import numbers
-from builtin_plugins.graph_rag.extraction.capitals import capitalised, subject
+from builtin_plugins.graph_rag.extraction.capitals import capitalized, subject
 from builtin_plugins.graph_rag.extraction.caseless import CASELESS, caseless
 from builtin_plugins.graph_rag.extraction.mentions import Mention, key_of
 from builtin_plugins.graph_rag.extraction.quotes import bracketed, quoted
@@ -31,7 +31,7 @@ def _layers(text: str, german: bool | None) -> Iterator[Iterable[Span]]:
     yield from numbers.layers(text)
     yield quoted(text)
     yield subject(text)
-    yield capitalised(text, german=german)
+    yield capitalized(text, german=german)
     if not text.isascii() and CASELESS.search(text):
         yield caseless(text)
 

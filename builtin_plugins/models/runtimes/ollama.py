@@ -22,7 +22,7 @@ from builtin_plugins.models.runtimes.protocol import (
     TextDelta,
 )
 from builtin_plugins.models.runtimes.transport import Json, RuntimeTransport, authorization
-from builtin_plugins.models.runtimes.vectors import batches, is_count, normalised, stacked
+from builtin_plugins.models.runtimes.vectors import batches, is_count, normalized, stacked
 from builtin_plugins.models.runtimes.wire import LineSplitter
 from kernel.sdk import OutgoingClient, contracts
 
@@ -183,7 +183,7 @@ class OllamaRuntime:
     async def _embed_batch(self, model: str, texts: Sequence[str]) -> Embeddings:
         body: Json = {"model": model, "input": list(texts), "truncate": True}
         answer = await self._http.json("POST", "/api/embed", body, model=model)
-        return normalised(answer.get("embeddings"), len(texts))
+        return normalized(answer.get("embeddings"), len(texts))
 
 
 def _names_unknown_model(body: object) -> bool:

@@ -25,7 +25,7 @@ from builtin_plugins.models.runtimes.protocol import (
     TextDelta,
 )
 from builtin_plugins.models.runtimes.transport import Json, RuntimeTransport, authorization
-from builtin_plugins.models.runtimes.vectors import batches, is_count, normalised, stacked
+from builtin_plugins.models.runtimes.vectors import batches, is_count, normalized, stacked
 from builtin_plugins.models.runtimes.wire import SseDecoder
 from kernel.sdk import OutgoingClient, contracts
 
@@ -143,7 +143,7 @@ class OpenAIRuntime:
     async def _embed_batch(self, model: str, texts: Sequence[str]) -> Embeddings:
         body: Json = {"model": model, "input": list(texts), "encoding_format": "float"}
         answer = await self._http.json("POST", "/v1/embeddings", body, model=model)
-        return normalised(_in_order(answer.get("data"), len(texts)), len(texts))
+        return normalized(_in_order(answer.get("data"), len(texts)), len(texts))
 
 
 class _Tally:

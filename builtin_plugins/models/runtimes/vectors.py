@@ -9,7 +9,7 @@ from builtin_plugins.models.runtimes.errors import AnswerMalformed
 from builtin_plugins.models.runtimes.protocol import Embeddings
 
 
-def normalised(vectors: object, count: int) -> Embeddings:
+def normalized(vectors: object, count: int) -> Embeddings:
     """``vectors`` as float32 [count, d] with L2 norm 1; a zero vector stays zero.
 
     Raises ``AnswerMalformed`` unless it is ``count`` lists of the same length, all numbers finite.

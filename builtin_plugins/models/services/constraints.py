@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.models.models import ModelRule
 from builtin_plugins.models.names import canonical
 from builtin_plugins.models.schemas import Constraints, ConstraintsOut
-from builtin_plugins.models.services.catalogue import find
+from builtin_plugins.models.services.catalog import find
 from builtin_plugins.models.services.door import MODELS
 from builtin_plugins.models.services.rules import CHANGED
 from kernel.sdk import Caller, Context, Unit, audit, contracts, utc_now

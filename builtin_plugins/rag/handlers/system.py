@@ -47,7 +47,7 @@ async def capabilities(ctx: Context) -> RagCapabilities:
         retrievers={
             "dense": RetrieverState(available=True),
             "hybrid": RetrieverState(available=True),
-            "parent_child": RetrieverState(available=True, note="one neighbour on each side"),
+            "parent_child": RetrieverState(available=True, note="one neighbor on each side"),
             "metadata_filter": RetrieverState(available=True, note="source and document_id, exact"),
         },
         optional_deps={

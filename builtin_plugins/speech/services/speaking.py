@@ -42,7 +42,7 @@ class Speaking:
         self._requests = platform.metrics.counter(
             "tts_requests_total", "Texts spoken.", ("language", "status")
         )
-        self._normalisers: dict[str, Callable[[str], str]] = {}
+        self._normalizers: dict[str, Callable[[str], str]] = {}
 
     async def available(self) -> list[Speaker]:
         """The engines that can speak now."""
@@ -57,7 +57,7 @@ class Speaking:
     async def speak(self, wanted: Wanted) -> Spoken:
         """Speak a text that is not blank. Raises CannotSpeak when no engine can, TooBusy while spoken."""
         speaker, voice = await self._choose(wanted)
-        text = await asyncio.to_thread(self._normalise, wanted.text, wanted.language)
+        text = await asyncio.to_thread(self._normalize, wanted.text, wanted.language)
         parts = sentences(text) or [wanted.text]
         return Spoken(speaker.name, len(parts), self._sounds(speaker, voice, wanted, parts))
 
@@ -80,13 +80,13 @@ class Speaking:
         lacks = [lack for speaker in self._speakers if (lack := await speaker.missing())]
         return "; or ".join(dict.fromkeys(lacks)) or "change TTS_ENGINE"
 
-    def _normalise(self, text: str, language: str) -> str:
+    def _normalize(self, text: str, language: str) -> str:
         # Imported on first use: loading the languages' data takes a second.
-        from builtin_plugins.speech.text.normalising import Normaliser
+        from builtin_plugins.speech.text.normalizing import Normalizer
 
-        if language not in self._normalisers:
-            self._normalisers[language] = Normaliser(language)
-        return self._normalisers[language](text)
+        if language not in self._normalizers:
+            self._normalizers[language] = Normalizer(language)
+        return self._normalizers[language](text)
 
     async def _sounds(
         self, speaker: Speaker, voice: str | None, wanted: Wanted, parts: Sequence[str]

@@ -184,7 +184,7 @@ def test_a_text_alone_and_among_others(engine: OpenVinoEngine) -> None:
 
 
 def test_weights_in_int8_stay_close(network: E5, published: Published) -> None:
-    """Quantising costs a thousandth at most; computed in fp32, which every processor can do."""
+    """Quantizing costs a thousandth at most; computed in fp32, which every processor can do."""
     graph = network.graph(int8=True)
     compiled = runtime().Core().compile_model(graph, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     for text, expected in zip(TEXTS, published(TEXTS), strict=True):

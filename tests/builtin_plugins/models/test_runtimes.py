@@ -335,7 +335,7 @@ async def test_embeddings_of_several_lengths_are_refused(runtime_for: RuntimeFor
 
 
 async def test_a_zero_vector_stays_zero(runtime_for: RuntimeFor) -> None:
-    """Normalising nothing gives nothing, not NaN."""
+    """Normalizing nothing gives nothing, not NaN."""
     async with model_server(Script(embedding=lambda text: [0.0, 0.0])) as server:
         assert (await runtime_for(server.url).embed("tiny", ["x"])).tolist() == [[0.0, 0.0]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from builtin_plugins.speech.text.normalising import Normaliser
+from builtin_plugins.speech.text.normalizing import Normalizer
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,12 @@ from builtin_plugins.speech.text.normalising import Normaliser
 )
 def test_said(language: str, written: str, said: str) -> None:
     """Figures, dates and abbreviations become words; numbers that name something stay as they are."""
-    assert Normaliser(language)(written) == said
+    assert Normalizer(language)(written) == said
 
 
 @pytest.mark.parametrize("language", ["tr", "en", "de", "fr", "es", "it", "pt", "nl", "ru", "ja", "ko"])
 @pytest.mark.parametrize("number", ["7,30", "7.30", "0,05", "1,5", "12", "999", "2026", "1000000"])
 def test_no_number_is_lost(language: str, number: str) -> None:
     """Whatever a number is read as, it is read."""
-    said = Normaliser(language)(f"x {number} y")
+    said = Normalizer(language)(f"x {number} y")
     assert len(said.split()) >= 3, said

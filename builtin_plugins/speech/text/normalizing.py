@@ -97,7 +97,7 @@ _CLOCK: Final = {
 _DATIVE: Final = r"(?:\b([Aa]m|[Vv]om|[Zz]um|[Dd]em|[Dd]en|[Bb]is|[Ss]eit|[Aa]b)\s+)?"
 
 
-class Normaliser:
+class Normalizer:
     """Prepares the text of one language for speech."""
 
     def __init__(self, language: str) -> None:

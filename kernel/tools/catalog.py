@@ -1,4 +1,4 @@
-"""The catalogue of tools, and the single entrance through which all clients call them.
+"""The catalog of tools, and the single entrance through which all clients call them.
 
 Function definitions, tool servers, MCP, chats, the routes of actions and the command line all use this list
 and this entrance: through a model, a caller may do what it may do through the routes, and nothing more.

@@ -11,7 +11,7 @@ from builtin_plugins.models.schemas import (
     TestOut,
     TestRequest,
 )
-from builtin_plugins.models.services import catalogue
+from builtin_plugins.models.services import catalog
 from builtin_plugins.models.services.door import MODELS
 from kernel.sdk import (
     ADMIN_OR_SERVICE,
@@ -32,7 +32,7 @@ routes = RouteTable("Models")
 @routes.get("/models", access=PUBLIC, query=PageQuery, returns=ModelPage, errors=(Unavailable,), long=True)
 async def list_models(ctx: Context, query: PageQuery) -> ModelPage:
     """List the models of all runtimes, in the runtimes' order."""
-    return await catalogue.list_models(ctx, query)
+    return await catalog.list_models(ctx, query)
 
 
 @routes.post(
@@ -59,7 +59,7 @@ async def fine_tune(ctx: Context, body: FineTuneRequest) -> Message:
 )
 async def test(ctx: Context, model_id: str, body: TestRequest | None) -> TestOut:
     """Send a prompt to a model and return its answer."""
-    return await catalogue.try_out(ctx, model_id, (body or TestRequest()).prompt)
+    return await catalog.try_out(ctx, model_id, (body or TestRequest()).prompt)
 
 
 @routes.get(
@@ -71,7 +71,7 @@ async def test(ctx: Context, model_id: str, body: TestRequest | None) -> TestOut
 )
 async def get_model(ctx: Context, model_id: str) -> ModelDetailsOut:
     """Show a model with the details that its runtime reports."""
-    return await catalogue.describe(ctx, model_id)
+    return await catalog.describe(ctx, model_id)
 
 
 @routes.delete(
@@ -83,4 +83,4 @@ async def get_model(ctx: Context, model_id: str) -> ModelDetailsOut:
 )
 async def delete_model(ctx: Context, model_id: str) -> ModelChanged:
     """Delete a model from its runtime, or its file from `PLATFORM_HOME/models`."""
-    return await catalogue.delete(ctx.caller, ctx.resource(MODELS), model_id)
+    return await catalog.delete(ctx.caller, ctx.resource(MODELS), model_id)
