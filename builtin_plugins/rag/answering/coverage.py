@@ -93,10 +93,11 @@ class _Read:
         return (self._may_have(word) and found_in(word, self._stems)) or self._initials.spell(word)
 
     def _may_have(self, word: str) -> bool:
-        """Whether a closer look is worthwhile: forms of a word begin alike, parts of a compound begin or end
-        alike, and numbers differ in commas.
+        """Whether a closer look is worth it: forms of a word begin alike (but for the last letter of a root:
+        dine, studi), parts of a compound begin or end alike, and numbers differ in commas.
         """
-        alike = word[:LEAST_SHARED] in self._folded or word[-LEAST_SHARED:] in self._folded
+        head = word[:-1] if word.isascii() else word
+        alike = head[:LEAST_SHARED] in self._folded or word[-LEAST_SHARED:] in self._folded
         return alike or word in self._without_commas
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Words as answering compares them: folded, without function words, roughly stemmed; names and numbers apart.
+"""Words as answering compares them: folded, without function words, stemmed; names and numbers apart.
 
 Stop words are those of a text's language if known, from `stopwordsiso` and, for English, from `lunr`; else
 those of a few common languages. Text in scripts without spaces is split into pairs of letters.
@@ -20,9 +20,6 @@ _WORD = re.compile(r"[A-Za-z0-9]++(?:[.,:'][A-Za-z0-9]++)*+")
 _OTHER_SCRIPTS = ("ar", "bg", "el", "fa", "he", "hi", "ja", "ko", "ru", "th", "uk", "zh")
 _PLAIN = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-_ENDINGS = ("s", "g", "d", "r", "y", "n", "t")
-_SUFFIX = re.compile(r"(...+?)(?:ations?|ments?|ings?|ies|ied|ers?|ed|es|ly|s)")
-_LONG = 4
 _LEAST_FOREIGN = 3
 LEAST_SHARED = 5
 """The minimum of letters that two different forms of a word share at their beginning."""
@@ -152,13 +149,11 @@ def is_function_word(word: str, language: str | None) -> bool:
 
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
-    """The folded word without a possessive and one common suffix; numbers stay as they are."""
+    """The folded word without a possessive, by its English root; numbers stay as they are."""
     plain = _POSSESSIVE.split(fold(word), maxsplit=1)[0]
     if has_number(plain):
         return plain.replace(",", "") if _NUMBER.fullmatch(plain) else plain
-    inflected = _SUFFIX.fullmatch(plain) if plain.endswith(_ENDINGS) else None
-    bare = inflected[1] if inflected else plain
-    return bare.removesuffix("e") if bare != plain or len(plain) > _LONG else plain
+    return _root(plain, "en")
 
 
 def content_stems(text: str, language: str | None = None) -> list[str]:
