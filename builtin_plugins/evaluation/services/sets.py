@@ -258,7 +258,7 @@ def _count(session: Session, set_id: str) -> int:
 def _counts(session: Session, ids: Sequence[str]) -> dict[str, int]:
     """How many questions these sets have; sets without any are left out."""
     query = select(Question.set_id, func.count()).where(Question.set_id.in_(ids)).group_by(Question.set_id)
-    return dict(session.execute(query).tuples().all())
+    return dict(session.execute(query).all())
 
 
 def _out(found: QuestionSet, count: int) -> SetOut:
