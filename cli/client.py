@@ -98,7 +98,7 @@ class Client:
         self._path = path
         self._renewing = asyncio.Lock()
         self._has_answered = False
-        self.tell_wait: Callable[[str, float], None] = lambda _why, _seconds: None
+        self.tell_wait: Callable[[str, float], None] | None = None
 
     async def get(self, path: str, **query: Any) -> Any:
         """The JSON that a GET returns. Raises CommandFailed."""
@@ -109,9 +109,9 @@ class Client:
     ) -> Any:
         """The JSON of a response; waits as long as the rate limit demands. Raises CommandFailed.
 
-        `form` builds the form data of an upload for each attempt. Uploads and reads also wait for a platform
-        that answered before and is gone: it may be restarting. Each wait is reported to `tell_wait`: why, and
-        the seconds.
+        `form` builds the form data of an upload for each attempt. Each wait is reported to `tell_wait`, if it
+        is set: why, and the seconds. Then uploads and reads also wait for a platform that answered before
+        and is gone: it may be restarting.
         """
         lost = 0
         for attempt in range(_PATIENCE):
@@ -127,12 +127,14 @@ class Client:
                         return await answer.json()
                     why = "Rate limit"
             except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
-                safe = method == "GET" or form is not None
-                if not (safe and self._has_answered) or lost == _RESTART or isinstance(error, TimeoutError):
+                safe = self._has_answered and (method == "GET" or form is not None)
+                waits = safe and self.tell_wait is not None and lost < _RESTART
+                if not waits or isinstance(error, TimeoutError):
                     raise
                 why, wait = "No answer", 2.0**lost
                 lost += 1
-            self.tell_wait(why, wait)
+            if self.tell_wait is not None:
+                self.tell_wait(why, wait)
             await asyncio.sleep(wait)
         raise CommandFailed(f"{method} {path}: the platform is busy", "Try again later.")
 
