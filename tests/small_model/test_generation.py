@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-METHODS = ("standard", "hyde", "self_rag", "corrective", "raptor", "auto")
+METHODS = (
+    *("standard", "hyde", "raptor"),
+    *(pytest.param(method, marks=pytest.mark.long) for method in ("self_rag", "corrective", "auto")),
+)
 NAMED: Any = {"type": "function", "function": {"name": "office_weather"}}
 BEEP: Any = {
     "type": "function",

@@ -57,7 +57,10 @@ async def places(site: Running) -> tuple[Actor, dict[str, Any]]:
     return await one_of_everything(site)
 
 
-@pytest.mark.parametrize("pages", [OPEN, PAGES], ids=["open", "signed-in"])
+@pytest.mark.parametrize(
+    "pages",
+    [pytest.param(OPEN, id="open"), pytest.param(PAGES, id="signed-in", marks=pytest.mark.long)],
+)
 async def test_every_page(
     site: Running, browser: Browser, axe: str, places: tuple[Actor, dict[str, Any]], pages: dict[str, str]
 ) -> None:

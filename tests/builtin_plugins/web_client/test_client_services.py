@@ -119,6 +119,7 @@ async def test_graph(site: Running, visitor: Visitor) -> None:
     await expect(page.locator("mark")).to_contain_text("Jonas Berg repairs the Aurora Sensor")
 
 
+@pytest.mark.long
 async def test_backup_and_bundles(site: Running, visitor: Visitor) -> None:
     """An administrator makes and rehearses a backup, types its name to restore it, and switches a bundle."""
     root = await site.user(role="admin")
