@@ -30,8 +30,8 @@ app = App(
     ),
 )
 
-# A placeholder, to check name and address before asking for the password.
-_PLACEHOLDER = "x" * 12
+# Any valid password, to check name and address before asking for the real one.
+_ANY_PASSWORD = "x" * 12
 
 PasswordFromStdin = Annotated[
     bool, typer.Option("--password-stdin", help="Read the password from standard input.")
@@ -66,7 +66,7 @@ def create(
     if password_stdin and generate:
         raise typer.BadParameter("choose one of --password-stdin and --generate", param_hint="--generate")
     address = email or f"{username}@localhost.localdomain"
-    _checked(username, address, _PLACEHOLDER)
+    _checked(username, address, _ANY_PASSWORD)
     running.run(_refuse_taken(username, address))
     password = secrets.token_urlsafe(16) if generate else accounts.read_password(from_stdin=password_stdin)
     given = _checked(username, address, password)

@@ -87,7 +87,7 @@ class LiveGraph:
                 index.names.update(names)
             if renamed:
                 await self._read_catalog(index, renamed)
-        except BaseException:  # even a caller that leaves must not lose others' changes
+        except BaseException:  # boundary: a cancelled caller must not lose others' changes
             self._changed |= changed
             self._renamed |= renamed
             raise

@@ -30,7 +30,7 @@ _MOST_UNREAD = 4 * 1024 * 1024
 class StdioConnection:
     """Starts the program on first use; one that has ended is restarted by the next request.
 
-    It only gets the given environment, nothing of ours. `changed` is called when it reports that its tools
+    It gets only the given environment, not the platform's. `changed` is called when it reports that its tools
     have changed.
     """
 

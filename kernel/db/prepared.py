@@ -190,7 +190,7 @@ def _compiled(statement: Select[Any], dialect: Dialect) -> _Plain:
 
 @dataclass(frozen=True)
 class _PlainInsert:
-    """An INSERT in the driver's form, with a value for each placeholder."""
+    """An INSERT in the driver's form, with a function for each bound value."""
 
     text: str
     parameters: Sequence[Callable[[Mapping[str, Any]], Any]]
@@ -226,7 +226,7 @@ def _as_told(error: sqlite3.Error, statement: Select[Any] | Insert) -> BaseExcep
 
 
 def _parameter(name: str, bind: BindParameter[Any], dialect: Dialect) -> Callable[[Mapping[str, Any]], Any]:
-    """A function that finds a placeholder's value. A list would change the statement's text: use `Among`."""
+    """A function that finds a bound value. A list would change the statement's text: use `Among`."""
     if bind.expanding or bind.literal_execute:
         raise TypeError(f"a prepared statement can't hold the parameter '{name}', whose value is its text")
     process = bind.type.dialect_impl(dialect).bind_processor(dialect)

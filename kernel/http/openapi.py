@@ -209,7 +209,7 @@ def _example(schemas: Schemas, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _upload(upload: Upload) -> dict[str, Any]:
-    """A form with a file. Swagger UI initially shows no more of its example than the description says."""
+    """A form with a file. Swagger UI does not show its example, so the description has it."""
     example = upload.example or {}
     file = {"type": "string", "contentMediaType": "application/octet-stream", "description": upload.file}
     parts = _with_examples({upload.file_field: file, **upload.fields}, example)

@@ -36,7 +36,7 @@ async def traced(
         "platform.request_id": ctx.request_id,
     }
     name = "HTTP" if method == "_OTHER" else method
-    left = (ConnectionResetError,)  # the client left: no error of ours
+    left = (ConnectionResetError,)  # the client disconnected: not a server error
     with tracing.span(name, "server", attributes, parent=_carried(ctx), expected=left) as span:
         try:
             response = await serve(ctx)

@@ -60,7 +60,7 @@ async def ask_model(
     passages: Sequence[tuple[str, contracts.DocumentPassage]],
     limit: int,
 ) -> tuple[list[Made], list[str]]:
-    """At most one question for each passage, within five minutes; and why there are no more.
+    """Generate at most one question per passage, for five minutes at most; also returns why it stopped.
 
     `passages` are pairs of a document's id and one of its passages.
     """

@@ -84,7 +84,7 @@ class ModelEngine:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self._one(text, language)) for text in texts]
-        except ExceptionGroup as failed:  # a single passage's error is what callers expect
+        except ExceptionGroup as failed:  # boundary: callers expect one passage's own error
             raise failed.exceptions[0] from None
         return [task.result() for task in tasks]
 

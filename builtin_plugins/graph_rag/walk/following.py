@@ -54,7 +54,7 @@ class BaseIndex:
             changed, self._changed = self._changed, set()
             try:
                 await self._read(platform, changed)
-            except BaseException:  # cancelled or failed: the rest must be read next time
+            except BaseException:  # boundary: on any end, the next run must read the rest
                 self._changed = None if changed is None else self._changed | changed
                 raise
 

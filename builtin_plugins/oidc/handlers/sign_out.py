@@ -31,7 +31,7 @@ _LOGOUT_TOKEN: Final = {
     "description": "A JWT that the provider signed, with the claims `iss`, `aud`, `iat`, `exp`, `jti`, "
     "`events`, and `sub` or `sid`.",
 }
-# The claims are complete; the signature is a placeholder, since only a provider can sign one.
+# The claims are complete; the signature is only a text, since no one but a provider can sign.
 _LOGOUT_EXAMPLE: Final = (
     "eyJhbGciOiJSUzI1NiIsInR5cCI6ImxvZ291dCtqd3QifQ."
     "eyJpc3MiOiJodHRwczovL3Nzby5leGFtcGxlLm9yZyIsImF1ZCI6InBsYXRmb3JtIiwiaWF0IjoxNzY3MjI1NjAwLCJleHAi"

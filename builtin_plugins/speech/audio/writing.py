@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from builtin_plugins.speech.engines.protocol import Sound
 
 MEDIA_TYPES: Final = {"wav": "audio/wav", "mp3": "audio/mpeg"}
-# A header's placeholder for an unknown length; players read to the end.
+# What a header says of an unknown length; players then read to the end.
 _UNKNOWN: Final = 0xFFFFFFFF
 _HEADER_BYTES: Final = 36
 

@@ -1,4 +1,4 @@
-"""Why a member holds a key or doesn't: what stands in the way, and what would grant it.
+"""Explains why a member has a permission or lacks it: what prevents it, and what would grant it.
 
 Shows nothing that the caller could not look up: only roles and groups usable here, and organizations and
 memberships that the caller may view.

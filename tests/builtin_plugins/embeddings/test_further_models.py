@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -179,14 +180,20 @@ async def test_it_does_not_fit_what_a_collection_holds(stage: Stage, tmp_path: P
             assert said.count("sentence-transformers/mine/fp32/") == 2
 
 
-async def test_an_endpoint_that_asks_for_patience(tmp_path: Path) -> None:
-    """A job waits as `Retry-After` says, as often as that; a question is refused at once."""
-    async with model_server() as server, platforms(tmp_path) as start:
+@asynccontextmanager
+async def far_away(folder: Path) -> AsyncIterator[tuple[ModelServer, Running, Actor, str]]:
+    """A knowledge base whose embedding model is an endpoint's."""
+    async with model_server() as server, platforms(folder) as start:
         server.script = Script(models=("far",))
         models = declared(far={"url": server.url, "dimension": 16})
         running = await start("embeddings", "rag", env={"PLATFORM_EMBEDDINGS_MODELS": models})
         ann = await somebody(running)
-        base = await make_base(ann, embedding_model="far")
+        yield server, running, ann, await make_base(ann, embedding_model="far")
+
+
+async def test_an_endpoint_that_asks_for_patience(tmp_path: Path) -> None:
+    """A job waits as `Retry-After` says, as often as that; a question is refused at once."""
+    async with far_away(tmp_path) as (server, running, ann, base):
         busy = Refusal(429, headers={"Retry-After": "0"})
         begun = len(server.requests)
         server.script = Script(models=("far",), start=busy, start_times=begun + 7)
@@ -200,12 +207,7 @@ async def test_an_endpoint_that_asks_for_patience(tmp_path: Path) -> None:
 
 async def test_an_endpoint_that_asks_for_too_much_patience(tmp_path: Path) -> None:
     """Nobody waits for the quota of tomorrow inside a job: it is tried again like any that failed."""
-    async with model_server() as server, platforms(tmp_path) as start:
-        server.script = Script(models=("far",))
-        models = declared(far={"url": server.url, "dimension": 16})
-        running = await start("embeddings", "rag", env={"PLATFORM_EMBEDDINGS_MODELS": models})
-        ann = await somebody(running)
-        base = await make_base(ann, embedding_model="far")
+    async with far_away(tmp_path) as (server, running, ann, base):
         exhausted = Refusal(429, headers={"Retry-After": "3600"})
         begun = len(server.requests)
         server.script = Script(models=("far",), start=exhausted, start_times=begun + 2)
