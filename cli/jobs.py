@@ -241,8 +241,7 @@ def _progress(job: JobRecord) -> str:
 
 
 def _remark(job: JobRecord) -> str:
-    doing = job.message if job.status == "running" else ""
-    return str(job.error or doing or job.title or "")
+    return str(job.error or job.message or job.title or "")
 
 
 def _moment(value: Any) -> str:

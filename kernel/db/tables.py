@@ -5,7 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Index, Integer, LargeBinary, String, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Text,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.db.base import UtcDateTime, json_type, plugin_base, utc_now
@@ -35,8 +45,9 @@ class JobRecord(Base):
     ended with a fault of the machine; the rest died with their worker. A long job has a `title`.
     `done_before` is the progress made before the current attempt. For a job that runs together with others,
     `gathered` is where it waits or which worker has it (see `kernel.jobs.gathering`); `share` says on whose
-    behalf, beside its owner, it takes turns, and `weight` how much it counts. `trace` is the ``traceparent``
-    of what enqueued it.
+    behalf, beside its owner, it takes turns, and `weight` how much it counts. A job that waits to be tried
+    again, by itself, has the time for that in `not_before`, by the clock that all processes share. `trace` is
+    the ``traceparent`` of what enqueued it.
     """
 
     __tablename__ = "kernel_job"
@@ -46,6 +57,12 @@ class JobRecord(Base):
         Index("ix_kernel_job_owner_id_created_at", "owner_id", "created_at"),
         Index("ix_kernel_job_name_subject", "name", "subject"),
         Index("ix_kernel_job_gathered_status", "gathered", "status"),
+        Index(
+            "ix_kernel_job_not_before",
+            "not_before",
+            sqlite_where=text("not_before IS NOT NULL"),
+            postgresql_where=text("not_before IS NOT NULL"),
+        ),
     )
 
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
@@ -75,6 +92,7 @@ class JobRecord(Base):
     share: Mapped[str | None] = mapped_column(String(64))
     weight: Mapped[int] = mapped_column(Integer, default=1, server_default="1")
     trace: Mapped[str | None] = mapped_column(String(64))
+    not_before: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
 class ScheduleRecord(Base):

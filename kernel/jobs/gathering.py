@@ -5,8 +5,8 @@ work. In the queue waits a carrier, an ordinary job that takes up the next of th
 takes many, passes them to the `together` of their kind, and repeats that for two seconds; in other lanes it
 runs one. Before it begins, it enqueues the next carrier if more jobs wait.
 
-A job that a carrier could not complete gets its own place in the queue and runs like any job, with its
-attempts, pauses and limits. So does every job that a carrier had when its worker died.
+A job that could not be completed, or whose worker died, waits here again, with a time before which it is not
+taken (see `kernel.jobs.resting`). Then a carrier runs it by itself, in its owner's turn.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sqlalchemy import Select, func, select, update
+from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
 from kernel.acting import Acting, acting_var
-from kernel.db.base import utc_now
+from kernel.db.base import shared_now, utc_now
 from kernel.db.engine import Unit
 from kernel.db.tables import JobRecord
 from kernel.errors import ANY_ERROR
+from kernel.jobs.carriers import call_carrier
 from kernel.jobs.declarations import Job, JobRef
 from kernel.jobs.gathered import CARRIER, TAKEN, TAKEN_END, Load, taken, waiting
-from kernel.jobs.kinds import QUEUED, UNDER_WAY
+from kernel.jobs.kinds import UNDER_WAY
 from kernel.jobs.queue import JOB_QUEUE
 from kernel.jobs.records import tell
 from kernel.jobs.runner import JOB_RUNNER
@@ -46,37 +47,58 @@ _MOST: Final = 64
 _TURN: Final = 2.0
 """Seconds after which others in the lane get their turn."""
 _UNLIMITED: Final = 1_000_000
+_SINCE: Final = func.coalesce(JobRecord.not_before, JobRecord.created_at)
+"""Since when a job has waited for its turn; one that was tried before, since it was due again."""
 
 
 class _Line(NamedTuple):
-    """One owner's waiting jobs of one share: how many, and since when."""
+    """One owner's waiting jobs of one share: how many, and since when. Those tried before, which run `again`,
+    are a line of their own.
+    """
 
     owner_id: int | None
     share: str | None
+    again: bool
     waits: int
     since: datetime
+
+
+class _Taken(NamedTuple):
+    """The jobs that a carrier has taken; `again`: one that was tried before."""
+
+    records: list[JobRecord]
+    again: bool
 
 
 async def carry(platform: Platform, load: Load) -> None:
     """Take up the next jobs and run them."""
     job = platform.resource(OFFERS).jobs.get(load.job)
     at_once = job is not None and job.together is not None and load.lane == "quick"
-    await _let_go(platform, load)  # taken by an attempt that died
+    await platform.database.write(_let_go, platform, load, True)  # taken by an attempt that died
     if job is not None and at_once:
         await _carry_many(platform, job, load)
-        return
-    for record in await platform.database.write(_take, platform, load, 1, False):
-        await platform.resource(JOB_RUNNER).run(record.id)
+    else:
+        await _run(platform, load, await platform.database.write(_take, platform, load, 1))
 
 
 async def _carry_many(platform: Platform, job: JobRef, load: Load) -> None:
     """Take one batch after another for a while: another carrier costs as much as many small jobs."""
     until = time.monotonic() + _TURN
-    while records := await platform.database.write(_take, platform, load, _MOST, True):
-        went_well = await _together(platform, job, records)
-        await _let_go(platform, load, counts=False)
+    while (taken := await platform.database.write(_take, platform, load, _MOST)).records:
+        went_well = True
+        if taken.again:
+            await _run(platform, load, taken)
+        else:
+            went_well = await _together(platform, job, taken.records)
+            await platform.database.write(_let_go, platform, load, False)
         if not went_well or time.monotonic() >= until:
             break
+
+
+async def _run(platform: Platform, load: Load, taken: _Taken) -> None:
+    """Run each by itself."""
+    for record in taken.records:
+        await platform.resource(JOB_RUNNER).run(record.id, load.carrier)
 
 
 async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord]) -> bool:
@@ -97,36 +119,36 @@ async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord
     return went_well
 
 
-async def _let_go(platform: Platform, load: Load, *, counts: bool = True) -> None:
-    """Release this carrier's jobs to run by themselves; `counts` says whether this was an attempt.
-
-    The queue must forget them first: it regards a job that ran by itself and moved lanes as finished, and
-    would never hand it out again.
-    """
-    held = await platform.database.read(lambda session: session.scalars(_held(load)).all())
-    if held:
-        await platform.resource(JOB_QUEUE).forget([record.id for record in held])
-        await platform.database.write(_place_alone, platform, load, counts)
-
-
-def _held(load: Load) -> Select[JobRecord]:
-    return select(JobRecord).where(JobRecord.gathered == taken(load.carrier), JobRecord.status.in_(UNDER_WAY))
-
-
-def _place_alone(unit: Unit, platform: Platform, load: Load, counts: bool) -> None:
-    for record in unit.session.scalars(_held(load).with_for_update()).all():
-        record.attempts -= not counts
-        platform.resource(JOB_QUEUE).place_alone(unit.session, record)
-        unit.notify(QUEUED, record.lane)
+def _let_go(unit: Unit, platform: Platform, load: Load, counts: bool) -> None:
+    """Release this carrier's jobs to be run by themselves; `counts` says whether this was an attempt."""
+    held = (JobRecord.gathered == taken(load.carrier)) & JobRecord.status.in_(UNDER_WAY)
+    change = (
+        update(JobRecord)
+        .where(held)
+        .values(
+            status="queued",
+            attempts=JobRecord.attempts - (0 if counts else 1),
+            gathered=waiting(load.job, load.lane),
+            not_before=shared_now(unit.session),
+        )
+        .returning(JobRecord.id)
+    )
+    if unit.session.scalars(change).all():
+        call_carrier(unit, platform.resource(JOB_QUEUE), load.job, load.lane)
 
 
-def _take(unit: Unit, platform: Platform, load: Load, most: int, at_once: bool) -> list[JobRecord]:
-    """Take the jobs whose turn it is for this carrier."""
-    lines = _lines(unit.session, load)
+def _take(unit: Unit, platform: Platform, load: Load, most: int) -> _Taken:
+    """Take the jobs whose turn it is for this carrier; several only if none of them was tried before."""
+    now = shared_now(unit.session)
+    lines = _lines(unit.session, load, now)
     if not lines:
-        return []
-    found = _within(_weighed(unit.session, load, _turns(lines, _busy(unit.session, load), most)), most)
+        return _Taken([], again=False)
+    turns = _turns(lines, _busy(unit.session, load), most)
+    again = turns[0].again
+    turns = turns[:1] if again else [line for line in turns if not line.again]
+    found = _within(_weighed(unit.session, load, turns, now), most)
     values: dict[str, Any] = {"gathered": taken(load.carrier)}
+    at_once = most > 1 and not again
     if at_once:
         values |= {"status": "running", "attempts": JobRecord.attempts + 1, "started_at": utc_now()}
     mine = JobRecord.id.in_([record.id for record in found])
@@ -135,22 +157,26 @@ def _take(unit: Unit, platform: Platform, load: Load, most: int, at_once: bool) 
         for record in found:
             tell(unit, record)
     if len(found) < sum(line.waits for line in lines):
-        rings = platform.resource(JOB_QUEUE).call_carrier(unit.session, load.job, load.lane)
-        if rings is not None:
-            unit.notify(QUEUED, rings)
-    return found
+        call_carrier(unit, platform.resource(JOB_QUEUE), load.job, load.lane)
+    return _Taken(found, again)
 
 
-def _lines(session: Session, load: Load) -> list[_Line]:
-    """The waiting lines, that with the oldest job first."""
-    since = func.min(JobRecord.created_at)
+def _lines(session: Session, load: Load, now: datetime) -> list[_Line]:
+    """The lines of jobs that are due, that with the oldest job first."""
+    since, again = func.min(_SINCE), JobRecord.not_before.is_not(None)
     query = (
-        select(JobRecord.owner_id, JobRecord.share, func.count(), since)
-        .where(JobRecord.gathered == waiting(load.job, load.lane), JobRecord.status == "queued")
-        .group_by(JobRecord.owner_id, JobRecord.share)
+        select(JobRecord.owner_id, JobRecord.share, again, func.count(), since)
+        .where(_due(load, now))
+        .group_by(JobRecord.owner_id, JobRecord.share, again)
         .order_by(since)
     )
     return [_Line(*row) for row in session.execute(query)]
+
+
+def _due(load: Load, now: datetime) -> ColumnElement[bool]:
+    """The jobs that this carrier may take."""
+    waits = (JobRecord.gathered == waiting(load.job, load.lane)) & (JobRecord.status == "queued")
+    return waits & (JobRecord.not_before.is_(None) | (JobRecord.not_before <= now))
 
 
 def _busy(session: Session, load: Load) -> dict[tuple[int | None, str | None], int]:
@@ -185,26 +211,27 @@ def _turns(lines: Sequence[_Line], busy: dict[tuple[int | None, str | None], int
     return turns
 
 
-def _weighed(session: Session, load: Load, turns: Sequence[_Line]) -> Iterator[JobRecord]:
+def _weighed(session: Session, load: Load, turns: Sequence[_Line], now: datetime) -> Iterator[JobRecord]:
     """The jobs of these turns, without those that another carrier is just taking."""
     counts: defaultdict[_Line, int] = defaultdict(int)
     for line in turns:
         counts[line] += 1
-    oldest = {line: iter(_oldest(session, load, line, count)) for line, count in counts.items()}
+    oldest = {line: iter(_oldest(session, _due(load, now), line, count)) for line, count in counts.items()}
     for line in turns:
         if (record := next(oldest[line], None)) is not None:
             yield record
 
 
-def _oldest(session: Session, load: Load, line: _Line, count: int) -> Sequence[JobRecord]:
+def _oldest(session: Session, due: ColumnElement[bool], line: _Line, count: int) -> Sequence[JobRecord]:
     query = (
         select(JobRecord)
         .where(
-            *(JobRecord.gathered == waiting(load.job, load.lane), JobRecord.status == "queued"),
+            due,
             JobRecord.owner_id.is_not_distinct_from(line.owner_id),
             JobRecord.share.is_not_distinct_from(line.share),
+            JobRecord.not_before.is_not(None) if line.again else JobRecord.not_before.is_(None),
         )
-        .order_by(JobRecord.created_at, JobRecord.id)
+        .order_by(_SINCE, JobRecord.created_at, JobRecord.id)
         .limit(count)
     )
     return session.scalars(query.with_for_update(skip_locked=True)).all()

@@ -99,12 +99,6 @@ class JobQueue:
         self._place(session, carrier, QUEUES[lane])
         return lane
 
-    def place_alone(self, session: Session, record: JobRecord) -> None:
-        """Give a gathered job its own place in its lane."""
-        record.status, record.gathered = "queued", None
-        session.flush()
-        self._place(session, record.id, QUEUES[cast(Lane, record.lane)])
-
     def place_again(self, session: Session) -> int:
         """Put every unfinished job into its lane again, after a restore; returns how many.
 
@@ -113,7 +107,7 @@ class JobQueue:
         turn = uuid.uuid4().hex[:8]
         records = list(session.scalars(select(JobRecord).where(JobRecord.status.in_(UNDER_WAY))))
         for record in records:
-            record.status, record.gathered = "queued", None
+            record.status, record.gathered, record.not_before = "queued", None, None
             self._place(session, record.id, QUEUES[cast(Lane, record.lane)], f"{record.id}:{turn}")
         session.flush()
         return len(records)

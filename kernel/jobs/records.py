@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from pydantic import BaseModel
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from kernel.db.base import utc_now
+from kernel.db.base import shared_now, utc_now
 from kernel.db.engine import Unit
 from kernel.db.tables import JobRecord
-from kernel.jobs.gathered import CARRIER, waiting
+from kernel.jobs.gathered import CARRIER, taken, waiting
 from kernel.jobs.kinds import CHANGED, UNDER_WAY, JobKind, Lane
 
 
-def claim(unit: Unit, job_id: str) -> JobRecord | None:
-    """Start an attempt and count it; None if there is nothing left to do."""
+def claim(unit: Unit, job_id: str, carrier: str | None = None) -> JobRecord | None:
+    """Start an attempt and count it; None if there is nothing left to do.
+
+    A job that waits for a carrier or has one is left to it: the queue may hand out the job's own place once
+    more, if its worker died just after giving it up.
+    """
+    by_itself = JobRecord.gathered.is_(None) | (JobRecord.name == CARRIER)
+    mine = by_itself if carrier is None else JobRecord.gathered == taken(carrier)
     change = (
         update(JobRecord)
-        .where(JobRecord.id == job_id, JobRecord.status.in_(UNDER_WAY))
+        .where(JobRecord.id == job_id, JobRecord.status.in_(UNDER_WAY), mine)
         .values(
             status="running",
             attempts=JobRecord.attempts + 1,
             started_at=utc_now(),
             done_before=JobRecord.done,
             progress_at=None,
+            not_before=None,
             message="",
         )
         .returning(JobRecord)
@@ -66,24 +74,22 @@ def move(unit: Unit, record: JobRecord, lane: Lane, payload: BaseModel) -> None:
     )
 
 
-def give_way(unit: Unit, record: JobRecord) -> bool:
-    """Make a job between two attempts wait behind the others in its lane; False if there are none or it was
-    cancelled.
+def rest(unit: Unit, record: JobRecord, pause: float) -> bool:
+    """Make a job whose attempt failed wait for the next one, without a place in its lane; False if it was
+    cancelled meanwhile.
     """
-    others = select(JobRecord.id).where(
-        JobRecord.lane == record.lane, JobRecord.status == "queued", JobRecord.id != record.id
-    )
     mine = (JobRecord.id == record.id) & (JobRecord.status == "running")
     change = (
         update(JobRecord)
-        .where(mine, JobRecord.cancel_requested_at.is_(None), others.exists())
-        .values(status="queued", gathered=waiting(record.name, cast(Lane, record.lane)))
+        .where(mine, JobRecord.cancel_requested_at.is_(None))
+        .values(
+            status="queued",
+            gathered=waiting(record.name, cast(Lane, record.lane)),
+            not_before=shared_now(unit.session) + timedelta(seconds=pause),
+        )
         .returning(JobRecord.id)
     )
-    gives = unit.session.scalar(change) is not None
-    if gives:
-        tell(unit, record)
-    return gives
+    return unit.session.scalar(change) is not None
 
 
 class CancelledJob(BaseModel):
@@ -105,9 +111,23 @@ def tell(unit: Unit, record: JobRecord) -> None:
         unit.notify(CHANGED, record.id)
 
 
-def next_waiting(session: Session) -> str | None:
-    """The longest-waiting job, if any, even an interrupted one. Carriers take gathered jobs."""
-    by_itself = JobRecord.gathered.is_(None) | (JobRecord.name == CARRIER)
-    waiting = select(JobRecord.id).where(JobRecord.status.in_(UNDER_WAY), by_itself)
-    found: str | None = session.scalar(waiting.order_by(JobRecord.created_at, JobRecord.id).limit(1))
-    return found
+def next_waiting(session: Session) -> tuple[str, float] | None:
+    """The job to run next, also an interrupted one, and in how many seconds. Carriers take gathered jobs."""
+    by_itself = JobRecord.gathered.is_(None) | (JobRecord.name == CARRIER) | JobRecord.not_before.is_not(None)
+    waiting = select(JobRecord.id, JobRecord.not_before).where(JobRecord.status.in_(UNDER_WAY), by_itself)
+    order = (JobRecord.not_before.asc().nulls_first(), JobRecord.created_at, JobRecord.id)
+    found = session.execute(waiting.order_by(*order).limit(1)).first()
+    if found is None:
+        return None
+    return found.id, seconds_until(session, found.not_before)
+
+
+def end_rest(unit: Unit, job_id: str) -> None:
+    """Let a job that rests run without a carrier."""
+    rests = (JobRecord.id == job_id) & JobRecord.not_before.is_not(None)
+    unit.session.execute(update(JobRecord).where(rests).values(gathered=None, not_before=None))
+
+
+def seconds_until(session: Session, moment: datetime | None) -> float:
+    """How long until then, by the clock that all processes share; 0 for None and the past."""
+    return 0.0 if moment is None else max(0.0, (moment - shared_now(session)).total_seconds())

@@ -1,4 +1,4 @@
-"""Running one job: attempts, retries with growing pauses, giving up with a reason, cancellation."""
+"""Running one job: an attempt, a rest before the next one, giving up with a reason, cancellation."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from kernel.db.tables import JobRecord
 from kernel.errors import ANY_ERROR, PlatformError
 from kernel.jobs import records
 from kernel.jobs.cancelling import TELL_OF_CANCEL
+from kernel.jobs.carriers import call_carrier
 from kernel.jobs.declarations import JobFailed, JobMoved, JobRef, LongJob
 from kernel.jobs.gathered import CARRIER
-from kernel.jobs.kinds import QUEUED, Lane
+from kernel.jobs.kinds import Lane
 from kernel.jobs.progress import Progress
 from kernel.jobs.queue import JOB_QUEUE
 from kernel.jobs.spans import attempt_span
@@ -50,24 +51,26 @@ class JobRunner:
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         self._signals: dict[str, StopSignal] = {}
+        self.rested = asyncio.Event()
+        """Set when a job begins to rest; whoever waits for it clears it."""
 
-    async def run(self, job_id: str, *, longest_pause: float = _LONGEST_PAUSE) -> Lane | None:
-        """Run the job until it is done, given up or cancelled; returns its lane if there was anything to do.
+    async def run(self, job_id: str, carrier: str | None = None) -> Lane | None:
+        """Run the job until it is done, given up, cancelled, or rests before another attempt; returns its
+        lane if there was anything to do.
 
-        If the task is cancelled, the job will be run again.
+        `carrier` is the id of the job that has taken it, if any. If the task is cancelled, the job will be
+        run again.
         """
         # Before the record is read: a later cancellation sets the signal, an earlier one is in the record.
         signal = self._signals[job_id] = StopSignal()
         lane: Lane | None = None
         try:
-            while record := await self._write(records.claim, job_id):
+            while record := await self._write(records.claim, job_id, carrier):
                 lane = cast(Lane, record.lane)
                 pause = await self._attempt(record, signal)
                 if pause is None:
                     break
-                await signal.pause(min(pause, longest_pause))
-                if await self._write(self._give_way, record):
-                    break
+                await signal.pause(pause)
         finally:
             del self._signals[job_id]
         return lane
@@ -78,7 +81,7 @@ class JobRunner:
             self._signals[job_id].request()
 
     async def _attempt(self, record: JobRecord, signal: StopSignal) -> float | None:
-        """Make one attempt; returns the pause before the next one, None if it was the last."""
+        """Make one attempt; returns the pause before the next one here, None if there is none."""
         job = self._platform.resource(OFFERS).jobs.get(record.name)
         if job is None:
             await self._close(record, "failed", error=f"no plugin provides the job '{record.name}' any more")
@@ -118,19 +121,16 @@ class JobRunner:
 
     def _move(self, unit: Unit, record: JobRecord, moved: JobMoved) -> None:
         records.move(unit, record, moved.lane, moved.payload)
-        self._call_carrier(unit, record.name, moved.lane)
+        call_carrier(unit, self._platform.resource(JOB_QUEUE), record.name, moved.lane)
 
-    def _give_way(self, unit: Unit, record: JobRecord) -> bool:
-        """Let waiting jobs go first: a lane has few places, and this job may fail for an hour."""
-        if record.name == CARRIER or not records.give_way(unit, record):
-            return False
-        self._call_carrier(unit, record.name, cast(Lane, record.lane))
-        return True
-
-    def _call_carrier(self, unit: Unit, job: str, lane: Lane) -> None:
-        rings = self._platform.resource(JOB_QUEUE).call_carrier(unit.session, job, lane)
-        if rings is not None:
-            unit.notify(QUEUED, rings)
+    async def _again(self, record: JobRecord, values: Mapping[str, Any], pause: float) -> float | None:
+        """Record how an attempt failed. The job then rests without a place in its lane: a lane has few, and
+        this job may fail for an hour. A carrier, which others depend on, waits where it is.
+        """
+        if await self._write(_rest, record, values, pause):
+            self.rested.set()
+            return None
+        return pause
 
     async def _call(
         self, record: JobRecord, job: JobRef, payload: BaseModel, progress: Progress
@@ -175,17 +175,15 @@ class JobRunner:
             "error": mask(f"{type(error).__name__}: {error}")[:500],
             "message": f"Attempt {failures} failed; trying again in {pause:g} s",
         }
-        await self._write(records.note, record, values)
-        return pause
+        return await self._again(record, values, pause)
 
-    async def _hindered(self, record: JobRecord, job: JobRef, fault: Fault) -> float:
+    async def _hindered(self, record: JobRecord, job: JobRef, fault: Fault) -> float | None:
         """Record a fault of the machine: not counted as a failure, and retried as long as it takes."""
         faults = record.faults + 1
         pause = _pause(job, faults)
         message = f"{brief(fault)}; trying again in {pause:g} s"
         log.warning("job %s (%s) is waiting: %s", record.name, record.id, message)
-        await self._write(records.note, record, {"faults": faults, "message": message, "error": message})
-        return pause
+        return await self._again(record, {"faults": faults, "message": message, "error": message}, pause)
 
     async def _give_up(self, record: JobRecord, job: JobRef, payload: BaseModel, reason: str) -> None:
         if job.on_give_up is not None:
@@ -236,6 +234,11 @@ class JobRunner:
             await asyncio.sleep(min(2.0**tries, _LONGEST_PAUSE))
 
 
+def _rest(unit: Unit, record: JobRecord, values: Mapping[str, Any], pause: float) -> bool:
+    records.note(unit, record, values)
+    return record.name != CARRIER and records.rest(unit, record, pause)
+
+
 def _pause(job: JobRef, tries: int) -> float:
     return float(min(job.first_pause * 2 ** min(tries - 1, 30), _LONGEST_PAUSE))
 
@@ -253,13 +256,16 @@ def _reason(error: BaseException, failures: int) -> str:
 
 
 async def drain(platform: Platform, *, longest_pause: float = _LONGEST_PAUSE) -> int:
-    """Run all queued jobs here and now, in order of arrival; returns how many jobs ran.
+    """Run all queued jobs here and now, in order of arrival; returns how often one ran.
 
     Uses the worker's runner without the queue, for tests and one-shot commands.
     """
     runner, ran = platform.resource(JOB_RUNNER), 0
-    while job_id := await platform.database.read(records.next_waiting):
-        await runner.run(job_id, longest_pause=longest_pause)
+    while found := await platform.database.read(records.next_waiting):
+        job_id, pause = found
+        await asyncio.sleep(min(pause, longest_pause))
+        await platform.database.write(records.end_rest, job_id)
+        await runner.run(job_id)
         ran += 1
     return ran
 

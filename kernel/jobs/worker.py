@@ -23,6 +23,7 @@ from kernel.db.engine import Unit
 from kernel.db.tables import WorkerRecord
 from kernel.jobs.kinds import CANCEL, QUEUED, Lane
 from kernel.jobs.lanes import Lanes
+from kernel.jobs.resting import Resting
 from kernel.jobs.runner import JOB_RUNNER
 from kernel.jobs.schedules import Scheduler
 from kernel.jobs.silence import GONE, Watched
@@ -70,9 +71,13 @@ class Worker:
             if await self._launched(stop):
                 log.info("worker %s is ready for jobs", self._executor)
                 await self._guarded_beat()
-                scheduling = asyncio.create_task(Scheduler(self._platform).run(), name="schedules")
+                beside = [
+                    asyncio.create_task(Scheduler(self._platform).run(), name="schedules"),
+                    asyncio.create_task(Resting(self._platform).run(), name="resting jobs"),
+                ]
                 await self._watch(stop)
-                scheduling.cancel()
+                for task in beside:
+                    task.cancel()
         finally:
             await self._hand_back()
 

@@ -53,17 +53,27 @@ async def work(_platform: Platform, step: Step) -> None:
     Path(step.folder, f"{step.number}.done").write_text(str(os.getpid()))  # noqa: ASYNC240
 
 
+async def stumble(platform: Platform, step: Step) -> None:
+    """Fails the first time."""
+    marker = Path(step.folder, f"{step.number}.failed")
+    if not marker.exists():  # noqa: ASYNC240
+        marker.touch()  # noqa: ASYNC240
+        raise RuntimeError("not this time")
+    await work(platform, step)
+
+
 STEP: Job[Step] = Job("steps.step", Step, work)
+STUMBLE: Job[Step] = Job("steps.stumble", Step, stumble, first_pause=60)
 
 
 class StepsPlugin(Plugin):
-    """Brings the job."""
+    """Brings the jobs."""
 
     name = "steps"
 
     @hookimpl
     def register_jobs(self) -> list[Job[Any]]:
-        return [STEP]
+        return [STEP, STUMBLE]
 
 
 async def main() -> None:

@@ -20,8 +20,9 @@ from kernel.jobs.queue import JOB_QUEUE
 from kernel.sdk import Gather, Lane, Unit
 from kernel.testing import Running, Start, environment
 from tests.fakes.processes import Process, running_process
+from tests.fakes.rows import execute
 from tests.fakes.waiting import eventually
-from tests.fakes.worker_process import STEP, Step, StepsPlugin
+from tests.fakes.worker_process import STEP, STUMBLE, Step, StepsPlugin
 
 pytestmark = pytest.mark.durability
 
@@ -73,8 +74,9 @@ class Floor:
         return len(list(self.folder.glob(f"*.{kind}")))
 
     async def done(self) -> int:
-        """How many jobs are done by the books."""
-        query = select(func.count()).select_from(JobRecord).where(JobRecord.status == "done")
+        """How many jobs are done by the books, without those that carry others."""
+        mine = JobRecord.name.in_((STEP.name, STUMBLE.name))
+        query = select(func.count()).select_from(JobRecord).where(mine, JobRecord.status == "done")
         return await self.running.platform.database.read(lambda session: int(session.scalar(query) or 0))
 
     async def until_done(self, count: int, seconds: float = 90) -> None:
@@ -241,6 +243,23 @@ async def test_one_job_at_a_time(floor: Floor) -> None:
     await floor.enqueue(range(2), seconds=0, lane="large")
     await floor.worker(at_once=1)
     await floor.until_done(2, 30)
+
+
+async def test_a_rest_holds_no_place_and_outlives_its_worker(floor: Floor) -> None:
+    """Between two attempts others run in a job's lane; after a kill another worker makes the next one."""
+    database = floor.running.platform.database
+    await database.write(Unit.enqueue, STUMBLE, floor.step(0, seconds=0))
+    worker = await floor.worker(at_once=1)
+    await eventually(lambda: floor.written("failed") == 1, 60)
+    await floor.enqueue(range(1, 3), seconds=0)
+    await floor.until_done(2, 30)
+    rests = (JobRecord.name == STUMBLE.name) & (JobRecord.status == "queued")
+    message = await database.read(lambda session: session.scalar(select(JobRecord.message).where(rests)))
+    assert message == "Attempt 1 failed; trying again in 60 s"
+    await worker.kill()
+    await execute(database, update(JobRecord).where(rests).values(not_before=utc_now()))
+    await floor.worker(at_once=1)
+    await floor.until_done(3)
 
 
 @pytest.mark.either_database
