@@ -6,7 +6,8 @@ takes many, passes them to the `together` of their kind, and repeats that for tw
 runs one. Before it begins, it enqueues the next carrier if more jobs wait.
 
 A job that could not be completed, or whose worker died, waits here again, with a time before which it is not
-taken (see `kernel.jobs.resting`). Then a carrier runs it by itself, in its owner's turn.
+taken (see `kernel.jobs.resting`). Then a carrier runs it by itself, in its owner's turn. Such jobs take all
+places of a worker but one: an endpoint that never answers would otherwise hold all of them.
 """
 
 from __future__ import annotations
@@ -99,6 +100,8 @@ async def _run(platform: Platform, load: Load, taken: _Taken) -> None:
     """Run each by itself."""
     for record in taken.records:
         await platform.resource(JOB_RUNNER).run(record.id, load.carrier)
+    if taken.again:  # its place is free for the next one that was tried before
+        await platform.database.write(call_carrier, platform.resource(JOB_QUEUE), load.job, load.lane)
 
 
 async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord]) -> bool:
@@ -140,7 +143,8 @@ def _let_go(unit: Unit, platform: Platform, load: Load, counts: bool) -> None:
 def _take(unit: Unit, platform: Platform, load: Load, most: int) -> _Taken:
     """Take the jobs whose turn it is for this carrier; several only if none of them was tried before."""
     now = shared_now(unit.session)
-    lines = _lines(unit.session, load, now)
+    places = max(1, platform.settings.worker_concurrency - 1) - _tried_before(unit.session, load)
+    lines = [line for line in _lines(unit.session, load, now) if places > 0 or not line.again]
     if not lines:
         return _Taken([], again=False)
     turns = _turns(lines, _busy(unit.session, load), most)
@@ -156,7 +160,9 @@ def _take(unit: Unit, platform: Platform, load: Load, most: int) -> _Taken:
     if at_once:
         for record in found:
             tell(unit, record)
-    if len(found) < sum(line.waits for line in lines):
+    in_last_place = again and places == 1
+    others = sum(line.waits for line in lines if not (in_last_place and line.again))
+    if others > (0 if in_last_place else len(found)):
         call_carrier(unit, platform.resource(JOB_QUEUE), load.job, load.lane)
     return _Taken(found, again)
 
@@ -190,6 +196,14 @@ def _busy(session: Session, load: Load) -> dict[tuple[int | None, str | None], i
         .group_by(JobRecord.owner_id, JobRecord.share)
     )
     return {(owner, share): int(weight) for owner, share, weight in session.execute(query)}
+
+
+def _tried_before(session: Session, load: Load) -> int:
+    """How many of the jobs that carriers have taken were tried before."""
+    taken_now = (JobRecord.gathered >= TAKEN) & (JobRecord.gathered < TAKEN_END)
+    kind = (JobRecord.name == load.job) & (JobRecord.lane == load.lane)
+    again = JobRecord.not_before.is_not(None) & JobRecord.status.in_(UNDER_WAY)
+    return session.scalar(select(func.count()).where(taken_now, kind, again)) or 0
 
 
 def _turns(lines: Sequence[_Line], busy: dict[tuple[int | None, str | None], int], most: int) -> list[_Line]:

@@ -34,7 +34,6 @@ def claim(unit: Unit, job_id: str, carrier: str | None = None) -> JobRecord | No
             started_at=utc_now(),
             done_before=JobRecord.done,
             progress_at=None,
-            not_before=None,
             message="",
         )
         .returning(JobRecord)
@@ -54,7 +53,9 @@ def note(unit: Unit, record: JobRecord, values: Mapping[str, Any]) -> None:
 
 def close(unit: Unit, record: JobRecord, status: str, values: Mapping[str, Any]) -> None:
     """Record a job's end. The payload of a successful one is erased: its subject may be deleted later."""
-    forgotten: dict[str, Any] = {"gathered": None, **({"payload": {}} if status == "done" else {})}
+    forgotten: dict[str, Any] = {"gathered": None, "not_before": None}
+    if status == "done":
+        forgotten["payload"] = {}
     note(unit, record, {"status": status, "finished_at": utc_now(), **forgotten, **values})
 
 
@@ -67,6 +68,7 @@ def move(unit: Unit, record: JobRecord, lane: Lane, payload: BaseModel) -> None:
             "status": "queued",
             "lane": lane,
             "gathered": waiting(record.name, lane),
+            "not_before": None,
             "payload": payload.model_dump(mode="json"),
             "attempts": JobRecord.attempts - 1,
             "message": "",

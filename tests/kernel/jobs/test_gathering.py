@@ -84,6 +84,11 @@ class Stage:
         rows = await self.running.platform.database.read(lambda session: session.execute(query).all())
         return {row.id: row.status for row in rows}
 
+    async def carriers_waiting(self) -> list[str]:
+        """The ids of those that will take jobs up."""
+        query = select(JobRecord.id).where(JobRecord.name == "kernel.carry", JobRecord.status == "queued")
+        return await self.running.platform.database.read(lambda session: list(session.scalars(query)))
+
     async def carriers(self) -> list[str]:
         """The states of those that took them up."""
         query = select(JobRecord.status).where(JobRecord.name == "kernel.carry")
@@ -162,12 +167,32 @@ async def test_tried_before(stage: Stage) -> None:
             stage.running.platform.database,
             update(JobRecord).where(JobRecord.id == job_id).values(attempts=1, failures=1, not_before=moment),
         )
-    carrier = select(JobRecord.id).where(JobRecord.name == "kernel.carry")
-    known = await stage.running.platform.database.read(lambda session: session.scalar(carrier))
-    await JobRunner(stage.running.platform).run(str(known))
+    (carrier,) = await stage.carriers_waiting()
+    await JobRunner(stage.running.platform).run(carrier)
     assert (stage.plugin.alone, stage.plugin.together) == (["due again"], [["a", "b"]])
     states = await stage.states()
     assert states.pop(later) == "queued" and set(states.values()) == {"done"}
+
+
+async def test_a_place_is_left(stage: Stage) -> None:
+    """Jobs that were tried before and hold all places but one leave that to others; then it is their turn."""
+    ids = await stage.wait("tried", "tried, too", "new", lane="standard")
+    database = stage.running.platform.database
+    slots = stage.running.platform.settings.worker_concurrency
+    past = utc_now() - timedelta(seconds=60)
+    await execute(database, update(JobRecord).where(JobRecord.id.in_(ids[:2])).values(not_before=past))
+    held = await stage.wait(*(f"held {number}" for number in range(max(1, slots - 1))), lane="standard")
+    elsewhere = update(JobRecord).where(JobRecord.id.in_(held))
+    elsewhere = elsewhere.values(gathered="taken:another carrier", status="running", not_before=past)
+    await execute(database, elsewhere)
+    runner = JobRunner(stage.running.platform)
+    for carrier in await stage.carriers_waiting():
+        await runner.run(carrier)
+    assert stage.plugin.alone == ["new"]
+    for job_id in held:
+        await runner.run(job_id, "another carrier")
+    await stage.running.run_jobs()
+    assert sorted(stage.plugin.alone[-2:]) == ["tried", "tried, too"]
 
 
 async def test_left_to_its_carrier(stage: Stage) -> None:
