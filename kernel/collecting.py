@@ -113,7 +113,8 @@ class Collector:
 
     def check_routes(self) -> None:
         """House rule 7: a wrong route of the kernel stops the start; one of a plugin gets it refused."""
-        checks = RouteChecks(self._permissions)
+        own = {name for name, record in self._states.records.items() if record.built_in}
+        checks = RouteChecks(self._permissions, trusted={KERNEL, *own})
         problems = [(KERNEL, checks.problem(KERNEL, OWN_ROUTES))]
         offered = [(plugin, [table], "") for plugin, table in self._offers.route_tables]
         offered += [(plugin, [*one.tables], one.name) for plugin, one in self._offers.services.values()]

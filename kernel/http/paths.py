@@ -1,16 +1,23 @@
-"""Path templates: ``/knowledge-bases/{kb_id:uuid}`` to aiohttp's syntax, OpenAPI's, and typed values."""
+"""Path templates: ``/knowledge-bases/{kb_id:uuid}`` to aiohttp's syntax, OpenAPI's, and typed values; and
+which of two templates serves a request that both match.
+"""
 
 from __future__ import annotations
 
 import re
 import uuid
 from collections.abc import Callable, Mapping
+from itertools import takewhile, zip_longest
 from typing import Any
 
 from kernel.errors import NotFound, Unprocessable
 from kernel.http.validation import parse_int
 
 _PARAMETER = re.compile(r"\{(\w+)(?::(\w+))?\}")
+
+# What a parameter must look like for its route to do more than refuse the request.
+_TEXTS = {"": "[^/]+", "uuid": "[0-9A-Fa-f-]{32,36}", "int": "-?[0-9]+"}
+_REST = re.compile(r"\{\w+:path\}")
 
 _SCHEMAS: dict[str | None, dict[str, Any]] = {
     None: {"type": "string"},
@@ -65,6 +72,29 @@ class PathTemplate:
         """The path in OpenAPI's syntax; also the `endpoint` label of metrics."""
         return _PARAMETER.sub(lambda m: f"{{{m[1]}}}", self.path)
 
+    @property
+    def shape(self) -> str:
+        """The path with uniform parameters: paths with the same shape match the same requests."""
+        return _PARAMETER.sub("{}", _REST.sub("{*}", self.path))
+
+    @property
+    def depth(self) -> int:
+        """How many segments come before the first parameter. If two routes match a request, the one with more
+        serves it, else the one added first.
+        """
+        return sum(1 for _ in takewhile(lambda segment: "{" not in segment, self.path.split("/")))
+
+    def meets(self, other: PathTemplate) -> bool:
+        """Whether there may be a path that both match."""
+        for own, its in zip_longest(self.path.split("/"), other.path.split("/")):
+            if own is None or its is None:
+                return False
+            if _REST.search(own) or _REST.search(its):
+                return True
+            if not _meet(own, its):
+                return False
+        return True
+
     def schema(self, name: str) -> dict[str, Any]:
         """The JSON Schema of one parameter."""
         return dict(_SCHEMAS[self.kinds[name]])
@@ -78,3 +108,19 @@ class PathTemplate:
             except ValueError as error:
                 raise Unprocessable.field(("path", name), str(error), match[name][:40]) from None
         return values
+
+
+def _meet(one: str, other: str) -> bool:
+    """Whether two segments have a text in common; of two with parameters, it is assumed."""
+    if "{" in one:
+        return "{" in other or _meet(other, one)
+    return re.fullmatch(_pattern(other), one) is not None
+
+
+def _pattern(segment: str) -> str:
+    """A segment as a regular expression."""
+    texts = iter(_PARAMETER.split(segment))  # a fixed text, then a name, a kind and a fixed text each
+    pattern = re.escape(next(texts))
+    for _name, kind, text in zip(texts, texts, texts, strict=True):
+        pattern += _TEXTS[kind or ""] + re.escape(text)
+    return pattern

@@ -3,59 +3,97 @@
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Iterable, Mapping
-from typing import get_args
+from collections.abc import Container, Iterable, Mapping
+from typing import NamedTuple, get_args
 
 from pydantic import BaseModel
 
 from kernel.auth.permissions import Permission
 from kernel.auth.principals import TokenScope
 from kernel.errors import PlatformError
-from kernel.gateway.services import mount_of
+from kernel.gateway.services import slot_of
 from kernel.http.adapters import adapter_of
 from kernel.http.handler_checks import handler_problem
 from kernel.http.paths import PathTemplate
 from kernel.http.routes import Access, Rate, RawBody, Route, RouteTable, Upload
 from kernel.places import Flaw
 
-_PARAMETER = re.compile(r"\{\w+\}")
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+class _Claim(NamedTuple):
+    """A declared route, which loses requests to a path that meets its own and has at least this depth."""
+
+    owner: str
+    method: str
+    path: PathTemplate
+    depth: int
 
 
 class RouteChecks:
-    """Remembers the owner of each route, and says what is wrong with a new one."""
+    """Remembers the owner of each route, and says what is wrong with a new one.
 
-    def __init__(self, permissions: Mapping[str, Permission]) -> None:
+    Those of `trusted` owners, the platform's own, are added without looking for routes that they hide.
+    """
+
+    def __init__(self, permissions: Mapping[str, Permission], trusted: Container[str]) -> None:
         self._permissions = permissions
+        self._trusted = trusted
         self._owners: dict[tuple[str, str, str], str] = {}
+        self._claims: dict[str, list[_Claim]] = {}
 
     def problem(self, owner: str, tables: Iterable[RouteTable], service: str = "") -> Flaw | None:
         """The first problem of these routes; None if there is none, and then the owner has them.
 
         `service` names the service at whose root the paths start; without it, they are public paths.
         """
-        claimed: dict[tuple[str, str, str], str] = {}
-        for table in tables:
-            for route in table.routes:
-                where = f"{route.method} {route.path}"
-                why = problem_of(route, self._permissions)
-                if why is not None:
-                    return Flaw(f"{where} {why}", route.handler)
-                key = (table.service or service, route.method, _shape(route.path))
-                holder = self._owners.get(key) or claimed.get(key) or self._hidden_by(key)
-                if holder is not None:
-                    return Flaw(f"{where} is taken by '{holder}'; choose another path", route.handler)
-                claimed[key] = owner
-        self._owners.update(claimed)
+        offered = [(table.service or service, route) for table in tables for route in table.routes]
+        own: dict[tuple[str, str, str], str] = {}
+        for root, route in offered:
+            why = problem_of(route, self._permissions)
+            if why is None:
+                key = (root, route.method, PathTemplate(route.path).shape)
+                why = _taken(self._owners.get(key) or own.get(key)) or self._hiding(owner, root, route)
+                own[key] = owner
+            if why is not None:
+                return Flaw(f"{route.method} {route.path} {why}", route.handler)
+        self._owners.update(own)
+        for root, route in offered:
+            self._claim(owner, root, route)
         return None
 
-    def _hidden_by(self, key: tuple[str, str, str]) -> str | None:
-        """The owner of a service's route that a public route would hide, because that is matched first."""
-        service, method, path = key
-        mount = None if service else mount_of(path)
-        if mount is None:
+    def _hiding(self, owner: str, root: str, route: Route) -> str | None:
+        """What is wrong with a route that would serve requests for somebody else's."""
+        path = PathTemplate(route.path)
+        claims = () if owner in self._trusted else self._claims.get(root, ())
+        hidden = (
+            claim
+            for claim in claims
+            if claim.method == route.method and claim.owner != owner and path.depth >= claim.depth
+            if path.meets(claim.path)
+        )
+        claim = next(hidden, None)
+        if claim is None:
             return None
-        return self._owners.get((mount.service, method, mount.service_path(path) or "/"))
+        return f"would hide {claim.method} {claim.path.path} of '{claim.owner}'; choose another path"
+
+    def _claim(self, owner: str, root: str, route: Route) -> None:
+        """Remember a route, and its public paths if it is a service's: public routes are matched first, and
+        all but the prefix may be known on another machine only.
+        """
+        path = PathTemplate(route.path)
+        self._claims.setdefault(root, []).append(_Claim(owner, route.method, path, path.depth + 1))
+        slot = slot_of(root)
+        for mount in slot.mounts if slot else ():
+            public = mount.public_path(route.path)
+            if public is not None and route.method in mount.methods:
+                path, prefix = PathTemplate(public), PathTemplate(mount.prefix)
+                self._owners.setdefault(("", route.method, path.shape), owner)
+                self._claims.setdefault("", []).append(_Claim(owner, route.method, path, prefix.depth))
+
+
+def _taken(holder: str | None) -> str | None:
+    return None if holder is None else f"is taken by '{holder}'; choose another path"
 
 
 def problem_of(route: Route, permissions: Mapping[str, Permission]) -> str | None:
@@ -89,6 +127,8 @@ def _odd_option(route: Route) -> str | None:
     strange = [error for error in route.errors if not _is_error(error)]
     if strange:
         return f"has {strange[0]!r} in errors; list classes such as NotFound, or statuses such as 404"
+    if route.method not in _METHODS:
+        return f"has the method '{route.method}'; it must be one of {', '.join(_METHODS)}"
     if not 200 <= route.status < 400:
         return f"has status={route.status}; it must be 200 to 399"
     if not (route.rate is None or isinstance(route.rate, Rate)):
@@ -119,8 +159,3 @@ def _build(route: Route) -> None:
             adapter_of(declared)
     if not (route.query is None or (isinstance(route.query, type) and issubclass(route.query, BaseModel))):
         raise TypeError("its query must be a pydantic model")
-
-
-def _shape(path: str) -> str:
-    """The path with uniform parameter names: paths that differ only in those match the same requests."""
-    return _PARAMETER.sub("{}", PathTemplate(path).openapi)

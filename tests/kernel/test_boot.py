@@ -213,6 +213,16 @@ class TestRoutes:
         assert said in await reason_of(running, "strange")
         assert (await running.anonymous.get("/health")).status == 200
 
+    @pytest.mark.parametrize("method", ["get", "HEAD", "*"])
+    async def test_a_method_that_is_none(self, start_platform: Start, method: str) -> None:
+        """Other spellings would be routed without being compared with other plugins' routes."""
+        table = RouteTable("Strange")
+        table.route(method, "/v1/strange", access=PUBLIC)(taking_ctx)
+        running = await start_platform(Neighbour, declares("register_routes", lambda: [table]))
+        assert f"has the method '{method}'; it must be one of GET, POST" in await reason_of(
+            running, "strange"
+        )
+
     async def test_a_handler_that_is_not_async(self, start_platform: Start) -> None:
         """A handler must be a coroutine function; one that is not is refused at start, not at a request."""
         table = RouteTable("Strange")

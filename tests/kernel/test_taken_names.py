@@ -54,6 +54,31 @@ def table_saying(word: str, path: str) -> RouteTable:
     return table
 
 
+def table_taking(path: str, service: str | None = None) -> RouteTable:
+    """A route that answers with its own path, whatever the path's parameters."""
+    table = RouteTable("Words", service=service)
+
+    @table.get(path, access=PUBLIC, returns=str)
+    async def take(ctx: Context, **parts: str) -> str:
+        """Say which path this is."""
+        return path
+
+    return table
+
+
+def serving(called: str, *tables: RouteTable) -> type[Plugin]:
+    """A plugin with these routes."""
+
+    class Serving(Plugin):
+        name = called
+
+        @hookimpl
+        def register_routes(self) -> list[RouteTable]:
+            return list(tables)
+
+    return Serving
+
+
 class Wares(Plugin):
     """Offers one of each; a subclass gives the name."""
 
@@ -149,15 +174,53 @@ async def test_the_kernel_keeps_what_is_its_own(start_platform: Start) -> None:
 
 async def test_a_route_of_a_service_is_not_hidden(start_platform: Start) -> None:
     """A path below a service's prefix that the service itself serves belongs to the service."""
-    table = table_saying("mine", "/v1/plugins")
-    thief = type("Thief", (Plugin,), {"name": "thief", "register_routes": hookimpl(lambda self: [table])})
-    thief.register_routes.__name__ = "register_routes"  # type: ignore[attr-defined]
-    running = await start_platform("plugin_registry", thief)
+    running = await start_platform("plugin_registry", serving("thief", table_taking("/v1/plugins")))
     assert status_of(running, "thief") == (
         "failed",
         "GET /v1/plugins is taken by 'plugin_registry'; choose another path",
     )
     assert "plugins" in (await running.anonymous.get("/v1/plugins")).json()
+
+
+@pytest.mark.parametrize(
+    ("path", "service", "hidden"),
+    [
+        ("/v1/plugins/{rest:path}", None, "GET /v1/plugins/schema"),
+        ("/v1/plugins/acme", None, "GET /v1/plugins/{name}"),
+        ("/v1/{kind}/acme", None, None),
+        ("/v1/plugins/acme/{rest:path}", None, "GET /v1/plugins/{name}/health"),
+        ("/v1/plugins/{name}/{rest}", None, "GET /v1/plugins/ai/tools"),
+        ("/v1/plugins/acme/health", "plugin-registry", "GET /v1/plugins/{name}/health"),
+        ("/v1/plugins/{rest:path}", "plugin-registry", None),
+        ("/v1/plugins/acme/drawings", None, None),
+        ("/v1/jobs/{rest:path}", None, None),
+        ("/v1/jobs/acme", None, "GET /v1/jobs/{job_id}"),
+        ("/v1/auth/users/acme", None, None),
+        ("/{rest:path}", None, None),
+    ],
+)
+async def test_a_pattern_hides_no_route_of_another_plugin(
+    start_platform: Start, path: str, service: str | None, hidden: str | None
+) -> None:
+    """A stranger's path that would serve requests for the platform's routes keeps it out of service; one that
+    matches only what is left over may stay. Either way, the platform's routes answer.
+    """
+    thief = serving("thief", table_taking(path, service))
+    running = await start_platform("plugin_registry", thief)
+    owner = "kernel" if "/jobs/" in path else "plugin_registry"
+    refused = ("failed", f"GET {path} would hide {hidden} of '{owner}'; choose another path")
+    assert status_of(running, "thief") == (refused if hidden else ("loaded", None))
+    for own in ("/v1/plugins/plugin_registry", "/v1/plugins/acme/health", "/v1/jobs/acme", "/livez"):
+        assert (await running.anonymous.get(own)).json() != path
+
+
+async def test_a_pattern_and_the_rest_of_its_paths_have_one_owner(start_platform: Start) -> None:
+    """One plugin may serve an item by one route, and everything below it by another."""
+    tables = (table_taking("/v1/shelves/{name}"), table_taking("/v1/shelves/{rest:path}"))
+    running = await start_platform(serving("shelves", *tables))
+    assert status_of(running, "shelves") == ("loaded", None)
+    assert (await running.anonymous.get("/v1/shelves/a")).json() == "/v1/shelves/{name}"
+    assert (await running.anonymous.get("/v1/shelves/a/b")).json() == "/v1/shelves/{rest:path}"
 
 
 async def test_an_action_is_declared_once(start_platform: Start) -> None:
