@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -15,6 +12,7 @@ from kernel.acting import Acting, acting_var
 from kernel.errors import PlatformError, PluginDisabled, Unauthorized
 from kernel.http.access_control import ACCESS_CONTROL
 from kernel.http.adapters import adapter_of
+from kernel.http.answers import renderer
 from kernel.http.context import Context
 from kernel.http.paths import PathTemplate
 from kernel.http.request_limits import REQUEST_LIMITS
@@ -58,7 +56,7 @@ class Endpoint:
         self._limit = route.max_body or platform.settings.max_body_size_mb * 1024 * 1024
         self._query = QueryParser(route.query) if route.query else None
         self._body = _body_adapter(route)
-        self._to_json = _renderer(route, strict=platform.settings.strict_answers)
+        self._to_json = renderer(route, strict=platform.settings.strict_answers)
         self._kept: tuple[int, bytes] | None = None
 
     async def __call__(self, ctx: Context) -> web.StreamResponse:
@@ -113,27 +111,3 @@ def _body_adapter(route: Route) -> TypeAdapter[Any] | None:
     if route.body is None or isinstance(route.body, Upload | RawBody):
         return None
     return adapter_of(route.body)
-
-
-def _renderer(route: Route, *, strict: bool) -> Callable[[Any], bytes]:
-    """The function from a handler's result to JSON. With `strict`, it raises if the type doesn't fit."""
-    adapter = adapter_of(Any if route.returns is None else route.returns)
-    # The serializer itself: for a small result, the adapter's method doubles the cost.
-    to_json = partial(adapter.serializer.to_json, by_alias=route.returns is not None)
-    return _checked(adapter, to_json) if strict else to_json
-
-
-def _checked(adapter: TypeAdapter[Any], to_json: Callable[..., bytes]) -> Callable[[Any], bytes]:
-    """The same, checked against the schema that clients read."""
-    from jsonschema import Draft202012Validator
-
-    validator: list[Any] = []
-
-    def checked(answer: Any) -> bytes:
-        body = to_json(answer, warnings="error")
-        if not validator:
-            validator.append(Draft202012Validator(adapter.json_schema(mode="serialization")))
-        validator[0].validate(json.loads(body))
-        return body
-
-    return checked
