@@ -1,15 +1,16 @@
 """Change the embedding model of a knowledge base while it keeps answering.
 
-A job embeds the stored passages again, document by document, into a collection that nobody searches. When it
-has all completed documents, one transaction puts it in place of the old one; it locks the knowledge base's
-row, for which the end of every ingestion waits. Until then all answers come from the old vectors. If killed,
-the job continues after the written passages; if cancelled or given up, it removes the new collection.
+A job embeds the stored passages again, in batches across documents, into a collection that nobody searches.
+When it has all completed documents, one transaction puts it in place of the old one; it locks the knowledge
+base's row, for which the end of every ingestion waits. Until then all answers come from the old vectors. If
+killed, the job continues after the written passages; if cancelled or given up, it removes the new collection.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
 
 from pydantic import BaseModel
 from sqlalchemy import select, update
@@ -69,15 +70,11 @@ async def reembed(platform: Platform, payload: ReembedPayload, progress: Progres
         before = sum(done.values())
         total = before + sum(missing.values())
         progress.report(before, total=total, unit="passages", message="Embedding passages")
-        for document_id, passages in missing.items():
-            try:
-                await _copy(platform, payload, document_id, progress)
-            except EngineMismatch as error:
-                await abandon(platform, payload)
-                raise JobFailed(str(engine_changed(payload.model, error).detail)) from None
-            done[document_id] = passages
-            before += passages
-            progress.report(before)
+        async for batch in _batches(platform, payload, missing, progress):
+            await _copy(platform, payload, batch)
+            progress.advance(sum(len(part.rows) for part in batch))
+        done |= missing
+        progress.report(total)
     return path
 
 
@@ -120,52 +117,79 @@ def _renew_trees(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
     platform.vectors.drop(unit, base.tree_collection)
 
 
-async def _copy(platform: Platform, payload: ReembedPayload, document_id: str, progress: Progress) -> None:
-    """Embed a document's passages into the coming collection, continuing after the existing ones."""
+@dataclass(frozen=True)
+class _Part:
+    """The next passages of a document, or its last ones."""
+
+    document_id: str
+    rows: list[StoredPoint]
+    is_last: bool
+
+
+async def _batches(
+    platform: Platform, payload: ReembedPayload, documents: Iterable[str], progress: Progress
+) -> AsyncIterator[list[_Part]]:
+    """The documents' passages after the existing ones, several documents at a time or one in parts."""
     live = f"rag:{payload.knowledge_base_id}"
     coming = coming_collection(payload.knowledge_base_id, payload.change)
-    written = await platform.vectors.staged(coming, document_id)
-    progress.advance(written)
-    total = written + 1
-    while written < total:
-        rows, total = await platform.vectors.points(live, document_id, _BATCH, written)
-        if not rows:
-            return  # already complete, or deleted
-        embedded = await embed(platform, payload.model, [row.text for row in rows], "passage")
-        last = written + len(rows) == total
-        if not await platform.database.write(_write, platform, payload, document_id, rows, embedded, last):
-            return
-        written += len(rows)
-        progress.advance(len(rows))
+    batch: list[_Part] = []
+    room = _BATCH
+    for document_id in documents:
+        taken = await platform.vectors.staged(coming, document_id)
+        progress.advance(taken)
+        is_last = False
+        while not is_last:
+            rows, total = await platform.vectors.points(live, document_id, room, taken)
+            if not rows:
+                break  # already complete, or deleted
+            taken += len(rows)
+            room -= len(rows)
+            is_last = taken == total
+            batch.append(_Part(document_id, rows, is_last))
+            if room == 0:
+                yield batch
+                batch, room = [], _BATCH
+    if batch:
+        yield batch
+
+
+async def _copy(platform: Platform, payload: ReembedPayload, batch: list[_Part]) -> None:
+    """Embed passages into the coming collection. Raises JobFailed if it is by another engine."""
+    texts = [row.text for part in batch for row in part.rows]
+    embedded = await embed(platform, payload.model, texts, "passage")
+    try:
+        await platform.database.write(_write, platform, payload, batch, embedded)
+    except EngineMismatch as error:
+        await abandon(platform, payload)
+        raise JobFailed(str(engine_changed(payload.model, error).detail)) from None
 
 
 def _write(
-    unit: Unit,
-    platform: Platform,
-    payload: ReembedPayload,
-    document_id: str,
-    rows: list[StoredPoint],
-    embedded: Embedded,
-    last: bool,
-) -> bool:
-    """Stage a batch; the last one publishes the document. False if the document or the change is gone."""
+    unit: Unit, platform: Platform, payload: ReembedPayload, batch: list[_Part], embedded: Embedded
+) -> None:
+    """Stage a batch and publish the documents that end in it; leave out what is gone, as is a change that is
+    over.
+    """
     mine = (KnowledgeBase.id == payload.knowledge_base_id) & (KnowledgeBase.reembedding == payload.change)
     held = select(KnowledgeBase.id).where(mine).with_for_update(read=True, key_share=True)
     if unit.session.scalar(held) is None:
-        return False
-    if unit.session.get(Document, document_id, with_for_update=True) is None:
-        return False
+        return
+    given = Document.id.in_([part.document_id for part in batch])
+    kept = set(unit.session.scalars(select(Document.id).where(given).order_by(Document.id).with_for_update()))
     vectors = platform.vectors
     coming = coming_collection(payload.knowledge_base_id, payload.change)
+    rows = [(part.document_id, row) for part in batch for row in part.rows]
     points = [
         Point(row.id, document_id, row.position, row.text, vector, row.payload)
-        for row, vector in zip(rows, embedded.vectors, strict=True)
+        for (document_id, row), vector in zip(rows, embedded.vectors, strict=True)
+        if document_id in kept
     ]
-    vectors.ensure(unit, coming, embedded.vectors.shape[1], embedded.engine)
-    vectors.stage(unit, coming, points)
-    if last:
-        vectors.publish(unit, coming, document_id)
-    return True
+    if points:
+        vectors.ensure(unit, coming, embedded.vectors.shape[1], embedded.engine)
+        vectors.stage(unit, coming, points)
+    complete = [part.document_id for part in batch if part.is_last and part.document_id in kept]
+    if complete:
+        vectors.publish(unit, coming, *complete)
 
 
 async def abandon(platform: Platform, payload: ReembedPayload) -> None:

@@ -13,6 +13,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import EngineChanged
+from builtin_plugins.rag.exchange import exporting
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.questions.retrieval import Sought, retrieve
 from builtin_plugins.rag.services.telling import TellPayload, tell_languages
@@ -65,6 +66,19 @@ async def shelf(ann: Actor) -> str:
         found = await ingest(ann.running, ann, base, f"{topic}.txt", f"All about the {topic} of Senja.")
         assert found["status"] == "completed", found
     return base
+
+
+async def long_shelf(ann: Actor) -> tuple[str, int]:
+    """A knowledge base with a document of one passage, then one of hundreds; and the number of passages."""
+    base = await make_base(ann, embedding_model=OLD, chunk_size=100, chunk_overlap=0)
+    small = await ingest(ann.running, ann, base, "small.txt", "All about the harbour of Senja.")
+    lines = "\n\n".join(
+        f"Lamp {number} stands at the harbour of Senja, on pier {number}." for number in range(250)
+    )
+    large = await ingest(ann.running, ann, base, "large.txt", lines)
+    total = int(small["chunk_count"] + large["chunk_count"])
+    assert total > 2 * 96
+    return base, total
 
 
 async def reembed(ann: Actor, base: str, model: str = NEW) -> str:
@@ -149,19 +163,32 @@ async def test_questions_uploads_and_deletions_meanwhile(
     assert await running.platform.database.read(collections) == 1
 
 
+async def test_an_export_that_began_before_the_switch(start_platform: Start) -> None:
+    """The file has every document, with vectors of the model that it names, and can be imported."""
+    running = await start_platform("rag", TwoModels())
+    ann = await somebody(running)
+    base = await shelf(ann)
+    exported = await running.platform.database.read(lambda session: session.get_one(KnowledgeBase, base))
+    pieces = exporting.pieces(running.platform, exported, "1.0")
+    file = await anext(pieces)
+    await reembed(ann, base)
+    await running.run_jobs()
+    assert await model_of(ann, base) == NEW
+    file += b"".join([piece async for piece in pieces])
+    reply = await ann.upload(f"{BASES}/import", "shelf.kb.zip", file)
+    assert reply.status == 202, reply.body
+    await running.run_jobs()
+    again = reply.json()["knowledge_base_id"]
+    assert await model_of(ann, again) == OLD
+    assert await sources(ann, again) == {f"{topic}.txt" for topic in TOPICS}
+
+
 async def test_progress_counts_passages(start_platform: Start) -> None:
-    """One large document among small ones does not stand still: 96 of its passages are told at a time."""
+    """One large document among small ones does not stand still: 96 passages are told at a time."""
     models = TwoModels()
     running = await start_platform("rag", models)
     ann = await somebody(running)
-    base = await make_base(ann, embedding_model=OLD, chunk_size=100, chunk_overlap=0)
-    small = await ingest(running, ann, base, "small.txt", "All about the harbour of Senja.")
-    lines = "\n\n".join(
-        f"Lamp {number} stands at the harbour of Senja, on pier {number}." for number in range(250)
-    )
-    large = await ingest(running, ann, base, "large.txt", lines)
-    total = small["chunk_count"] + large["chunk_count"]
-    assert total > 200
+    base, total = await long_shelf(ann)
     models.go.clear()
     models.passing = 2
     job = await reembed(ann, base)
@@ -170,7 +197,7 @@ async def test_progress_counts_passages(start_platform: Start) -> None:
         return (await ann.get(f"/v1/jobs/{job}")).json()["progress"]
 
     async def halfway() -> bool:
-        return bool(await told() == {"done": 97, "total": total, "unit": "passages"})
+        return bool(await told() == {"done": 192, "total": total, "unit": "passages"})
 
     working = asyncio.create_task(running.run_jobs())
     async with asyncio.timeout(60):
@@ -258,27 +285,58 @@ async def test_who_may_and_what_is_refused(start_platform: Start) -> None:
 
 
 async def test_killed_in_the_middle(tmp_path: Path) -> None:
-    """A worker killed over the third document leaves the old model; the next one finishes."""
+    """A worker killed over its third batch leaves the old model; the next one finishes without repeating the
+    first two.
+    """
     async with platforms(tmp_path) as start:
         running = await start("rag", HashEmbeddings())
-        ann = await somebody(running)
-        base = await shelf(ann)
+        vectors, ann = running.platform.vectors, await somebody(running)
+        base, total = await long_shelf(ann)
         job = await reembed(ann, base)
         env = environment(tmp_path, {"HANGS_AT": "3", "HANGING": str(tmp_path / "hanging")})
         command = ("-m", "tests.builtin_plugins.rag.tree_worker")
         async with running_process(*command, env=env, log=tmp_path / "first.log") as worker:
             await eventually(lambda: (tmp_path / "hanging").exists(), 60)
-            assert len(await sources(ann, base)) == len(TOPICS)
             await worker.kill()
-        assert await model_of(ann, base) == OLD and len(await sources(ann, base)) == len(TOPICS)
-        async with running_process(*command, env={**env, "HANGS_AT": "0"}, log=tmp_path / "second.log"):
+        assert await model_of(ann, base) == OLD and await vectors.count(f"rag:{base}") == total
+        async with running_process(*command, env={**env, "HANGS_AT": "2"}, log=tmp_path / "second.log"):
 
             async def done() -> bool:
                 found: dict[str, Any] = (await ann.get(f"/v1/jobs/{job}")).json()
                 return bool(found["status"] == "done")
 
             await eventually(done, 60)
-        assert await model_of(ann, base) == NEW and len(await sources(ann, base)) == len(TOPICS)
+        assert await model_of(ann, base) == NEW and await vectors.count(f"rag:{base}") == total
+        assert await sources(ann, base, "All about the harbour of Senja.") == {"small.txt", "large.txt"}
+
+
+@pytest.mark.each_database
+async def test_many_small_documents(start_platform: Start, database_url: str | None) -> None:
+    """They share a call of the model, which may be on another machine. One that is deleted during the call is
+    left out, and the others are kept.
+    """
+    models = TwoModels()
+    running = await start_platform("rag", models, env={"DATABASE_URL": database_url})
+    ann = await somebody(running)
+    base = await shelf(ann)
+    anchor = next(
+        row["document_id"]
+        for row in (await ann.get(f"{BASES}/{base}/documents")).json()["items"]
+        if row["filename"] == "anchor.txt"
+    )
+    calls: list[None] = []
+    await reembed(ann, base)
+    models.before = lambda: calls.append(None)
+    models.go.clear()
+    working = asyncio.create_task(running.run_jobs())
+    async with asyncio.timeout(60):
+        await models.arrived.wait()
+        assert (await ann.delete(path_of(base, anchor))).status == 200
+        models.go.set()
+        await working
+    assert len(calls) == 1
+    assert await model_of(ann, base) == NEW
+    assert await sources(ann, base) == {f"{topic}.txt" for topic in TOPICS} - {"anchor.txt"}
 
 
 async def test_a_model_that_is_away_for_long(start_platform: Start) -> None:
@@ -286,17 +344,17 @@ async def test_a_model_that_is_away_for_long(start_platform: Start) -> None:
     models = TwoModels()
     running = await start_platform("rag", models)
     ann = await somebody(running)
-    base = await shelf(ann)
+    base, total = await long_shelf(ann)
     calls = 0
 
     def away() -> None:
         nonlocal calls
         calls += 1
-        if 4 <= calls < 24:
+        if 2 <= calls < 22:
             raise RuntimeError("the server of the model is down")
 
     await reembed(ann, base)
     models.before = away
     await running.run_jobs()
     assert await model_of(ann, base) == NEW
-    assert calls == 20 + len(TOPICS)
+    assert calls == 20 + -(-total // 96)
