@@ -15,6 +15,7 @@ from kernel.errors import ANY_ERROR, StartupError
 from kernel.settings import KernelSettings
 from kernel.stores.blobs import FileBlobs
 from kernel.stores.cache import open_cache
+from kernel.stores.offered import watched
 from kernel.stores.offers import (
     BLOB_STORE,
     CACHE_STORE,
@@ -69,6 +70,8 @@ async def open_stores(
         stack.push_async_callback(own.close)
         if serving:
             await own.start()
+    elif chosen := offered.chosen(VECTOR_STORE, needs.settings):
+        vectors = watched(vectors, plugin=chosen[0])
     if blobs is None:
         blobs = await _offered(BLOB_STORE, needs, offered, stack)
     return Stores(vectors, _own_blobs(needs) if blobs is None else blobs, cache)

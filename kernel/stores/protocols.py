@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 
+_INEXACT = 0.01  # how far a length may be from 1: more than 16 bits lose
+_LONGEST_NAME = 255  # the column's
+
 
 @dataclass(frozen=True)
 class Embedded:
@@ -27,6 +30,9 @@ class Embedded:
     `unrelated` is this model's cosine of two unrelated texts, where similarity starts. `meaning` is the share
     of the vectors in hybrid search, 0 to 1; words have the rest. `languages` are those that the model knows
     (ISO 639), None for nearly all; for a question in another one, the vectors' share is `elsewhere`.
+
+    Raises ValueError for vectors that searches can't compare, so that the plugin that made them is reported.
+    A text without any meaning may have a vector of zeros.
     """
 
     vectors: npt.NDArray[np.float32]
@@ -35,6 +41,20 @@ class Embedded:
     meaning: float = 0.8
     languages: frozenset[str] | None = None
     elsewhere: float = 0.2
+
+    def __post_init__(self) -> None:
+        import numpy as np
+
+        vectors = np.asarray(self.vectors, np.float32)
+        if vectors.ndim != 2:
+            raise ValueError(f"the vectors must be [texts, numbers], but have the shape {vectors.shape}")
+        lengths = np.linalg.norm(vectors, axis=1)
+        odd = np.flatnonzero(~((abs(lengths - 1) <= _INEXACT) | (lengths == 0)))  # also what is no number
+        if odd.size:
+            raise ValueError(f"vector {odd[0]} has the length {lengths[odd[0]]:.4g} instead of 1")
+        if not (isinstance(self.engine, str) and 0 < len(self.engine) <= _LONGEST_NAME):
+            raise ValueError(f"the engine must be named, in at most {_LONGEST_NAME} characters")
+        object.__setattr__(self, "vectors", vectors)
 
     def share_in(self, language: str | None) -> float:
         """The share of the vectors for a question in `language`, None for an unknown one."""

@@ -242,8 +242,15 @@ class TestEnhanceRanking:
         def broken(passages: Any, scope: Any) -> Any:
             raise RuntimeError("secret detail")
 
+        def strange(passages: Any, scope: Any) -> Any:
+            return [contracts.RankedPassage(passages[0].knowledge_base_id, 7, [], 1.0)]  # type: ignore[arg-type]
+
         plain = await stage.ask(graph=False)
-        for answer, word in ((broken, "failed"), (lambda passages, scope: late(), "longer than 0.2")):
+        for answer, word in (
+            (broken, "failed"),
+            (strange, "failed"),
+            (lambda passages, scope: late(), "longer than 0.2"),
+        ):
             stage.walker.answer = answer
             got = await stage.ask()
             (note, *_) = got["method_details"]["degraded"]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
@@ -292,6 +293,23 @@ async def test_an_engine_that_answers_nonsense(start_platform: Start) -> None:
     pipeline = await make_pipeline(ann, base)
     refused = await ask_raw(ann, pipeline, "What?")
     assert refused.status == 503 and "0 vectors" in refused.detail
+
+
+async def test_an_engine_whose_numbers_are_none(start_platform: Start) -> None:
+    """It would find nothing, or anything: the plugin is named instead, to the client and in `/health`."""
+
+    class Broken(HashEmbeddings):
+        @hookimpl(optionalhook=True)
+        async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
+            made = await super().embed_texts(model, texts)
+            return made and Embedded(made.vectors * np.nan, made.engine)
+
+    running = await start_platform("rag", Broken())
+    ann = await somebody(running)
+    refused = await ann.post("/v1/rag/knowledge-bases", json={"name": "Handbook"})
+    assert (refused.json()["code"], "'hash_embeddings'" in refused.detail) == ("plugin_failed", True)
+    health = (await running.anonymous.get("/health")).json()
+    assert "embed_texts" in health["plugins"]["hash_embeddings"]["reason"]
 
 
 async def test_too_many_passages(start_platform: Start) -> None:

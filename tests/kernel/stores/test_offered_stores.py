@@ -10,7 +10,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from sqlalchemy import select
 
 from kernel.db.engine import Database
 from kernel.sdk import (
@@ -20,20 +22,26 @@ from kernel.sdk import (
     VECTOR_STORE,
     BlobStore,
     Cache,
+    Hit,
     Plugin,
+    Query,
     StartupError,
+    StoredPoint,
     StoreKind,
     StoreNeeds,
     StoreOffer,
+    Unavailable,
     hookimpl,
 )
 from kernel.stores.conformance import BlobStoreConformance, CacheConformance
 from kernel.stores.conformance_vectors import Stores, VectorStoreConformance
+from kernel.stores.offered import watched
 from kernel.testing import Start
 from tests.builtin_plugins.rag.rag_support import HANDBOOK, ask, ingest, make_base, make_pipeline
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.shelf_stores.blobs import ShelfBlobs
 from tests.fakes.shelf_stores.cache import ShelfCache
+from tests.fakes.shelf_stores.models import ShelfPoint
 from tests.fakes.shelf_stores.plugin import ShelfPlugin
 from tests.fakes.shelf_stores.vectors import ShelfVectors
 
@@ -84,12 +92,13 @@ async def test_the_chosen_stores_serve(start_platform: Start, database_url: str 
     running = await start_platform("rag", HashEmbeddings(), ShelfPlugin, env=env)
     platform = running.platform
     blobs, cache = platform.blobs, platform.cache
-    assert isinstance(platform.vectors, ShelfVectors)
     assert isinstance(blobs, ShelfBlobs) and isinstance(cache, ShelfCache)
     ann = await running.user("ann")
     base = await make_base(ann)
     document = await ingest(running, ann, base, "handbook.md", HANDBOOK)
     assert document["status"] == "completed"
+    held = await platform.database.read(lambda session: list(session.scalars(select(ShelfPoint.group_key))))
+    assert held == [document["document_id"]] * document["chunk_count"]
     path = f"/v1/rag/knowledge-bases/{base}/documents/{document['document_id']}"
     assert (await ann.get(f"{path}/content")).body == HANDBOOK.encode()
     answer = await ask(ann, await make_pipeline(ann, base), "What is the daily allowance for meals?")
@@ -99,6 +108,60 @@ async def test_the_chosen_stores_serve(start_platform: Start, database_url: str 
     assert await platform.vectors.count(f"rag:{base}") == 0
     assert not list(blobs.packed.glob("*.gz"))
     assert sum(cache.counts.values()) > 3
+
+
+class FaultyVectors(ShelfVectors):
+    """Searches as `fault` says."""
+
+    def __init__(self, database: Database, fault: Any) -> None:
+        super().__init__(database)
+        self._fault = fault
+
+    async def search(self, collection: str, query: Query) -> list[Hit]:
+        if isinstance(self._fault, Exception):
+            raise self._fault
+        if isinstance(self._fault, asyncio.Event):
+            await self._fault.wait()
+        found: list[Hit] = self._fault
+        return found
+
+
+FAULTS: list[Any] = [
+    RuntimeError("secret"),
+    ConnectionRefusedError("secret"),
+    None,
+    [("secret", 1.0)],
+    [Hit(StoredPoint("a", "b", 0, "secret", {}), float("nan"), 0.0)],
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=["raises", "is away", "nothing", "no hits", "no numbers"])
+async def test_a_search_that_fails(
+    start_platform: Start, caplog: pytest.LogCaptureFixture, fault: Any
+) -> None:
+    """A question is answered 503 with the plugin's name, whatever its store does; the log has the rest."""
+
+    class Faulty(ShelfPlugin):
+        @asynccontextmanager
+        async def _vectors(self, needs: StoreNeeds) -> AsyncIterator[ShelfVectors]:
+            yield FaultyVectors(needs.database, fault)
+
+    env = {"PLATFORM_VECTOR_STORE": "shelf"}
+    running = await start_platform("rag", Faulty, HashEmbeddings(), env=env)
+    ann = await running.user()
+    base = await make_base(ann)
+    await ingest(running, ann, base, "handbook.md", HANDBOOK)
+    answer = await ann.post(f"/v1/rag/knowledge-bases/{base}/search", json={"question": "Hotels?"})
+    assert (answer.status, answer.json()["code"]) == (503, "vector_store_failed")
+    assert "'shelf'" in answer.detail and "secret" not in answer.detail
+    assert "the plugin 'shelf' failed in a search" in caplog.text
+
+
+async def test_a_search_that_never_ends(database: Database) -> None:
+    """It is given up after the time limit."""
+    never = FaultyVectors(database, asyncio.Event())
+    with pytest.raises(Unavailable, match="'shelf'"):
+        await watched(never, "shelf", seconds=0.01).search("all", Query(np.zeros(2, np.float32), 1))
 
 
 async def test_a_chosen_cache_that_is_away(start_platform: Start) -> None:
