@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
 import math
 import re
@@ -85,6 +86,7 @@ def parse_body(adapter: TypeAdapter[Any], request: web.Request, raw: bytes) -> A
     encoding = json.detect_encoding(raw)
     if not encoding.startswith("utf-8"):
         raise Unprocessable.field(("body",), f"is {encoding[:6].upper()}; send UTF-8")
+    raw = raw.removeprefix(codecs.BOM_UTF8)
     if b"\\u0000" in raw:  # before the types' own validators, which may fail on one
         _require_storable(_read(raw), "body")
     try:
