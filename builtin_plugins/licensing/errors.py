@@ -30,6 +30,11 @@ class BetterLicense(Conflict):
     default_detail = "You already have a license of a higher tier for this plugin"
 
 
+class TooManyOrders(Conflict):
+    code = "too_many_orders"
+    default_detail = "You have too many unpaid orders; pay or cancel one, or wait until some expire"
+
+
 class NoCheckout(Unavailable):
     code = "no_checkout_provider"
     default_detail = "Checkout is not available: the operator has not set up a payment provider"

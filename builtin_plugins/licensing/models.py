@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, Boolean, ForeignKey, Integer, String, UniqueConstraint
+from sqlalchemy import JSON, Boolean, ForeignKey, Index, Integer, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.sdk import UtcDateTime, plugin_base, utc_now
@@ -55,12 +55,13 @@ class Seat(Base):
 
 
 class Order(Base):
-    """An order at a payment provider: `pending`, `cancelled`, `paid`, `refunded`.
+    """An order at a payment provider; `services.checkout.RANKS` has its states.
 
     `replaced` is what the buyer's license was before this order paid for it; a refund brings that back.
     """
 
     __tablename__ = "licensing_order"
+    __table_args__ = (Index("ix_licensing_order_state_created_at", "state", "created_at"),)
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
     subject: Mapped[str] = mapped_column(String(255), index=True)

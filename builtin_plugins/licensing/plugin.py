@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from kernel.sdk import Platform, Plugin, Resource, RouteTable, Tables, contracts, hookimpl
+from kernel.sdk import JobRef, Platform, Plugin, Resource, RouteTable, Tables, contracts, hookimpl
 
 from .handlers import licenses, plugin_tiers
 from .models import Base
+from .services.expiry import EXPIRE_ORDERS
 from .services.plugin_tiers import check, demanded
 from .services.usage import USAGE, Usage
 from .settings import LicensingSettings
@@ -36,6 +37,10 @@ class LicensingPlugin(Plugin):
     @hookimpl
     def register_routes(self) -> Sequence[RouteTable]:
         return [licenses.routes, plugin_tiers.routes]
+
+    @hookimpl
+    def register_jobs(self) -> Sequence[JobRef]:
+        return [EXPIRE_ORDERS]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Usage]]:

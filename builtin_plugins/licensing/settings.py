@@ -28,6 +28,12 @@ class LicensingSettings(Settings):
     validations_per_minute: int = Field(
         30, ge=1, description="Times one caller may check license keys in 60 seconds."
     )
+    order_days: int = Field(
+        30,
+        ge=1,
+        le=3650,
+        description="Days after which an order that nobody paid expires; a later payment still counts.",
+    )
     flush_seconds: float = Field(
         5,
         gt=0,

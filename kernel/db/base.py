@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import JSON, DateTime, MetaData, func, select
+from sqlalchemy import JSON, ColumnElement, DateTime, MetaData, func, literal, select
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Session
@@ -80,6 +80,13 @@ def shared_now(session: Session) -> datetime:
         return utc_now()
     moment: datetime = session.execute(select(func.clock_timestamp())).scalar_one()
     return moment.astimezone(UTC)
+
+
+def shared_moment(session: Session) -> ColumnElement[datetime]:
+    """The same within a statement, at no cost of its own."""
+    if session.get_bind().dialect.name == "sqlite":
+        return literal(utc_now(), UtcDateTime())
+    return func.clock_timestamp(type_=UtcDateTime())
 
 
 def plugin_base(owner: str) -> Any:

@@ -18,7 +18,15 @@ from kernel.sdk import (
     read_body,
 )
 
-from ..errors import BetterLicense, LicenseNotFound, NoCheckout, NoSeatsLeft, PluginUnknown, SeatsTaken
+from ..errors import (
+    BetterLicense,
+    LicenseNotFound,
+    NoCheckout,
+    NoSeatsLeft,
+    PluginUnknown,
+    SeatsTaken,
+    TooManyOrders,
+)
 from ..schemas import (
     ActivatedLicense,
     ActivateRequest,
@@ -113,7 +121,7 @@ async def renew_key(ctx: Context, license_id: str) -> Answer:
     access=AUTHENTICATED,
     body=CheckoutRequest,
     returns=Checkout,
-    errors=(PluginUnknown, BetterLicense, NoCheckout),
+    errors=(PluginUnknown, BetterLicense, TooManyOrders, NoCheckout),
 )
 async def start_checkout(ctx: Context, plugin_id: str, body: CheckoutRequest) -> Checkout:
     """Start buying a tier of a plugin; returns the address to pay at. Payment activates the license."""

@@ -7,29 +7,32 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Caller, NotFound, Platform, Unit, audit, contracts, utc_now
+from kernel.sdk import Caller, NotFound, Platform, Unit, audit, contracts
 
-from ..errors import BetterLicense, NoCheckout, PluginUnknown
+from ..errors import BetterLicense, NoCheckout, PluginUnknown, TooManyOrders
 from ..models import License, Notice, Order
 from ..schemas import Checkout
 from ..tiers import covers
 from .keys import make_key
-from .licenses import LOCK, YEAR, add_license, valid_at
+from .licenses import LOCK, YEAR, add_license, is_valid
 from .plugins import listings
 
 # A notice only moves an order forward: a "paid" after "refunded" is outdated.
-RANKS = {"pending": 0, "cancelled": 1, "paid": 2, "refunded": 3}
-
+RANKS = {"pending": 0, "expired": 1, "cancelled": 2, "paid": 3, "refunded": 4}
+MOST_PENDING = 20
 
 # What an order changes of a license, and what a refund brings back.
 _CHANGED = ("tier", "valid_from", "valid_until", "trial_expires_at", "active", "activated_by")
 
 
 async def start(caller: Caller, plugin_id: str, tier: str) -> Checkout:
-    """Order for the caller; returns where to pay. Raises PluginUnknown, BetterLicense, NoCheckout."""
+    """Order for the caller; returns where to pay.
+
+    Raises PluginUnknown, BetterLicense, TooManyOrders, NoCheckout.
+    """
     platform = caller.platform
     listing = await platform.database.read(_offered, caller, plugin_id, tier)
     if not platform.hooks.implementations(contracts.start_checkout):
@@ -48,7 +51,7 @@ def _offered(session: Session, caller: Caller, plugin_id: str, tier: str) -> con
     found = listings(caller.platform, session, [plugin_id]).get(plugin_id)
     if found is None or not found.approved or found.id != plugin_id:
         raise PluginUnknown()
-    held = _own_license(session, caller.principal.subject, plugin_id, valid_at(utc_now()))
+    held = _own_license(session, caller.principal.subject, plugin_id, is_valid(session))
     if held is not None and not covers(tier, held.tier):
         raise BetterLicense()
     return found
@@ -60,6 +63,11 @@ def _own_license(session: Session, subject: str, plugin_id: str, *which: Any) ->
 
 
 def _add(unit: Unit, order: Order) -> None:
+    unit.lock(LOCK)
+    mine = select(func.count()).where(Order.subject == order.subject, Order.state == "pending")
+    if (unit.session.scalar(mine) or 0) >= MOST_PENDING:
+        raise TooManyOrders()
+    order.created_at = order.changed_at = unit.now()
     unit.session.add(order)
 
 

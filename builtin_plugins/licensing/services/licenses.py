@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import func, or_, select
@@ -20,7 +20,7 @@ from kernel.sdk import (
     audit,
     scope_of,
     select_members,
-    utc_now,
+    shared_moment,
 )
 
 from ..errors import LicenseNotFound, SeatsTaken
@@ -197,9 +197,14 @@ def seats_used(session: Session, ids: Iterable[str]) -> dict[str, int]:
     }
 
 
-def valid_at(now: datetime) -> Any:
+def is_valid(session: Session) -> Any:
     """The condition for valid licenses."""
-    return License.active.is_(True) & (License.valid_until > now)
+    return License.active.is_(True) & has_not_expired(session)
+
+
+def has_not_expired(session: Session) -> Any:
+    """The condition for licenses whose time is not over by the database's clock."""
+    return License.valid_until > shared_moment(session)
 
 
 async def list_own(caller: Caller) -> LicenseList:
@@ -230,14 +235,16 @@ async def _listed(platform: Platform, which: Any) -> LicenseList:
 
 
 def _list(session: Session, platform: Platform, which: Any) -> LicenseList:
-    rows = session.scalars(select(License).where(which).order_by(License.valid_from.desc(), License.id)).all()
-    names = listings(platform, session, [row.plugin_id for row in rows])
-    used = seats_used(session, [row.id for row in rows if row.seats is not None])
-    usage, now = platform.resource(USAGE), utc_now()
-    return LicenseList(licenses=[_render(row, names, used, usage, now) for row in rows], count=len(rows))
+    query = select(License, is_valid(session)).where(which)
+    found = session.execute(query.order_by(License.valid_from.desc(), License.id)).all()
+    names = listings(platform, session, [row.plugin_id for row, _ in found])
+    used = seats_used(session, [row.id for row, _ in found if row.seats is not None])
+    usage = platform.resource(USAGE)
+    shown = [_render(row, names, used, usage, valid) for row, valid in found]
+    return LicenseList(licenses=shown, count=len(shown))
 
 
-def _render(row: License, names: Any, used: dict[str, int], usage: Usage, now: datetime) -> LicenseOut:
+def _render(row: License, names: Any, used: dict[str, int], usage: Usage, valid: bool) -> LicenseOut:
     listing = names.get(row.plugin_id)
     return LicenseOut(
         id=row.id,
@@ -250,7 +257,7 @@ def _render(row: License, names: Any, used: dict[str, int], usage: Usage, now: d
         license_key=masked(row.key_end),
         valid_from=row.valid_from,
         valid_until=row.valid_until,
-        active=row.active and row.valid_until > now,
+        active=valid,
         usage_count=row.usage_count + usage.pending(row.id),
         last_used_at=usage.last(row.id) or row.last_used_at,
         seats=row.seats,
@@ -266,7 +273,7 @@ async def best_of(platform: Platform, subject: str, plugin_id: str) -> tuple[str
 
 def best_in(session: Session, which: Any, plugin_id: str) -> tuple[str | None, str | None]:
     """The best tier among the valid licenses of a plugin, and the id of that license."""
-    query = select(License.tier, License.id).where(which, valid_at(utc_now()), License.plugin_id == plugin_id)
+    query = select(License.tier, License.id).where(which, is_valid(session), License.plugin_id == plugin_id)
     found: dict[str, str] = {row.tier: row.id for row in session.execute(query)}
     if not found:
         return None, None
@@ -282,12 +289,12 @@ async def validate_key(caller: Caller, key: str, plugin_id: str) -> KeyValid | K
     platform = caller.platform
     check_form(platform, plugin_id)
     usage, hashes = platform.resource(USAGE), hasher_of(platform).candidates(key)
-    row = await usage.between_writes(lambda: platform.database.read(find_by_key, hashes))
+    row, expired = await usage.between_writes(lambda: platform.database.read(find_by_key, hashes))
     if row is None or row.plugin_id != plugin_id:
         return KeyInvalid(reason="Invalid license key")
     if not row.active:
         return KeyInvalid(reason="The license is not active", valid_until=row.valid_until)
-    if row.valid_until <= utc_now():
+    if expired:
         return KeyInvalid(reason="The license has expired", valid_until=row.valid_until)
     usage.count(row.id)
     return KeyValid(
@@ -299,9 +306,11 @@ async def validate_key(caller: Caller, key: str, plugin_id: str) -> KeyValid | K
     )
 
 
-def find_by_key(session: Session, hashes: Sequence[str]) -> License | None:
-    """The license with a key of one of these hashes."""
-    return session.scalar(select(License).where(License.key_hash.in_(hashes)))
+def find_by_key(session: Session, hashes: Sequence[str]) -> tuple[License | None, bool]:
+    """The license with a key of one of these hashes, and whether it has expired."""
+    query = select(License, ~has_not_expired(session)).where(License.key_hash.in_(hashes))
+    found = session.execute(query).one_or_none()
+    return (None, False) if found is None else (found[0], bool(found[1]))
 
 
 async def renew_key(caller: Caller, license_id: str) -> NewKey:

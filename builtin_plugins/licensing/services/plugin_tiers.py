@@ -85,10 +85,10 @@ def _validate(session: Session, platform: Platform, plugin: str, key: str | None
 def _validate_license(
     session: Session, platform: Platform, plugin: str, required: str, hashes: list[str]
 ) -> PluginKeyVerdict:
-    found = find_by_key(session, hashes)
+    found, expired = find_by_key(session, hashes)
     if found is None or found.plugin_id != key_of(platform, session, plugin):
         return PluginKeyVerdict(valid=False, tier=required, message="Invalid license key")
-    if not found.active or found.valid_until <= utc_now():
+    if not found.active or expired:
         return PluginKeyVerdict(valid=False, tier=required, message="The license has expired")
     if not covers(found.tier, required):
         text = f"Your license is for {found.tier}; this needs {required}"

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select, update
 
+from builtin_plugins.licensing.models import Order
+from builtin_plugins.licensing.services.checkout import MOST_PENDING
+from builtin_plugins.licensing.services.expiry import EXPIRE_ORDERS, ExpireOrders
+from kernel.sdk import utc_now
 from kernel.testing import Actor, Running, platforms
 from tests.builtin_plugins.licensing.conftest import PLUGINS
 from tests.builtin_plugins.licensing.licensing_support import LICENSES, activate, look_up, make_listing
-from tests.builtin_plugins.tenancy.tenancy_support import fresh, somebody
+from tests.builtin_plugins.tenancy.tenancy_support import fresh, renew, somebody
 from tests.fakes.checkout import Provider, provider_plugin
 from tests.fakes.own_clock import OwnClock
+from tests.fakes.rows import execute
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -134,10 +140,63 @@ async def test_a_second_year_on_a_machine_with_another_clock(
             order = await buy(ann, plugin["id"])
             clock.by(moment)
             await provider.send(running.url, order, "paid", event=fresh("event"))
+        unpaid = await buy(ann, plugin["id"])
+        await _hold_valid(running, ann, plugin["id"])
+        assert await _expire(running, unpaid) == ["pending"]
         clock.by(0)
+        assert await _expire(running, unpaid) == ["pending"]
         found = (await ann.get(LICENSES)).json()["licenses"][0]
         assert _days(found) in (729, 730)
         assert datetime.fromisoformat(found["valid_from"]) <= datetime.now(UTC).replace(tzinfo=None)
+
+
+async def _hold_valid(running: Running, holder: Actor, plugin_id: str) -> None:
+    """Hold the holder's license to be valid wherever one looks, in sessions begun at this machine's time."""
+    admin, token = await somebody(running, role="admin"), holder.token
+    await renew(running, holder)
+    (listed,) = (await holder.get(LICENSES)).json()["licenses"]
+    key = (await holder.post(f"{LICENSES}/{listed['id']}/key")).json()["license_key"]
+    body = {"license_key": key, "plugin_id": plugin_id}
+    assert listed["active"] and (await holder.post(f"{LICENSES}/validate", json=body)).json()["valid"]
+    assert await look_up(admin, holder.user["id"], plugin_id) == "pro"
+    holder.token = token
+
+
+async def test_orders_that_nobody_paid_expire(licensing: Running, provider: Provider) -> None:
+    """The job marks old ones, which make room for others; a payment that arrives later still counts."""
+    admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
+    plugin = await make_listing(licensing, admin)
+    path = f"/v1/marketplace/plugins/{plugin['id']}/checkout"
+    tries = [ann.post(path, json={"tier": "pro"}) for _ in range(MOST_PENDING + 5)]
+    answers = await asyncio.gather(*tries)
+    assert sorted(one.status for one in answers) == [200] * MOST_PENDING + [409] * 5
+    assert {one.json()["code"] for one in answers if one.status == 409} == {"too_many_orders"}
+    first, second, *_ = (
+        one.json()["checkout_url"].rpartition("/")[2] for one in answers if one.status == 200
+    )
+    await _age(licensing, first, days=31)
+    assert await _expire(licensing, first, second) == ["expired", "pending"]
+    assert (await ann.post(path, json={"tier": "pro"})).status == 200
+    assert (await provider.send(licensing.url, first, "paid", event=fresh("event")))[0] == 200
+    assert await look_up(admin, ann.user["id"], plugin["id"]) == "pro"
+    await _age(licensing, first, days=31)
+    assert await _expire(licensing, first, second) == ["paid", "pending"]
+
+
+async def _age(running: Running, order: str, *, days: int) -> None:
+    """Let an order be this old."""
+    began = utc_now() - timedelta(days=days)
+    await execute(running.platform.database, update(Order).where(Order.id == order).values(created_at=began))
+
+
+async def _expire(running: Running, *orders: str) -> list[str]:
+    """Run the job that the schedule starts; returns what these orders are then."""
+    await running.platform.database.write(lambda unit: unit.enqueue(EXPIRE_ORDERS, ExpireOrders()))
+    await running.run_jobs()
+    query = select(Order.id, Order.state).where(Order.id.in_(orders))
+    found = await running.platform.database.read(lambda session: session.execute(query).all())
+    states = {row.id: str(row.state) for row in found}
+    return [states[order] for order in orders]
 
 
 def _days(license_: dict[str, str]) -> int:
