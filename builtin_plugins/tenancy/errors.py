@@ -104,6 +104,14 @@ class InviteNotPending(Conflict):
     code = "invite_not_pending"
 
 
+class IdempotencyKeyUsed(Conflict):
+    code = "idempotency_key_used"
+    default_detail = (
+        "You have already invited this address with this idempotency_key, but to another role or for another "
+        "number of uses; send another key for another invite"
+    )
+
+
 class InviteRevoked(Conflict):
     code = "invite_revoked"
     default_detail = "The invite was revoked; ask for a new one"

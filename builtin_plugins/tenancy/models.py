@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Boolean, ForeignKey, Index, Integer, String, Text, UniqueConstraint
+from sqlalchemy import Boolean, ForeignKey, Index, Integer, String, Text, UniqueConstraint, false
 from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.sdk import UtcDateTime, plugin_base, utc_now
@@ -91,7 +91,7 @@ class Invite(Base):
     """An invitation to a team or to an organization (exactly one is set). Only the token's hash is kept.
 
     `email_key` is the case-folded address. `status` is `pending`, `accepted` (spent) or `revoked`;
-    `expired` follows from `expires_at`.
+    `expired` follows from `expires_at`. `email_sent`: the mail server accepted its e-mail.
     """
 
     __tablename__ = "tenancy_invite"
@@ -112,6 +112,7 @@ class Invite(Base):
     max_uses: Mapped[int] = mapped_column(Integer, default=1)
     use_count: Mapped[int] = mapped_column(Integer, default=0)
     invited_by: Mapped[int | None] = mapped_column(Integer)
+    email_sent: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
 

@@ -9,6 +9,7 @@ from builtin_plugins.tenancy.access.decisions import require
 from builtin_plugins.tenancy.errors import (
     AboveYou,
     AlreadyMember,
+    IdempotencyKeyUsed,
     InviteClosed,
     InviteExpired,
     InviteForAnother,
@@ -72,19 +73,19 @@ NOT_STORED = {"Cache-Control": "no-store"}
     body=InviteCreate,
     returns=IssuedInvite,
     status=201,
-    errors=(Forbidden, TeamNotFound, AlreadyMember),
+    errors=(Forbidden, TeamNotFound, AlreadyMember, IdempotencyKeyUsed),
 )
 async def create(ctx: Context, body: InviteCreate) -> Answer:
     """Invite a person to a team. For those who manage the team.
 
-    The response contains the token and, with PLATFORM_CLIENT_URL, the link; neither is ever shown again. It
-    also says how to use them. If a mail server is configured, an e-mail is sent; if that fails, the invite is
-    still valid. An address can be invited again while an invite is pending, for example if the token was
-    lost; the earlier invite stays valid until it is revoked. An invite can't be used while its sender is not
-    allowed to invite people.
+    The response contains the token and, with PLATFORM_CLIENT_URL, the link; no other one does. It also says
+    how to use them. If a mail server is configured, an e-mail is sent; if that fails, the invite is still
+    valid. An address can be invited again while an invite is pending, for example if the token was lost; the
+    earlier invite stays valid until it is revoked. To send a request again after its answer was lost, give it
+    an `idempotency_key`. An invite can't be used while its sender is not allowed to invite people.
     """
     offer = Offer(body.team_role, team_id=body.team_id, max_uses=body.max_uses)
-    issued = await issue(ctx.caller, offer, body.email)
+    issued = await issue(ctx.caller, offer, body.email, body.idempotency_key)
     return Answer(IssuedInvite(**_issued(issued)), headers=NOT_STORED)
 
 
@@ -94,7 +95,7 @@ async def create(ctx: Context, body: InviteCreate) -> Answer:
     body=BulkInviteCreate,
     returns=BulkInviteResponse,
     rate=BULK,
-    errors=(Forbidden, TeamNotFound),
+    errors=(Forbidden, TeamNotFound, IdempotencyKeyUsed),
 )
 async def create_many(ctx: Context, body: BulkInviteCreate) -> Answer:
     """Invite up to 100 addresses to a team. For those who manage the team.
@@ -104,7 +105,7 @@ async def create_many(ctx: Context, body: BulkInviteCreate) -> Answer:
     `duplicate_in_request`, `already_member` or `already_invited`.
     """
     offer = Offer(body.team_role, team_id=body.team_id, max_uses=body.max_uses)
-    outcomes = await issue_many(ctx.caller, offer, body.emails)
+    outcomes = await issue_many(ctx.caller, offer, body.emails, body.idempotency_key)
     return Answer(BulkInviteResponse.model_validate(_results(outcomes)), headers=NOT_STORED)
 
 
@@ -190,7 +191,7 @@ async def redeem(ctx: Context, token: str) -> RedeemResult:
     body=OrgInviteCreate,
     returns=IssuedOrgInvite,
     status=201,
-    errors=(AboveYou, KeyNotHeld, OrganizationNotFound, AlreadyMember),
+    errors=(AboveYou, KeyNotHeld, OrganizationNotFound, AlreadyMember, IdempotencyKeyUsed),
 )
 async def create_for_organization(ctx: Context, org_id: int, body: OrgInviteCreate) -> Answer:
     """Invite a person to an organization; works like an invite to a team.
@@ -198,7 +199,7 @@ async def create_for_organization(ctx: Context, org_id: int, body: OrgInviteCrea
     You can't offer a role with permissions that you don't have in the organization yourself.
     """
     offer = Offer(body.org_role, organization_id=org_id, max_uses=body.max_uses)
-    issued = await issue(ctx.caller, offer, body.email)
+    issued = await issue(ctx.caller, offer, body.email, body.idempotency_key)
     return Answer(IssuedOrgInvite(**_issued(issued)), headers=NOT_STORED)
 
 
@@ -208,12 +209,12 @@ async def create_for_organization(ctx: Context, org_id: int, body: OrgInviteCrea
     body=BulkOrgInviteCreate,
     returns=BulkOrgInviteResponse,
     rate=BULK,
-    errors=(AboveYou, KeyNotHeld, OrganizationNotFound),
+    errors=(AboveYou, KeyNotHeld, OrganizationNotFound, IdempotencyKeyUsed),
 )
 async def create_many_for_organization(ctx: Context, org_id: int, body: BulkOrgInviteCreate) -> Answer:
     """Invite up to 100 addresses to an organization. The results are like those for a team."""
     offer = Offer(body.org_role, organization_id=org_id, max_uses=body.max_uses)
-    outcomes = await issue_many(ctx.caller, offer, body.emails)
+    outcomes = await issue_many(ctx.caller, offer, body.emails, body.idempotency_key)
     return Answer(BulkOrgInviteResponse.model_validate(_results(outcomes)), headers=NOT_STORED)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import select
 
 from builtin_plugins.tenancy.access.changes import lock
-from builtin_plugins.tenancy.errors import AlreadyMember
+from builtin_plugins.tenancy.errors import AlreadyMember, IdempotencyKeyUsed
 from builtin_plugins.tenancy.invites.mail import Issued, deliver
 from builtin_plugins.tenancy.invites.offers import (
     Offer,
@@ -23,8 +22,9 @@ from builtin_plugins.tenancy.invites.offers import (
     member_emails,
     offer_of,
 )
-from builtin_plugins.tenancy.invites.records import has_status, record, token_hash
+from builtin_plugins.tenancy.invites.records import has_status, record
 from builtin_plugins.tenancy.invites.schemas import BulkReason, Email
+from builtin_plugins.tenancy.invites.tokens import MakeToken, token_hash, tokens_for
 from builtin_plugins.tenancy.invites.uses import is_closed_to_addressee
 from builtin_plugins.tenancy.models import Invite
 from builtin_plugins.tenancy.settings import TenancySettings
@@ -60,48 +60,75 @@ class Outcome:
         return None if self.reason is None else _ERRORS[self.reason]
 
 
-async def issue(caller: Caller, offer: Offer, email: str) -> Issued:
-    """One invite. Raises Forbidden, TeamNotFound, OrganizationNotFound, AboveYou, AlreadyMember.
+async def issue(caller: Caller, offer: Offer, email: str, key: str | None) -> Issued:
+    """One invite; with a `key`, the one that was made with it, if there is one.
 
     Unlike in bulk, an address may be invited again while an invite is pending, in case the inviter lost the
     token. The earlier invite stays valid until it is revoked.
+
+    Raises Forbidden, TeamNotFound, OrganizationNotFound, AboveYou, AlreadyMember, IdempotencyKeyUsed.
     """
     await check_offer(caller, offer)  # refuse callers without the right before they wait for a lock
-    issued, target = await caller.platform.database.write(_issue, caller, offer, email)
+    make_token = await tokens_for(caller, offer, key)
+    issued, target = await caller.platform.database.write(_issue, caller, offer, email, make_token)
     await deliver(caller.platform, caller.principal.username, target, [issued])
     return issued
 
 
-async def issue_many(caller: Caller, offer: Offer, emails: Sequence[str]) -> list[Outcome]:
+async def issue_many(caller: Caller, offer: Offer, emails: Sequence[str], key: str | None) -> list[Outcome]:
     """An invite for each address that can have one, all in one transaction; a reason for each other one."""
     outcomes = _judge(emails)
     await check_offer(caller, offer)
-    target = await caller.platform.database.write(_issue_many, caller, offer, outcomes)
+    make_token = await tokens_for(caller, offer, key)
+    target = await caller.platform.database.write(_issue_many, caller, offer, outcomes, make_token)
     issued = [outcome.issued for outcome in outcomes if outcome.issued is not None]
     await deliver(caller.platform, caller.principal.username, target, issued)
     return outcomes
 
 
-def _issue(unit: Unit, caller: Caller, offer: Offer, email: str) -> tuple[Issued, Target]:
+def _issue(
+    unit: Unit, caller: Caller, offer: Offer, email: str, make_token: MakeToken
+) -> tuple[Issued, Target]:
     target = _begin(unit, caller, offer)
+    token = make_token(email)
+    known = _made_with(unit, offer, [token])
+    if known:
+        return known[token], target
     members = member_emails(offer).where(Account.email_key == email.casefold())
     if unit.session.scalar(members) is not None:
         raise AlreadyMember("An account with this address is already a member")
-    issued = _new(caller, offer, email, unit.now())
+    issued = _new(caller, offer, email, token, unit.now())
     _store(unit, caller, target, [issued])
     return issued, target
 
 
-def _issue_many(unit: Unit, caller: Caller, offer: Offer, outcomes: Sequence[Outcome]) -> Target:
+def _issue_many(
+    unit: Unit, caller: Caller, offer: Offer, outcomes: Sequence[Outcome], make_token: MakeToken
+) -> Target:
     target = _begin(unit, caller, offer)
-    _refuse_known(unit, caller.platform.permissions, offer, outcomes)
-    now = unit.now()
-    for outcome in outcomes:
+    tokens = {one.key: make_token(one.address) for one in outcomes if one.reason is None}
+    known = _made_with(unit, offer, list(tokens.values()))
+    wanted = [one for one in outcomes if one.reason is None]
+    for outcome in wanted:
+        outcome.issued = known.get(tokens[outcome.key])
+    wanted = [one for one in wanted if one.issued is None]
+    _refuse_known(unit, caller.platform.permissions, offer, wanted)
+    now, issued = unit.now(), []
+    for outcome in wanted:
         if outcome.reason is None:
-            outcome.issued = _new(caller, offer, outcome.address, now)
-    issued = [outcome.issued for outcome in outcomes if outcome.issued is not None]
+            outcome.issued = _new(caller, offer, outcome.address, tokens[outcome.key], now)
+            issued.append(outcome.issued)
     _store(unit, caller, target, issued)
     return target
+
+
+def _made_with(unit: Unit, offer: Offer, tokens: Sequence[str]) -> dict[str, Issued]:
+    """The invites with these tokens, by token. Raises IdempotencyKeyUsed if one offers anything else."""
+    hashes = {token_hash(token): token for token in tokens}
+    rows = unit.session.scalars(select(Invite).where(Invite.token_hash.in_(hashes))).all()
+    if any(offer_of(row) != offer for row in rows):
+        raise IdempotencyKeyUsed()
+    return {hashes[row.token_hash]: Issued(row, hashes[row.token_hash], new=False) for row in rows}
 
 
 def _begin(unit: Unit, caller: Caller, offer: Offer) -> Target:
@@ -163,8 +190,8 @@ def _invited(
     return found
 
 
-def _new(caller: Caller, offer: Offer, email: str, now: datetime) -> Issued:
-    token, days = secrets.token_urlsafe(32), caller.platform.settings_of(TenancySettings).invite_days
+def _new(caller: Caller, offer: Offer, email: str, token: str, now: datetime) -> Issued:
+    days = caller.platform.settings_of(TenancySettings).invite_days
     invite = Invite(
         team_id=offer.team_id,
         organization_id=offer.organization_id,

@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+
+from sqlalchemy import update
 
 from builtin_plugins.tenancy.invites.offers import Target
 from builtin_plugins.tenancy.models import Invite
 from builtin_plugins.tenancy.settings import TenancySettings
-from kernel.sdk import RATE_LIMITS, MailFailed, Platform
+from kernel.sdk import RATE_LIMITS, MailFailed, Platform, Unit
 
 log = logging.getLogger("platform.tenancy")
 
@@ -30,24 +32,32 @@ _PER_ADDRESS, _WINDOW = 5, 600
 
 @dataclass
 class Issued:
-    """A new invite with its token. `email_sent` is None where no e-mail is configured."""
+    """An invite with its token. `email_sent` is None where no e-mail is configured.
+
+    One that is not `new` was made by the same request, sent earlier.
+    """
 
     invite: Invite
     token: str
+    new: bool = True
     link: str | None = None
     how_to_accept: str = ""
     email_sent: bool | None = None
 
 
 async def deliver(platform: Platform, sender: str, target: Target, issued: Iterable[Issued]) -> None:
-    """Add the links, and send each invite; `email_sent` is False if that fails or takes too long."""
+    """Add the links, and send each new invite; `email_sent` is False if that fails or takes too long."""
     letters = list(issued)
     for letter in letters:
         letter.link = _link(platform, letter.token)
         letter.how_to_accept = _how_to_accept(letter)
-        letter.email_sent = False if platform.mail.configured else None
-    if not platform.mail.configured:
-        return
+        letter.email_sent = letter.invite.email_sent if platform.mail.configured else None
+    new = [letter for letter in letters if letter.new]
+    if platform.mail.configured and new:
+        await _send_all(platform, sender, target, new)
+
+
+async def _send_all(platform: Platform, sender: str, target: Target, letters: Sequence[Issued]) -> None:
     slots = asyncio.Semaphore(_AT_ONCE)
     with suppress(TimeoutError):
         async with (
@@ -56,6 +66,12 @@ async def deliver(platform: Platform, sender: str, target: Target, issued: Itera
         ):
             for letter in letters:
                 group.create_task(_send(platform, sender, target, letter, slots))
+    sent = [letter.invite.id for letter in letters if letter.email_sent]
+    await platform.database.write(_note_sent, sent)
+
+
+def _note_sent(unit: Unit, ids: Sequence[int]) -> None:
+    unit.session.execute(update(Invite).where(Invite.id.in_(ids)).values(email_sent=True))
 
 
 async def _send(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from datetime import datetime
 from typing import Any
 
@@ -22,11 +21,6 @@ from kernel.sdk import Account, Caller, Forbidden, Unit, audit, utc_now
 PENDING, ACCEPTED, REVOKED, EXPIRED = "pending", "accepted", "revoked", "expired"
 
 _NOT_AUDITED = frozenset({"id", "expires_at", "created_at"})
-
-
-def token_hash(token: str) -> str:
-    """What is stored of a token. It has 256 random bits, so a plain hash can't be reversed by guessing."""
-    return hashlib.sha256(token.encode(errors="replace")).hexdigest()
 
 
 def status_of(invite: Invite, now: datetime) -> str:

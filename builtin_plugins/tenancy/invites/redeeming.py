@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import select
@@ -31,13 +32,24 @@ from builtin_plugins.tenancy.invites.records import (
     REVOKED,
     record,
     status_of,
-    token_hash,
 )
 from builtin_plugins.tenancy.invites.schemas import InvitePreview, RedeemResult
+from builtin_plugins.tenancy.invites.tokens import token_hash
 from builtin_plugins.tenancy.invites.uses import spend
 from builtin_plugins.tenancy.models import Invite, Membership
 from builtin_plugins.tenancy.teams.members import admit
-from kernel.sdk import Account, Caller, Conflict, Forbidden, Permission, Unauthorized, Unit, audit, utc_now
+from kernel.sdk import (
+    Account,
+    Caller,
+    Conflict,
+    Forbidden,
+    Permission,
+    Unauthorized,
+    Unit,
+    audit,
+    shared_moment,
+    utc_now,
+)
 
 _CLOSED: dict[str, type[Conflict]] = {
     ACCEPTED: InviteSpent,
@@ -48,8 +60,8 @@ _CLOSED: dict[str, type[Conflict]] = {
 
 def preview(session: Session, permissions: Mapping[str, Permission], token: str) -> InvitePreview:
     """What an invite is for. One whose sender may no longer invite is `revoked`. Raises InviteNotFound."""
-    invite = _find(session, token)
-    offer, status = offer_of(invite), status_of(invite, utc_now())
+    invite, now = _find(session, token)
+    offer, status = offer_of(invite), status_of(invite, now)
     if status == PENDING and not may_offer(session, permissions, invite.invited_by, offer):
         status = REVOKED
     shown = {"email": invite.email, "status": status, "expires_at": invite.expires_at}
@@ -70,9 +82,9 @@ async def redeem(caller: Caller, token: str) -> RedeemResult:
 
 def _redeem(unit: Unit, caller: Caller, token: str) -> RedeemResult:
     lock(unit)
-    invite = _find(unit.session, token)
+    invite, now = _find(unit.session, token)
     account = unit.session.get_one(Account, caller.id)
-    _check(unit, invite, account)
+    _check(invite, account, now)
     offer = offer_of(invite)
     if not may_offer(unit.session, caller.platform.permissions, invite.invited_by, offer):
         raise InviteWithdrawn()
@@ -89,20 +101,22 @@ def _check_token(session: Session, token: str) -> None:
     _find(session, token)
 
 
-def _find(session: Session, token: str) -> Invite:
-    found: Invite | None = session.scalar(select(Invite).where(Invite.token_hash == token_hash(token)))
+def _find(session: Session, token: str) -> tuple[Invite, datetime]:
+    """The invite, and the time by the database's clock. Raises InviteNotFound."""
+    query = select(Invite, shared_moment(session)).where(Invite.token_hash == token_hash(token))
+    found = session.execute(query).one_or_none()
     if found is None:
         raise InviteNotFound()
-    return found
+    return found[0], found[1]
 
 
-def _check(unit: Unit, invite: Invite, account: Account) -> None:
+def _check(invite: Invite, account: Account, now: datetime) -> None:
     """Check that this account may redeem this invite now."""
     if not account.is_active:
         raise Unauthorized("The account is disabled or was deleted")
     if invite.max_uses == 1 and account.email_key != invite.email_key:
         raise InviteForAnother()
-    closed = _CLOSED.get(status_of(invite, unit.now()))
+    closed = _CLOSED.get(status_of(invite, now))
     if closed is not None:
         raise closed()
 

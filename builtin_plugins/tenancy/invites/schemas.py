@@ -34,14 +34,23 @@ Addresses = Annotated[
 ]
 BulkReason = Literal["invalid_email", "duplicate_in_request", "already_member", "already_invited"]
 
+Key = Annotated[
+    str | None,
+    Field(
+        min_length=1,
+        max_length=255,
+        description="Any text of your choice, such as a UUID, that is new for each request. If you don't get "
+        "the answer, send the request again with the same key: an invite that exists is then returned as it "
+        "is now, with its token, and no second e-mail is sent. 409 if it offers something else.",
+    ),
+]
+
 _USES = (
     "How many accounts may redeem it. With 1 it is personal: only an account with this e-mail address may;"
     " with more, anybody who has the token may, each account once."
 )
-_TOKEN = "The credential that redeems the invite. Shown here once; only its hash is kept."
-_LINK = (
-    "Where the invited person accepts; null without PLATFORM_CLIENT_URL. Shown once, as it holds the token."
-)
+_TOKEN = "The credential that redeems the invite. Shown here alone; only its hash is kept."
+_LINK = "Where the invited person accepts, with the token; null without PLATFORM_CLIENT_URL."
 _HOW = (
     "What to send to the invited person, and how they accept: with the link, or without one with the token."
 )
@@ -57,6 +66,7 @@ class InviteCreate(BaseModel):
     team_id: Id
     team_role: TeamRole = "member"
     max_uses: MaxUses = Field(1, description=_USES)
+    idempotency_key: Key = None
 
 
 class BulkInviteCreate(BaseModel):
@@ -68,6 +78,7 @@ class BulkInviteCreate(BaseModel):
     team_id: Id
     team_role: TeamRole = "member"
     max_uses: MaxUses = Field(1, description=_USES)
+    idempotency_key: Key = None
 
 
 class OrgInviteCreate(BaseModel):
@@ -78,6 +89,7 @@ class OrgInviteCreate(BaseModel):
     email: Email
     org_role: OrgRole = "member"
     max_uses: MaxUses = Field(1, description=_USES)
+    idempotency_key: Key = None
 
 
 class BulkOrgInviteCreate(BaseModel):
@@ -88,6 +100,7 @@ class BulkOrgInviteCreate(BaseModel):
     emails: Addresses
     org_role: OrgRole = "member"
     max_uses: MaxUses = Field(1, description=_USES)
+    idempotency_key: Key = None
 
 
 class _Invite(BaseModel):

@@ -64,6 +64,21 @@ async def test_a_failing_mail_server_loses_no_invite(start_platform: Start, mail
     assert (await ben.post(by_token(issued, "/redeem"))).status == 200
 
 
+async def test_a_repeated_request_mails_nothing(start_platform: Start, mailbox: Mailbox) -> None:
+    """The answer tells again whether the e-mail of the first was sent."""
+    running = await start_platform("tenancy", env=mailbox.env)
+    ann = await somebody(running)
+    team = await make_team(running, ann)
+    mailbox.refusal = "550 no such user"
+    for _ in range(2):
+        assert (await invite(ann, team, "a@example.org", idempotency_key="k"))["email_sent"] is False
+    mailbox.refusal = ""
+    for _ in range(2):
+        assert (await invite(ann, team, "b@example.org", idempotency_key="k"))["email_sent"] is True
+    assert (await invite(ann, team, "a@example.org", idempotency_key="k"))["email_sent"] is False
+    assert [letter["To"] for letter in mailbox.letters] == ["b@example.org"]
+
+
 async def test_looking_at_tokens_is_limited(start_platform: Start) -> None:
     """For each client address; guessing has an end, with or without an account."""
     env = {

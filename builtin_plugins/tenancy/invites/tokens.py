@@ -1,0 +1,41 @@
+"""Tokens of invites. Only their hashes are stored.
+
+A token is random, unless its sender gave an idempotency key: then it is derived from that, so that the same
+request sent again finds its invite and can show its token, although nobody stored it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+
+from builtin_plugins.tenancy.invites.offers import Offer
+from kernel.sdk import Caller
+
+MakeToken = Callable[[str], str]
+
+_SECRET = "invite-tokens"
+
+
+def token_hash(token: str) -> str:
+    """What is stored of a token. It has 256 random bits, so a plain hash can't be reversed by guessing."""
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+
+
+async def tokens_for(caller: Caller, offer: Offer, key: str | None) -> MakeToken:
+    """What makes the token of an address. With a key, it makes the same one each time."""
+    if key is None:
+        return lambda _email: secrets.token_urlsafe(32)
+    secret = (await asyncio.to_thread(caller.platform.secrets.ensure, _SECRET)).encode()
+    request = [caller.principal.subject, offer.team_id, offer.organization_id, key]
+
+    def make(email: str) -> str:
+        text = json.dumps([*request, email.casefold()])
+        return urlsafe_b64encode(hmac.digest(secret, text.encode(), "sha256")).decode().rstrip("=")
+
+    return make
