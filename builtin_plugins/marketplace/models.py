@@ -159,10 +159,14 @@ class Tool(Base):
     """A tool of a listing; one that is no longer in the plugin's manifest is kept but inactive."""
 
     __tablename__ = "marketplace_tool"
-    __table_args__ = (UniqueConstraint("plugin_id", "tool_name"),)
+    __table_args__ = (
+        UniqueConstraint("plugin_id", "tool_name"),
+        # All that lists of tools are counted and ordered by, so that only a page's rows are read.
+        Index("ix_marketplace_tool_listed", "plugin_id", "tool_name", "active", "required_tier"),
+    )
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
-    plugin_id: Mapped[str] = mapped_column(ForeignKey(Listing.id, ondelete=CASCADE), index=True)
+    plugin_id: Mapped[str] = mapped_column(ForeignKey(Listing.id, ondelete=CASCADE))
     tool_name: Mapped[str] = mapped_column(String(200), index=True)
     type: Mapped[str] = mapped_column(String(16))
     description: Mapped[str | None] = mapped_column(Text)

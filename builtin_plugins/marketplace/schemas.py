@@ -213,12 +213,6 @@ class FeaturedQuery(BaseModel):
     limit: int = Field(10, ge=1, le=50, description="Largest number of items to return.")
 
 
-class SubmissionsQuery(CatalogQuery):
-    """Which submissions."""
-
-    status: Status = "submitted"
-
-
 class ListingPage(BaseModel):
     """A page of listings."""
 
@@ -230,33 +224,6 @@ class ListingPage(BaseModel):
     page: int
     page_size: int
     total_pages: int
-
-
-class RejectRequest(BaseModel):
-    """Why a submission is rejected."""
-
-    model_config = example(notes="The repository has no license; please add one.")
-
-    notes: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
-
-
-class TransitionOut(BaseModel):
-    """A status change of a listing."""
-
-    plugin_id: str
-    from_status: str
-    to_status: str
-    actor: str
-    actor_role: str
-    notes: str | None
-    created_at: NaiveUtc
-
-
-class History(BaseModel):
-    """The status changes of a listing, oldest first."""
-
-    transitions: list[TransitionOut]
-    count: int
 
 
 class InstallationOut(BaseModel):

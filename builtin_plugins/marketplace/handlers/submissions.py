@@ -16,8 +16,9 @@ from kernel.sdk import (
 )
 
 from ..errors import IllegalMove, ListingNotFound, NotAWheel, NotEditable
-from ..schemas import CatalogQuery, History, ListingOut, ListingPage, RejectRequest, SubmissionsQuery
+from ..schemas import CatalogQuery, ListingOut, ListingPage
 from ..services import submissions, wheels
+from ..submission_schemas import History, HistoryQuery, RejectRequest, SubmissionsQuery
 
 routes = RouteTable("Submissions")
 
@@ -91,7 +92,9 @@ async def archive(ctx: Context, plugin_id: str) -> ListingOut:
     return await ctx.write(submissions.move, ctx.caller, plugin_id, "archive")
 
 
-@routes.get(f"{_ONE}/history", access=AUTHENTICATED, returns=History, errors=(ListingNotFound,))
-async def show_history(ctx: Context, plugin_id: str) -> History:
-    """Show the status changes of a listing, for its author and administrators."""
-    return await ctx.read(submissions.history, ctx.principal, plugin_id)
+@routes.get(
+    f"{_ONE}/history", access=AUTHENTICATED, query=HistoryQuery, returns=History, errors=(ListingNotFound,)
+)
+async def show_history(ctx: Context, plugin_id: str, query: HistoryQuery) -> History:
+    """Show the status changes of a listing, oldest first, for its author and administrators."""
+    return await ctx.read(submissions.history, ctx.principal, plugin_id, query)

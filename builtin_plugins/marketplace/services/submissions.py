@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from kernel.sdk import Caller, Principal, Unit, audit, utc_now
 
 from ..errors import IllegalMove, ListingNotFound
 from ..models import Listing, Transition
-from ..schemas import History, ListingOut, ListingPage, SubmissionsQuery, TransitionOut
+from ..schemas import ListingOut, ListingPage
 from ..states import Role, Trigger, find_move
+from ..submission_schemas import History, HistoryQuery, SubmissionsQuery, TransitionOut
 from .checks import run_checks
 from .records import read_page, render, roles_of
 from .search import index
@@ -98,13 +99,13 @@ def _stamp(found: Listing, trigger: Trigger, principal: Principal, notes: str | 
         found.review_notes = notes
 
 
-def history(session: Session, principal: Principal, plugin_id: str) -> History:
+def history(session: Session, principal: Principal, plugin_id: str, query: HistoryQuery) -> History:
     """The moves of a listing, for its author and administrators. Raises ListingNotFound to anyone else."""
     found = session.scalar(select(Listing).where(Listing.id == plugin_id))
     if found is None or not roles_of(principal, found):
         raise ListingNotFound()
-    rows = session.scalars(
-        select(Transition).where(Transition.plugin_id == plugin_id).order_by(Transition.id)
-    )
-    moves = [TransitionOut.model_validate(row, from_attributes=True) for row in rows]
-    return History(transitions=moves, count=len(moves))
+    mine = Transition.plugin_id == plugin_id
+    total = session.scalar(select(func.count()).select_from(Transition).where(mine)) or 0
+    page = select(Transition).where(mine).order_by(Transition.id).limit(query.limit).offset(query.offset)
+    moves = [TransitionOut.model_validate(row, from_attributes=True) for row in session.scalars(page)]
+    return History(transitions=moves, count=len(moves), total=total, limit=query.limit, offset=query.offset)

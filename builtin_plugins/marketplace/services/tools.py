@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
-from sqlalchemy import Select, func, select, update
+from sqlalchemy import ColumnElement, Select, func, select, update
 from sqlalchemy.orm import Session
 
 from kernel.sdk import Caller, PlatformError, Principal, Unit, audit
@@ -33,6 +33,7 @@ from .search import index
 _TIERS = ("free", "community", "pro", "enterprise")
 _TYPES = ("analysis", "data", "action", "query")
 _MOST_TOOLS = 500
+_ORDER = (Listing.name_key, Tool.tool_name)
 _FIELDS = (
     "type",
     "description",
@@ -111,52 +112,54 @@ def flattened(schema: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _rows(principal: Principal) -> Select[Tool, Listing]:
-    """Tools with their plugins, as far as the caller sees those."""
-    return select(Tool, Listing).join(Listing, Listing.id == Tool.plugin_id).where(seen_by(principal))
+def _rows() -> Select[Any]:
+    """The fields of tools, with those of their plugins."""
+    plugins = (Listing.name.label("plugin_name"), Listing.display_name.label("plugin_display_name"))
+    tools = (getattr(Tool, name) for name in ("id", "tool_name", "plugin_id", *_FIELDS))
+    return select(*tools, *plugins).join(Listing, Listing.id == Tool.plugin_id)
 
 
 def list_page(session: Session, principal: Principal, query: ToolsQuery) -> ToolList:
-    """A page of tools, by plugin and name."""
-    found = _rows(principal)
-    if query.active_only:
-        found = found.where(Tool.active.is_(True))
-    if query.tier is not None:
-        found = found.where(Tool.required_tier == query.tier)
-    if query.tool_name is not None:
-        found = found.where(Tool.tool_name == query.tool_name)
-    total = session.scalar(select(func.count()).select_from(found.subquery())) or 0
-    page = found.order_by(Listing.name, Tool.tool_name).limit(query.limit).offset(query.offset)
-    items = [_item(tool, listing) for tool, listing in session.execute(page)]
+    """A page of tools, by plugin and name. They are found in an index; only the page's rows are read."""
+    wanted = _wanted(principal, query)
+    keys = select(Tool.plugin_id, Tool.tool_name).join(Listing, Listing.id == Tool.plugin_id).where(*wanted)
+    total = session.scalar(keys.with_only_columns(func.count(), maintain_column_froms=True)) or 0
+    page = keys.order_by(*_ORDER).limit(query.limit).offset(query.offset).subquery()
+    on_page = (Tool.plugin_id == page.c.plugin_id) & (Tool.tool_name == page.c.tool_name)
+    items = _items(session, _rows().join(page, on_page))
     return ToolList(tools=items, count=len(items), total=total, limit=query.limit, offset=query.offset)
 
 
+def _wanted(principal: Principal, query: ToolsQuery) -> list[ColumnElement[bool]]:
+    wanted = [seen_by(principal)]
+    if query.active_only:
+        wanted.append(Tool.active.is_(True))
+    if query.tier is not None:
+        wanted.append(Tool.required_tier == query.tier)
+    if query.tool_name is not None:
+        wanted.append(Tool.tool_name == query.tool_name)
+    return wanted
+
+
 def show(session: Session, principal: Principal, name: str) -> ToolDetail:
-    """An active tool; if several plugins have it, that of the first by name. Raises ToolNotFound."""
-    query = _rows(principal).where(Tool.tool_name == name, Tool.active.is_(True)).order_by(Listing.name)
-    found = session.execute(query.limit(1)).one_or_none()
+    """An active tool; if several plugins have it, that of the first by name. Raises ListingNotFound."""
+    query = _rows().add_columns(Listing.description.label("plugin_description"))
+    mine = query.where(seen_by(principal), Tool.tool_name == name, Tool.active.is_(True))
+    found = session.execute(mine.order_by(*_ORDER).limit(1)).mappings().first()
     if found is None:
         raise ListingNotFound(f"There is no tool '{name[:80]}'")
-    return ToolDetail(**_item(*found).model_dump(), plugin_description=found[1].description)
+    return ToolDetail(**found)
 
 
 def of_plugin(session: Session, principal: Principal, plugin_id: str) -> PluginTools:
     """The active tools of a plugin. Raises ListingNotFound."""
     listing = find(session, principal, plugin_id)
-    mine = select(Tool).where(Tool.plugin_id == plugin_id, Tool.active.is_(True)).order_by(Tool.tool_name)
-    items = [_item(tool, listing) for tool in session.scalars(mine)]
+    items = _items(session, _rows().where(Tool.plugin_id == plugin_id, Tool.active.is_(True)))
     return PluginTools(plugin_id=plugin_id, plugin_name=listing.name, tools=items, count=len(items))
 
 
-def _item(tool: Tool, listing: Listing) -> ToolItem:
-    return ToolItem(
-        id=tool.id,
-        tool_name=tool.tool_name,
-        plugin_id=listing.id,
-        plugin_name=listing.name,
-        plugin_display_name=listing.display_name,
-        **{name: getattr(tool, name) for name in _FIELDS},
-    )
+def _items(session: Session, query: Select[Any]) -> list[ToolItem]:
+    return [ToolItem(**row) for row in session.execute(query.order_by(*_ORDER)).mappings()]
 
 
 def sync(unit: Unit, caller: Caller, wanted: SyncRequest) -> NothingToSync | Synced:

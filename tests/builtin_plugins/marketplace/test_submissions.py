@@ -86,6 +86,18 @@ async def moves(market: Market, plugin_id: str) -> list[dict[str, object]]:
     return found
 
 
+async def test_a_history_in_pages(market: Market) -> None:
+    """Oldest first; without bounds as much as a page can hold."""
+    found = await bring(await market.user(), market.admin, "approved")
+    path = f"{SUBMISSIONS}/{found['id']}/history"
+    whole = (await market.admin.get(path)).json()
+    assert (whole["count"], whole["total"], whole["limit"], whole["offset"]) == (3, 3, 500, 0)
+    page = (await market.admin.get(f"{path}?limit=1&offset=1")).json()
+    assert (page["transitions"], page["count"], page["total"]) == (whole["transitions"][1:2], 1, 3)
+    for wrong in ("limit=0", "limit=501", "offset=-1"):
+        assert (await market.admin.get(f"{path}?{wrong}")).status == 422
+
+
 async def test_a_review(market: Market) -> None:
     """From a draft to the catalog, over a rejection whose notes the author reads."""
     author = await market.user()
