@@ -25,7 +25,7 @@ from builtin_plugins.tenancy.teams.schemas import (
     TeamQuery,
     TeamUpdate,
 )
-from kernel.sdk import AUTHENTICATED, Context, Forbidden, Page, RouteTable, permission
+from kernel.sdk import AUTHENTICATED, Context, Forbidden, Page, PageQuery, RouteTable, permission
 
 routes = RouteTable("Teams")
 
@@ -58,8 +58,21 @@ async def list_all(ctx: Context, query: TeamQuery) -> Page[TeamOut]:
 
 @routes.get("/v1/teams/{team_id:int}", access=AUTHENTICATED, returns=TeamDetails, errors=(TeamNotFound,))
 async def get(ctx: Context, team_id: int) -> TeamDetails:
-    """Show one team with its members."""
+    """Show one team with all of its members; `…/members` lists them in pages."""
     return await teams.get(ctx.caller, team_id)
+
+
+@routes.get(
+    "/v1/teams/{team_id:int}/members",
+    access=AUTHENTICATED,
+    query=PageQuery,
+    returns=Page[TeamMemberOut],
+    errors=(TeamNotFound,),
+)
+async def list_members(ctx: Context, team_id: int, query: PageQuery) -> Page[TeamMemberOut]:
+    """List the members of a team, longest-standing first."""
+    items, total = await members.list_page(ctx.caller, team_id, query)
+    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
 
 
 @routes.patch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Select, func, select
@@ -11,6 +12,7 @@ from builtin_plugins.tenancy.access.changes import Change, change_team
 from builtin_plugins.tenancy.access.decisions import require
 from builtin_plugins.tenancy.access.remembered import changed
 from builtin_plugins.tenancy.access.standing import TEAM_ADMIN
+from builtin_plugins.tenancy.access.tree import find_team
 from builtin_plugins.tenancy.errors import (
     AlreadyMember,
     LastTeamAdmin,
@@ -23,13 +25,29 @@ from builtin_plugins.tenancy.invites.uses import shut_out
 from builtin_plugins.tenancy.models import Membership, Team, TeamMember
 from builtin_plugins.tenancy.permissions import TEAM_MANAGE
 from builtin_plugins.tenancy.teams.schemas import TeamMemberCreate, TeamMemberOut, TeamMemberUpdate
-from kernel.sdk import Account, Caller, Unit
+from kernel.sdk import Account, Caller, PageQuery, Unit
 
 
 def members_of(session: Session, team_id: int) -> list[TeamMemberOut]:
     """The members of a team, the longest-serving first."""
-    query = _ROSTER.where(TeamMember.team_id == team_id).order_by(TeamMember.joined_at, TeamMember.user_id)
-    return [TeamMemberOut(**row) for row in session.execute(query).mappings()]
+    return [TeamMemberOut(**row) for row in session.execute(_members(team_id)).mappings()]
+
+
+async def list_page(caller: Caller, team_id: int, query: PageQuery) -> tuple[list[TeamMemberOut], int]:
+    """The same in pages, and how many there are. Raises TeamNotFound."""
+    return await caller.platform.database.read(_list_page, team_id, query)
+
+
+def _list_page(session: Session, team_id: int, query: PageQuery) -> tuple[list[TeamMemberOut], int]:
+    find_team(session, team_id)
+    members = _members(team_id)
+    total = session.scalar(members.with_only_columns(func.count(), maintain_column_froms=True).order_by(None))
+    rows = session.execute(members.limit(query.limit).offset(query.offset)).mappings()
+    return [TeamMemberOut(**row) for row in rows], total or 0
+
+
+def _members(team_id: int) -> Select[int, str, str, str, datetime]:
+    return _ROSTER.where(TeamMember.team_id == team_id).order_by(TeamMember.joined_at, TeamMember.user_id)
 
 
 def active_in(organization_id: int) -> Select[int]:

@@ -48,6 +48,20 @@ async def teams_in_scope(running: Running, actor: Actor) -> tuple[int, ...]:
     return (await scope_of(running.platform, principal)).teams
 
 
+async def test_members_in_pages(running: Running) -> None:
+    """In the order of the team's record; an unknown team is 404, a wrong bound 422."""
+    ann, ben, eve = await somebody(running), await somebody(running), await somebody(running)
+    team = await make_team(running, ann)
+    await join_team(running, team, ben)
+    whole = (await eve.get(f"/v1/teams/{team}")).json()["members"]
+    path = f"/v1/teams/{team}/members"
+    assert (await eve.get(path)).json() == {"items": whole, "total": 2, "limit": 50, "offset": 0}
+    assert (await eve.get(f"{path}?limit=1&offset=1")).json()["items"] == whole[1:]
+    assert (await eve.get(f"{path}?offset=2")).json() == {"items": [], "total": 2, "limit": 50, "offset": 2}
+    refused(await eve.get("/v1/teams/2000000000/members"), 404, "team_not_found")
+    assert (await eve.get(f"{path}?limit=501")).status == 422
+
+
 async def test_a_member_joins_and_leaves(running: Running) -> None:
     """The record is that of the list; scopes change at once, claims at the refresh; all is audited."""
     ann, ben = await somebody(running), await somebody(running)
