@@ -41,7 +41,7 @@ def create(unit: Unit, caller: Caller, wanted: CategoryCreate) -> CategoryOut:
 
 def remove(unit: Unit, caller: Caller, category_id: str) -> None:
     """Delete a category; its listings stay, in none. Raises CategoryNotFound."""
-    found = unit.session.get(Category, category_id)
+    found = unit.session.get(Category, category_id, with_for_update=True)
     if found is None:
         raise CategoryNotFound()
     unit.session.delete(found)

@@ -13,6 +13,7 @@ from builtin_plugins.oidc.models import ProviderSession, Used
 from kernel.sdk import Unit
 
 _SESSION_DAYS: Final = 30
+_LOCK: Final = "oidc"
 
 
 def use_up(unit: Unit, kind: str, value: str, seconds: float) -> bool:
@@ -29,7 +30,8 @@ def use_up(unit: Unit, kind: str, value: str, seconds: float) -> bool:
 
 
 def remember_session(unit: Unit, sid: str, subject: str) -> None:
-    """Record the subject of a provider session."""
+    """Record the subject of a provider session; several tabs may sign in to it at the same time."""
+    unit.lock(_LOCK)
     now = unit.now()
     unit.session.execute(delete(ProviderSession).where(ProviderSession.expires_at < now))
     until = now + timedelta(days=_SESSION_DAYS)

@@ -26,6 +26,8 @@ from ..live import TOPIC
 from ..models import ConfigValue
 from .fields import MASK, is_secret, keys_of, read_secrets, secret_name
 
+_LOCK = "plugin_registry.config"
+
 
 async def change_config(
     caller: Caller, plugin: str, cls: type[Settings], wanted: Mapping[str, Any]
@@ -40,8 +42,9 @@ async def change_config(
 def _change(
     unit: Unit, caller: Caller, plugin: str, cls: type[Settings], changes: Mapping[str, Any]
 ) -> list[str]:
+    unit.lock(_LOCK)
     secrets = caller.platform.resource(OWNER_SECRETS)
-    query = select(ConfigValue).where(ConfigValue.plugin == plugin).with_for_update()
+    query = select(ConfigValue).where(ConfigValue.plugin == plugin)
     before = {row.field: row.value for row in unit.session.scalars(query)}
     kept = {field: value for field, value in before.items() if field not in changes}
     known = read_secrets(unit.session, secrets, plugin, cls, kept)

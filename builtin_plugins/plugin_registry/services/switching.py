@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
-
 from kernel.sdk import DIRECTORY, Caller, Conflict, Platform, PluginEntry, Unit, audit, utc_now
 
 from ..live import LIVE, TOPIC
 from ..models import Switch
+
+_LOCK = "plugin_registry.switch"
 
 
 async def switch(caller: Caller, entry: PluginEntry, *, on: bool, own_name: str) -> None:
@@ -24,7 +24,8 @@ async def switch(caller: Caller, entry: PluginEntry, *, on: bool, own_name: str)
 
 
 def _remember(unit: Unit, caller: Caller, entry: PluginEntry, on: bool) -> None:
-    known = unit.session.scalar(select(Switch).where(Switch.plugin == entry.name).with_for_update())
+    unit.lock(_LOCK)
+    known = unit.session.get(Switch, entry.name)
     was_on = not entry.off_by_default if known is None else known.enabled
     unit.session.merge(Switch(plugin=entry.name, enabled=on, changed_at=utc_now(), changed_by=caller.id))
     if was_on != on:

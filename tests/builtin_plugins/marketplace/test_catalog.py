@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from uuid import uuid4
 
@@ -10,6 +11,7 @@ import pytest
 from builtin_plugins.marketplace.models import Listing
 from builtin_plugins.marketplace.services.search import derive
 from kernel.sdk import Unit
+from kernel.testing import audited
 from tests.builtin_plugins.marketplace.conftest import Market
 from tests.builtin_plugins.marketplace.marketplace_support import NOWHERE, PLUGINS, bring, draft
 from tests.builtin_plugins.tenancy.tenancy_support import fresh
@@ -240,6 +242,26 @@ async def test_what_leaves_the_catalog_is_not_found(market: Market) -> None:
     await market.admin.post(f"/v1/marketplace/submissions/{made['id']}/archive")
     assert await found_by(market, other) == []
     assert (await market.running.anonymous.get(f"{PLUGINS}/{made['id']}")).status == 404
+
+
+async def test_a_category_that_goes_meanwhile(market: Market) -> None:
+    """It is deleted once; a listing that comes too late for it is refused as for an unknown one."""
+    ann = await market.user()
+    for _ in range(3):
+        body = {"name": "Sea", "slug": fresh("sea")}
+        found = (await market.admin.post("/v1/marketplace/categories", json=body)).json()
+        drafts = [
+            {"name": fresh("plugin"), "display_name": "X", "author": "A", "category_id": found["id"]}
+            for _ in range(20)
+        ]
+        making = [ann.post(PLUGINS, json=one) for one in drafts]
+        path = f"/v1/marketplace/categories/{found['id']}"
+        removing = [market.admin.delete(path) for _ in range(10)]
+        answers = await asyncio.gather(*making[:10], *removing, *making[10:])
+        made, removed = [*answers[:10], *answers[20:]], answers[10:20]
+        assert {one.status for one in made} <= {201, 422}
+        assert sorted(one.status for one in removed) == [204] + [404] * 9
+        assert len(await audited(market.running, "category.deleted", found["id"])) == 1
 
 
 async def test_categories(market: Market) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,22 @@ async def record(running: Running, name: str) -> dict[str, Any]:
     answer = await running.anonymous.get(f"/v1/plugins/{name}")
     assert answer.status == 200, answer.body
     return dict(answer.json())
+
+
+@pytest.mark.each_database
+async def test_thirty_administrators_at_once(start_platform: Start, database_url: str | None) -> None:
+    """Switches and settings that nobody had set before: each request is served, and the last one counts."""
+    running = await start_platform(OWN, Shop, env={"DATABASE_URL": database_url})
+    admin = await running.user(role="admin")
+    sent = [admin.post(f"/v1/plugins/shop/{('disable', 'enable')[number % 2]}") for number in range(30)]
+    assert {answer.status for answer in await asyncio.gather(*sent)} == {200}
+    assert (await admin.post("/v1/plugins/shop/enable")).status == 200
+    sent = [
+        admin.put("/v1/plugins/shop/config", json={"SHOP_LIMIT": 1 + number % 9, "SHOP_KEY": f"key {number}"})
+        for number in range(30)
+    ]
+    assert {answer.status for answer in await asyncio.gather(*sent)} == {200}
+    assert (await record(running, "shop"))["status"] == "enabled"
 
 
 class TestShown:
