@@ -55,8 +55,10 @@ def create() -> None:
 async def _create() -> tuple[str, Manifest]:
     from builtin_plugins.platform_ops.backup.service import back_up
     from cli import running
+    from cli.plugin_facts import require
 
     async with running.working_platform() as platform:
+        require(platform, "platform_ops")
         return await back_up(platform, "platformctl backup create")
 
 
@@ -81,8 +83,10 @@ async def _list() -> list[Archive]:
     from builtin_plugins.platform_ops.backup.archives import Listing
     from builtin_plugins.platform_ops.backup.service import archives_of
     from cli import running
+    from cli.plugin_facts import require
 
     async with running.explained_platform() as platform:
+        require(platform, "platform_ops")
         return Listing().of(archives_of(platform))
 
 
@@ -99,8 +103,10 @@ def verify(name: OrNewest = None) -> None:
 async def _verify(name: str | None) -> tuple[str, Manifest]:
     from builtin_plugins.platform_ops.backup.service import archives_of
     from cli import running
+    from cli.plugin_facts import require
 
     async with running.explained_platform() as platform:
+        require(platform, "platform_ops")
         archives = archives_of(platform)
         name = name or archives.newest()
         archives.objects.load_known()
@@ -132,8 +138,10 @@ def restore(
 async def _look_for(name: str) -> None:
     from builtin_plugins.platform_ops.backup.service import archives_of
     from cli import running
+    from cli.plugin_facts import require
 
     async with running.explained_platform() as platform:
+        require(platform, "platform_ops")
         if name not in {entry.name for entry in archives_of(platform).entries()}:
             raise _missing(name)
 
@@ -147,8 +155,10 @@ def _missing(name: str) -> Missing:
 async def _restore(name: str) -> str:
     from builtin_plugins.platform_ops.backup.operator import restore
     from cli import running
+    from cli.plugin_facts import require
 
     async with running.stored_platform() as platform:
+        require(platform, "platform_ops")
         return await restore(platform, name)
 
 

@@ -40,8 +40,10 @@ async def _rehearse(name: str | None, home: Path, into: str | None) -> tuple[str
     from builtin_plugins.platform_ops.backup.operator import restore
     from builtin_plugins.platform_ops.backup.service import archives_of
     from cli import running
+    from cli.plugin_facts import require
 
     async with running.explained_platform() as platform:
+        require(platform, "platform_ops")
         archives = await asyncio.to_thread(archives_of, platform)
         newest: str = await asyncio.to_thread(archives.newest)
         environment = await asyncio.to_thread(_environment, platform, home)

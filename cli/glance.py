@@ -122,14 +122,15 @@ def _short(text: str | None) -> str:
 
 
 async def _newest_backup(problems: list[str]) -> dict[str, Any] | None:
-    from builtin_plugins.platform_ops.backup.errors import BackupFailed
-    from builtin_plugins.platform_ops.backup.service import archives_of
-    from kernel.plugin_settings import PLUGIN_SETTINGS
+    from cli.plugin_facts import out_of_service
 
     async with running.explained_platform() as platform:
-        if platform.resource(PLUGIN_SETTINGS).class_of("platform_ops") is None:
-            problems.append("the plugin platform_ops is out of service")
+        if (why := out_of_service(platform, "platform_ops")) is not None:
+            problems.append(f"the plugin platform_ops is out of service: {why}")
             return None
+        from builtin_plugins.platform_ops.backup.errors import BackupFailed
+        from builtin_plugins.platform_ops.backup.service import archives_of
+
         try:
             entries = await asyncio.to_thread(lambda: archives_of(platform).entries())
         except (BackupFailed, OSError) as error:

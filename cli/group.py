@@ -93,7 +93,10 @@ def tell(error: Exception) -> int:
     if isinstance(error, CommandFailed):
         console.failed(error.text, error.remedy)
         return error.code
-    if _expected(error):
+    if _absent(error):
+        remedy = "'platformctl doctor' shows what this installation lacks."
+        console.failed(f"the command needs a package that is not installed: {error}", remedy)
+    elif _expected(error):
         console.failed(_text(error))
     else:
         place = traceback.extract_tb(error.__traceback__)[-1]
@@ -108,7 +111,7 @@ def _expected(error: Exception) -> bool:
     from kernel.errors import PlatformError, StartupError
 
     public = PlatformError | StartupError | OSError
-    return _absent(error) or isinstance(error, public) or _machine_fault(error) is not None
+    return isinstance(error, public) or _machine_fault(error) is not None
 
 
 def _machine_fault(error: Exception) -> str | None:
@@ -120,8 +123,8 @@ def _machine_fault(error: Exception) -> str | None:
 
 
 def _absent(error: Exception) -> bool:
-    """Whether a capability that the command needs is not part of this installation."""
-    return isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("builtin_plugins")
+    """Whether a package that the command needs is not part of this installation."""
+    return isinstance(error, ModuleNotFoundError)
 
 
 def _text(error: Exception) -> str:
@@ -129,8 +132,6 @@ def _text(error: Exception) -> str:
         return fault
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    if _absent(error):
-        return f"the command needs a package that is not installed: {error}"
     return str(error)
 
 

@@ -164,11 +164,12 @@ async def listed(
     from builtin_plugins.manifest_webhooks.secrets import how_to_set, missing_secret
     from builtin_plugins.manifest_webhooks.settings import WebhookSettings
     from cli import running
-    from cli.plugin_facts import disabled_plugins
+    from cli.plugin_facts import disabled_plugins, require
     from kernel.sdk import DIRECTORY
 
     found: list[dict[str, Any]] = []
     async with running.explained_platform(overrides) as platform:
+        require(platform, "manifest_webhooks")
         directory = platform.settings_of(WebhookSettings).manifests_dir
         disabled = await disabled_plugins(platform, quiet=quiet)
         folder = ManifestFolder(directory, platform.resource(DIRECTORY).taken_names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +32,25 @@ class Shown:
     enable_with: str | None = None
 
 
+def require(platform: Platform, name: str) -> None:
+    """Raise CommandFailed if a plugin that the command needs is out of service."""
+    from cli.failures import CommandFailed
+
+    if (why := out_of_service(platform, name)) is not None:
+        raise CommandFailed(
+            f"the plugin '{name}', which this command needs, is out of service: {why}",
+            f"'platformctl plugins why {name}' says more.",
+        )
+
+
+def out_of_service(platform: Platform, name: str) -> str | None:
+    """Why a plugin is out of service; None if it is not."""
+    record = {one.name: one for one in platform.plugins}.get(name)
+    if record is None:
+        return "it is not installed"
+    return None if record.status == "loaded" else record.reason or record.status
+
+
 async def disabled_plugins(platform: Platform, *, quiet: bool = False) -> Mapping[str, str]:
     """The plugins that are disabled in the database, with the reason. Their records say `loaded`.
 
@@ -58,9 +77,32 @@ async def disabled_plugins(platform: Platform, *, quiet: bool = False) -> Mappin
 
 def has_database(platform: Platform) -> bool:
     """Whether there is a database: reading must not create one."""
+    return _is_there(platform.database.url)
+
+
+def _is_there(url: str) -> bool:
     from sqlalchemy.engine import make_url
 
-    return not platform.database.is_sqlite or Path(make_url(platform.database.url).database or "").is_file()
+    address = make_url(url)
+    return address.get_backend_name() != "sqlite" or Path(address.database or "").is_file()
+
+
+async def applied_revisions(owners: Iterable[str]) -> dict[str, str]:
+    """The revisions that the platform's database has of these owners' tables; only of those with tables."""
+    from cli import running
+    from kernel.db.engine import Database
+    from kernel.db.migrate import revision_of
+
+    url = running.kernel_settings().sqlalchemy_url
+    if not _is_there(url):
+        return {}
+    database = Database(url)
+    try:
+        with running.private_files():
+            found = {owner: await revision_of(database, owner) for owner in owners}
+    finally:
+        await database.close()
+    return {owner: revision for owner, revision in found.items() if revision is not None}
 
 
 def variables_of(record: PluginRecord) -> list[str]:

@@ -14,6 +14,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 
 from cli.machine_checks import Finding
+from cli.plugin_facts import out_of_service
 from kernel.db.base import shared_now, utc_now
 from kernel.db.tables import JobRecord, WorkerRecord
 from kernel.owner_secrets.store import OWNER_SECRETS
@@ -141,13 +142,12 @@ async def _check_sealed(platform: Platform) -> Finding:
 
 
 async def _check_backups(platform: Platform) -> Finding:
+    if (why := out_of_service(platform, "platform_ops")) is not None:
+        remedy = "'platformctl plugins why platform_ops' says more."
+        return Finding("backups", "warning", f"the plugin platform_ops is out of service: {why}", remedy)
     from builtin_plugins.platform_ops.backup.errors import BackupFailed
     from builtin_plugins.platform_ops.backup.service import archives_of, storage_problem
-    from kernel.plugin_settings import PLUGIN_SETTINGS
 
-    if platform.resource(PLUGIN_SETTINGS).class_of("platform_ops") is None:
-        remedy = "'platformctl plugins why platform_ops' says why."
-        return Finding("backups", "warning", "the plugin platform_ops is out of service", remedy)
     used = await platform.database.read(_has_accounts)
     correct = "Correct PLATFORM_BACKUP_TO or PLATFORM_BACKUP_KEY_FILE."
     if problem := await asyncio.to_thread(storage_problem, platform):

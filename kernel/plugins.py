@@ -69,7 +69,8 @@ class Plugin:
 class PluginRecord:
     """The state of one plugin, and its reason. `place` is a line of its code, for the operator only.
 
-    `problems` holds what its start found but tolerated, `failures` what its hooks have raised since.
+    `is_guard` says whether it has start guards; None if it could not be imported, so nobody knows. `problems`
+    holds what its start found but tolerated, `failures` what its hooks have raised since.
     """
 
     name: str
@@ -89,6 +90,7 @@ class PluginRecord:
     api_version: str = ""
     essential: bool = False
     off_by_default: bool = False
+    is_guard: bool | None = None
     instance: Any = None
     package: str = ""
     problems: list[str] = field(default_factory=list)
@@ -352,6 +354,7 @@ def told_at_start(home: Path) -> frozenset[tuple[str, str]]:
 
 
 def _describe(record: PluginRecord, instance: Any) -> None:
+    record.is_guard = hasattr(instance, "register_start_guards")
     problem = _misnamed(record.name, instance)
     if problem is not None:
         record.refuse("refused", problem)

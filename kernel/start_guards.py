@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -11,6 +11,7 @@ from kernel.db.locks import installation_lock
 from kernel.db.migrate import Owner, Pending
 from kernel.errors import StartupError
 from kernel.plugin_states import PluginStates
+from kernel.plugins import PluginRecord
 from kernel.stores.offers import StoreNeeds
 from kernel.stores.protocols import BlobStore
 
@@ -47,22 +48,20 @@ class StartGuard:
 
 
 class StartGuards:
-    """The guards of all plugins, as they were before a wrong setting could take one out of service."""
+    """The guards of all plugins."""
 
     def __init__(self, declared: Sequence[tuple[str, Sequence[StartGuard]]], states: PluginStates) -> None:
         self._declared = declared
         self._states = states
 
     async def before_migrations(self, opening: Opening, pending: Sequence[Pending]) -> None:
-        """Let each guard prepare. Raises StartupError if the plugin of a guard is out of service: a wrong
-        setting must not cost the backup.
+        """Let each guard prepare. Raises StartupError if a plugin that has a guard is out of service: a wrong
+        setting or a missing package must not cost the backup.
         """
-        for plugin, guards in self._declared:
-            if not self._states.is_loaded(plugin):
-                raise StartupError(
-                    f"the database needs an upgrade, but the plugin '{plugin}', which must act first, is out"
-                    f" of service, so nothing was changed: {self._states.records[plugin].reason}"
-                )
+        refused = refusal(self._states.records.values())
+        if refused is not None:
+            raise StartupError(refused)
+        for _, guards in self._declared:
             for guard in guards:
                 await guard.before_migrations(opening, pending)
 
@@ -103,3 +102,22 @@ class StartGuards:
     async def _waiting(self, opening: Opening) -> list[StartGuard]:
         in_service = [own for plugin, own in self._declared if self._states.is_loaded(plugin)]
         return [guard for own in in_service for guard in own if await guard.waits(opening)]
+
+
+def refusal(plugins: Iterable[PluginRecord]) -> str | None:
+    """Why a database in use is not migrated: a plugin that has a guard is out of service. None if none is."""
+    out = (one for one in plugins if one.status in ("failed", "refused") and _may_guard(one))
+    for record in out:
+        return (
+            f"the database needs an upgrade, but the plugin '{record.name}', which must act first, is out of"
+            f" service, so nothing was changed: {record.reason}. To upgrade without it, list it in"
+            " PLATFORM_PLUGINS_DISABLED"
+        )
+    return None
+
+
+def _may_guard(record: PluginRecord) -> bool:
+    """Whether a plugin has guards. One of the platform's own that can't be imported counts: a new version
+    may break plugins that were added, but if it breaks one of its own, its installation is incomplete.
+    """
+    return record.built_in if record.is_guard is None else record.is_guard

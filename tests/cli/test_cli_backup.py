@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -164,3 +166,55 @@ def test_upgrade_check(bare_cli: Cli, platform_home: Path) -> None:
     assert "0001" not in result.output and "backup" not in result.output
     result = bare_cli("backup", "create")
     assert (result.exit_code, "no tables yet" in result.output) == (1, True), result.output
+
+
+@pytest.fixture
+def outdated(home: Path) -> Path:
+    """A home whose database lacks the newest migrations of rag."""
+    with closing(sqlite3.connect(home / "platform.db")) as connection:
+        connection.execute("UPDATE rag_alembic_version SET version_num = '0001'")
+        connection.commit()
+    return home
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({}, "A backup is made before they are applied."),
+        ({"PLATFORM_BACKUP_BEFORE_UPGRADE": "false"}, "No backup is made first: PLATFORM_BACKUP_BEFORE"),
+        ({"PLATFORM_BACKUP_SCHEDULE": "nightly"}, "out of service, so nothing was changed"),
+    ],
+)
+def test_what_an_upgrade_does_first(cli: Cli, outdated: Path, env: dict[str, str], said: str) -> None:
+    """Whether a backup comes first depends on the settings; a plugin that could not make it prevents both."""
+    result = cli("upgrade", "--check", env=env)
+    assert (result.exit_code, said in " ".join(result.output.split())) == (1, True), result.output
+
+
+@pytest.mark.parametrize("words", ["create", "list", "verify", "restore x", "drill"])
+def test_a_plugin_out_of_service(cli: Cli, home: Path, words: str) -> None:
+    """Without the plugin there are no backups; the commands name the setting that keeps it out."""
+    result = cli("backup", *words.split(), env={"PLATFORM_BACKUP_SCHEDULE": "nightly"})
+    said = " ".join(result.output.split())
+    assert (result.exit_code, "PLATFORM_BACKUP_SCHEDULE" in said) == (1, True), said
+    assert "platformctl plugins why platform_ops" in said
+
+
+def test_an_upgrade_without_the_plugin(cli: Cli, outdated: Path) -> None:
+    """Whoever has turned off the plugin that makes backups is told that there will be none."""
+    turned_off = f"{os.environ['PLATFORM_PLUGINS_DISABLED']},platform_ops"
+    result = cli("upgrade", "--check", env={"PLATFORM_PLUGINS_DISABLED": turned_off})
+    assert "No backup is made first: the plugin platform_ops is out of service" in " ".join(
+        result.output.split()
+    )
+
+
+def test_a_platform_that_lacks_a_package(cli: Cli, outdated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the plugin can't be imported, each command says so, and none changes anything or crashes."""
+    for module in ("plugin", "backup.errors", "backup.service"):
+        monkeypatch.setitem(sys.modules, f"builtin_plugins.platform_ops.{module}", None)
+    commands = ("upgrade", "upgrade --check", "backup create", "backup list", "backup restore x", "doctor")
+    for words in (*commands, "status"):
+        result = cli(*words.split())
+        assert (result.exit_code, "PLATFORM_DEBUG" in result.output) == (1, False), (words, result.output)
+        assert "import of builtin_plugins.platform_ops" in " ".join(result.output.split()), words

@@ -35,6 +35,11 @@ class TestSettings:
         assert [item["variable"] for item in found if not item["description"]] == []
         assert {item["owner"] for item in found} >= {"kernel", "cli", "rag", "embeddings"}
 
+    def test_a_wrong_setting(self, cli: Cli) -> None:
+        """A plugin that a wrong setting keeps out of service is missing from the list, which says so."""
+        shown = cli("settings", "schedule", env={"PLATFORM_BACKUP_SCHEDULE": "nightly"})
+        assert "PLATFORM_BACKUP_SCHEDULE" in shown.stderr and "'@daily'" in shown.stderr
+
     def test_a_word_chooses(self, cli: Cli) -> None:
         """The beginning of a word finds it anywhere in name and meaning; the middle of one finds nothing."""
         found = json.loads(cli("settings", "rate", "--json").stdout)
@@ -175,6 +180,11 @@ class TestManifests:
         listed = cli("manifests", "list", "--json", env={"PLATFORM_MANIFESTS_DIR": str(folder)})
         status = {item["name"]: item["status"] for item in json.loads(listed.stdout)}
         assert status == dict.fromkeys(("circle.yaml", "dangling.yaml", "out.yaml"), "refused")
+
+    def test_the_plugin_is_out_of_service(self, cli: Cli) -> None:
+        """Nothing is live without the plugin, and its reason says why."""
+        refused = cli("manifests", "list", env={"MAX_WEBHOOK_BODY_SIZE_MB": "many"})
+        assert (refused.exit_code, "MAX_WEBHOOK_BODY_SIZE_MB" in refused.stderr) == (1, True), refused.output
 
     def test_nothing_to_check(self, cli: Cli, tmp_path: Path) -> None:
         """A folder without manifests is an error, not a success."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from sqlalchemy import text
 
 from builtin_plugins.platform_ops.backup.operator import restore
 from builtin_plugins.platform_ops.backup.service import archives_of, back_up
-from kernel.sdk import StartupError, Unit
+from kernel.plugins import Candidate
+from kernel.sdk import SCHEMA, StartupError, Unit
 from kernel.testing import platforms
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
 
@@ -59,6 +61,41 @@ async def test_wrong_setting_stops_an_upgrade(database_url: str | None, tmp_path
         assert (
             "before the upgrade to access_tokens" in archives_of(running.platform).manifest(entry.name).reason
         )
+
+
+async def test_a_plugin_that_cannot_be_imported_stops_an_upgrade(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A built-in plugin whose package is incomplete may be the one that makes backups: nothing is migrated
+    until it can be imported, or the operator turns it off.
+    """
+    plugins = ("platform_ops", "access_tokens")
+    async with platforms(tmp_path / "home") as start:
+        running = await start(*plugins, migrated=False)
+        await running.user("ann")
+        await running.platform.database.write(step_back)
+    with monkeypatch.context() as broken:
+        broken.setitem(sys.modules, "builtin_plugins.platform_ops.plugin", None)
+        async with platforms(tmp_path / "home") as start:
+            with pytest.raises(StartupError, match=r"'platform_ops'.*can't be imported.*_PLUGINS_DISABLED"):
+                await start(*plugins)
+            running = await start(*plugins, env={"PLATFORM_PLUGINS_DISABLED": "platform_ops"})
+            assert running.platform.resource(SCHEMA).pending == []
+
+
+async def test_a_stranger_that_cannot_be_imported_stops_no_upgrade(tmp_path: Path) -> None:
+    """Plugins that were added to the platform may break with a new version, which must start all the same."""
+
+    def load() -> None:
+        raise ImportError("cannot import name 'Gone' from 'kernel.sdk'")
+
+    async with platforms(tmp_path / "home") as start:
+        running = await start("platform_ops", "access_tokens", migrated=False)
+        await running.user("ann")
+        await running.platform.database.write(step_back)
+    async with platforms(tmp_path / "home") as start:
+        running = await start("platform_ops", "access_tokens", Candidate("acme", load, distribution="acme"))
+        assert running.platform.resource(SCHEMA).pending == []
 
 
 def make_migration_fail(unit: Unit) -> None:
