@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from kernel.sdk import Settings, env
+from kernel.sdk import Settings, env, hosts_and_networks, split_list
 
 
 def _schedule(value: str) -> str:
@@ -19,10 +20,36 @@ def _schedule(value: str) -> str:
     return value
 
 
+# Libraries can read from these; they have no folders to write to.
+_NOT_WRITABLE = frozenset({"data", "gist", "git", "github", "http", "https", "libarchive", "tar", "zip"})
+
+
+def _storage(value: str) -> str:
+    scheme, colon, _ = value.partition("://")
+    if colon:
+        from fsspec import available_protocols  # type: ignore[import-untyped]  # a folder needs none of it
+
+        first = scheme.partition("::")[0]
+        if first not in available_protocols() or first in _NOT_WRITABLE:
+            raise ValueError(
+                "backups can't be stored at this kind of address; write a folder, or an address such as"
+                " s3://bucket/folder"
+            )
+    return value
+
+
+def _hosts_with_ports(value: str) -> str:
+    for item in split_list(value):
+        parts = urlsplit(f"//{item}")
+        if parts.netloc != item or not parts.hostname or not parts.port:
+            raise ValueError("expected host:port, separated by commas")
+    return value
+
+
 class OpsSettings(Settings):
     """Where backups go, when, and what they are sealed with; which registered services are called."""
 
-    backup_to: str = Field(
+    backup_to: Annotated[str, AfterValidator(_storage)] = Field(
         "",
         description="Where backups are stored: a folder, or an address such as s3://bucket/folder; when "
         "unset, `backups` in PLATFORM_HOME.",
@@ -49,12 +76,12 @@ class OpsSettings(Settings):
         description="Docker or Podman whose containers bundles switch, and whose logs are shown: "
         "unix:///var/run/docker.sock or tcp://host:2375; none when unset.",
     )
-    services_allowed: str = Field(
+    services_allowed: Annotated[str, AfterValidator(hosts_and_networks)] = Field(
         "",
         description="Hosts and networks where registered services may be (`10.1.0.0/16`, `*.corp`), "
         "separated by commas; none when unset. Link-local and metadata addresses are never called.",
     )
-    services_trusted: str = Field(
+    services_trusted: Annotated[str, AfterValidator(_hosts_with_ports)] = Field(
         "",
         description="Registered services, as `host:port`, to which the caller's token is passed on with "
         "a request; separated by commas.",

@@ -140,6 +140,46 @@ def test_wrong_setting_stops_early(cli: Cli) -> None:
     assert "PLATFORM_WORKERS" in found["settings"]["text"]
 
 
+def test_password_of_the_backup_storage(cli: Cli) -> None:
+    """An address that can't be used is shown without its password, and says what it needs."""
+    code, found = examined(cli, PLATFORM_BACKUP_TO="sftp://keeper:hidden-part@127.0.0.1/backups")
+    assert (code, found["backups"]["status"]) == (1, "failed")
+    assert "sftp://keeper:***@127.0.0.1/backups" in found["backups"]["text"]
+    assert "paramiko" in found["backups"]["text"] and "S3" not in found["backups"]["text"]
+    assert "hidden-part" not in json.dumps(found)
+
+
+@pytest.mark.parametrize("address", ["http://hidden:part@host/backups", "sf3://bucket/backups"])
+def test_backup_storage_that_cannot_be_written(cli: Cli, address: str) -> None:
+    """An address that no backup could be written to is a wrong setting, not a surprise at night."""
+    code, found = examined(cli, PLATFORM_BACKUP_TO=address)
+    assert (code, found["plugin"]["status"]) == (1, "failed")
+    assert "PLATFORM_BACKUP_TO" in found["plugin"]["text"] and "s3://bucket/folder" in found["plugin"]["text"]
+    assert "part" not in found["plugin"]["text"]
+
+
+def test_folder_that_is_not_there(cli: Cli, tmp_path: Path) -> None:
+    """A setting that names a missing folder is a warning, before anybody needs what is in it."""
+    code, found = examined(cli, PLATFORM_RAG_RERANK_FOLDER=str(tmp_path / "model"))
+    assert (code, found["settings"]["status"]) == (0, "warning")
+    assert found["settings"]["text"] == f"PLATFORM_RAG_RERANK_FOLDER: there is no folder {tmp_path}/model"
+
+
+def test_folder_of_manifests_that_is_not_there(cli: Cli, tmp_path: Path) -> None:
+    """Whoever named a folder expects manifests in it; the default one may well be missing."""
+    code, found = examined(cli, PLATFORM_MANIFESTS_DIR=str(tmp_path / "hooks"))
+    assert (code, found["manifests"]["status"]) == (0, "warning")
+    assert f"there is no folder {tmp_path}/hooks" in found["manifests"]["text"]
+    assert examined(cli)[1]["manifests"]["status"] == "ok"
+
+
+def test_a_host_that_does_not_exist(cli: Cli) -> None:
+    """The address to listen on is at fault, not another program."""
+    code, found = examined(cli, PLATFORM_HOST="platform.invalid")
+    assert (code, found["port"]["status"]) == (1, "failed")
+    assert "another program" not in found["port"]["text"] and "PLATFORM_HOST" in found["port"]["remedy"]
+
+
 def test_misspelt_setting(cli: Cli) -> None:
     """A variable that nobody reads is a warning with the likely name."""
     code, found = examined(cli, PLATFORM_WORKER="2")

@@ -69,7 +69,7 @@ async def test_what_is_only_known_when_asked_for(start_platform: Start) -> None:
     await running.run_jobs()
     again = await start_platform("platform_ops", home=running.platform.settings.home)
     assert abs((await figures(again))["backup_newest_timestamp_seconds"] - time.time()) < 300
-    broken = await start_platform("platform_ops", env={"PLATFORM_BACKUP_TO": "nowhere://x/y"})
+    broken = await start_platform("platform_ops", env={"PLATFORM_BACKUP_TO": "s3://no bucket/backups"})
     assert (await figures(broken))["disk_free_bytes"] > 0
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from builtin_plugins.platform_ops.backup.errors import BackupFailed
-from kernel.sdk import ANY_ERROR, sync
+from kernel.sdk import ANY_ERROR, mask, sync
 
 _TEMPORARY = ".new-"
 
@@ -64,9 +64,10 @@ def place_at(address: str, home: Path) -> Place:
 
         filesystem, root = fsspec.core.url_to_fs(address)
     except ImportError as error:
-        raise BackupFailed(f"{address}: {error}. For S3: pip install 'platform-kernel[s3]'") from None
-    except ValueError as error:
-        raise BackupFailed(f"{address}: {error}") from None
+        remedy = ": pip install 'platform-kernel[s3]'" if address.startswith("s3") else ""
+        raise BackupFailed(f"{mask(address)}: {mask(str(error))}{remedy}") from None
+    except (ValueError, OSError) as error:  # some libraries connect right away
+        raise BackupFailed(f"{mask(address)}: {mask(str(error))}") from None
     if "file" in _protocols(filesystem):
         return FolderPlace(Path(root))
     return RemotePlace(filesystem, root.rstrip("/"))
@@ -144,7 +145,7 @@ class RemotePlace:
         self._root = root
 
     def __str__(self) -> str:
-        return str(self._files.unstrip_protocol(self._root))
+        return mask(str(self._files.unstrip_protocol(self._root)))
 
     def check(self) -> None:
         """Checks nothing: only writing shows whether it can be written to."""
@@ -184,7 +185,7 @@ class RemotePlace:
         except OSError:
             raise
         except ANY_ERROR as error:  # boundary: botocore, for one, has classes of its own for bad credentials
-            raise BackupFailed(" ".join(str(error).split())) from error
+            raise BackupFailed(mask(" ".join(str(error).split()))) from error
 
 
 def _moment(about: dict[str, Any], ask: Callable[[], Any]) -> datetime:
