@@ -24,14 +24,19 @@ _START_SECONDS: Final = 60.0
 _SEND_SECONDS: Final = 5.0
 _END_SECONDS: Final = 10.0
 _LONGEST_TASK: Final = 65_536
-ENVIRONMENT: Final = {
-    "PATH": os.defpath,
-    "LANG": "C.UTF-8",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MALLOC_ARENA_MAX": "1",
-}
-"""The environment of every child: where programs are, and one thread only (each takes address space)."""
+
+
+def child_environment() -> dict[str, str]:
+    """The environment of every child: where this process finds programs, and one thread only (each takes
+    address space).
+    """
+    return {
+        "PATH": os.pathsep.join(os.get_exec_path()),
+        "LANG": "C.UTF-8",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "MALLOC_ARENA_MAX": "1",
+    }
 
 
 class Ended(NamedTuple):
@@ -184,7 +189,8 @@ async def _spawn(control: socket.socket, modules: Sequence[str]) -> asyncio.subp
 def _environment() -> dict[str, str]:
     """The environment of the prepared process and its children, plus where to find modules."""
     modules = (str(Path(entry or ".").absolute()) for entry in sys.path)
-    return {**ENVIRONMENT, "PYTHONPATH": os.pathsep.join(modules), "PYTHONUTF8": "1", "PYTHONHASHSEED": "0"}
+    own = {"PYTHONPATH": os.pathsep.join(modules), "PYTHONUTF8": "1", "PYTHONHASHSEED": "0"}
+    return child_environment() | own
 
 
 def _fault(error: OSError) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 from kernel.children.limits import ChildLimits
 from kernel.children.messages import Reason, Task
 from kernel.children.pipes import Pipe
-from kernel.children.prepared import ENVIRONMENT, Ended, Prepared
+from kernel.children.prepared import Ended, Prepared, child_environment
 from kernel.children.task import NOT_STARTED
 from kernel.machine_faults import MachineFault
 
@@ -103,7 +103,7 @@ class Children:
         """
         task = Task(
             *(0, limits, None, [], list(command)),
-            environment={**ENVIRONMENT, **(environment or {})},
+            environment={**child_environment(), **(environment or {})},
             folder=None if folder is None else str(folder),
         )
         outcome = await self._run(task, source)

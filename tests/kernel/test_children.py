@@ -255,6 +255,18 @@ async def test_a_program(children: Children, tmp_path: Path) -> None:
     assert answer.decode().splitlines() == ["some words", str(tmp_path), "here"]
 
 
+async def test_a_program_in_a_folder_of_the_operators(
+    children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs are found where the platform's own PATH says, such as in /opt/homebrew/bin."""
+    program = tmp_path / "greet"
+    program.write_text("#!/bin/sh\necho hello")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert await children.run(["greet"], limits=LIMITS) == b"hello\n"
+    assert await children.call("shutil:which", "greet", limits=LIMITS) == str(program)
+
+
 @pytest.mark.parametrize(
     ("command", "reason", "limits"),
     [

@@ -25,7 +25,6 @@ from builtin_plugins.rag.parsing.ocr import OPTIONS, OcrOptions
 from builtin_plugins.rag.parsing.protocol import Place, last_place
 from builtin_plugins.rag.parsing.runner import ParsedDocument, ParseLimits, parser_processes
 from builtin_plugins.rag.parsing.runner import parse as parse_by
-from kernel.children.prepared import ENVIRONMENT
 from kernel.testing import platforms
 from tests.builtin_plugins.rag import documents
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, somebody
@@ -198,7 +197,7 @@ async def test_pages_that_nobody_read_are_told(
     platform_home: Path, database_url: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A document with text is completed; it says how many of its pages are missing, and what to do."""
-    monkeypatch.setitem(ENVIRONMENT, "PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
     whole = documents.pdf(tmp_path / "whole.pdf", [["The lock keeper waits."]]).read_bytes()
     partly = documents.partly_scanned_pdf(tmp_path / "partly.pdf").read_bytes()
     async with platforms(platform_home) as start:
