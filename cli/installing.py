@@ -12,7 +12,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
@@ -63,6 +63,7 @@ def install_plugin(wanted: str, pip: Pip, how: How) -> None:
         with busy.paused():
             _show(listed, plan)
             _check_trial(plan, how)
+            _check_database(plan, how)
             if how.dry_run:
                 for item in found:
                     console.done(f"would install {item.name} {item.version}")
@@ -185,6 +186,34 @@ def _check_trial(plan: _Plan, how: How) -> None:
                 f"plugin '{one.name}' does not start; nothing was changed: {one.reason}",
                 "Ask its author for a release that does. To install it anyway, use --force.",
             )
+
+
+def _check_database(plan: _Plan, how: How) -> None:
+    """Raise Refused for a release that lacks migrations which the database has: it would not start."""
+    with_tables = {one.name: one for one in plan.declared if one.revisions}
+    for name, revision in _applied(with_tables).items():
+        one = with_tables[name]
+        if revision not in one.revisions and not how.force:
+            raise Refused(
+                f"the database has the migration {revision} of {name}, which version {one.version} lacks;"
+                " nothing was changed",
+                "Install the release that made it, or a later one. To install this one anyway, use --force.",
+            )
+
+
+def _applied(names: Collection[str]) -> dict[str, str]:
+    """The revisions that the platform's database has of these owners; empty with a warning if it is away."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from cli import running
+    from cli.plugin_facts import applied_revisions
+    from kernel.db.startup import reason_of
+
+    try:
+        return running.run(applied_revisions(names)) if names else {}
+    except (SQLAlchemyError, OSError) as error:
+        console.warn(f"The database can't be read, so it may be newer than this release: {reason_of(error)}.")
+        return {}
 
 
 def _restarted(plan: _Plan, how: How, busy: Busy) -> str | None:

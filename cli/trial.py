@@ -39,6 +39,7 @@ class Declared:
     routes: list[str] = field(default_factory=list)
     hooks: list[str] = field(default_factory=list)
     tables: list[str] = field(default_factory=list)
+    revisions: list[str] = field(default_factory=list)
     permissions: list[str] = field(default_factory=list)
     actions: list[str] = field(default_factory=list)
     jobs: list[str] = field(default_factory=list)
@@ -136,6 +137,7 @@ def _declared(platform: Platform, name: str, record: PluginRecord | None) -> Dec
         routes=_routes(platform, name),
         hooks=platform.hooks.implemented_by(name),
         tables=_tables(record),
+        revisions=_revisions(platform, name),
         permissions=_permissions(record),
         actions=[f"{action.name} ({action.access})" for action in actions],
         jobs=sorted(job for job, owner in offers.job_plugins.items() if owner == name),
@@ -161,6 +163,14 @@ def _tables(record: PluginRecord) -> list[str]:
     declare_tables = getattr(record.instance, "register_tables", None)
     found = declare_tables() if declare_tables else None
     return [] if found is None else sorted(found.base.metadata.tables)
+
+
+def _revisions(platform: Platform, name: str) -> list[str]:
+    from kernel.db.migrate import known_revisions
+    from kernel.db.startup import SCHEMA
+
+    owners = platform.resource(SCHEMA).owners()
+    return sorted(revision for owner in owners if owner.name == name for revision in known_revisions(owner))
 
 
 def _events(record: PluginRecord) -> list[str]:

@@ -38,7 +38,7 @@ class Owner:
     @property
     def version_table(self) -> str:
         """Where Alembic keeps this owner's revision."""
-        return f"{self.name}_alembic_version"
+        return _version_table(self.name)
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,11 @@ def migration_lock(database: Database) -> AbstractAsyncContextManager[None]:
 async def pending(database: Database, owner: Owner) -> Pending:
     """The owner's revisions that the database lacks. Raises NewerDatabase, or what its scripts raise."""
     return await database.read(lambda session: _pending(session.connection(), owner))
+
+
+async def revision_of(database: Database, owner: str) -> str | None:
+    """The revision that the database has of an owner's tables, who need not be there; None without tables."""
+    return await database.read(lambda session: _current(session.connection(), owner))
 
 
 def has_revisions(owner: Owner) -> bool:
@@ -158,7 +163,7 @@ def _attributes(owner: Owner, connection: Connection | None) -> dict[str, Any]:
 
 def _pending(connection: Connection, owner: Owner) -> Pending:
     known = _revision_files(owner.tables.migrations)
-    current = _current(connection, owner)
+    current = _current(connection, owner.name)
     if current is not None and known and current == known[-1]:
         return Pending(owner.name, ())
     return Pending(owner.name, _missing(owner, current), is_new=current is None)
@@ -174,10 +179,15 @@ def _revision_files(folder: Path) -> list[str]:
     return [path.stem.partition("_")[0] for path in sorted(folder.glob("[0-9]*.py"))]
 
 
-def _current(connection: Connection, owner: Owner) -> str | None:
-    if not inspect(connection).has_table(owner.version_table):
+def _version_table(owner: str) -> str:
+    return f"{owner}_alembic_version"
+
+
+def _current(connection: Connection, owner: str) -> str | None:
+    table = _version_table(owner)
+    if not inspect(connection).has_table(table):
         return None
-    return connection.execute(text(f"SELECT version_num FROM {owner.version_table}")).scalar()
+    return connection.execute(text(f"SELECT version_num FROM {table}")).scalar()
 
 
 def _missing(owner: Owner, current: str | None) -> tuple[str, ...]:

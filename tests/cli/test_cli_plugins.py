@@ -6,8 +6,10 @@ import asyncio
 import json
 import re
 import shutil
+import sqlite3
 import sys
 import venv
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,32 @@ class ThePlugin(Plugin):
     @hookimpl
     def find_disabled_plugins(self, platform, session):
         raise RuntimeError("boom")
+"""
+
+
+SHELF = """from pathlib import Path
+from kernel.sdk import Plugin, Tables, hookimpl, plugin_base
+from sqlalchemy import Column, Integer, Table
+
+Base = plugin_base("acme_shelf")
+Table("acme_shelf_book", Base.metadata, Column("id", Integer, primary_key=True))
+
+class ThePlugin(Plugin):
+    name = "acme_shelf"
+    version = "{version}"
+
+    @hookimpl
+    def register_tables(self):
+        return Tables(Base, Path(__file__).parent / "acme_shelf_migrations")
+"""
+
+BOOKS = """import sqlalchemy as sa
+from alembic import op
+
+revision, down_revision = "0001", None
+
+def upgrade():
+    op.create_table("acme_shelf_book", sa.Column("id", sa.Integer, primary_key=True))
 """
 
 
@@ -354,6 +382,21 @@ class TestInstalling:
         result = environment.plugins("install", str(wheel))
         assert (result.returncode, environment.installed()) == (4, set())
         assert "it requires the plugin 'rag'" in " ".join(result.stderr.split())
+
+    @pytest.mark.long
+    def test_a_release_older_than_the_database(self, environment: Environment, tmp_path: Path) -> None:
+        """A release that lacks the database's migrations would not start: it is refused, unless forced."""
+        more = {"acme_shelf_migrations/0001_books.py": BOOKS}
+        wheel = Package("acme-shelf", body=SHELF, more=more).wheel(tmp_path)
+        environment.home.mkdir()
+        with closing(sqlite3.connect(environment.home / "platform.db")) as database:
+            database.execute("CREATE TABLE acme_shelf_alembic_version (version_num TEXT)")
+            database.execute("INSERT INTO acme_shelf_alembic_version VALUES ('0002')")
+            database.commit()
+        result = environment.plugins("install", str(wheel), "--dry-run")
+        assert result.returncode == 4, result.stderr
+        assert "the migration 0002 of acme_shelf, which version 1.0 lacks" in " ".join(result.stderr.split())
+        assert environment.plugins("install", str(wheel), "--dry-run", "--force").returncode == 0
 
     @pytest.mark.long
     def test_what_was_there_comes_back(self, environment: Environment, tmp_path: Path) -> None:
