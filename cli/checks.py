@@ -51,9 +51,7 @@ async def examine() -> AsyncIterator[Finding]:
     try:
         settings = running.kernel_settings()
     except StartupError as error:
-        yield Finding(
-            "settings", "failed", str(error), "Correct the setting; 'platformctl settings' explains each one."
-        )
+        yield Finding("settings", "failed", str(error), "Correct the setting, then check again.")
         return
     for finding in (*check_home(settings.home), *check_secrets(settings.home)):
         yield finding
@@ -108,7 +106,10 @@ def _check_settings(platform: Platform) -> Iterator[Finding]:
     unknown = list(platform.resource(PLUGIN_SETTINGS).unread(disabled, ignore=("PLATFORM_TEST_",)))
     for sentence in unknown:
         yield Finding("settings", "warning", sentence, "Remove it or correct its name.")
-    if not unknown:
+    absent = list(platform.resource(PLUGIN_SETTINGS).absent_folders())
+    for sentence in absent:
+        yield Finding("settings", "warning", sentence, "Create the folder or correct the setting.")
+    if not (unknown or absent):
         yield Finding("settings", "ok", "all settings are known and valid")
 
 
@@ -166,6 +167,7 @@ def _check_weights(platform: Platform) -> Finding:
 
 
 async def _check_manifests(overrides: dict[str, str]) -> AsyncIterator[Finding]:
+    from builtin_plugins.manifest_webhooks.settings import WebhookSettings
     from cli.manifests import listed
 
     directory, found = await listed(overrides, quiet=True)
@@ -175,6 +177,10 @@ async def _check_manifests(overrides: dict[str, str]) -> AsyncIterator[Finding]:
         status: Status = "failed" if item["status"] == "refused" else "warning"
         reason = shortened(item["reason"], 160)
         yield Finding("manifest", status, f"{item['name']}: {reason}", "platformctl manifests list")
+    if not directory.is_dir() and directory != WebhookSettings.model_fields["manifests_dir"].default:
+        remedy = "Create the folder or correct PLATFORM_MANIFESTS_DIR."
+        yield Finding("manifests", "warning", f"there is no folder {directory.absolute()}", remedy)
+        return
     yield Finding("manifests", "ok", f"{len(live)} live in {directory.absolute()}")
 
 

@@ -104,9 +104,12 @@ def _print(found: list[ShownSetting]) -> None:
 
 
 async def _settings() -> list[ShownSetting]:
-    from cli import running
+    from cli import console, running
 
     async with running.explained_platform() as platform:
+        for record in platform.plugins:
+            if record.status in ("failed", "refused"):
+                console.warn(f"The settings of '{record.name}' are missing here: {record.reason}")
         return list(collect(platform))
 
 

@@ -14,6 +14,7 @@ from http.client import HTTPException
 from importlib import metadata
 from pathlib import Path
 from shlex import quote
+from socket import gaierror
 from typing import Literal
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
@@ -191,7 +192,10 @@ def check_port(host: str, port: int) -> Finding:
         with error:
             return _health(where, error.read())
     except (OSError, ValueError, HTTPException) as error:
-        if isinstance(getattr(error, "reason", error), ConnectionRefusedError):
+        reason = getattr(error, "reason", error)
+        if isinstance(reason, gaierror):
+            return Finding("port", "failed", f"there is no host '{host}'", "Correct PLATFORM_HOST.")
+        if isinstance(reason, ConnectionRefusedError):
             return Finding("port", "ok", f"{where} is free: the platform is not running there")
         return _other_program(where)
 

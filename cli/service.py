@@ -21,7 +21,7 @@ app = App(
         ("platformctl service install --user platform", "write the units"),
         ("platformctl service show", "print them only"),
         after="Settings that differ from their defaults belong in config.yaml in PLATFORM_HOME, or as "
-        "VARIABLE=value lines into /etc/platform/environment.",
+        "VARIABLE=value lines in /etc/platform/environment.",
     ),
 )
 

@@ -111,7 +111,7 @@ async def open_platform(
         guards = StartGuards(plugins.declarations.of(hookspecs.register_start_guards), plugins.states)
         plugins.settings.load(plugins.declarations.of(hookspecs.register_settings))
         if not supervised:
-            plugins.settings.warn_of_unread(settings.plugins_disabled)
+            plugins.settings.warn(settings.plugins_disabled)
         schema = Schema(storage.database, plugins.declarations, plugins.states, strict=role != "tool")
         if role != "tool":
             await _hold_home(storage, stack)
@@ -356,13 +356,6 @@ def _add_accounts(platform: Platform, stack: AsyncExitStack) -> None:
     add(IDENTITY, Identity(settings, tokens, states, platform.permissions))
 
 
-def _outgoing(settings: KernelSettings, metrics: Metrics, tracing: Tracing) -> Outgoing:
-    try:
-        return Outgoing(split_list(settings.outgoing_allowed), metrics, tracing)
-    except ValueError as error:
-        raise StartupError(f"PLATFORM_OUTGOING_ALLOWED: {error}") from None
-
-
 def _add_http(platform: Platform, plugins: _Plugins, stack: AsyncExitStack) -> None:
     """Add what every request passes through, including the kernel's `identify_actor` and `decide_access`."""
     settings, hooks, add = platform.settings, platform.hooks, platform.resources.add
@@ -377,7 +370,7 @@ def _add_http(platform: Platform, plugins: _Plugins, stack: AsyncExitStack) -> N
     tracing = platform.resource(TRACING)
     proxy = add(PROXY, Proxy(settings, tracing))
     stack.push_async_callback(proxy.close)
-    add(OUTGOING, _outgoing(settings, platform.metrics, tracing))
+    add(OUTGOING, Outgoing(split_list(settings.outgoing_allowed), platform.metrics, tracing))
     streams = add(OPEN_STREAMS, OpenStreams(platform.resource(ACCOUNT_STATES)))
     platform.notices.listen(ACCOUNT_TOPIC, streams.changed)
     stack.push_async_callback(streams.close)

@@ -10,7 +10,7 @@ from kernel.errors import StartupError
 from kernel.plugin_states import PluginStates
 from kernel.resource_keys import ResourceKey
 from kernel.settings import KernelSettings, Settings, SettingsLoader, Source
-from kernel.settings_checks import split_list
+from kernel.settings_checks import ExistingFolder, split_list
 
 log = logging.getLogger("platform")
 
@@ -66,9 +66,11 @@ class PluginSettings:
             except StartupError as error:
                 self._states.fail(plugin, str(error))
 
-    def warn_of_unread(self, disabled: str) -> None:
-        """Log settings that nothing reads; `disabled` is the setting of that name."""
-        for sentence in self.unread(disabled):
+    def warn(self, disabled: str) -> None:
+        """Log settings that nothing reads, and folders that don't exist; `disabled` is the setting of that
+        name.
+        """
+        for sentence in (*self.unread(disabled), *self.absent_folders()):
             log.warning("%s", sentence)
 
     def unread(self, disabled: str, ignore: tuple[str, ...] = ()) -> Iterator[str]:
@@ -78,6 +80,15 @@ class PluginSettings:
         yield from self.loader.unknown_sections({"kernel", *self._states.records})
         for name in sorted(set(split_list(disabled)) - self._states.records.keys()):
             yield f"PLATFORM_PLUGINS_DISABLED: no plugin is called '{name}'"
+
+    def absent_folders(self) -> Iterator[str]:
+        """One sentence for each setting that names a folder (`ExistingFolder`) that isn't there."""
+        for cls in self._classes.values():
+            names = cls.env_names()
+            for name, field in cls.model_fields.items():
+                folder = getattr(self._values[cls], name)
+                if ExistingFolder() in field.metadata and folder is not None and not folder.is_dir():
+                    yield f"{' or '.join(names[name])}: there is no folder {folder}"
 
     def read(self, plugin: str, cls: type[S], stored: Mapping[str, Any]) -> S:
         """The settings, with `stored` values (by field name) over the environment.

@@ -29,7 +29,7 @@ from kernel.children.processes import ChildFailed, Children
 from kernel.data import data_folder
 from kernel.db import holdings
 from kernel.db.among import Among, Ids
-from kernel.db.base import Tables, UtcDateTime, json_type, plugin_base, utc_now
+from kernel.db.base import Tables, UtcDateTime, json_type, plugin_base, shared_moment, utc_now
 from kernel.db.engine import Database, Unit
 from kernel.db.locks import installation_lock
 from kernel.db.migrate import Pending
@@ -122,7 +122,7 @@ from kernel.resources import Resource
 from kernel.restarting import request_restart
 from kernel.secrets import SecretStore
 from kernel.settings import Settings, Source, env
-from kernel.settings_checks import base_address
+from kernel.settings_checks import ExistingFolder, base_address, hosts_and_networks, origins, split_list
 from kernel.settings_shown import ShownSetting, settings_in_effect
 from kernel.slots import take_slot
 from kernel.start_guards import Opening, StartGuard
@@ -221,6 +221,7 @@ __all__ = [
     "EngineMismatch",
     "ErrorFormat",
     "Event",
+    "ExistingFolder",
     "ExternalIdentity",
     "Fault",
     "Forbidden",
@@ -350,6 +351,7 @@ __all__ = [
     "holdings",
     "hookimpl",
     "hookspec",
+    "hosts_and_networks",
     "hybrid_weight",
     "in_abandonable_thread",
     "inside_span",
@@ -365,6 +367,7 @@ __all__ = [
     "note_span_error",
     "off_the_loop",
     "operator_of",
+    "origins",
     "page_of",
     "permission",
     "plugin_base",
@@ -382,7 +385,9 @@ __all__ = [
     "send_events",
     "send_stream",
     "settings_in_effect",
+    "shared_moment",
     "sign_in_external",
+    "split_list",
     "store_error",
     "sync",
     "take_slot",

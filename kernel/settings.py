@@ -28,6 +28,8 @@ from kernel.errors import StartupError
 from kernel.settings_checks import (
     base_address,
     database_address,
+    host_name,
+    hosts_and_networks,
     long_enough,
     networks,
     origins,
@@ -179,7 +181,7 @@ class KernelSettings(Settings):
     registration_mode: Literal["open", "closed"] = Field(
         "open", description="open: anyone may register an account; closed: nobody may."
     )
-    outgoing_allowed: str = Field(
+    outgoing_allowed: Annotated[str, AfterValidator(hosts_and_networks)] = Field(
         "", description="Private hosts and networks that outgoing calls may reach, separated by commas."
     )
     client_url: Annotated[str, AfterValidator(base_address)] = Field(
@@ -187,7 +189,9 @@ class KernelSettings(Settings):
         validation_alias=env("PLATFORM_CLIENT_BASE_URL", "PLATFORM_CLIENT_URL"),
         description="Base address of the web client, for links in e-mail and on /, and after single sign-on.",
     )
-    smtp_host: str = Field("", description="Mail server; no e-mail is sent when unset.")
+    smtp_host: Annotated[str, AfterValidator(host_name)] = Field(
+        "", description="Mail server; no e-mail is sent when unset."
+    )
     smtp_port: int = Field(587, ge=1, le=65535, description="Port of the mail server.")
     smtp_tls: Literal["starttls", "tls", "none"] = Field(
         "starttls", description="Encryption to the mail server: starttls (port 587), tls (port 465) or none."
@@ -203,7 +207,8 @@ class KernelSettings(Settings):
     )
     strict_answers: bool = Field(
         False,
-        description="Answer 500 if a response doesn't match its route's declaration; for testing plugins.",
+        description="Answer 500 also if a response model contains something that doesn't match its "
+        "declaration; for testing plugins.",
     )
     rate_limit_enabled: bool = Field(
         True,
@@ -315,12 +320,8 @@ class KernelSettings(Settings):
             return f"sqlite+aiosqlite:///{self.home / 'platform.db'}"
         url = self.database_url.get_secret_value()
         scheme, _, rest = url.partition("://")
-        kind = scheme.partition("+")[0]
-        if kind in ("postgresql", "postgres"):
-            return f"postgresql+asyncpg://{rest}"
-        if kind == "sqlite":
-            return f"sqlite+aiosqlite://{rest}"
-        raise StartupError(f"DATABASE_URL: '{kind}' is not supported; use postgresql://… or sqlite:///…")
+        driver = "sqlite+aiosqlite" if scheme.startswith("sqlite") else "postgresql+asyncpg"
+        return f"{driver}://{rest}"
 
 
 class SettingsLoader:

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import ipaddress
+import re
+from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import SecretStr
+
+
+@dataclass(frozen=True)
+class ExistingFolder:
+    """Marks a setting that names a folder: ``Annotated[Path | None, ExistingFolder()]``.
+
+    If it isn't there, the plugin stays in service; the start logs it, and `platformctl doctor` shows it.
+    """
 
 
 def split_list(text: str) -> list[str]:
@@ -23,7 +33,9 @@ def long_enough(value: SecretStr | None) -> SecretStr | None:
 def base_address(value: str) -> str:
     """The address of a page, without a trailing slash; empty for none."""
     parts = urlsplit(value)
-    if value and (parts.scheme not in ("http", "https") or not parts.hostname or parts.query):
+    if value and (
+        parts.scheme not in ("http", "https") or not parts.hostname or parts.query or _bad_port(parts)
+    ):
         raise ValueError("expected http://host[:port][/path] or https://…")
     return value.partition("#")[0].rstrip("/")
 
@@ -71,8 +83,28 @@ def service_addresses(value: str) -> str:
     """Services and their addresses, separated by commas."""
     for item in split_list(value):
         name, _, url = item.partition("=")
-        if not name or not url.startswith(("http://", "https://")):
-            raise ValueError("expected name=http://host:port, separated by commas")
+        if not name or not url or "@" in urlsplit(url).netloc:
+            raise ValueError("expected name=http://host:port, separated by commas, without a user name")
+        base_address(url)
+    return value
+
+
+def host_name(value: str) -> str:
+    """The name or IP address of a host, without a port; empty for none."""
+    try:
+        if not re.fullmatch(r"[\w.-]*", value):
+            ipaddress.IPv6Address(value)
+    except ValueError:
+        raise ValueError("expected a host such as mail.example.org, without a scheme or a port") from None
+    return value
+
+
+def hosts_and_networks(value: str) -> str:
+    """Hosts (`wiki.corp`, `*.corp`) and IP networks, separated by commas."""
+    if value:
+        from kernel.outgoing.destinations import Destinations  # it imports the HTTP client
+
+        Destinations(within=split_list(value))
     return value
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import AfterValidator, Field, SecretStr, model_validator
 
-from kernel.sdk import Settings, env
+from kernel.sdk import Settings, base_address, env
+
+
+def _address(value: str) -> str:
+    base_address(value)
+    return value
 
 
 class GraphSettings(Settings):
@@ -47,12 +52,12 @@ class GraphSettings(Settings):
     sparql_rows: int = Field(
         10_000, ge=1, le=100_000, description="Most rows or statements in the result of a SPARQL query."
     )
-    sparql_url: str | None = Field(
+    sparql_url: Annotated[str, AfterValidator(_address)] | None = Field(
         None,
         description="Query address of a SPARQL 1.1 server that stores the graphs, such as "
         "http://127.0.0.1:7878/query; when unset, this server stores them itself.",
     )
-    sparql_store_url: str | None = Field(
+    sparql_store_url: Annotated[str, AfterValidator(_address)] | None = Field(
         None,
         description="Address of that server's Graph Store HTTP Protocol, such as http://127.0.0.1:7878/store.",
     )

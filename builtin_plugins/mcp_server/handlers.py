@@ -37,6 +37,7 @@ from kernel.sdk import (
     Unauthorized,
     UnsupportedMediaType,
     read_body,
+    split_list,
 )
 
 log = logging.getLogger("platform.mcp")
@@ -139,8 +140,7 @@ async def mcp(ctx: Context) -> web.StreamResponse:
 async def protected_resource(ctx: Context) -> ResourceMetadata:
     """Metadata for OAuth clients of /mcp."""
     servers = ctx.settings_of(McpServerSettings).authorization_servers
-    named = [part.strip() for part in servers.split(",") if part.strip()]
-    return ResourceMetadata(resource=f"{_base(ctx)}/mcp", authorization_servers=named)
+    return ResourceMetadata(resource=f"{_base(ctx)}/mcp", authorization_servers=split_list(servers))
 
 
 @routes.get(f"{_METADATA}/mcp", access=PUBLIC, returns=ResourceMetadata, any_origin=True)
@@ -151,7 +151,7 @@ async def protected_resource_of_mcp(ctx: Context) -> ResourceMetadata:
 
 def _base(ctx: Context) -> str:
     """The address at which this client reached us: it compares the answer with its own."""
-    named = ctx.settings_of(McpServerSettings).public_url.rstrip("/")
+    named = ctx.settings_of(McpServerSettings).public_url
     return named or f"{ctx.request.scheme}://{ctx.request.host}"
 
 

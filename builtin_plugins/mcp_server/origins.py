@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from builtin_plugins.mcp_server.settings import McpServerSettings
-from kernel.sdk import Context, Forbidden
+from kernel.sdk import Context, Forbidden, split_list
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -23,9 +23,8 @@ def check_origin(ctx: Context) -> None:
     if origin is None:
         return
     allowed = ctx.settings_of(McpServerSettings).allowed_origins
-    known = {part.strip().rstrip("/") for part in allowed.split(",")} - {""}
-    known.add(_origin(ctx.platform.settings.client_url))
-    if "*" in known or origin in known - {""}:
+    known = {*split_list(allowed), _origin(ctx.platform.settings.client_url)} - {""}
+    if "*" in known or origin in known:
         return
     try:
         host = urlsplit(origin).hostname

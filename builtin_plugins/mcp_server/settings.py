@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from kernel.sdk import Settings
+from kernel.sdk import Settings, base_address, origins, split_list
+
+
+def _issuers(value: str) -> str:
+    for issuer in split_list(value):
+        base_address(issuer)
+    return value
 
 
 class McpServerSettings(Settings):
@@ -14,17 +20,17 @@ class McpServerSettings(Settings):
 
     env_prefix: ClassVar[str] = "PLATFORM_MCP_"
 
-    public_url: str = Field(
+    public_url: Annotated[str, AfterValidator(base_address)] = Field(
         "",
         description="Address of this server as clients write it, such as https://platform.example.org; set "
         "it where a proxy ends TLS, so that the protected-resource metadata names it.",
     )
-    allowed_origins: str = Field(
+    allowed_origins: Annotated[str, AfterValidator(origins)] = Field(
         "",
         description="Comma-separated origins of web pages that may call /mcp, besides the web client's and "
         "those of this machine; '*' allows any.",
     )
-    authorization_servers: str = Field(
+    authorization_servers: Annotated[str, AfterValidator(_issuers)] = Field(
         "",
         description="Comma-separated issuers of OAuth tokens that a plugin of yours accepts; named in the "
         "protected-resource metadata (RFC 9728).",

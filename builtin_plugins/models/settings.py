@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from builtin_plugins.models.addresses import OLLAMA_PORT, NamedRuntime, named_runtimes, server_address
 from builtin_plugins.models.local.files import named_files
-from kernel.sdk import Settings, env
+from kernel.sdk import ExistingFolder, Settings, env
 
 
 class ModelsSettings(Settings):
@@ -69,7 +69,7 @@ class ModelsSettings(Settings):
     pull_pause_seconds: float = Field(
         2, ge=0, description="Pause before a lost pull continues; it doubles up to a minute."
     )
-    store_folder: Path | None = Field(
+    store_folder: Annotated[Path | None, ExistingFolder()] = Field(
         None,
         description="Folder in which an Ollama server on this machine keeps its models, for checking free "
         "space before a pull; `~/.ollama/models` if that exists.",

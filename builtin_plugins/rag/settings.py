@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
-from kernel.sdk import Settings, base_address, env
+from kernel.sdk import ExistingFolder, Settings, base_address, env
 
 
 class RagSettings(Settings):
@@ -97,7 +97,7 @@ class RagSettings(Settings):
         description="With `rerank`, this many times `top_k` passages are reranked, but at least this "
         "many times 5.",
     )
-    rerank_folder: Path | None = Field(
+    rerank_folder: Annotated[Path | None, ExistingFolder()] = Field(
         None,
         description="Folder with a cross-encoder in sentence-transformers' format that reranks passages on "
         "this machine; needs the full installation.",

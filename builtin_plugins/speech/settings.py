@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, SecretStr, field_validator
 
 from builtin_plugins.speech.languages import NAMES, REGIONS
-from kernel.sdk import Settings, base_address, env
+from kernel.sdk import ExistingFolder, Settings, base_address, env
 
 
 class SpeechSettings(Settings):
@@ -28,7 +28,7 @@ class SpeechSettings(Settings):
         description="Engine that transcribes: pocketsphinx, whisper, openai, the name of a plugin's engine, "
         "or auto for the first one that is available.",
     )
-    voices_dir: Path | None = Field(
+    voices_dir: Annotated[Path | None, ExistingFolder()] = Field(
         None,
         validation_alias=env("TTS_VOICES_DIR"),
         description="Folder with further Piper voices (NAME.onnx next to NAME.onnx.json).",
@@ -75,7 +75,7 @@ class SpeechSettings(Settings):
     )
     stt_model: str = Field("whisper-1", description="Model to request from that server.")
     stt_key: SecretStr | None = Field(None, description="API key for that server.")
-    whisper_model: Path | None = Field(
+    whisper_model: Annotated[Path | None, ExistingFolder()] = Field(
         None, description="Folder with a model for faster-whisper, which is an extra package."
     )
     remote_seconds: float = Field(

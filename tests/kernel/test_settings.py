@@ -136,6 +136,12 @@ class TestProblems:
             ("PLATFORM_PORT", "99999"),
             ("PLATFORM_SERVICE_URLS", "rag-pipeline"),
             ("PLATFORM_SERVICE_URLS", "rag-pipelin=http://host"),
+            ("PLATFORM_SERVICE_URLS", "rag-pipeline=http://"),
+            ("PLATFORM_SERVICE_URLS", "rag-pipeline=http://user:password@host"),
+            ("PLATFORM_SMTP_HOST", "smtp://mail.example.org"),
+            ("PLATFORM_SMTP_HOST", "mail.example.org:587"),
+            ("PLATFORM_CLIENT_BASE_URL", "https://platform.example.org:80x"),
+            ("PLATFORM_OUTGOING_ALLOWED", "10.0.0.0/99"),
             ("TRUSTED_PROXY_CIDRS", "10.0.0.0/99"),
             ("RATE_LIMIT_PER_MINUTE", "0"),
             ("LOG_LEVEL", "LOUD"),
@@ -256,12 +262,50 @@ def unknown(environ: dict[str, str]) -> list[str]:
         ("rag", "PLATFORM_RAG_RERANK_URL"),
         ("speech", "PLATFORM_SPEECH_TTS_URL"),
         ("speech", "PLATFORM_SPEECH_STT_URL"),
+        ("mcp_server", "PLATFORM_MCP_PUBLIC_URL"),
+        ("mcp_server", "PLATFORM_MCP_ALLOWED_ORIGINS"),
+        ("mcp_server", "PLATFORM_MCP_AUTHORIZATION_SERVERS"),
+        ("graph_rag", "PLATFORM_GRAPH_RAG_SPARQL_URL"),
+        ("graph_rag", "PLATFORM_GRAPH_RAG_SPARQL_STORE_URL"),
     ],
 )
 @pytest.mark.parametrize("value", ["models.lan:8080", "http://[::bad"])
 async def test_addresses_of_servers(start_platform: Start, plugin: str, variable: str, value: str) -> None:
     """What is no address is told at the start with the setting's name, not by every call."""
-    running = await start_platform(plugin, env={variable: value})
+    server = dict.fromkeys(("URL", "STORE_URL"), "http://127.0.0.1:9") if plugin == "graph_rag" else {}
+    others = {f"PLATFORM_GRAPH_RAG_SPARQL_{name}": address for name, address in server.items()}
+    assert variable in await reason(start_platform, plugin, {**others, variable: value})
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("PLATFORM_SERVICES_TRUSTED", "invoices.corp"),
+        ("PLATFORM_SERVICES_TRUSTED", "invoices.corp:http"),
+        ("PLATFORM_SERVICES_TRUSTED", "http://invoices.corp:9000"),
+        ("PLATFORM_SERVICES_ALLOWED", "10.0.0.0/99"),
+    ],
+)
+async def test_registered_services(start_platform: Start, variable: str, value: str) -> None:
+    """A service that could never be meant is told at the start: without a port, none would be trusted."""
+    assert variable in await reason(start_platform, "platform_ops", {variable: f"10.0.0.1:80, {value}"})
+
+
+async def reason(start_platform: Start, plugin: str, env: dict[str, str]) -> str:
+    """Why a plugin is out of service when it starts with these settings."""
+    running = await start_platform(plugin, env=env)
     (record,) = (one for one in running.platform.plugins if one.name == plugin)
     assert record.status == "failed"
-    assert variable in (record.reason or "")
+    return record.reason or ""
+
+
+async def test_a_folder_that_is_not_there(
+    start_platform: Start, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """A folder that a setting names is looked for at the start; its plugin works without it."""
+    caplog.set_level(logging.WARNING)
+    missing = {"TTS_VOICES_DIR": f"{tmp_path}/voices", "PLATFORM_SPEECH_WHISPER_MODEL": f"{tmp_path}"}
+    running = await start_platform("speech", env=missing)
+    assert running.platform.resource(PLUGIN_STATES).is_loaded("speech")
+    assert f"TTS_VOICES_DIR: there is no folder {tmp_path}/voices" in caplog.text
+    assert "WHISPER" not in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
@@ -13,6 +14,8 @@ from .grammar import GrammarEngine
 from .modelled import ModelEngine
 from .protocol import Extractor
 from .ruled import rules
+
+log = logging.getLogger("platform.graph_rag")
 
 
 class Engines:
@@ -50,12 +53,15 @@ def identity(extractor: Extractor) -> str:
 
 @asynccontextmanager
 async def open_engines(platform: Platform) -> AsyncIterator[Engines]:
-    """The engines of this process."""
+    """The engines of this process. If the chosen one can't work, the log says so from the start."""
     offered = platform.hooks.ask_now(hookspecs.register_extractors)
     settings = platform.settings_of(GraphSettings)
     others = (engine for _, engines in offered for engine in engines)
     shipped = (GrammarEngine(settings.spacy_model), ModelEngine(platform, settings.llm_model))
-    yield Engines(settings.engine, (*(engine.extractor() for engine in shipped), *others))
+    engines = Engines(settings.engine, (*(engine.extractor() for engine in shipped), *others))
+    if (problem := engines.problem()) is not None:
+        log.warning("entities can't be extracted: %s", problem)
+    yield engines
 
 
 ENGINES: ResourceKey[Engines] = ResourceKey("graph-rag engines")

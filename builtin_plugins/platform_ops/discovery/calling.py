@@ -18,9 +18,9 @@ from kernel.sdk import (
     Platform,
     PlatformError,
     ResourceKey,
-    StartupError,
     Unavailable,
     Unprocessable,
+    split_list,
 )
 
 _LIMITS = CallLimits(total_seconds=10, connect_seconds=5, body_bytes=256 * 1024)
@@ -65,16 +65,11 @@ CALLING: ResourceKey[Calling] = ResourceKey("platform_ops.services")
 
 @asynccontextmanager
 async def open_calling(platform: Platform) -> AsyncIterator[Calling]:
-    """Open the client of one process. Raises StartupError for an invalid list."""
+    """Open the client of one process."""
     settings = platform.settings_of(OpsSettings)
-    try:
-        opening = platform.resource(OUTGOING).client(
-            "services", within=_listed(settings.services_allowed), limits=_LIMITS
-        )
-        async with opening as client:
-            yield Calling(client, frozenset(item.lower() for item in _listed(settings.services_trusted)))
-    except ValueError as error:
-        raise StartupError(f"PLATFORM_SERVICES_ALLOWED: {error}") from error
+    allowed, trusted = split_list(settings.services_allowed), split_list(settings.services_trusted)
+    async with platform.resource(OUTGOING).client("services", within=allowed, limits=_LIMITS) as client:
+        yield Calling(client, frozenset(item.lower() for item in trusted))
 
 
 def told(error: OutgoingError, name: str) -> PlatformError:
@@ -84,7 +79,3 @@ def told(error: OutgoingError, name: str) -> PlatformError:
     if isinstance(error, CallTimedOut):
         return ServiceSilent(f"'{name}' did not respond in time")
     return ServiceUnreachable(f"'{name}' is unreachable")
-
-
-def _listed(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]

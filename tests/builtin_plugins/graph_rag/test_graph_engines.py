@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from builtin_plugins.graph_rag.building.protocol import Extractor, Found, Link
 from builtin_plugins.graph_rag.extraction.mentions import Mention
 from kernel.sdk import Plugin, hookimpl
@@ -63,9 +65,10 @@ async def test_missing_engine(start_platform: Start) -> None:
     assert names(await call(ann, "graph/search", query="ann")) == ["Ann"]
 
 
-async def test_unknown_engine(start_platform: Start) -> None:
-    """The remedy names the setting and the engines that there are."""
+async def test_unknown_engine(start_platform: Start, caplog: pytest.LogCaptureFixture) -> None:
+    """The remedy names the setting and the engines that there are; the log has it from the start."""
     running = await start_platform("graph_rag", env={"PLATFORM_GRAPH_RAG_ENGINE": "magic"})
+    assert "PLATFORM_GRAPH_RAG_ENGINE can be model, rules" in caplog.text
     ann = await running.user()
     refused = await ann.post(f"{API}/extract", json={"text": "Ann"})
     assert refused.status == 503
