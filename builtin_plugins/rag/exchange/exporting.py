@@ -25,14 +25,27 @@ from builtin_plugins.rag.exchange.bundle import (
 )
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services import knowledge_bases
+from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.places import place_in
-from kernel.sdk import Caller, Embedded, HeldBlobs, Platform, StoredPoint, Unit, audit, scope_of, utc_now
+from kernel.sdk import (
+    Caller,
+    Embedded,
+    EngineMismatch,
+    HeldBlobs,
+    Platform,
+    StoredPoint,
+    Unit,
+    audit,
+    scope_of,
+    utc_now,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
 _BATCH = 500
 _PIECE = 1 << 20
+_EMBEDDED_AT_ONCE = 96
 
 
 async def find(caller: Caller, kb_id: str) -> KnowledgeBase:
@@ -109,11 +122,24 @@ class _Export:
             embedded = await store.vectors(*window)
             if not page or embedded is None or len(embedded.vectors) != len(page):
                 return None
-            if not self._fits(embedded):
-                return None
             points += page
-            vectors.append(embedded.vectors)
+            vectors += [embedded.vectors] if self._fits(embedded) else await self._embed_again(page)
         return points, vectors
+
+    async def _embed_again(self, points: Sequence[StoredPoint]) -> list[np.ndarray]:
+        """Vectors of the model that the file names, if the knowledge base has changed its own meanwhile.
+
+        Raises ModelUnavailable, EngineChanged: the file then ends early, and no import accepts it.
+        """
+        vectors = []
+        for start in range(0, len(points), _EMBEDDED_AT_ONCE):
+            texts = [point.text for point in points[start : start + _EMBEDDED_AT_ONCE]]
+            embedded = await embed(self._platform, self._base.embedding_model, texts, "passage")
+            if not self._fits(embedded):
+                model = self._base.embedding_model
+                raise engine_changed(model, EngineMismatch(str(self._engine), embedded.engine))
+            vectors.append(embedded.vectors)
+        return vectors
 
     def _fits(self, embedded: Embedded) -> bool:
         if self._engine is None:
