@@ -1,132 +1,128 @@
-"""Outlook messages (.msg): the properties of [MS-OXMSG] in a compound file, read through olefile."""
+"""Outlook messages (.msg): the headers, the message's text, and its attachments."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from email.message import EmailMessage, Message
+from email.utils import format_datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import olefile
-
-from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
-from builtin_plugins.rag.parsing.encoding import detect_encoding
+from builtin_plugins.rag.parsing.blocks import Block
 from builtin_plugins.rag.parsing.extracting import Extracted
+from builtin_plugins.rag.parsing.from_eml import blocks_in, files_in, message_of
 from builtin_plugins.rag.parsing.from_html import blocks_of, decoded
-from builtin_plugins.rag.parsing.smime import is_encrypted
+from builtin_plugins.rag.parsing.from_rtf import blocks_of as blocks_of_rtf
+from builtin_plugins.rag.parsing.msg_properties import Properties
+from builtin_plugins.rag.parsing.rtf_packed import unpacked
+from builtin_plugins.rag.parsing.smime import is_encrypted, signed_content
 
 _HEADERS: Final = (("Subject", 0x0037), ("From", 0x0C1A), ("To", 0x0E04), ("Cc", 0x0E03))
-_SENDER_ADDRESS: Final = 0x5D01
-_BODY, _HTML = 0x1000, 0x1013
-_SENT: Final = 0x00390040
-_LONG_NAME, _SHORT_NAME, _DATA = 0x3707, 0x3704, 0x3701
-_UNICODE, _BYTES, _BINARY = 0x001F, 0x001E, 0x0102
-_ATTACHMENT: Final = "__attach_version1.0_"
-_PROPERTIES: Final = "__properties_version1.0"
-_HEADER_BYTES: Final = 32
-_MAX_TEXT_BYTES: Final = 64 * 1024 * 1024
+_CLASS, _SUBJECT = 0x001A, 0x0037
+_SIGNED: Final = ".SMIME"
+_SENDER_ADDRESSES: Final = (0x5D01, 0x0C1F)
+_BODY, _HTML, _RTF = 0x1000, 0x1013, 0x1009
+_SENT: Final = 0x0039
+_LONG_NAME, _SHORT_NAME, _SHOWN_NAME, _DATA = 0x3707, 0x3704, 0x3001, 0x3701
 _MAX_HEADER_CHARS: Final = 4_096
-_EPOCH: Final = datetime(1601, 1, 1, tzinfo=UTC)
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield the headers, then the text (HTML only if there is no other), then the attachments' names.
+    """Yield the headers, then the text (plain, else HTML, else RTF), then the attachments' names.
 
     Raises `UnparsableDocument`: `corrupt` for a compound file that is damaged or not a message.
     """
-    with _open(path) as file:
-        yield Block("\n".join(_headers(file)))
-        text = _string(file, (), _BODY)
-        if text.strip():
-            yield Block(text)
-        else:
-            yield from blocks_of([_html(file)])
-        names = [_name(file, folder) for folder in _attachments(file)]
+    with Properties.of(path) as message:
+        sent = message.time(_SENT)
+        date = [f"Date: {sent:%Y-%m-%d %H:%M} UTC"] if sent else []
+        yield Block("\n".join([*(f"{name}: {value}" for name, value in _headers(message)), *date]))
+        if signed := _signed(message):
+            yield from blocks_in(signed)
+            return
+        yield from _text(message)
+        names = [_name(attachment) for attachment in message.attachments()]
         if names:
             yield Block("Attachments: " + ", ".join(names))
 
 
 def extract(path: Path) -> Iterator[Extracted]:
-    """Yield the attachments; forwarded Outlook messages are only named in the text, not read."""
-    with _open(path) as file:
-        for folder in _attachments(file):
-            data = _stream(file, (*folder, _place(_DATA, _BINARY)))
+    """Yield the attachments; messages among them as e-mails."""
+    with Properties.of(path) as message:
+        if signed := _signed(message):
+            yield from files_in(signed)
+            return
+        for attachment in message.attachments():
+            data = attachment.data(_DATA)
             if data is not None:
                 locked = is_encrypted(data)
-                yield Extracted(_name(file, folder), *((b"", "encrypted") if locked else (data,)))
+                yield Extracted(_name(attachment), *((b"", "encrypted") if locked else (data,)))
+            elif inner := attachment.message(_DATA):
+                yield Extracted(_name(attachment), _as_mail(inner))
 
 
-def _open(path: Path) -> olefile.OleFileIO[Any]:
-    try:
-        file = olefile.OleFileIO(str(path))
-    except (OSError, ValueError, IndexError, struct.error) as error:
-        raise UnparsableDocument("corrupt", f"msg: {error}") from error
-    if not file.exists(_PROPERTIES):
-        raise UnparsableDocument("corrupt", "msg: a compound file without message properties")
-    return file
-
-
-def _headers(file: olefile.OleFileIO[Any]) -> Iterator[str]:
-    for name, tag in _HEADERS:
-        value = " ".join(_string(file, (), tag).split())
-        if name == "From":
-            address = _string(file, (), _SENDER_ADDRESS).strip()
-            value = f"{value} <{address}>" if address and address != value else value
-        if value:
-            yield f"{name}: {value[:_MAX_HEADER_CHARS]}"
-    if sent := _sent(file):
-        yield f"Date: {sent:%Y-%m-%d %H:%M} UTC"
-
-
-def _sent(file: olefile.OleFileIO[Any]) -> datetime | None:
-    """The time of sending, one of the fixed-size properties: 16 bytes each, after a header."""
-    data = _stream(file, (_PROPERTIES,)) or b""
-    for start in range(_HEADER_BYTES, len(data) - 15, 16):
-        tag, _, ticks = struct.unpack_from("<IIQ", data, start)
-        if tag == _SENT:
-            try:
-                return _EPOCH + timedelta(microseconds=ticks // 10)
-            except OverflowError:
-                return None
-    return None
-
-
-def _html(file: olefile.OleFileIO[Any]) -> str:
-    data = _stream(file, (_place(_HTML, _BINARY),))
-    return decoded(data) if data else _string(file, (), _HTML)
-
-
-def _attachments(file: olefile.OleFileIO[Any]) -> list[tuple[str, ...]]:
-    found = file.listdir(streams=False, storages=True)
-    return [tuple(folder) for folder in found if len(folder) == 1 and folder[0].startswith(_ATTACHMENT)]
-
-
-def _name(file: olefile.OleFileIO[Any], folder: tuple[str, ...]) -> str:
-    name = _string(file, folder, _LONG_NAME) or _string(file, folder, _SHORT_NAME)
-    return " ".join(name.split())[:255] or "attachment"
-
-
-def _string(file: olefile.OleFileIO[Any], folder: tuple[str, ...], tag: int) -> str:
-    if (data := _stream(file, (*folder, _place(tag, _UNICODE)))) is not None:
-        return data.decode("utf-16-le", "replace").rstrip("\0")
-    if (data := _stream(file, (*folder, _place(tag, _BYTES)))) is not None:
-        return data.decode(detect_encoding(data) or "cp1252", "replace").rstrip("\0")
-    return ""
-
-
-def _place(tag: int, kind: int) -> str:
-    return f"__substg1.0_{tag:04X}{kind:04X}"
-
-
-def _stream(file: olefile.OleFileIO[Any], place: tuple[str, ...]) -> bytes | None:
-    name = list(place)
-    if not file.exists(name):
+def _signed(message: Properties) -> Message | None:
+    """The e-mail inside a signed message, whose only attachment it is; None for any other message."""
+    if _SIGNED not in message.text(_CLASS).upper():
         return None
-    if file.get_size(name) > _MAX_TEXT_BYTES:
-        raise UnparsableDocument("too_large", f"msg: {place[-1]} of {file.get_size(name)} bytes")
-    try:
-        data: bytes = file.openstream(name).read()
-    except (OSError, IndexError) as error:
-        raise UnparsableDocument("corrupt", f"msg: {error}") from error
-    return data
+    data = next(filter(None, (attachment.data(_DATA) for attachment in message.attachments())), b"")
+    return None if is_encrypted(data) else message_of(signed_content(data) or data)
+
+
+def _headers(message: Properties) -> Iterator[tuple[str, str]]:
+    for name, tag in _HEADERS:
+        value = " ".join(message.text(tag).split())
+        if name == "From":
+            address = _sender_address(message)
+            value = f"{value} <{address}>" if address not in ("", value) else value
+        if value:
+            yield name, value[:_MAX_HEADER_CHARS]
+
+
+def _sender_address(message: Properties) -> str:
+    """The sender's e-mail address; addresses inside an organization may be of another kind."""
+    addresses = (message.text(tag).strip() for tag in _SENDER_ADDRESSES)
+    return next((address for address in addresses if "@" in address), "")
+
+
+def _text(message: Properties) -> Iterator[Block]:
+    text = message.text(_BODY)
+    if text.strip():
+        yield Block(text)
+    elif html := _html(message):
+        yield from blocks_of([html])
+    elif rtf := unpacked(message.data(_RTF) or b""):
+        yield from blocks_of_rtf(rtf)
+
+
+def _html(message: Properties) -> str:
+    data = message.data(_HTML)
+    return decoded(data) if data else message.text(_HTML)
+
+
+def _name(attachment: Properties) -> str:
+    """The file name; for a message, its subject."""
+    inner = attachment.message(_DATA)
+    tags = (_SHOWN_NAME,) if inner else (_LONG_NAME, _SHORT_NAME, _SHOWN_NAME)
+    name = (inner.text(_SUBJECT) if inner else "") or next(filter(None, map(attachment.text, tags)), "")
+    suffix = ".eml" if inner else ""
+    return (" ".join(name.split())[:250] or ("message" if inner else "attachment")) + suffix
+
+
+def _as_mail(message: Properties) -> bytes:
+    """A message as an e-mail, which can be a file of its own."""
+    headers = {"From": "", **dict(_headers(message))}  # without a sender it would not be recognized
+    if sent := message.time(_SENT):
+        headers["Date"] = format_datetime(sent)
+    mail = EmailMessage()
+    html = "" if message.text(_BODY).strip() else _html(message)
+    if html:
+        mail.set_content(html, subtype="html")
+    else:
+        mail.set_content("\n\n".join(block.text for block in _text(message)))
+    for attachment in message.attachments():
+        inner = attachment.message(_DATA)
+        data = _as_mail(inner) if inner else attachment.data(_DATA)
+        if data:
+            name = _name(attachment)
+            mail.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
+    return "".join(f"{name}: {value}\n" for name, value in headers.items()).encode() + mail.as_bytes()

@@ -28,7 +28,12 @@ def parse(path: Path) -> Iterator[Block]:
     Raises `UnparsableDocument`: `corrupt` when the file ends within a group, `too_large` for more than 32 MB
     apart from pictures.
     """
-    data = _PICTURE.sub(b" ", path.read_bytes())
+    yield from blocks_of(path.read_bytes())
+
+
+def blocks_of(rtf: bytes) -> Iterator[Block]:
+    """Yield what `parse` yields, of a text in memory."""
+    data = _PICTURE.sub(b" ", rtf)
     if len(data) > _MAX_BYTES:
         raise UnparsableDocument("too_large", f"rtf: {len(data)} bytes without pictures")
     if not data.rstrip(b"\x00\x1a\r\n\t ").endswith(b"}"):

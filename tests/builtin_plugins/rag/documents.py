@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
@@ -234,18 +234,38 @@ def mail(text: str = "", html: str = "", attachments: Sequence[str] = (), **head
 def outlook_message(subject: str, text: str, attachments: dict[str, bytes]) -> bytes:
     """Return an Outlook message ([MS-OXMSG]) with attachments."""
     fields = {0x0037: subject, 0x0C1A: "Ada Lovelace", 0x5D01: "ada@example.org", 0x0E04: "Bob", 0x1000: text}
-    streams = {f"__substg1.0_{tag:04X}001F": value.encode("utf-16-le") for tag, value in fields.items()}
-    tree: dict[str, bytes | dict[str, bytes]] = {"__properties_version1.0": bytes(32), **streams}
-    for number, (name, data) in enumerate(attachments.items()):
-        tree[f"__attach_version1.0_#{number:08X}"] = {
+    return compound_file(outlook_properties(fields, attachments))
+
+
+Tree = dict[str, Any]
+
+
+def outlook_properties(
+    fields: Mapping[int, str | bytes], attachments: Mapping[str, bytes | Tree], code_page: int | None = None
+) -> Tree:
+    """Return the streams of an Outlook message: text, binary fields, and attached files and messages.
+
+    With a code page, texts aren't Unicode.
+    """
+    number = struct.pack("<IIQ", 0x3FFD0003, 6, code_page) if code_page else b""
+    tree: Tree = {"__properties_version1.0": bytes(32) + number}
+    for tag, value in fields.items():
+        if isinstance(value, bytes):
+            tree[f"__substg1.0_{tag:04X}0102"] = value
+        elif code_page:
+            tree[f"__substg1.0_{tag:04X}001E"] = value.encode(f"cp{code_page}")
+        else:
+            tree[f"__substg1.0_{tag:04X}001F"] = value.encode("utf-16-le")
+    for place, (name, data) in enumerate(attachments.items()):
+        tree[f"__attach_version1.0_#{place:08X}"] = {
             "__properties_version1.0": bytes(8),
             "__substg1.0_3707001F": name.encode("utf-16-le"),
-            "__substg1.0_37010102": data,
+            f"__substg1.0_3701{'0102' if isinstance(data, bytes) else '000D'}": data,
         }
-    return compound_file(tree)
+    return tree
 
 
-def compound_file(tree: dict[str, bytes | dict[str, bytes]]) -> bytes:
+def compound_file(tree: Tree) -> bytes:
     """Return a compound file ([MS-CFB], version 3): streams, and folders of streams.
 
     Every stream is padded to the size from which streams have sectors of their own, so there is no mini
