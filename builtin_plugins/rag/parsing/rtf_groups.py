@@ -1,7 +1,7 @@
 """Rearranges what the RTF converter drops or mixes up, before it reads the file.
 
 It drops footnotes, comments and text boxes with the groups that contain them, keeps what tracked changes
-deleted, and shows neither where a table row begins nor what is superscript.
+deleted, mixes up Asian letters, and shows neither where a table row begins nor what is superscript.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ _APART: Final = re.compile(rb"\s{0,4}(?:\\\*\s{0,4})?\\(?:footnote|annotation|sh
 _DELETED: Final = re.compile(rb"(?:" + _WORD + rb"){0,40}?\s{0,4}\\deleted(?![a-z0])")
 # Superscript, or letters raised by some half points, as LibreOffice writes it.
 _TOLD: Final = re.compile(rb"(?<!\\)\\(?:(trowd|cell|row|super)(?![a-z0-9])|(up)[1-9]\d{0,4}+) ?")
+# A letter of two bytes, of which many programs write the second as the ASCII character with this code.
+_TWO_BYTES: Final = re.compile(
+    rb"(\\'(?:8[1-9a-f]|[9a-f][0-9a-f]))(?:(\\'..)|\\([\\{}])|([@-\[\]-z|~]))", re.IGNORECASE
+)
 _BINARY: Final = re.compile(rb"\\bin\d")
 _MARKS: Final = {b"trowd": ROW_START, b"cell": CELL_END, b"row": ROW_END, b"super": RAISED, b"up": RAISED}
 
@@ -49,7 +53,8 @@ def arranged(data: bytes) -> bytes:
     kept.append(data[place:])
     whole = b"".join(kept)
     last = whole.rfind(b"}")
-    return _TOLD.sub(_marked, b"".join([whole[:last], *beside, whole[last:]]))
+    whole = _TWO_BYTES.sub(_in_hexadecimal, b"".join([whole[:last], *beside, whole[last:]]))
+    return _TOLD.sub(_marked, whole)
 
 
 def _groups(data: bytes) -> list[tuple[int, int, bool]]:
@@ -72,6 +77,12 @@ def _groups(data: bytes) -> list[tuple[int, int, bool]]:
                 inside -= 1
                 found.append((group.start, at, group.deleted))
     return found
+
+
+def _in_hexadecimal(found: re.Match[bytes]) -> bytes:
+    """Both bytes in hexadecimal: the converter decodes only what is; a Latin letter stays the same."""
+    first, second, *written = found.groups()
+    return first + (second or b"\\'%02x" % ord(written[0] or written[1]))
 
 
 def _marked(found: re.Match[bytes]) -> bytes:

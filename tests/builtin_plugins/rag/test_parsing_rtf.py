@@ -71,3 +71,25 @@ def test_braces_without_end(tmp_path: Path) -> None:
 def test_pictures_in_binary(tmp_path: Path) -> None:
     """A picture may hold bytes that look like the end of a group."""
     assert texts(tmp_path, "Before {\\pict\\bin7 }}{\\row}after{\\footnote x}.") == ["Before after."]
+
+
+@pytest.mark.parametrize(
+    ("code_page", "expected", "written"),
+    [
+        (
+            932,
+            "東京の会議は10時からです。",
+            r"\'93\'8c\'8b\'9e\'82\'cc\'89\'ef\'8bc\'82\'cd10\'8e\'9e\'82\'a9\'82\'e7\'82\'c5\'82\'b7\'81B",
+        ),
+        (932, "料金表 {能}", r"\'97\'bf\'8b\'e0\'95\\ \{\'94\\\}"),
+        (936, "首尔在也", r"\'ca\'d7\'b6\'fb\'d4\'da\'d2\'b2"),
+        (950, "測試功能", r"\'b4\'fa\'b8\'d5\'a5\\\'af\'e0"),
+        (1252, "résumés é\\", r"r\'e9sum\'e9s \'e9\\"),
+    ],
+)
+def test_letters_of_two_bytes(tmp_path: Path, code_page: int, expected: str, written: str) -> None:
+    """The second byte of an Asian letter may be an ASCII character, even an escaped one."""
+    path = tmp_path / "a.rtf"
+    path.write_bytes(rf"{{\rtf1\ansi\ansicpg{code_page} {written}\par}}".encode())
+    (block,) = from_rtf.parse(path)
+    assert clean(block.text) == expected
