@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice, takewhile
 from pathlib import Path
@@ -94,9 +94,10 @@ def _page_text(document: pypdfium2.PdfDocument, index: int, tables: TableReader)
         text_page = page.get_textpage()
     except pypdfium2.PdfiumError as error:
         raise UnparsableDocument("corrupt", f"page {index + 1}: {error}") from error
-    found = tables.read(text_page, page.get_rotation())
     text, powers = _lines(text_page)
-    text = with_powers(read_lines(text_page, _arranged(text, found)), powers)
+    lines = _CUT_HERE.sub(r"\g<0>\n", text).splitlines()
+    found = tables.read(page, text_page, lines)
+    text = with_powers(read_lines(text_page, _arranged(text, lines, found)), powers)
     filled = list(filled_in(document, page, text_page))
     text_page.close()
     page.close()
@@ -114,20 +115,22 @@ def _lines(text_page: pypdfium2.PdfTextPage) -> Written:
     return found if is_same else found._replace(text=text)
 
 
-def _arranged(text: str, found: Arranged) -> str:
+def _arranged(text: str, lines: Sequence[str], found: Arranged) -> str:
     """The text with its columns one after the other, and its table rows with tabs between the cells, in marks
     that keep `_reflow` from joining them.
     """
-    if not found.rows and not found.columns:
+    if not any(found):
         return text
-    lines = _CUT_HERE.sub(r"\g<0>\n", text).splitlines()
+    grids = {at: table if at == places[0] else "" for places, table in found.grids for at in places}
     keys = [" ".join(line.split()) for line in lines]
     shown = set(keys)  # some may be outside the page
     columns = {rows[0]: (rows, text) for rows, text in found.columns if shown.issuperset(rows)}
     within = {key for rows, _ in columns.values() for key in rows}
     pieces: list[str] = []
-    for line, key in zip(lines, keys, strict=True):
-        if key in columns:
+    for at, (line, key) in enumerate(zip(lines, keys, strict=True)):
+        if at in grids:
+            pieces.extend(filter(None, [_marked(grids[at]) if grids[at] else ""]))
+        elif key in columns:
             pieces.append(columns.pop(key)[1])
         elif key not in within:
             pieces.append(_marked(found.rows[key]) if key in found.rows else line)

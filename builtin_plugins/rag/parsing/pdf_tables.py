@@ -1,8 +1,8 @@
 """Tables on a PDF page: lines that share the same columns become rows, with tabs between the cells.
 
 A PDF has no tables, only positions of letters. PDFium returns the pieces of each line with their positions;
-two or more consecutive lines with equally many pieces that are aligned left, right or centered are a table. A
-row may leave cells empty, except all but one.
+two or more consecutive lines whose pieces are below each other, or aligned left, right or centered, are a
+table. A row may leave cells empty, except all but one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from builtin_plugins.rag.parsing.pdf_columns import prose_columns
+from builtin_plugins.rag.parsing.pdf_grids import Grid, grids_of
 from builtin_plugins.rag.parsing.portions import names_columns, room_below, size_of
 
 _MOST_PIECES = 4_000  # per page; a map without any table may have many more
@@ -27,6 +28,7 @@ class _Piece:
     bottom: float
     right: float
     top: float
+    parts: tuple[_Piece, ...] = ()
 
     @property
     def height(self) -> float:
@@ -38,12 +40,13 @@ Row = list[_Piece | None]
 
 
 class Arranged(NamedTuple):
-    """Replacements for lines of a page, keyed by the lines' text: table rows with tabs between the cells, and
-    columns of prose (see `prose_columns`).
+    """Replacements for lines of a page. Keyed by the lines' text: table rows with tabs between the cells, and
+    columns of prose (see `prose_columns`). By the lines' numbers: tables with borders (see `pdf_grids`).
     """
 
     rows: Mapping[str, str]
     columns: Sequence[tuple[Sequence[str], str]]
+    grids: Sequence[tuple[range, str]] = ()
 
 
 class TableReader:
@@ -56,10 +59,8 @@ class TableReader:
     def __init__(self) -> None:
         self._names: Sequence[str] = ()
 
-    def read(self, text_page: Any, rotation: int = 0) -> Arranged:
-        """Find the table rows and the columns of prose on a page.
-
-        `rotation` is how many degrees the page is rotated for display; positions are unrotated.
+    def read(self, page: Any, text_page: Any, text: Sequence[str]) -> Arranged:
+        """Find the tables and the columns of prose on a page whose text is in these lines.
 
         The row of column names is repeated every few rows, as rows are cut into passages
         (`portions`).
@@ -68,8 +69,14 @@ class TableReader:
         carried, self._names = self._names, ()
         if not 4 <= count <= _MOST_PIECES:
             return Arranged({}, ())
-        turns = rotation // 90
-        pieces = [_turned(_Piece(*text_page.get_rect(at)), turns) for at in range(count)]
+        turns = page.get_rotation() // 90  # only for display: positions are unrotated
+        grids = grids_of(page, text_page, text) if not turns else []
+        ruled = []
+        for grid in grids:
+            ruled.append((grid.lines, self._ruled(grid, carried)))
+            carried = ()
+        pieces = [_Piece(*text_page.get_rect(at)) for at in range(count)]
+        pieces = [_turned(one, turns) for one in pieces if not any(_is_inside(one, grid) for grid in grids)]
         lines = [_cells(line) for line in _lines(pieces)]
         columns = list(prose_columns(lines, lambda cell: _text(text_page, cell, turns)))
         found: dict[str, str] = {}
@@ -80,7 +87,16 @@ class TableReader:
             self._names = rows[0] if own else carried if known else ()
             found.update(_written(rows, self._names, above=not own))
             carried = ()
-        return Arranged(found, columns)
+        return Arranged(found, columns, ruled)
+
+    def _ruled(self, grid: Grid, carried: Sequence[str]) -> str:
+        """The text of a table with borders."""
+        titles, names, rows = grid.parts()
+        known = not names and all(len(row) == len(carried) for row in rows)
+        self._names = names or (carried if known else ())
+        table = [names, *rows] if names else rows
+        written = [row for _, row in _written(table, self._names, above=not names)]
+        return "\n".join([*titles, *written])
 
 
 def _written(
@@ -94,6 +110,12 @@ def _written(
             if repeated:
                 size = size_of(names) + size_of(cells)
             yield " ".join(filter(None, cells)), "\n{}\n{}".format("\t".join(names), row) if repeated else row
+
+
+def _is_inside(piece: _Piece, grid: Grid) -> bool:
+    left, bottom, right, top = grid.bounds
+    x, y = (piece.left + piece.right) / 2, (piece.bottom + piece.top) / 2
+    return left <= x <= right and bottom <= y <= top
 
 
 def _turned(piece: _Piece, quarters: int) -> _Piece:
@@ -136,7 +158,7 @@ def _cells(line: Line) -> Line:
         last = cells[-1]
         if piece.left - last.right <= _GAP * max(last.height, piece.height):
             joined = (last.left, min(last.bottom, piece.bottom), piece.right, max(last.top, piece.top))
-            cells[-1] = _Piece(*joined)
+            cells[-1] = _Piece(*joined, (*(last.parts or (last,)), piece))
         else:
             cells.append(piece)
     return cells
@@ -172,12 +194,42 @@ def _row_below(columns: Line, line: Line) -> Row | None:
     """Place a line's cells under the columns by their last cells; None if they don't fit."""
     if len(line) < 2 or any(a.right >= b.left for a, b in pairwise(line)):
         return None
-    cells, row = [*line], Row()
-    for above in columns:
-        row.append(cells.pop(0) if cells and _aligned(above, cells[0]) else None)
-    return None if cells else row
+    cells = [part for cell in line for part in _parted(columns, cell)]
+    if len(cells) == len(columns) > 2 and not _crosses(columns, cells):
+        return [*cells]
+    row: Row = [None] * len(columns)
+    start = 0
+    for cell in cells:
+        ahead = range(start, len(columns))
+        fits = (at for fit in (_aligned, _overlaps) for at in ahead if fit(columns[at], cell))
+        place = next(fits, None)
+        if place is None:
+            return None
+        row[place] = cell
+        start = place + 1
+    return row
+
+
+def _parted(columns: Line, cell: _Piece) -> Sequence[_Piece]:
+    """The parts of a cell that are in columns of their own: long numbers leave little space between them."""
+    parts = cell.parts
+    under = [[at for at, above in enumerate(columns) if _overlaps(above, part)] for part in parts]
+    is_apart = all(len(places) == 1 for places in under) and len({*map(tuple, under)}) == len(parts)
+    return parts if parts and is_apart else [cell]
+
+
+def _crosses(columns: Line, cells: Line) -> bool:
+    """Whether a cell reaches over or under another column than its own."""
+    return any(
+        _overlaps(a, d) or _overlaps(b, c)
+        for (a, b), (c, d) in zip(pairwise(columns), pairwise(cells), strict=True)
+    )
 
 
 def _aligned(one: _Piece, other: _Piece) -> bool:
     middle = abs((one.left + one.right) - (other.left + other.right)) / 2
     return min(abs(one.left - other.left), abs(one.right - other.right), middle) <= _ALIKE
+
+
+def _overlaps(one: _Piece, other: _Piece) -> bool:
+    return one.left < other.right and other.left < one.right

@@ -13,6 +13,7 @@ from typing import Final
 _IDEOGRAPHS: Final = "\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
 _HANGUL: Final = "\uac00-\ud7a3"
 _LETTER: Final = re.compile(f"[{_IDEOGRAPHS}{_HANGUL}]")
+_UNSPACED: Final = re.compile(f"[{_IDEOGRAPHS}\u3001\u3002\uff01-\uff1f]")
 _ENDS: Final = re.compile(r"[。．！？!?.:：]\W*$")
 # List items and parts of a law; a mention within a sentence has no space after it.
 _NUMBER: Final = "[0-9０-９一二三四五六七八九十百]{1,4}"
@@ -32,10 +33,15 @@ def joined(text: str, apart: str) -> str:
     pieces = lines[:1]
     for (above, length), (line, unspaced) in pairwise(zip(lines, lengths, strict=True)):
         is_prose = length > full and (unspaced or _LETTER.match(line))
-        goes_on = is_prose and not _ENDS.search(above[-_TAIL:]) and not _BEGINS.match(line)
+        is_joined = is_prose and not _ENDS.search(above[-_TAIL:]) and not _BEGINS.match(line)
         space = " " if _SPACED.match(line) else ""
-        pieces.append(f"{space}{line}" if goes_on else f"\n{line}")
+        pieces.append(f"{space}{line}" if is_joined else f"\n{line}")
     return "".join(pieces)
+
+
+def goes_on(above: str, below: str) -> bool:
+    """Whether a line goes on in the next one without a space, by the letters at its end and beginning."""
+    return bool(_UNSPACED.match(above) and _UNSPACED.match(below))
 
 
 def _is_unspaced(line: str) -> bool:
