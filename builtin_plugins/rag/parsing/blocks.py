@@ -27,8 +27,8 @@ Code = Literal[
 
 class Block(NamedTuple):
     """A piece of a document's text, with the 1-based page (slide, sheet) it is on, if there are pages. Of
-    pages that are pictures, `unread` marks one that nothing here can read, `recognized` one that was read,
-    and `damaged` a broken one.
+    pages that are pictures, `unread` marks one that nothing here can read and `recognized` one that was read;
+    `damaged` marks a broken page or part.
 
     The parsed text of a document is `SEPARATOR.join(block.text for block in blocks)`; every character offset
     in the platform is a Python string index into that text.
@@ -86,7 +86,10 @@ def unread_pages(unread: int, pages: int | None) -> str:
 
 
 def damaged_pages(damaged: int, pages: int | None) -> str:
-    """What to tell users about a document with broken pages."""
+    """What to tell users about a document with broken pages, or broken parts if it has no pages."""
+    if pages is None:
+        some = "One part of the document is" if damaged == 1 else f"{damaged} parts of the document are"
+        return f"{some} missing or damaged and could not be read. Save the file again and upload it."
     some = "One page is" if damaged == 1 else f"{damaged} pages are"
     return f"{some} damaged and could not be read (of {pages} in all). Save the file again and upload it."
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -32,7 +33,8 @@ _EMPTY: Final = re.compile(
 def parse(path: Path) -> Iterator[Block]:
     """Yield the title, then a block per paragraph, heading, list or table; a book's pages are not fixed.
 
-    Raises `UnparsableDocument` for a bomb, a broken package, or encrypted chapters.
+    Chapters that are missing or damaged are left out and counted. Raises `UnparsableDocument` for a bomb, a
+    broken package, encrypted chapters, or if no chapter can be read.
     """
     with open_archive(path, doctypes=True) as archive:
         package = _package_path(archive)
@@ -41,12 +43,29 @@ def parse(path: Path) -> Iterator[Block]:
         yield Block(title)
         chapters = _chapters(root, posixpath.dirname(package))
         _check_readable(archive, chapters)
+        lost = 0
         for chapter in chapters:
-            page = decoded(member(archive, chapter, _MAX_CHAPTER_BYTES))
+            page = _page(archive, chapter)
+            if page is None:
+                lost += 1
+                yield Block("", damaged=True)
+                continue
             # Many programs put the book's title or the file name into the head of each chapter.
             said = (title, posixpath.basename(chapter))
             blocks = blocks_of([_EMPTY.sub(r"<\1\2></\1>", page)])
             yield from (block for block in blocks if block.text not in said)
+        if lost == len(chapters):
+            raise UnparsableDocument("corrupt", "epub: all chapters are missing or damaged")
+
+
+def _page(archive: zipfile.ZipFile, chapter: str) -> str | None:
+    """The page of a chapter, None if it is missing or damaged."""
+    if chapter not in archive.NameToInfo:
+        return None
+    try:
+        return decoded(member(archive, chapter, _MAX_CHAPTER_BYTES))
+    except (zipfile.BadZipFile, zlib.error, EOFError):
+        return None
 
 
 def _package_path(archive: zipfile.ZipFile) -> str:

@@ -30,7 +30,7 @@ from tests.builtin_plugins.rag.documents import (
     prose,
     rich_text,
 )
-from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
+from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, path_of, somebody
 
 ODT = "application/vnd.oasis.opendocument.text"
 LAUGHS = (
@@ -141,7 +141,7 @@ class TestEpub:
 
     @pytest.mark.parametrize("lost", ["META-INF/container.xml", "OEBPS/book.opf", "OEBPS/chapter 0.xhtml"])
     def test_broken(self, tmp_path: Path, lost: str) -> None:
-        """A book without its container, package or a chapter ends as `corrupt`."""
+        """A book without its container, its package or any chapter ends as `corrupt`."""
         path = book(tmp_path / "e", ["<p>x</p>"])
         data = path.read_bytes().replace(lost.encode(), b"x" * len(lost))
         assert refusal(lambda: list(from_epub.parse(write(tmp_path, data)))) == "corrupt"
@@ -261,3 +261,23 @@ async def test_from_upload_to_answer(running: Running, tmp_path: Path, kind: str
     }[kind]()
     failed = await ingest(running, ann, base, f"torn.{kind}", torn)
     assert failed["status"] == "failed" and failed["error"] and failed["chunk_count"] == 0
+
+
+@pytest.mark.parametrize("lost", ["missing", "damaged"])
+@pytest.mark.asyncio(loop_scope="session")
+async def test_lost_chapters_of_a_book(running: Running, tmp_path: Path, lost: str) -> None:
+    """The other chapters are read, and a notice says how much is missing."""
+    data = book(tmp_path / "e", ["<p>The lamp.</p>", "<p>Lost.</p>", "<p>The lens.</p>"]).read_bytes()
+    name = b"OEBPS/chapter 1.xhtml"
+    if lost == "missing":
+        data = data.replace(name, b"x" * len(name))
+    else:
+        start = data.index(name) + len(name)
+        data = data[:start] + bytes(byte ^ 0xFF for byte in data[start : start + 40]) + data[start + 40 :]
+    ann = await somebody(running)
+    base = await make_base(ann)
+    document = await ingest(running, ann, base, "keepers.epub", data)
+    assert document["status"] == "completed"
+    assert document["notice"].startswith("One part of the document is missing or damaged")
+    chunks = (await ann.get(path_of(base, document["document_id"], "/chunks"))).json()["items"]
+    assert [chunk["text"] for chunk in chunks] == ["The Keepers\n\nThe lamp.\n\nThe lens."]
