@@ -28,6 +28,8 @@ _SWITCHES: Final = (
     (b"\x1b$@", "iso2022_jp_ext"),
     (b"\x1b$)C", "iso2022_kr"),
 )
+# Mailboxes have them beside other encodings.
+_SWITCH: Final = re.compile(r"\x1b\$?[()]?[@-J]")
 # These names often stand for the Windows code page that extends them (WHATWG Encoding).
 _MEANT: Final = {
     "iso8859-1": "cp1252",
@@ -200,7 +202,7 @@ def decode_head(head: bytes, codec: str) -> str | None:
 def _is_text(text: str | None) -> bool:
     if text is None:
         return False
-    text = without_ansi(text)
+    text = _SWITCH.sub("", without_ansi(text))
     return len(_C0.findall(text)) < _MAX_C0 * len(text) or not text
 
 

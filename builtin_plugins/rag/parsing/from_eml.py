@@ -62,8 +62,8 @@ class _Lenient(EmailPolicy):
     def header_fetch_parse(self, name: str, value: str) -> Any:
         """The header's value as `EmailPolicy` parses it, or as it was written."""
         written = str(value).encode("utf-8", "surrogateescape")
-        codec = "utf-8" if is_utf_8(written) else detect_encoding(written) or "cp1252"
-        text = written.decode(codec, "replace")
+        is_plain = is_utf_8(written) and b"\x1b" not in written  # the escape of ISO 2022
+        text = decoded_as("utf-8" if is_plain else "", written)
         try:
             return super().header_fetch_parse(name, text)
         except _HEADER_FAULTS:

@@ -196,7 +196,10 @@ class TestDamage:
 
     @pytest.mark.parametrize(
         ("subject", "codec"),
-        [("Märchen für Jürgen", "cp1252"), ("Märchen", "utf-8"), ("Совещание", "koi8-r")],
+        [
+            *[("Märchen für Jürgen", "cp1252"), ("Märchen", "utf-8"), ("Совещание", "koi8-r")],
+            ("会議の件", "iso-2022-jp"),
+        ],
     )
     def test_headers_that_are_not_encoded(self, tmp_path: Path, subject: str, codec: str) -> None:
         """They are read as what their bytes show."""

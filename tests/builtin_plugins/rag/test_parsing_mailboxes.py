@@ -50,6 +50,27 @@ def test_messages_are_decoded(tmp_path: Path, separator: str) -> None:
     ]
 
 
+def test_messages_in_different_encodings(tmp_path: Path) -> None:
+    """Japanese in ISO 2022, whose bytes are all ASCII but full of escapes, beside messages of eight bits."""
+    texts_by_codec = {
+        "iso-2022-jp": "A 会議 B 東京 C",
+        "iso-8859-1": "Grüße aus Köln",
+        "koi8-r": "Встреча в Москве",
+    }
+    path = tmp_path / "a.mbox"
+    path.write_bytes(
+        b"".join(
+            f"{THUNDERBIRD}From: a@b.c\nSubject: S\nContent-Type: text/plain; charset={codec}\n\n".encode()
+            + "\n".join([text] * 20).encode(codec)
+            + b"\n\n"
+            for codec, text in texts_by_codec.items()
+        )
+    )
+    assert detect_media_type(path, "a.mbox") == "application/mbox"
+    found = texts(path)
+    assert all("\n".join([text] * 20) in found for text in texts_by_codec.values())
+
+
 def test_text_that_begins_like_a_separator(tmp_path: Path) -> None:
     """A sentence that begins with "From" ends no message; the mark that writers put before one is dropped."""
     body = (
