@@ -89,6 +89,10 @@ def _is_address(url: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and not blank
 
 
+class SignedOut(CommandFailed):
+    """The platform no longer accepts the session."""
+
+
 class Client:
     """Calls the platform as the signed-in account and renews the token in time."""
 
@@ -198,11 +202,11 @@ def not_a_platform(url: str) -> CommandFailed:
 
 
 async def refuse(answer: aiohttp.ClientResponse, what: str) -> None:
-    """Raise CommandFailed for an error response."""
+    """Raise CommandFailed for an error response, SignedOut for a session that has ended."""
     if answer.status < 400:
         return
     if answer.status == 401:
-        raise CommandFailed("you are not signed in, or your session has ended", _SIGN_IN)
+        raise SignedOut("you are not signed in, or your session has ended", _SIGN_IN)
     try:
         detail = (await answer.json())["detail"]
     except (aiohttp.ContentTypeError, ValueError, KeyError, TypeError):

@@ -39,7 +39,11 @@ def ingest(
     from cli.failures import CommandFailed
     from cli.ingesting import ingest_all
 
-    report = running.run(ingest_all(paths, base, hidden=hidden, wait=wait))
+    try:
+        report = running.run(ingest_all(paths, base, hidden=hidden, wait=wait))
+    except KeyboardInterrupt:
+        console.note("interrupted: run it again for the rest; files that were uploaded are read meanwhile")
+        raise
     if as_json:
         console.print_json(asdict(report))
     else:

@@ -14,7 +14,7 @@ from typing import Any
 
 import aiohttp
 
-from cli.client import Client, signed_in
+from cli.client import Client, SignedOut, signed_in
 from cli.failures import CommandFailed, Missing
 from cli.ingest_bars import Bars, Reading
 
@@ -141,6 +141,8 @@ class _Upload:
                 if isinstance(error, aiohttp.ClientConnectionError):
                     raise
                 self._report.problems.append((_shown(file), error.strerror or type(error).__name__))
+            except SignedOut:
+                raise
             except CommandFailed as error:
                 why = error.text.partition(": ")[2] or error.text
                 self._report.problems.append((_shown(file), why.removeprefix("file: ")))

@@ -295,7 +295,7 @@ async def test_a_piped_password(terminal: Terminal) -> None:
 
 
 async def test_a_wait_for_the_limit_is_shown(tmp_path: Path) -> None:
-    """The bar shows why it has stopped; Ctrl-C ends the wait."""
+    """The bar shows why it has stopped; Ctrl-C ends the wait, and a line says how to go on."""
 
     def answer(request: web.Request) -> web.Response:
         if request.method == "POST":
@@ -314,6 +314,28 @@ async def test_a_wait_for_the_limit_is_shown(tmp_path: Path) -> None:
             replies=[("Rate limit: waiting 47 s", signal.SIGINT)],
         )
     assert code == 130 and "Rate limit: waiting 47 s" in seen, seen
+    assert "interrupted: run it again for the rest" in " ".join(seen.split()), seen
+
+
+async def test_a_session_that_ends_meanwhile(tmp_path: Path) -> None:
+    """Once signed out, the command ends at once: no file would be accepted."""
+    sent = 0
+
+    def answer(request: web.Request) -> web.Response:
+        nonlocal sent
+        if request.method == "POST":
+            sent += 1
+            return web.json_response({"detail": "Sign in"}, status=401)
+        items = [] if request.path.endswith("/documents") else [{"id": "kb", "name": "Papers"}]
+        return web.json_response({"items": items, "total": len(items)})
+
+    for number in range(40):
+        (tmp_path / f"{number}.txt").write_text(f"The tower is {number} metres high.")
+    async with site_with(answer) as url:
+        env = {"PLATFORM_API_URL": url, "PLATFORM_API_TOKEN": "plk_token"}
+        code, seen = await asyncio.to_thread(shown_by, "ingest", str(tmp_path), "--kb", "Papers", env=env)
+    assert code == 1 and sent < 40, (sent, seen)
+    assert seen.count("you are not signed in, or your session has ended") == 1
 
 
 async def test_a_restart(tmp_path: Path) -> None:
