@@ -72,9 +72,8 @@ Purpose = Literal["passage", "query"]
 def embed_texts(platform: Platform, model: str, texts: Sequence[str], purpose: Purpose) -> Embedded | None:
     """Vectors of `texts`, computed by the embedding model named `model`.
 
-    None means "not one of my models". `purpose`: a question or a passage, for models that treat them
-    differently. Raises Unavailable if the model is known but can't be used now. If nobody answers, the caller
-    tells its client which model is missing.
+    None means "not one of my models". `purpose` is for models that treat questions and passages differently.
+    Raises Unavailable if a known model can't be used now. If nobody answers, the caller names the model.
     """
 
 
@@ -106,8 +105,7 @@ def generate_text(
     Yields texts, then one `Generated`. None means that no model runtime is configured. With `model` None, the
     default model is used. `options` are the runtime's own, plus OpenAI's `response_format`, which is left out
     if the runtime refuses it. Nothing is sent before the first piece is awaited; closing the generator stops
-    the model. Raises Unavailable if the runtime fails, also halfway through, GatewayTimeout if it is silent
-    for too long.
+    the model. Raises Unavailable if the runtime fails, also midway, GatewayTimeout if it falls silent.
     """
 
 
@@ -179,10 +177,9 @@ def ask_pipeline(
 ) -> PipelineEvents | None:
     """A pipeline's answer to a question, piece by piece: yields texts, then one `PipelineAnswer`.
 
-    `history` is what was said before, oldest first; it completes a follow-up question. `options` are
-    further fields of a question as clients send them (``method``, ``top_k`` …). Raises NotFound for a
-    pipeline that the caller may not ask, Unavailable when embedding or generation fails, also in mid-stream.
-    Closing the generator stops the work.
+    `history` is what was said before, oldest first; it completes a follow-up question. `options` are further
+    fields of a question (``method``, ``top_k`` …). Raises NotFound for a pipeline that the caller may not
+    ask, Unavailable when embedding or generation fails, even midway. Closing the generator stops the work.
     """
 
 
@@ -245,8 +242,7 @@ def collect_data(platform: Platform) -> Mapping[str, Any] | None:
 def analyze_data(platform: Platform) -> Mapping[str, Any] | None:
     """The plugin's analysis of its data, as JSON; shown verbatim to signed-in accounts.
 
-    Asked of one plugin at a time, while a client waits. An implementation may be a plain function that
-    blocks.
+    Asked of one plugin at a time, while a client waits. It may be a plain function that blocks.
     """
 
 
@@ -285,6 +281,11 @@ def on_graph_switched(platform: Platform, unit: Unit, knowledge_base_id: str, ow
 @hookspec.first
 def find_pipelines(caller: Caller, pipeline_ids: Sequence[str]) -> Mapping[str, PipelineEntry] | None:
     """Which of these pipelines the caller may ask, by id."""
+
+
+@hookspec.first_now
+def select_pipelines(platform: Platform, scope: Scope) -> Select[str] | None:
+    """A query for the ids of the pipelines that a scope sees; for use as a subquery."""
 
 
 @hookspec.first_now
@@ -386,8 +387,7 @@ def find_installed_together(
     """What else accounts with one of these plugins have, most frequent first. A plain function."""
 
 
-LISTINGS_CHANGED = "marketplace.listings"
-"""Topic of the notice that a listing changed; its id is the key."""
+LISTINGS_CHANGED = "marketplace.listings"  # topic of the notice that a listing changed; its id is the key
 
 
 @hookspec.all(failing="skip")

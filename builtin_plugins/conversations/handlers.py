@@ -64,6 +64,22 @@ async def export_mine(ctx: Context) -> web.StreamResponse:
 
 
 @routes.get(
+    "/v1/conversations/shared-with-me",
+    access=AUTHENTICATED,
+    query=ConversationQuery,
+    returns=Page[ConversationItem],
+    token_scopes=("ask",),
+)
+async def list_shared_with_me(ctx: Context, query: ConversationQuery) -> Page[ConversationItem]:
+    """List what others share with the users of a pipeline that the caller can use, latest first.
+
+    Pipelines that only an administrator's role opens to the caller don't count.
+    """
+    items, total = await listing.list_shared_with(ctx.caller, query)
+    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+
+
+@routes.get(
     _ONE,
     access=AUTHENTICATED,
     query=WhichQuery,

@@ -47,8 +47,8 @@ class ReembeddingUnderWay(Conflict):
 class KnowledgeBaseGone(Conflict):
     code = "knowledge_base_gone"
     default_detail = (
-        "You can't access any knowledge base of this pipeline, or they were deleted; change its "
-        "knowledge_base_ids"
+        "You can't access any knowledge base of this pipeline, or they were deleted; its owner can share "
+        "them or choose others"
     )
 
 

@@ -180,6 +180,10 @@ class RagPlugin(Plugin):
         return await lookup.find_pipelines(caller, pipeline_ids)
 
     @hookimpl
+    def select_pipelines(self, scope: Scope) -> Select[str]:
+        return lookup.seen(scope)
+
+    @hookimpl
     def list_methods(self, platform: Platform) -> Sequence[str]:
         return platform.resource(METHODS).names
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, ScalarSelect, func, select
@@ -20,7 +21,7 @@ from builtin_plugins.conversations.schemas import (
 )
 from builtin_plugins.conversations.services.reading import StoredTurn, load, shown
 from builtin_plugins.conversations.services.threads import Reach, askable, find_begun, reach_for
-from kernel.sdk import Caller, contracts
+from kernel.sdk import Caller, contracts, scope_of
 
 _SNIPPET = 200
 
@@ -39,6 +40,17 @@ async def list_shared(
         raise PipelineNotFound()
     wanted = Thread.shared_pipeline_id == pipeline_id
     return await caller.platform.database.read(_page, wanted, query.limit, query.offset)
+
+
+async def list_shared_with(caller: Caller, query: ConversationQuery) -> tuple[list[ConversationItem], int]:
+    """What others share over pipelines that the caller may ask without an administrator's rights."""
+    platform = caller.platform
+    scope = replace(await scope_of(platform, caller.principal), everything=False)
+    pipelines = platform.hooks.ask_now(contracts.select_pipelines, platform=platform, scope=scope)
+    if pipelines is None:
+        return [], 0
+    wanted = (Thread.holder != caller.principal.subject) & Thread.shared_pipeline_id.in_(pipelines)
+    return await platform.database.read(_page, wanted, query.limit, query.offset)
 
 
 def _page(

@@ -63,6 +63,11 @@ async def list_pipelines(caller: Caller) -> list[contracts.PipelineEntry]:
     return [_entry(row, scope) for row in rows]
 
 
+def seen(scope: Scope) -> Select[str]:
+    """A query for the ids of the pipelines that the scope sees."""
+    return select(Pipeline.id).where(scope.sees(Pipeline))
+
+
 def _entry(row: Mapping[str, Any], scope: Scope) -> contracts.PipelineEntry:
     own = row["owner_id"] in (None, scope.account_id)
     return contracts.PipelineEntry(row["id"], row["name"], own, row["created_at"], row["bases"])

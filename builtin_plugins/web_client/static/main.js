@@ -9,7 +9,7 @@ import { loadLanguage, t } from "./lib/words.js";
 import { Notice, Skeleton } from "./parts/basics.js";
 import { Messages } from "./parts/layers.js";
 import { Outage } from "./parts/outage.js";
-import { OPEN_VIEWS, VIEWS } from "./views.js";
+import { MOVED, OPEN_VIEWS, VIEWS } from "./views.js";
 
 /**
  * Single sign-on returns the token, or the error, in the fragment, which no server sees (spec 5.5).
@@ -108,6 +108,7 @@ function fetchAhead() {
  */
 async function begin() {
   replaceBlockedStorage();
+  if (MOVED[path.value]) go(MOVED[path.value], { replace: true });
   const arrival = takeFragment();
   await Promise.allSettled([loadLanguage(), resume()]);
   if (account.value) fetchAhead();

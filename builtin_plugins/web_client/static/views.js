@@ -32,7 +32,7 @@ export const VIEWS = [
   { path: "/plugins", title: "Plugins", icon: "plugins", load: () => import("./pages/plugins/page.js"), keys: "g l" },
   { path: "/plugins/marketplace", title: "Marketplace", load: () => import("./pages/plugins/marketplace.js") },
   { path: "/plugins/marketplace/:id", title: "Marketplace", load: () => import("./pages/plugins/listing.js") },
-  { path: "/plugins/licences", title: "Licenses", load: () => import("./pages/plugins/licenses.js") },
+  { path: "/plugins/licenses", title: "Licenses", load: () => import("./pages/plugins/licenses.js") },
   { path: "/plugins/:name", title: "Plugin", load: () => import("./pages/plugins/plugin.js") },
   { path: "/people", title: "People", icon: "people", load: () => import("./pages/people/teams.js"), keys: "g e" },
   { path: "/people/teams/:id", title: "Team", load: () => import("./pages/people/team.js") },
@@ -50,6 +50,9 @@ export const VIEWS = [
   { path: "/operations/backups", title: "Backups", load: () => import("./pages/operations/backups.js"), needs: isAdmin },
   { path: "/account", title: "Your account", load: () => import("./pages/account/page.js") },
 ];
+
+/** Where views were that have another address now. */
+export const MOVED = { "/plugins/licences": "/plugins/licenses" };
 
 /** The entries of this account's navigation. */
 export const navigation = () => VIEWS.filter((view) => view.icon && (!view.needs || view.needs.value));

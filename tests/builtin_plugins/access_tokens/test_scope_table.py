@@ -56,6 +56,7 @@ ASK = {
     "GET /v1/rag/pipeline/{pipeline_id}/conversations",
     "GET /v1/conversations/mine",
     "GET /v1/conversations/mine/export",
+    "GET /v1/conversations/shared-with-me",
     *(f"GET /v1/conversations/{{conversation_id}}{rest}" for rest in ("", "/turns", "/export")),
 }
 TOOLS = {

@@ -16,6 +16,7 @@ from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_p
 T = TypeVar("T")
 
 MINE = "/v1/conversations/mine"
+SHARED = "/v1/conversations/shared-with-me"
 HOTELS = """# Hotels
 
 A hotel in Oslo may cost up to 130 EUR a night.
@@ -80,6 +81,13 @@ async def turns(actor: Actor, conversation: str, **query: Any) -> list[dict[str,
 async def listed(actor: Actor) -> dict[str, Any]:
     """The conversations that somebody began, by id."""
     return {one["conversation_id"]: one for one in (await actor.get(MINE)).json()["items"]}
+
+
+async def shared_with(actor: Actor) -> list[str]:
+    """The ids of the conversations that others share with somebody, the latest first."""
+    answer = await actor.get(SHARED, params={"limit": 100})
+    assert answer.status == 200, answer.body
+    return [one["conversation_id"] for one in answer.json()["items"]]
 
 
 _WAITING = text(

@@ -16,13 +16,15 @@ from kernel.testing import Running, platforms
 from tests.builtin_plugins.conversations.talk_support import (
     MINE,
     OSLO,
+    SHARED,
     Talk,
     fresh,
     listed,
     open_talk,
+    shared_with,
     turns,
 )
-from tests.builtin_plugins.rag.rag_support import ask_raw, make_pipeline, problems, somebody
+from tests.builtin_plugins.rag.rag_support import ask, ask_raw, make_pipeline, problems, somebody
 from tests.fakes.loaded_once import LoadedOnce
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -134,6 +136,31 @@ class TestSharing:
         assert mine not in await listed(talk.bob) and (await listed(talk.ann))[mine]["shared"] is True
         page = (await talk.bob.get(f"/v1/rag/pipeline/{talk.pipeline}/conversations")).json()
         assert mine in [one["conversation_id"] for one in page["items"]]
+
+    @pytest.mark.each_database
+    async def test_shared_with_me(self, running: Running) -> None:
+        """What others share over pipelines that one may use, latest first, paged: not one's own, nor what is
+        not shared, and nothing once the pipeline is out of sight. Administrators find what is theirs to use.
+        """
+        talk = await open_talk(running)
+        admin = await running.user(role="admin")
+        private = await make_pipeline(talk.ann, talk.base)
+        first, second, own, kept, hidden = (fresh() for _ in range(5))
+        for actor, conversation in ((talk.ann, first), (talk.ann, second), (talk.bob, own), (talk.ann, kept)):
+            await talk.ask(actor, conversation)
+        await ask(talk.ann, private, OSLO, conversation_id=hidden)
+        for actor, conversation in ((talk.ann, first), (talk.ann, second), (talk.bob, own)):
+            assert (await talk.share(actor, conversation)).status == 200
+        elsewhere = f"/v1/rag/pipeline/{private}/conversations/{hidden}/share"
+        assert (await talk.ann.post(elsewhere)).status == 200
+        mine = {first, second, own, kept, hidden}
+        assert [one for one in await shared_with(talk.bob) if one in mine] == [second, first]
+        assert [one for one in await shared_with(admin) if one in mine] == [own, second, first]
+        page = (await talk.bob.get(SHARED, params={"limit": 1, "offset": 1})).json()
+        assert (page["limit"], page["offset"], len(page["items"])) == (1, 1, 1)
+        assert (await running.anonymous.get(SHARED)).status == 401
+        await talk.ann.patch(f"/v1/rag/pipeline/{talk.pipeline}", json={"visibility": "private"})
+        assert {first, second}.isdisjoint(await shared_with(talk.bob))
 
     async def test_only_who_began_it(self, talk: Talk) -> None:
         """Others who see it: 403. Who does not see it: 404, like an unknown one."""

@@ -368,6 +368,7 @@ TEAMS = {
     "POST /v1/teams": Row({"name": "@fresh", "organization_id": "@organization"}, member_of="organization"),
     "GET /v1/teams": Row(query="limit=500"),
     "GET /v1/teams/{team_id}": Row(),
+    "GET /v1/teams/{team_id}/members": Row(),
     "PATCH /v1/teams/{team_id}": Row({"description": "x"}, consumes=("team",)),
     "DELETE /v1/teams/{team_id}": Row(consumes=("team",)),
     "POST /v1/teams/{team_id}/members": Row({"user_id": "@newcomer"}, consumes=("newcomer",)),

@@ -46,7 +46,7 @@ PAGES = {
     "plugin": "/plugins/rag",
     "marketplace": "/plugins/marketplace",
     "listing": "/plugins/marketplace/{listing}",
-    "licences": "/plugins/licences",
+    "licenses": "/plugins/licenses",
     "teams": "/people",
     "team": "/people/teams/{team}",
     "organizations": "/people/organizations",

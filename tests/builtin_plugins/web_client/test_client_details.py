@@ -12,7 +12,7 @@ import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
 from kernel.sdk import Account, Unit
-from kernel.testing import Running, platforms
+from kernel.testing import Actor, Running, platforms
 from tests.builtin_plugins.licensing.licensing_support import activate, make_listing
 from tests.builtin_plugins.plugin_registry.registry_support import Shop
 from tests.builtin_plugins.rag.documents import pdf, prose
@@ -116,7 +116,8 @@ async def test_licenses(site: Running, visitor: Visitor) -> None:
     root = await site.sign_in(root.user["username"], root.password)
     listing = await make_listing(site, root)
     await activate(root, listing["id"], user_id=str(ana.user["id"]))
-    page = await visitor.arrive(ana, "/plugins/licences")
+    page = await visitor.arrive(ana, "/plugins/licences")  # its address before it was an American word
+    await expect(page).to_have_url(f"{site.url}/app/plugins/licenses")
     row = page.get_by_role("row", name=re.compile(re.escape(listing["display_name"])))
     await expect(row).to_contain_text("Active")
     await expect(row).to_contain_text("pro")
@@ -134,9 +135,24 @@ async def test_a_name_in_the_wrong_form(site: Running, visitor: Visitor) -> None
     await expect(page.get_by_role("dialog")).not_to_contain_text("^")
 
 
-async def test_sharing_a_conversation(site: Running, visitor: Visitor) -> None:
-    """Its owner gets the address to send, at which users of the pipeline read it until that ends, and is told
-    when there are no others; an export has its turns.
+async def _reads(site: Running, browser: Browser, actor: Actor, address: str) -> None:
+    """Somebody finds the conversation without its address, and reads it."""
+    async with await browser.new_context(locale="en-GB") as context:
+        reader = Visitor(site, context)
+        page = await reader.arrive(actor)
+        talks = page.get_by_role("navigation", name="Conversations")
+        await talks.get_by_role("button", name="Shared with you 1").click()
+        await talks.get_by_role("link", name=QUESTION).click()
+        await expect(page).to_have_url(address)
+        await expect(page.locator(".markdown")).to_contain_text("185 euro")
+        await talks.get_by_role("button", name="Yours").click()
+        await expect(talks).to_contain_text("You have no conversations of your own yet.")
+        assert reader.problems == []
+
+
+async def test_sharing_a_conversation(site: Running, visitor: Visitor, browser: Browser) -> None:
+    """Users of the pipeline find it among what is shared with them, and read it until that ends. Its owner
+    gets the address to send, and is told who can read it, administrators among them; an export has its turns.
     """
     ana, bob = await site.user(), await site.user()
     base = await knowledge_base(ana)
@@ -157,17 +173,16 @@ async def test_sharing_a_conversation(site: Running, visitor: Visitor) -> None:
     dialog = page.get_by_role("dialog", name="This conversation is shared")
     await expect(dialog).to_contain_text(page.url)
     await expect(dialog).to_contain_text("A team")
+    await expect(dialog).to_contain_text("Administrators of this server can use every pipeline")
     await page.keyboard.press("Escape")
     await expect(page.locator(".head > .head-actions > .badge")).to_have_text("Shared")
     address = f"/v1/conversations/{page.url.rpartition('/')[2]}"
-    read = await bob.get(f"{address}/turns", params=shown)
-    assert read.status == 200, read.body
-    assert read.json()["items"][0]["question"] == QUESTION
+    await _reads(site, browser, bob, page.url)
     alone = {"visibility": "private", "team_id": None}
     assert (await ana.patch(f"/v1/rag/pipeline/{shown['pipeline_id']}", json=alone)).status == 200
     await more.click()
     await page.get_by_role("menuitem", name="Who can read this?").click()
-    await expect(dialog.get_by_role("status")).to_contain_text("Nobody else can read it yet")
+    await expect(dialog.get_by_role("status")).to_contain_text("No other user can read it yet")
     await page.keyboard.press("Escape")
     await more.click()
     bundle = await saved(page, page.get_by_role("menuitem", name="Export"))

@@ -132,6 +132,21 @@ async def test_a_conversation_that_moves_is_shown_once(site: Running, visitor: V
     await expect(conversations.get_by_role("link", name="Question 99 about")).to_have_count(1)
 
 
+async def test_messages_leave_the_composer_free(site: Running, visitor: Visitor) -> None:
+    """On a phone and on a desktop, what is said for a while lies over nothing that is typed or pressed."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.arrive(ana)
+    await visitor.ask("How much may a hotel in Oslo cost per night?")
+    copy = page.get_by_role("button", name="Copy the answer")
+    for width, height in ((390, 844), (1280, 800)):
+        await page.set_viewport_size({"width": width, "height": height})
+        await copy.click()
+        said = await page.locator(".message").last.bounding_box()
+        free = await page.locator(".composer").bounding_box()
+        assert said and free and said["y"] + said["height"] <= free["y"]
+
+
 async def test_an_outage_on_a_phone(site: Running, visitor: Visitor) -> None:
     """The line that says so takes the width of the screen rather than a third of its height."""
     ana = await site.user()

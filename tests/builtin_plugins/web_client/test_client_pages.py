@@ -28,7 +28,9 @@ FRAMES = """(() => {
 
 
 async def test_signing_in_and_out(site: Running, visitor: Visitor) -> None:
-    """A wrong password is told; a reload and a new tab stay signed in; signing out ends these tabs."""
+    """A wrong password is told; a reload and a new tab stay signed in; signing out ends these tabs, and
+    the next name can be typed at once.
+    """
     ana = await site.user()
     page = await visitor.open()
     await page.get_by_label("Username").fill(ana.user["username"])
@@ -46,6 +48,12 @@ async def test_signing_in_and_out(site: Running, visitor: Visitor) -> None:
     await page.get_by_role("menuitem", name="Sign out").click()
     await expect(page.get_by_label("Password")).to_be_visible()
     await expect(other.get_by_label("Password")).to_be_visible()
+    await page.get_by_label("Username").fill(ana.user["username"])
+    await page.get_by_label("Password").fill(ana.password)
+    await page.keyboard.press("Enter")
+    await page.locator(".sidebar-end button").click()
+    await page.get_by_role("menuitem", name="Sign out").click()
+    await expect(page.get_by_label("Username")).to_be_focused()
 
 
 async def test_signing_out_ends_one_account(site: Running, visitor: Visitor) -> None:
@@ -176,6 +184,9 @@ async def test_what_the_documents_do_not_say(site: Running, visitor: Visitor) ->
     await visitor.ask(QUESTION)
     await expect(page.locator(".turn").last).to_contain_text("185 euro")
     await expect(page.locator(".turn")).to_have_count(2)
+    await page.reload()
+    await page.get_by_role("link", name="Add documents").click()
+    await expect(page.get_by_role("button", name="New knowledge base")).to_be_visible()
 
 
 async def test_conversations(site: Running, visitor: Visitor) -> None:
@@ -263,7 +274,9 @@ async def test_sharing(site: Running, visitor: Visitor) -> None:
 
 
 async def test_pipelines(site: Running, visitor: Visitor) -> None:
-    """A pipeline over two knowledge bases is made, and can be asked."""
+    """A pipeline over two knowledge bases is made, and can be asked. Whoever shares it is told that they
+    aren't shared with it.
+    """
     ana = await site.user()
     await knowledge_base(ana, "One")
     await knowledge_base(ana, "Two", "The canteen opens at noon.")
@@ -274,6 +287,12 @@ async def test_pipelines(site: Running, visitor: Visitor) -> None:
     await dialog.get_by_role("checkbox", name=re.compile("^Two ")).check()
     await dialog.get_by_role("button", name="Create").click()
     tile = page.locator("article", has_text="Both")
+    await tile.get_by_role("button", name="More on Both").click()
+    await page.get_by_role("menuitem", name="Change").click()
+    await expect(dialog.get_by_text("knowledge bases are private")).to_have_count(0)
+    await dialog.get_by_role("radio", name=re.compile("Everyone here")).check()
+    await expect(dialog.get_by_role("status")).to_contain_text("2 of its knowledge bases are private")
+    await dialog.get_by_role("button", name="Close").click()
     await expect(tile).to_contain_text("One, Two")
     await tile.get_by_role("link", name="Ask").click()
     await visitor.ask("When does the canteen open?")

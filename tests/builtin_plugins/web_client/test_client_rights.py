@@ -63,6 +63,18 @@ async def test_owners_look_as_others(site: Running, visitor: Visitor) -> None:
     await expect(dialog).to_contain_text("shared with a team that they belong to")
 
 
+async def test_an_administrator_sees_whose_it_is(site: Running, visitor: Visitor) -> None:
+    """What is private to somebody else isn't shown as if it were private to oneself; and a form says so."""
+    ana, root = await site.user(), await site.user(role="admin")
+    base, own = await knowledge_base(ana), await knowledge_base(root)
+    page = await visitor.arrive(root, f"/documents/{base['id']}")
+    await expect(page.locator("main .badge").first).to_have_text("Private to another user")
+    await visitor.go(f"/documents/{own['id']}")
+    await expect(page.locator("main .badge").first).to_have_text("Private")
+    await visitor.go("/documents?new=1")
+    await expect(page.get_by_role("dialog")).to_contain_text("Administrators of this server can see it")
+
+
 async def test_changed_roles_and_nested_groups(site: Running, visitor: Visitor) -> None:
     """A group may hold another one; who has a role with it gains those rights, and loses them with it."""
     ana, bob, organization = await colleagues(site)

@@ -53,6 +53,54 @@ async def test_changing_the_password(site: Running, visitor: Visitor) -> None:
     await site.sign_in(ana.user["username"], "another good one")
 
 
+async def test_ones_own_data(site: Running, visitor: Visitor) -> None:
+    """Conversations are downloaded; everything of one's own is deleted, and nothing of others that an
+    administrator sees. A failure in between says what is left, and can be tried again.
+    """
+    ana, bob = await site.user(role="admin"), await site.user()
+    base, others = await knowledge_base(ana), await knowledge_base(bob)
+    pipeline = {"name": "Handbook", "knowledge_base_ids": [base["id"]]}
+    pipeline_id = (await ana.post("/v1/rag/pipeline", json=pipeline)).json()["pipeline_id"]
+    asked = {"question": QUESTION, "conversation_id": "talk"}
+    assert (await ana.post(f"/v1/rag/pipeline/{pipeline_id}/query", json=asked)).status == 200
+    chat = await publish(ana, pipeline_id)
+    await ana.post("/v1/auth/tokens", json={"name": "agent"})
+    page = await visitor.arrive(ana, "/account")
+    bundle = await kept(page, page.get_by_role("button", name="Download your conversations"))
+    assert QUESTION in json.dumps(bundle)
+    await page.get_by_role("button", name="Delete your data").click()
+    dialog = page.get_by_role("dialog", name="Delete your data?")
+    lines = dialog.get_by_role("listitem")
+    await expect(lines).to_have_text(
+        [
+            *("One knowledge base with one document", "One pipeline", "One published chat"),
+            *("One conversation", "One key for a program"),
+        ]
+    )
+    delete = dialog.get_by_role("button", name="Delete", exact=True)
+    await dialog.get_by_label("To confirm, type your username").fill(f"{ana.user['username']}x")
+    await expect(delete).to_be_disabled()
+    await dialog.get_by_label("To confirm, type your username").fill(ana.user["username"])
+
+    async def fail(route: Route) -> None:
+        await route.fulfill(status=500, json={"detail": "The disk is full", "code": "broken"})
+
+    await visitor.context.route("**/v1/conversations/mine", fail)
+    await delete.click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("The disk is full")
+    await expect(lines).to_have_text(["One conversation", "One key for a program"])
+    await visitor.context.unroute("**/v1/conversations/mine")
+    await delete.click()
+    await expect(page.get_by_text("Your data is deleted.")).to_be_visible()
+    assert (await ana.get("/v1/conversations/mine")).json()["total"] == 0
+    assert (await ana.get("/v1/auth/tokens")).json()["total"] == 0
+    gone = {base["id"], pipeline_id, chat}
+    for path in ("/v1/rag/knowledge-bases", "/v1/rag/pipeline", "/v1/rag/endpoints"):
+        items = (await ana.get(path, params={"limit": 500})).json()["items"]
+        assert gone.isdisjoint(one["id"] for one in items)
+    assert (await bob.get(f"/v1/rag/knowledge-bases/{others['id']}")).status == 200
+
+
 async def test_ones_own_comes_first(site: Running, visitor: Visitor) -> None:
     """Whoever has asked nothing yet begins with what is theirs, not with what others share with everyone."""
     ana, bob = await site.user(), await site.user()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Locator, Page, expect
 
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.web_client.gated_model import GATED, GatedModel
@@ -40,6 +41,82 @@ async def change_model(page: Page) -> None:
     await choose(page, "Change the embedding model")
     await page.get_by_label("New model").fill(GATED)
     await page.get_by_role("button", name="Change the model").click()
+
+
+async def import_file(page: Page, path: Path) -> Locator:
+    """Choose a file to import and send it; the dialog."""
+    dialog = page.get_by_role("dialog", name="Import a knowledge base")
+    await dialog.get_by_label("Exported file").set_input_files(path)
+    await dialog.get_by_role("button", name="Import", exact=True).click()
+    return dialog
+
+
+async def test_carrying_a_knowledge_base_elsewhere(site: Running, visitor: Visitor, tmp_path: Path) -> None:
+    """It is exported as one file, of which another is made; a damaged file is refused, with what to do."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await choose(page, "Export")
+    dialog = page.get_by_role("dialog", name="Export “Handbook”")
+    async with page.expect_download() as download:
+        await dialog.get_by_role("button", name="Export", exact=True).click()
+    assert (await download.value).suggested_filename == "Handbook.kb.zip"
+    kept = tmp_path / "whole.kb.zip"
+    await (await download.value).save_as(kept)
+    await expect(dialog).to_have_count(0)
+    content = kept.read_bytes()
+    cut, spoiled = tmp_path / "cut.kb.zip", tmp_path / "spoiled.kb.zip"
+    cut.write_bytes(content[: len(content) // 2])
+    spoiled.write_bytes(content[:100] + bytes(200) + content[300:])
+    await page.get_by_role("link", name="Documents").first.click()
+    await page.get_by_role("button", name="Import", exact=True).click()
+    refused = (await import_file(page, cut)).get_by_role("alert")
+    await expect(refused).to_contain_text("Export the knowledge base once more")
+    dialog = await import_file(page, spoiled)
+    await expect(refused).to_contain_text("can't be read")
+    await dialog.get_by_role("button", name="Choose another file").click()
+    await import_file(page, kept)
+    await expect(page).to_have_url(re.compile("/documents/.+"))
+    assert base["id"] not in page.url
+    await expect(page.get_by_role("link", name="handbook.md")).to_be_visible()
+    assert len((await ana.get("/v1/rag/knowledge-bases")).json()["items"]) == 2
+
+
+async def test_an_export_that_ends_early(site: Running, visitor: Visitor) -> None:
+    """Half a file is not saved as if it were whole."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    await visitor.context.route("**/export", lambda route: route.fulfill(body=b"PK" + bytes(5000)))
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await choose(page, "Export")
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="Export", exact=True).click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("before the file was complete")
+
+
+async def test_cancelling_an_import(
+    site: Running, visitor: Visitor, gate: GatedModel, tmp_path: Path
+) -> None:
+    """It goes on without its dialog and is shown in the knowledge base; cancelled, it leaves nothing."""
+    ana = await site.user()
+    gate.stop()
+    gate.let(10)
+    base = (await knowledge_base(ana, "Gated", embedding_model=GATED))["id"]
+    kept = tmp_path / "gated.kb.zip"
+    kept.write_bytes((await ana.get(f"/v1/rag/knowledge-bases/{base}/export")).body)
+    gate.stop()
+    page = await visitor.arrive(ana, "/documents")
+    await page.get_by_role("button", name="Import", exact=True).click()
+    dialog = await import_file(page, kept)
+    await expect(dialog.get_by_role("progressbar")).to_be_visible()
+    await dialog.get_by_role("button", name="Close").last.click()
+    await page.reload()
+    await page.locator(f".tile:not([href$='{base}'])").click()
+    await expect(page.get_by_role("progressbar", name="The knowledge base is being imported")).to_be_visible()
+    await page.get_by_role("button", name="Cancel").click()
+    await expect(page.get_by_text("The import was cancelled")).to_be_visible()
+    await page.get_by_role("link", name="Documents").first.click()
+    await expect(page.locator(".tile")).to_have_count(1)
 
 
 async def test_changing_the_embedding_model(site: Running, visitor: Visitor, gate: GatedModel) -> None:

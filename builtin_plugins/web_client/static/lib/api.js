@@ -53,6 +53,8 @@ export const api = {
   lookAs: call("GET", "/v1/rag/knowledge-bases/{kb_id}/sight"),
   reembed: call("POST", "/v1/rag/knowledge-bases/{kb_id}/reembed"),
   buildTrees: call("POST", "/v1/rag/knowledge-bases/{kb_id}/trees"),
+  exportKnowledgeBase: call("GET", "/v1/rag/knowledge-bases/{kb_id}/export", RAW),
+  importKnowledgeBase: call("POST", "/v1/rag/knowledge-bases/import"),
   deleteKnowledgeBase: call("DELETE", "/v1/rag/knowledge-bases/{kb_id}"),
   documents: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents"),
   document: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}"),
@@ -72,6 +74,9 @@ export const api = {
 
   // Conversations
   conversations: call("GET", "/v1/conversations/mine"),
+  sharedConversations: call("GET", "/v1/conversations/shared-with-me"),
+  exportConversations: call("GET", "/v1/conversations/mine/export", RAW),
+  deleteConversations: call("DELETE", "/v1/conversations/mine"),
   conversation: call("GET", "/v1/conversations/{conversation_id}"),
   turns: call("GET", "/v1/conversations/{conversation_id}/turns"),
   rateAnswer: call("PUT", "/v1/conversations/{conversation_id}/turns/{turn_id}/rating"),
@@ -151,6 +156,7 @@ export const api = {
 
   // Jobs
   jobs: call("GET", "/v1/jobs"),
+  job: call("GET", "/v1/jobs/{job_id}"),
   cancelJob: call("POST", "/v1/jobs/{job_id}/cancel"),
 
   // Plugins, marketplace, tools, licenses

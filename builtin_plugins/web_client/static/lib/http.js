@@ -25,6 +25,25 @@ export function jsonOf(answer) {
   });
 }
 
+const FOLDED = 32_000_000; // bytes: what arrived before is handed to the browser, which keeps large files on disk
+
+/** The body of an answer, which may be large; `onMore` is told how many bytes have arrived. */
+export async function received(answer, onMore) {
+  const reader = answer.body.getReader();
+  let pieces = [];
+  let [size, loose] = [0, 0];
+  for (;;) {
+    const { value, done } = await reader.read().catch((error) => {
+      throw error.name === "AbortError" ? error : cutOff();
+    });
+    if (done) return new Blob(pieces);
+    pieces.push(value);
+    [size, loose] = [size + value.length, loose + value.length];
+    if (loose > FOLDED) [pieces, loose] = [[new Blob(pieces)], 0];
+    onMore(size);
+  }
+}
+
 /** Whether the API can't be reached at the moment. */
 export const unreachable = signal(false);
 

@@ -29,8 +29,11 @@ function commands() {
   ];
 }
 
-/** The latest conversations; none if the server stores none. */
-const conversations = (query, signal) => api.conversations({ query, signal }).catch(() => ({ items: [] }));
+/** The latest conversations, one's own and shared ones; none if the server stores none. */
+async function conversations(query, signal) {
+  const lists = [api.conversations, api.sharedConversations].map((list) => list({ query, signal }));
+  return (await Promise.all(lists).catch(() => [])).flatMap((list) => list.items);
+}
 
 async function things(signal) {
   const query = { limit: 100 };
@@ -38,7 +41,7 @@ async function things(signal) {
   return [
     ...bases.items.map((base) => ({ title: base.name, about: t("Knowledge base"), icon: "documents", run: () => go(`/documents/${base.id}`) })),
     ...pipelines.items.map((item) => ({ title: item.name, about: t("Ask"), icon: "ask", run: () => go(`/?pipeline=${item.id}`) })),
-    ...talks.items.map((item) => ({ title: item.title || item.first_question || t("Untitled"), about: t("Conversation"), icon: "ask", run: () => go(`/ask/${encodeURIComponent(item.conversation_id)}`) })),
+    ...talks.map((item) => ({ title: item.title || item.first_question || t("Untitled"), about: t("Conversation"), icon: "ask", run: () => go(`/ask/${encodeURIComponent(item.conversation_id)}`) })),
   ];
 }
 

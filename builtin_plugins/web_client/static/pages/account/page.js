@@ -9,6 +9,7 @@ import { Badge, Button, Failure, Head } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Confirm, say } from "../../parts/layers.js";
 import { signOut, signOutEverywhere } from "../sign-in/sign-out.js";
+import { YourData } from "./data.js";
 import { ChangePassword } from "./password.js";
 
 export default function Account() {
@@ -32,6 +33,7 @@ export default function Account() {
       <p class="muted">${t("Signing out everywhere ends your sessions on all devices. Keys for programs stay.")}</p>
       <div class="row"><${Button} icon="sign_out" onClick=${signOut}>${t("Sign out")}<//><${Button} onClick=${() => setLeaving(true)}>${t("Sign out everywhere")}<//></div>
     </section>
+    <${YourData} />
     ${leaving && html`<${Confirm} title=${t("Sign out everywhere?")} confirm=${t("Sign out everywhere")} onConfirm=${signOutEverywhere} onClose=${() => setLeaving(false)}>
       <p>${t("You have to sign in again on every device, this one included.")}</p><//>`}
   </div>`;

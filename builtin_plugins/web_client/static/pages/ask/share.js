@@ -7,17 +7,26 @@ import { Link } from "../../lib/router.js";
 import { t } from "../../lib/words.js";
 import { Copyable, Loaded, Notice } from "../../parts/basics.js";
 import { Dialog } from "../../parts/layers.js";
-import { VisibilityBadge } from "../documents/visibility.js";
+import { StillPrivate, VisibilityBadge } from "../documents/visibility.js";
+
+/** The pipeline, with those of its knowledge bases that the caller sees. */
+async function load(id, signal) {
+  const [pipelines, bases] = await Promise.all([everything(api.pipelines, { signal }), everything(api.knowledgeBases, { signal })]);
+  const pipeline = pipelines.find((item) => item.id === id) ?? { knowledge_base_ids: [] };
+  return { ...pipeline, bases: bases.filter((base) => pipeline.knowledge_base_ids.includes(base.id)) };
+}
 
 export function Shared({ pipeline: id, onClose }) {
-  const found = useResource(async (signal) => (await everything(api.pipelines, { signal })).find((item) => item.id === id) ?? {}, [id]);
+  const found = useResource((signal) => load(id, signal), [id]);
   return html`<${Dialog} title=${t("This conversation is shared")} onClose=${onClose}>
-    <${Loaded} of=${found} lines=${2}>${({ name, ...pipeline }) => html`
-      <p>${t("Everyone who can use the pipeline “{name}” can read it and ask more questions in it. Send them this address:", { name: name ?? "" })}</p>
+    <${Loaded} of=${found} lines=${2}>${({ name, bases, ...pipeline }) => html`
+      <p>${t("Everyone who can use the pipeline “{name}” finds it under “Shared with you”, can read it, and can ask more questions in it. You can also send them this address:", { name: name ?? "" })}</p>
       <${Copyable} text=${location.href} label=${t("Address")} />
-      <p class="row"><span class="muted">${t("Who can use the pipeline:")}</span> <${VisibilityBadge} of=${pipeline} /></p>
-      ${pipeline.visibility === "private" && html`<${Notice} tone="warn" title=${t("Nobody else can read it yet")}>
-        ${t("Only you can use this pipeline.")} <${Link} to="/pipelines">${t("Choose who sees it")}<//><//>`}
+      <p class="row"><span class="muted">${t("Visibility of the pipeline:")}</span> <${VisibilityBadge} of=${pipeline} /></p>
+      <p class="hint">${t("Administrators of this server can use every pipeline: with the address, they can read it, too.")}</p>
+      <${StillPrivate} visibility=${pipeline.visibility} bases=${bases} />
+      ${pipeline.visibility === "private" && html`<${Notice} tone="warn" title=${t("No other user can read it yet")}>
+        ${t("The pipeline is private.")} <${Link} to="/pipelines">${t("Choose who sees it")}<//><//>`}
     `}<//>
   <//>`;
 }

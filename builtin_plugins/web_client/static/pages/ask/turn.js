@@ -24,7 +24,7 @@ export function Turn({ turn, onShow }) {
     <div class="answer">
       <${Steps} turn=${turn} />
       ${refused ? html`<${Refusal} turn=${turn} />` : turn.text && html`<${Markdown} text=${turn.text} cite=${cite} />`}
-      ${turn.withheld && html`<p class="faint">${t("Parts of this answer come from documents that you can’t see any more.")}</p>`}
+      ${turn.withheld && html`<p class="faint">${t("Parts of this answer come from documents that were deleted or that you can’t see.")}</p>`}
       ${turn.state === "stopped" && html`<p class="muted">${t("Stopped.")}</p>`}
       <${Failure} error=${turn.error} onRetry=${answering.value ? undefined : () => askAgain(turn)} />
       ${turn.state === "done" && !refused && html`<${Sources} turn=${turn} onShow=${show} />`}
@@ -37,7 +37,8 @@ export function Turn({ turn, onShow }) {
 function Steps({ turn }) {
   const bases = turn.pipeline.knowledge_base_ids.length;
   if (turn.state === "searching") {
-    return html`<p class="steps" role="status"><${Spinner} />${turn.steps.at(-1)?.message ?? plural(bases, "Looking for an answer in one knowledge base …", "Looking for an answer in {n} knowledge bases …")}</p>`;
+    const begun = bases ? plural(bases, "Looking for an answer in one knowledge base …", "Looking for an answer in {n} knowledge bases …") : t("Looking for an answer …");
+    return html`<p class="steps" role="status"><${Spinner} />${turn.steps.at(-1)?.message ?? begun}</p>`;
   }
   const seconds = turn.took ? number(turn.took / 1000, { maximumFractionDigits: 1 }) : "";
   if (["failed", "stopped"].includes(turn.state) && !turn.sources.length) return null;
@@ -50,7 +51,8 @@ function Steps({ turn }) {
 
 /** How many passages an answer is based on. */
 function countOf({ sources, state, withheld }) {
-  if (state === "done" && !sources.length && !withheld) return t("Found nothing that answers it");
+  if (!sources.length && withheld) return t("Read what you can’t see");
+  if (state === "done" && !sources.length) return t("Found nothing that answers it");
   return plural(sources.length, "Read one passage", "Read {n} passages");
 }
 
@@ -75,13 +77,14 @@ function Trace({ turn }) {
 
 /** An honest "no" looks like an answer, not like a failure. */
 function Refusal({ turn }) {
+  const [base] = turn.pipeline.knowledge_base_ids; // unknown of a stored answer without sources
   return html`<div class="refusal">
     <span class="empty-icon"><${Icon} name="search" size=${22} /></span>
     <div class="stack close">
       <h2>${t("Your documents don’t say")}</h2>
       <p>${turn.text}</p>
       <p class="muted">${t("Ask in other words, choose another source below, or add a document that covers it.")}</p>
-      <div class="row"><${Button} small icon="upload" to=${`/documents/${turn.pipeline.knowledge_base_ids[0]}`}>${t("Add documents")}<//></div>
+      <div class="row"><${Button} small icon="upload" to=${base ? `/documents/${base}` : "/documents"}>${t("Add documents")}<//></div>
     </div>
   </div>`;
 }

@@ -62,7 +62,7 @@ function Turns({ id, session }) {
   const found = useResource((signal) => api.chatSessionTurns({ endpoint_id: id, session_id: session, query: { limit: 200 }, signal }), [id, session]);
   return html`<${Loaded} of=${found}>${({ items }) => html`<div class="stack">${items.map((turn) => html`<article class="stack close" key=${turn.turn_id}>
     <p class="row"><strong class="grow">${turn.question}</strong><${Thumb} rating=${turn.rating} /></p>
-    <p class="passage-text">${turn.withheld ? t("Parts of this answer come from documents that you can’t see any more.") : turn.answer}</p>
+    <p class="passage-text">${turn.withheld ? t("Parts of this answer come from documents that were deleted or that you can’t see.") : turn.answer}</p>
     ${turn.comment && html`<p class="muted">“${turn.comment}”</p>`}
   </article>`)}</div>`}<//>`;
 }

@@ -11,6 +11,7 @@ import { Menu } from "../../parts/layers.js";
 import { LongList } from "../../parts/long-list.js";
 import { DeleteBase, EditBase } from "./base-dialogs.js";
 import { DropZone } from "./drop-zone.js";
+import { ExportBase, Unmade } from "./exchange.js";
 import { useDocuments } from "./live.js";
 import { ROW, Row } from "./row.js";
 import { LookAs } from "./sight.js";
@@ -24,8 +25,12 @@ const STATES = { "": "All", processing: "Being read", failed: "Failed" };
 export default function Base({ base: id }) {
   const base = useResource((signal) => api.knowledgeBase({ kb_id: id, signal }), [id]);
   const live = useDocuments(id);
-  const upkeep = useUpkeep(id, base.reload);
+  const upkeep = useUpkeep(id, () => {
+    base.reload();
+    live.reload();
+  });
   const [dialog, setDialog] = useState("");
+  if (upkeep.lost) return html`<div class="page"><${Unmade} job=${upkeep.lost} /></div>`;
   if (!base.data) return html`<div class="page">${base.error ? html`<${Failure} error=${base.error} onRetry=${base.reload} />` : html`<${Skeleton} />`}</div>`;
   const mine = owns(base.data);
   return html`<div class="page">
@@ -39,6 +44,7 @@ export default function Base({ base: id }) {
         { title: t("View as another member"), icon: "search", onSelect: () => setDialog("look") },
         { title: t("Build trees"), icon: "pipelines", onSelect: () => setDialog("trees") },
         { title: t("Change the embedding model"), icon: "retry", onSelect: () => setDialog("model") },
+        { title: t("Export"), icon: "download", onSelect: () => setDialog("export") },
         { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDialog("delete") },
       ]} />`}
     <//>
@@ -54,6 +60,7 @@ export default function Base({ base: id }) {
     ${dialog === "look" && html`<${LookAs} base=${base.data} onClose=${() => setDialog("")} />`}
     ${dialog === "model" && html`<${Reembed} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
     ${dialog === "trees" && html`<${Trees} base=${base.data} onBegun=${upkeep.reload} onClose=${() => setDialog("")} />`}
+    ${dialog === "export" && html`<${ExportBase} base=${base.data} onClose=${() => setDialog("")} />`}
     ${dialog === "delete" && html`<${DeleteBase} base=${base.data} count=${live.count} onDeleted=${() => go("/documents")} onClose=${() => setDialog("")} />`}
   </div>`;
 }

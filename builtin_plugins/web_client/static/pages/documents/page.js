@@ -8,6 +8,7 @@ import { plural, t } from "../../lib/words.js";
 import { Button, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Dialog } from "../../parts/layers.js";
+import { ImportBase } from "./exchange.js";
 import { VisibilityBadge, VisibilityChoice } from "./visibility.js";
 
 const FEW = 8;
@@ -15,22 +16,25 @@ const FEW = 8;
 export default function Documents() {
   const bases = useResource((signal) => everything(api.knowledgeBases, { signal }));
   const [text, setText] = useState("");
+  const [importing, setImporting] = useState(false);
   const creating = query.value.get("new") === "1";
   const create = () => setQuery({ new: 1 });
   const fits = (base) => `${base.name} ${base.description}`.toLowerCase().includes(text.toLowerCase());
   return html`<div class="page">
     <${Head} title=${t("Documents")} about=${t("A knowledge base holds documents that belong together, and says who may ask them.")}>
+      <${Button} icon="upload" onClick=${() => setImporting(true)}>${t("Import")}<//>
       <${Button} kind="primary" icon="plus" onClick=${create}>${t("New knowledge base")}<//>
     <//>
     <${Loaded} of=${bases}>${(list) =>
       list.length === 0
         ? html`<${Empty} icon="documents" title=${t("No documents yet")} action=${html`<${Button} kind="primary" icon="plus" onClick=${create}>${t("New knowledge base")}<//>`}>
-            ${t("Make a knowledge base, add files, and ask them. Nobody else sees it until you say so.")}
+            ${t("Make a knowledge base, add files, and ask them. It is private until you share it.")}
           <//>`
         : html`
             ${list.length > FEW && html`<div class="filters"><input class="input search" type="search" placeholder=${t("Find a knowledge base")} aria-label=${t("Find a knowledge base")} value=${text} onInput=${(event) => setText(event.target.value)} /></div>`}
             <div class="cards">${list.filter(fits).map((base) => html`<${Tile} key=${base.id} base=${base} />`)}</div>`
     }<//>
+    ${importing && html`<${ImportBase} onClose=${() => setImporting(false)} />`}
     ${creating && html`<${Create} onClose=${() => setQuery({ new: null })} />`}
   </div>`;
 }

@@ -1,6 +1,6 @@
 /** Work on a whole knowledge base: another embedding model, summary trees. */
 
-import { html, useState } from "../../lib/html.js";
+import { html, useEffect, useRef, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction, usePolling, useResource } from "../../lib/resource.js";
 import { owns } from "../../lib/session.js";
@@ -10,23 +10,22 @@ import { Check, Field, Form } from "../../parts/forms.js";
 import { Dialog, say } from "../../parts/layers.js";
 
 const PAUSE = 1_500;
-const KINDS = { "rag.reembed": "The embedding model is being changed", "rag.build_trees": "Trees are being built" };
+const IMPORT = "rag.import_knowledge_base";
+const KINDS = { "rag.reembed": "The embedding model is being changed", "rag.build_trees": "Trees are being built", [IMPORT]: "The knowledge base is being imported" };
 const ENDED = ["done", "failed", "cancelled"];
 
-/** The running jobs on the whole base: {going, error, reload}. */
+/** The running jobs on the whole base, and the import that ended without making it: {going, lost, error, reload}. */
 export function useUpkeep(base, onEnded) {
-  const found = useResource(async (signal) => {
-    const { items } = await api.jobs({ query: { subject: base, limit: 20 }, signal });
-    return items.filter((job) => KINDS[job.kind] && !ENDED.includes(job.status));
-  }, [base]);
-  const going = found.data ?? [];
-  const look = async () => {
-    const before = going.length;
-    await found.reload();
-    if (before) onEnded();
-  };
-  usePolling(look, PAUSE, going.length > 0);
-  return { going, error: found.error, reload: found.reload };
+  const found = useResource(async (signal) => (await api.jobs({ query: { subject: base, limit: 20 }, signal })).items.filter((job) => KINDS[job.kind]), [base]);
+  const going = (found.data ?? []).filter((job) => !ENDED.includes(job.status));
+  const before = useRef(0);
+  useEffect(() => {
+    if (going.length < before.current) onEnded();
+    before.current = going.length;
+  }, [going.length]);
+  const lost = (found.data ?? []).find((job) => job.kind === IMPORT && ["failed", "cancelled"].includes(job.status));
+  usePolling(found.reload, PAUSE, going.length > 0);
+  return { going, lost, error: found.error, reload: found.reload };
 }
 
 export const Upkeep = ({ upkeep }) => html`<${Failure} error=${upkeep.error} onRetry=${upkeep.reload} />

@@ -3,20 +3,24 @@
 import { html } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
-import { t } from "../../lib/words.js";
-import { Badge, Failure } from "../../parts/basics.js";
+import { isOwn } from "../../lib/session.js";
+import { plural, t } from "../../lib/words.js";
+import { Badge, Failure, Notice } from "../../parts/basics.js";
 import { Choice, Field } from "../../parts/forms.js";
 import { Icon } from "../../parts/icons.js";
 
 export const VISIBILITIES = {
-  private: { icon: "lock", title: "Only you" },
+  private: { icon: "lock", title: "Private" },
   team: { icon: "people", title: "A team" },
   organization: { icon: "organization", title: "An organization" },
   shared: { icon: "globe", title: "Everyone here" },
 };
 
+/** What only administrators see. */
+const OTHERS = { icon: "lock", title: "Private to another user" };
+
 export function VisibilityBadge({ of }) {
-  const { icon, title } = VISIBILITIES[of.visibility] ?? VISIBILITIES.private;
+  const { icon, title } = of.visibility === "private" && !isOwn(of) ? OTHERS : (VISIBILITIES[of.visibility] ?? VISIBILITIES.private);
   return html`<${Badge}><${Icon} name=${icon} size=${13} />${t(title)}<//>`;
 }
 
@@ -33,7 +37,7 @@ export function VisibilityChoice({ value, onChange }) {
   const { teams = [], organizations = [] } = groups.data ?? {};
   const set = (changes) => onChange({ ...value, ...changes });
   const options = [
-    { value: "private", title: t("Only you"), about: t("Nobody else finds it, counts it or gets answers from it.") },
+    { value: "private", title: t("Private"), about: t("No other user finds it, counts it or gets answers from it.") },
     teams.length && { value: "team", title: t("A team"), about: t("Everyone who is in the team, now or later.") },
     organizations.length && { value: "organization", title: t("An organization"), about: t("Every member of the organization.") },
     { value: "shared", title: t("Everyone here"), about: t("Every account on this server.") },
@@ -47,9 +51,18 @@ export function VisibilityChoice({ value, onChange }) {
   return html`<div class="stack">
     <${Failure} error=${groups.error} onRetry=${groups.reload} />
     <${Choice} legend=${t("Who sees this?")} value=${value.visibility} onChange=${choose} options=${options} />
+    <p class="hint">${t("Administrators of this server can see it in any case.")}</p>
     ${value.visibility === "team" && html`<${Group} label=${t("Team")} items=${teams} value=${value.team_id} onChange=${(id) => set({ team_id: id })} />`}
     ${value.visibility === "organization" && html`<${Group} label=${t("Organization")} items=${organizations} value=${value.organization_id} onChange=${(id) => set({ organization_id: id })} />`}
   </div>`;
+}
+
+/** A warning for a pipeline that others may use, over knowledge bases that they can't see: they would get nothing. */
+export function StillPrivate({ visibility, bases }) {
+  const names = bases.filter((base) => base.visibility === "private").map((base) => base.name);
+  if (visibility === "private" || !names.length) return null;
+  return html`<${Notice} tone="warn" title=${plural(names.length, "One of its knowledge bases is private", "{n} of its knowledge bases are private")}>
+    ${t("Others get no answers from it until you share it under Documents, too: {names}", { names: names.join(", ") })}<//>`;
 }
 
 const Group = ({ label, items, value, onChange }) => html`<${Field} as="select" label=${label} value=${value} onInput=${(id) => onChange(Number(id))}>

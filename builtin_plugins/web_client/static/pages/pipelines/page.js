@@ -9,7 +9,7 @@ import { ago, plural, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
-import { VisibilityBadge, VisibilityChoice } from "../documents/visibility.js";
+import { StillPrivate, VisibilityBadge, VisibilityChoice } from "../documents/visibility.js";
 
 async function load(signal) {
   const [pipelines, bases, offered] = await Promise.all([
@@ -82,6 +82,7 @@ function Edit({ item, bases, onSaved, onClose }) {
         ${!bases.length && html`<p class="muted">${t("Make a knowledge base first.")}</p>`}
       </fieldset>
       <${VisibilityChoice} value=${seen} onChange=${setSeen} />
+      <${StillPrivate} visibility=${seen.visibility} bases=${bases.filter((base) => chosen.includes(base.id))} />
     <//>
   <//>`;
 }

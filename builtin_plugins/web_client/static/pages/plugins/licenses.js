@@ -11,7 +11,7 @@ export default function Licenses() {
   const found = useResource((signal) => api.licenses({ signal }));
   return html`<div class="page">
     <${Head} title=${t("Plugins")} about=${t("What you have licenses for.")} />
-    <${PluginTabs} current="/plugins/licences" />
+    <${PluginTabs} current="/plugins/licenses" />
     <${Loaded} of=${found}>${({ licenses }) =>
       licenses.length
         ? html`<div class="table-box" tabindex="0" role="region" aria-label=${t("Licenses")}><table>

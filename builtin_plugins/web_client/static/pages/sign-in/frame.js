@@ -1,12 +1,15 @@
 /** The frame of views that need no account: one card in the middle. */
 
-import { html } from "../../lib/html.js";
+import { html, useEffect, useRef } from "../../lib/html.js";
 import { LANGUAGES, chooseLanguage, language, t } from "../../lib/words.js";
 import { Icon } from "../../parts/icons.js";
 
 export function Card({ title, about, children, foot }) {
+  const box = useRef(null);
+  // The browser itself only does so for what is there when a page is loaded, not after signing out.
+  useEffect(() => box.current.querySelector("[autofocus]")?.focus(), []);
   return html`<div class="door">
-    <main class="card">
+    <main class="card" ref=${box}>
       <div class="brand"><span class="mark" aria-hidden="true"><${Icon} name="menu" size=${16} /></span><span>Platform</span></div>
       <h1>${title}</h1>
       ${about && html`<p class="muted">${about}</p>`}
