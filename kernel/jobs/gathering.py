@@ -6,8 +6,9 @@ takes many, passes them to the `together` of their kind, and repeats that for tw
 runs one. Before it begins, it enqueues the next carrier if more jobs wait.
 
 A job that could not be completed, or whose worker died, waits here again, with a time before which it is not
-taken (see `kernel.jobs.resting`). Then a carrier runs it by itself, in its owner's turn. Such jobs take all
-places of a worker but one: an endpoint that never answers would otherwise hold all of them.
+taken (see `kernel.jobs.resting`). Then a carrier runs it by itself, in its owner's turn. Until it is done,
+jobs of its owner and share get one place less than a worker has: if what they need never answers, they would
+hold all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
@@ -48,8 +49,13 @@ _MOST: Final = 64
 _TURN: Final = 2.0
 """Seconds after which others in the lane get their turn."""
 _UNLIMITED: Final = 1_000_000
+_TAKEN: Final = (JobRecord.gathered >= TAKEN) & (JobRecord.gathered < TAKEN_END)
 _SINCE: Final = func.coalesce(JobRecord.not_before, JobRecord.created_at)
 """Since when a job has waited for its turn; one that was tried before, since it was due again."""
+
+
+_Share: TypeAlias = tuple[int | None, str | None]
+"""An owner, and on whose behalf."""
 
 
 class _Line(NamedTuple):
@@ -62,6 +68,10 @@ class _Line(NamedTuple):
     again: bool
     waits: int
     since: datetime
+
+    @property
+    def whose(self) -> _Share:
+        return self.owner_id, self.share
 
 
 class _Taken(NamedTuple):
@@ -76,16 +86,20 @@ async def carry(platform: Platform, load: Load) -> None:
     job = platform.resource(OFFERS).jobs.get(load.job)
     at_once = job is not None and job.together is not None and load.lane == "quick"
     await platform.database.write(_let_go, platform, load, True)  # taken by an attempt that died
+    took = await platform.database.write(_take, platform, load, _MOST if at_once else 1)
+    if not took.records:
+        return
     if job is not None and at_once:
-        await _carry_many(platform, job, load)
+        await _carry_many(platform, job, load, took)
     else:
-        await _run(platform, load, await platform.database.write(_take, platform, load, 1))
+        await _run(platform, load, took)
+    await platform.database.write(_call_next, platform, load)  # what only this place was missing for
 
 
-async def _carry_many(platform: Platform, job: JobRef, load: Load) -> None:
+async def _carry_many(platform: Platform, job: JobRef, load: Load, taken: _Taken) -> None:
     """Take one batch after another for a while: another carrier costs as much as many small jobs."""
     until = time.monotonic() + _TURN
-    while (taken := await platform.database.write(_take, platform, load, _MOST)).records:
+    while taken.records:
         went_well = True
         if taken.again:
             await _run(platform, load, taken)
@@ -94,14 +108,13 @@ async def _carry_many(platform: Platform, job: JobRef, load: Load) -> None:
             await platform.database.write(_let_go, platform, load, False)
         if not went_well or time.monotonic() >= until:
             break
+        taken = await platform.database.write(_take, platform, load, _MOST)
 
 
 async def _run(platform: Platform, load: Load, taken: _Taken) -> None:
     """Run each by itself."""
     for record in taken.records:
         await platform.resource(JOB_RUNNER).run(record.id, load.carrier)
-    if taken.again:  # its place is free for the next one that was tried before
-        await platform.database.write(call_carrier, platform.resource(JOB_QUEUE), load.job, load.lane)
 
 
 async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord]) -> bool:
@@ -143,8 +156,9 @@ def _let_go(unit: Unit, platform: Platform, load: Load, counts: bool) -> None:
 def _take(unit: Unit, platform: Platform, load: Load, most: int) -> _Taken:
     """Take the jobs whose turn it is for this carrier; several only if none of them was tried before."""
     now = shared_now(unit.session)
-    places = max(1, platform.settings.worker_concurrency - 1) - _tried_before(unit.session, load)
-    lines = [line for line in _lines(unit.session, load, now) if places > 0 or not line.again]
+    troubled = _troubled(unit.session, load)
+    places = max(1, platform.settings.worker_concurrency - 1) - _places_of(unit.session, load, troubled)
+    lines = [line for line in _lines(unit.session, load, now) if places > 0 or line.whose not in troubled]
     if not lines:
         return _Taken([], again=False)
     turns = _turns(lines, _busy(unit.session, load), most)
@@ -160,9 +174,7 @@ def _take(unit: Unit, platform: Platform, load: Load, most: int) -> _Taken:
     if at_once:
         for record in found:
             tell(unit, record)
-    in_last_place = again and places == 1
-    others = sum(line.waits for line in lines if not (in_last_place and line.again))
-    if others > (0 if in_last_place else len(found)):
+    if len(found) < sum(line.waits for line in lines):
         call_carrier(unit, platform.resource(JOB_QUEUE), load.job, load.lane)
     return _Taken(found, again)
 
@@ -179,6 +191,11 @@ def _lines(session: Session, load: Load, now: datetime) -> list[_Line]:
     return [_Line(*row) for row in session.execute(query)]
 
 
+def _call_next(unit: Unit, platform: Platform, load: Load) -> None:
+    if _lines(unit.session, load, shared_now(unit.session)):
+        call_carrier(unit, platform.resource(JOB_QUEUE), load.job, load.lane)
+
+
 def _due(load: Load, now: datetime) -> ColumnElement[bool]:
     """The jobs that this carrier may take."""
     waits = (JobRecord.gathered == waiting(load.job, load.lane)) & (JobRecord.status == "queued")
@@ -190,7 +207,7 @@ def _busy(session: Session, load: Load) -> dict[tuple[int | None, str | None], i
     query = (
         select(JobRecord.owner_id, JobRecord.share, func.sum(JobRecord.weight))
         .where(
-            *(JobRecord.gathered >= TAKEN, JobRecord.gathered < TAKEN_END),
+            _TAKEN,
             *(JobRecord.name == load.job, JobRecord.status.in_(UNDER_WAY)),
         )
         .group_by(JobRecord.owner_id, JobRecord.share)
@@ -198,12 +215,21 @@ def _busy(session: Session, load: Load) -> dict[tuple[int | None, str | None], i
     return {(owner, share): int(weight) for owner, share, weight in session.execute(query)}
 
 
-def _tried_before(session: Session, load: Load) -> int:
-    """How many of the jobs that carriers have taken were tried before."""
-    taken_now = (JobRecord.gathered >= TAKEN) & (JobRecord.gathered < TAKEN_END)
-    kind = (JobRecord.name == load.job) & (JobRecord.lane == load.lane)
-    again = JobRecord.not_before.is_not(None) & JobRecord.status.in_(UNDER_WAY)
-    return session.scalar(select(func.count()).where(taken_now, kind, again)) or 0
+def _troubled(session: Session, load: Load) -> set[_Share]:
+    """Whose jobs were tried before, and are not done."""
+    mine = (JobRecord.name == load.job) & (JobRecord.lane == load.lane)
+    tried = JobRecord.not_before.is_not(None) & JobRecord.status.in_(UNDER_WAY)
+    query = select(JobRecord.owner_id, JobRecord.share).where(mine, tried).distinct()
+    return {(owner, share) for owner, share in session.execute(query)}
+
+
+def _places_of(session: Session, load: Load, whose: set[_Share]) -> int:
+    """How many carriers have jobs of these."""
+    if not whose:
+        return 0
+    mine = (JobRecord.name == load.job) & (JobRecord.lane == load.lane) & JobRecord.status.in_(UNDER_WAY)
+    query = select(JobRecord.gathered, JobRecord.owner_id, JobRecord.share).where(mine, _TAKEN).distinct()
+    return len({carrier for carrier, owner, share in session.execute(query) if (owner, share) in whose})
 
 
 def _turns(lines: Sequence[_Line], busy: dict[tuple[int | None, str | None], int], most: int) -> list[_Line]:

@@ -297,6 +297,7 @@ _SHARED_TALK = Row(owned="pipeline", changes=False, own=True, consumes=("shared_
 CONVERSATIONS = {
     "GET /v1/conversations/mine": Row(query="limit=100"),
     "DELETE /v1/conversations/mine": Row(),
+    "GET /v1/conversations/shared-with-me": Row(query="limit=100"),
     "GET /v1/conversations/mine/export": Row(),
     f"GET {_TALK}": _MY_TALK,
     f"GET {_TALK}/turns": _MY_TALK,

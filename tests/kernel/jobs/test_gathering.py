@@ -175,24 +175,25 @@ async def test_tried_before(stage: Stage) -> None:
 
 
 async def test_a_place_is_left(stage: Stage) -> None:
-    """Jobs that were tried before and hold all places but one leave that to others; then it is their turn."""
-    ids = await stage.wait("tried", "tried, too", "new", lane="standard")
+    """A share with a job that failed holds all places but one: the last is for others."""
+    tried, _ = await stage.wait("tried", "as new", share="away", lane="standard")
+    await stage.wait("new", share="here", lane="standard")
     database = stage.running.platform.database
-    slots = stage.running.platform.settings.worker_concurrency
+    places = max(1, stage.running.platform.settings.worker_concurrency - 1)
+    held = await stage.wait(*(f"held {number}" for number in range(places)), share="away", lane="standard")
+    for number, job_id in enumerate(held):
+        elsewhere = update(JobRecord).where(JobRecord.id == job_id)
+        await execute(database, elsewhere.values(gathered=f"taken:{number}", status="running"))
     past = utc_now() - timedelta(seconds=60)
-    await execute(database, update(JobRecord).where(JobRecord.id.in_(ids[:2])).values(not_before=past))
-    held = await stage.wait(*(f"held {number}" for number in range(max(1, slots - 1))), lane="standard")
-    elsewhere = update(JobRecord).where(JobRecord.id.in_(held))
-    elsewhere = elsewhere.values(gathered="taken:another carrier", status="running", not_before=past)
-    await execute(database, elsewhere)
+    await execute(database, update(JobRecord).where(JobRecord.id == tried).values(not_before=past))
     runner = JobRunner(stage.running.platform)
     for carrier in await stage.carriers_waiting():
         await runner.run(carrier)
     assert stage.plugin.alone == ["new"]
-    for job_id in held:
-        await runner.run(job_id, "another carrier")
+    for number, job_id in enumerate(held):
+        await runner.run(job_id, str(number))
     await stage.running.run_jobs()
-    assert sorted(stage.plugin.alone[-2:]) == ["tried", "tried, too"]
+    assert sorted(stage.plugin.alone[-2:]) == ["as new", "tried"]
 
 
 async def test_left_to_its_carrier(stage: Stage) -> None:
