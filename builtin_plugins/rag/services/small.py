@@ -7,7 +7,7 @@ with it.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,7 +28,7 @@ from builtin_plugins.rag.services.languages import languages_of
 from builtin_plugins.rag.services.outcomes import note_outcome
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Embedded, Platform, Point, ResourceKey, Together, Unavailable, Unit
+from kernel.sdk import Embedded, Platform, Point, ResourceKey, Together, Unit
 
 _MOST_AT_ONCE = 24
 """Passages per call of the engine: a few hundred milliseconds of one core."""
@@ -54,14 +54,12 @@ class EmbeddingLine:
 
     In parallel, all groups would end together, and the engine would be idle while they write and parse. Two
     calls run at a time: one is tokenized, possibly of the next group, while the engine computes the other.
-    Each model has its own line, so that a slow endpoint delays nobody else. If a call fails, so do those that
-    waited for it: the next one would hardly do better, and wait as long.
+    Each model has its own line, so that a slow endpoint delays nobody else.
     """
 
     def __init__(self) -> None:
         self._turns = defaultdict[str, asyncio.Lock](asyncio.Lock)
         self._places = defaultdict[str, asyncio.Semaphore](partial(asyncio.Semaphore, 2))
-        self._failures = Counter[str]()
 
     async def embed(self, platform: Platform, model: str, texts: Sequence[str]) -> Embedded:
         """One vector for each text. Raises what `embed` raises."""
@@ -72,28 +70,26 @@ class EmbeddingLine:
         )  # equal sizes, so that no call has only a few passages
         batches = [texts[start : start + size] for start in range(0, len(texts), size)]
         calls: list[asyncio.Task[Embedded]] = []
-        places, failures = self._places[model], self._failures[model]
+        places = self._places[model]
         try:
             async with self._turns[model]:
                 for batch in batches:
                     await places.acquire()
-                    if self._failures[model] > failures:
+                    if any(map(_has_failed, calls)):
                         places.release()
                         break
                     calls.append(asyncio.create_task(embed(platform, model, batch, "passage")))
-                    calls[-1].add_done_callback(partial(self._ended, model))
+                    calls[-1].add_done_callback(lambda _: places.release())
             parts = await asyncio.gather(*calls)
-            if len(parts) < len(batches):
-                raise Unavailable(f"The embedding model '{model}' did not answer an earlier call")
         finally:
             for call in calls:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
         return replace(parts[0], vectors=np.concatenate([part.vectors for part in parts]))
 
-    def _ended(self, model: str, call: asyncio.Task[Embedded]) -> None:
-        self._failures[model] += not call.cancelled() and call.exception() is not None
-        self._places[model].release()
+
+def _has_failed(call: asyncio.Task[Embedded]) -> bool:
+    return call.done() and (call.cancelled() or call.exception() is not None)
 
 
 EMBEDDING_LINE: ResourceKey[EmbeddingLine] = ResourceKey("the line to embed many small documents")
