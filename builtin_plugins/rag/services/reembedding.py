@@ -81,7 +81,7 @@ async def reembed(platform: Platform, payload: ReembedPayload, progress: Progres
 def _switch(
     unit: Unit, platform: Platform, payload: ReembedPayload, done: Mapping[str, int]
 ) -> dict[str, int] | None:
-    """Switch if all is embedded, else return a missing document and its passages; None when done."""
+    """Switch if all is embedded (None), or return the missing documents and how many passages each has."""
     base = _held(unit.session, payload)
     if base is None:
         return None

@@ -14,7 +14,7 @@ from tests.builtin_plugins.web_client.visits import Visitor, completed, knowledg
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-TOPICS = ("harbour", "ferry")
+PART = 96  # passages that are embedded in one call when the model changes
 LONG = "\n\n".join(
     f"# Part {n}\n\nThe harbour of Senja has {n} piers. " + "Boats moor there. " * 60 for n in range(1, 12)
 )
@@ -123,20 +123,19 @@ async def test_changing_the_embedding_model(site: Running, visitor: Visitor, gat
     """How far it is, is shown and survives a reload; cancelled it leaves the old model, done the new one."""
     gate.stop()
     ana = await site.user()
-    base = (await knowledge_base(ana))["id"]
-    for topic in TOPICS:
-        path = f"/v1/rag/knowledge-bases/{base}"
-        sent = await ana.upload(f"{path}/upload", f"{topic}.txt", f"The {topic} of Senja.".encode())
-        await completed(ana, f"{path}/documents/{sent.json()['document_id']}")
+    lamps = "\n\n".join(f"Lamp {number} stands at the harbour, on pier {number}." for number in range(500))
+    base = (await knowledge_base(ana, text=lamps, chunk_size=100, chunk_overlap=0))["id"]
+    passages = (await ana.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["items"][0]["chunk_count"]
+    assert passages > 2 * PART
     before = await model_of(ana, base)
     page = await visitor.arrive(ana, f"/documents/{base}")
     await change_model(page)
     meter = page.get_by_role("progressbar", name="The embedding model is being changed")
-    await expect(meter).to_have_attribute("aria-valuemax", "3")
+    await expect(meter).to_have_attribute("aria-valuemax", str(passages))
     gate.let(1)
-    await expect(meter).to_have_attribute("aria-valuenow", "1")
+    await expect(meter).to_have_attribute("aria-valuenow", str(PART))
     await page.reload()
-    await expect(meter).to_have_attribute("aria-valuenow", "1")
+    await expect(meter).to_have_attribute("aria-valuenow", str(PART))
     await page.locator(".notice").get_by_role("button", name="Cancel").click()
     await expect(meter).to_have_count(0)
     assert await model_of(ana, base) == before
