@@ -9,6 +9,10 @@ class BackupFailed(Exception):
     """An archive can't be made, read or restored. The public text tells why and what to do."""
 
 
+class StorageAway(BackupFailed):
+    """The backup storage doesn't answer, or refuses; it may do so later."""
+
+
 class ArchiveBroken(BackupFailed):
     """An archive is damaged, incomplete, or not one of the platform's."""
 

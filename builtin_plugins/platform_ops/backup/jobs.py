@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from builtin_plugins.platform_ops.backup import journal
-from builtin_plugins.platform_ops.backup.errors import BackupFailed
+from builtin_plugins.platform_ops.backup.errors import BackupFailed, StorageAway
 from builtin_plugins.platform_ops.backup.service import (
     back_up,
     described,
@@ -16,16 +16,17 @@ from builtin_plugins.platform_ops.backup.service import (
     order_restore,
     prepare_restore,
 )
+from builtin_plugins.platform_ops.models import BackupJob
 from builtin_plugins.platform_ops.settings import OpsSettings
-from kernel.sdk import JobFailed, LongJob, Platform, Progress, Unit, audit
+from kernel.sdk import JobFailed, LongJob, Platform, Progress, Unavailable, Unit, audit
 
 log = logging.getLogger("platform_ops.backup")
 
 
 class BackUp(BaseModel):
-    """The journal's entry; a scheduled backup has none yet and makes it."""
+    """The journal's entry; a scheduled backup has none yet and makes it under this id."""
 
-    job_id: str = ""
+    job_id: str = Field(default_factory=journal.new_id)
 
 
 class Restore(BaseModel):
@@ -38,12 +39,14 @@ class Restore(BaseModel):
 
 async def run_backup(platform: Platform, payload: BackUp, progress: Progress) -> str | None:
     """Make an archive. If interrupted, it starts again; stored pieces are not stored twice."""
-    job_id = payload.job_id or await platform.database.write(journal.ask_for, "backup", "schedule")
-    if await platform.database.write(journal.start, job_id) is None:
+    job_id = payload.job_id
+    if not await platform.database.write(_start, job_id):
         return None
     progress.report(0, unit="rows and files", message="Backing up")
     try:
         name, manifest = await back_up(platform, "asked for", _teller(progress))
+    except StorageAway as error:
+        raise Unavailable(str(error)) from error
     except BackupFailed as error:
         raise JobFailed(str(error)) from error
 
@@ -55,6 +58,12 @@ async def run_backup(platform: Platform, payload: BackUp, progress: Progress) ->
     return f"/v1/backups/jobs/{job_id}"
 
 
+def _start(unit: Unit, job_id: str) -> bool:
+    if unit.session.get(BackupJob, job_id) is None:
+        journal.ask_for(unit, "backup", "schedule", job_id=job_id)
+    return journal.start(unit, job_id) is not None
+
+
 async def run_restore(platform: Platform, payload: Restore, progress: Progress) -> str | None:
     """Check an archive and fetch its files, then restart the platform, which replaces the rows."""
     if await platform.database.write(journal.start, payload.job_id) is None:
@@ -62,6 +71,8 @@ async def run_restore(platform: Platform, payload: Restore, progress: Progress) 
     progress.report(0, unit="rows and files", message="Checking")
     try:
         await prepare_restore(platform, payload.job_id, payload.archive, _teller(progress))
+    except StorageAway as error:
+        raise Unavailable(str(error)) from error
     except BackupFailed as error:
         raise JobFailed(str(error)) from error
     folders = await folders_of(platform)
@@ -70,8 +81,7 @@ async def run_restore(platform: Platform, payload: Restore, progress: Progress) 
 
 
 async def _backup_failed(platform: Platform, payload: BackUp, reason: str) -> None:
-    if payload.job_id:
-        await platform.database.write(journal.end, payload.job_id, error=reason)
+    await platform.database.write(journal.end, payload.job_id, error=reason)
 
 
 async def _restore_failed(platform: Platform, payload: Restore, reason: str) -> None:
@@ -105,6 +115,7 @@ BACK_UP = LongJob(
     run_backup,
     title="Back up",
     lane="large",
+    retries=10,  # about five minutes, if the storage is away
     schedule=_schedule,
     on_give_up=_backup_failed,
     on_cancel=_backup_cancelled,

@@ -43,9 +43,16 @@ class BackupJobs(BaseModel):
     jobs: list[BackupJobOut]
 
 
-def ask_for(unit: Unit, action: str, requested_by: str, archive: str | None = None) -> str:
+def new_id() -> str:
+    """An id for a job."""
+    return uuid.uuid4().hex
+
+
+def ask_for(
+    unit: Unit, action: str, requested_by: str, archive: str | None = None, *, job_id: str | None = None
+) -> str:
     """Add a waiting job; returns its id."""
-    job = BackupJob(id=uuid.uuid4().hex, action=action, archive=archive, requested_by=requested_by)
+    job = BackupJob(id=job_id or new_id(), action=action, archive=archive, requested_by=requested_by)
     unit.session.add(job)
     unit.session.flush()
     return job.id

@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from builtin_plugins.platform_ops.backup.errors import BackupFailed
-from kernel.sdk import ANY_ERROR, mask, sync
+from builtin_plugins.platform_ops.backup.errors import BackupFailed, StorageAway
+from kernel.sdk import ANY_ERROR, is_machine_fault, mask, sync
 
 _TEMPORARY = ".new-"
 
@@ -67,7 +67,7 @@ def place_at(address: str, home: Path) -> Place:
         remedy = ": pip install 'platform-kernel[s3]'" if address.startswith("s3") else ""
         raise BackupFailed(f"{mask(address)}: {mask(str(error))}{remedy}") from None
     except (ValueError, OSError) as error:  # some libraries connect right away
-        raise BackupFailed(f"{mask(address)}: {mask(str(error))}") from None
+        raise StorageAway(f"{mask(address)}: {mask(str(error))}") from None
     if "file" in _protocols(filesystem):
         return FolderPlace(Path(root))
     return RemotePlace(filesystem, root.rstrip("/"))
@@ -179,13 +179,15 @@ class RemotePlace:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Raise BackupFailed for errors that only the store's library knows."""
+        """Raise StorageAway for errors of the connection, and for those only known to the store's library."""
         try:
             yield
-        except OSError:
+        except FileNotFoundError:
             raise
         except ANY_ERROR as error:  # boundary: botocore, for one, has classes of its own for bad credentials
-            raise BackupFailed(mask(" ".join(str(error).split()))) from error
+            if is_machine_fault(error):
+                raise
+            raise StorageAway(mask(" ".join(str(error).split()))) from error
 
 
 def _moment(about: dict[str, Any], ask: Callable[[], Any]) -> datetime:

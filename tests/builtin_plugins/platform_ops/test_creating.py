@@ -76,6 +76,20 @@ async def test_by_the_clock(open_shop: Open) -> None:
     assert len(shop.archives.entries()) == 1
 
 
+async def test_by_the_clock_while_the_storage_is_away(start_platform: Start) -> None:
+    """A scheduled backup is tried for minutes, and then is one failure in the history, with its reason."""
+    env = {"PLATFORM_BACKUP_SCHEDULE": "@daily", "PLATFORM_BACKUP_TO": "s3://no bucket/platform"}
+    running = await start_platform("platform_ops", env=env)
+    admin = await running.user("boss", role="admin")
+    scheduler, now = Scheduler(running.platform), utc_now()
+    await scheduler.turn(now)
+    await scheduler.turn(now + timedelta(days=1))
+    await running.run_jobs()
+    (told,) = (await admin.get("/v1/backups/jobs")).json()["jobs"]
+    assert (told["status"], told["requested_by"]) == ("error", "schedule")
+    assert "Invalid bucket name" in told["error"] and "after 11 attempts" in told["error"]
+
+
 async def test_keeps_the_newest(open_shop: Open) -> None:
     """Older archives go, and with them what no other one needs; what is left is complete."""
     shop: Shop = await open_shop(env={"PLATFORM_BACKUP_KEEP": "2"})
