@@ -6,9 +6,9 @@ takes many, passes them to the `together` of their kind, and repeats that for tw
 runs one. Before it begins, it enqueues the next carrier if more jobs wait.
 
 A job that could not be completed, or whose worker died, waits here again, with a time before which it is not
-taken (see `kernel.jobs.resting`). Then a carrier runs it by itself, in its owner's turn. Until it is done,
-jobs of its owner and share get one place less than a worker has: if what they need never answers, they would
-hold all of them.
+taken (see `kernel.jobs.resting`). Then a carrier runs it by itself, in its owner's turn. If it failed, jobs
+of its owner and share get one place less than a worker has, until it is done: if what they need never answers,
+they would hold all of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from kernel.jobs.declarations import Job, JobRef
 from kernel.jobs.gathered import CARRIER, TAKEN, TAKEN_END, Load, taken, waiting
 from kernel.jobs.kinds import UNDER_WAY
 from kernel.jobs.queue import JOB_QUEUE
-from kernel.jobs.records import tell
+from kernel.jobs.records import stored_error, tell
 from kernel.jobs.runner import JOB_RUNNER
 from kernel.jobs.spans import together_span
 from kernel.jobs.together import Together
@@ -85,7 +85,7 @@ async def carry(platform: Platform, load: Load) -> None:
     """Take up the next jobs and run them."""
     job = platform.resource(OFFERS).jobs.get(load.job)
     at_once = job is not None and job.together is not None and load.lane == "quick"
-    await platform.database.write(_let_go, platform, load, True)  # taken by an attempt that died
+    await platform.database.write(_let_go, platform, load)  # taken by an attempt that died
     took = await platform.database.write(_take, platform, load, _MOST if at_once else 1)
     if not took.records:
         return
@@ -100,13 +100,13 @@ async def _carry_many(platform: Platform, job: JobRef, load: Load, taken: _Taken
     """Take one batch after another for a while: another carrier costs as much as many small jobs."""
     until = time.monotonic() + _TURN
     while taken.records:
-        went_well = True
+        error = None
         if taken.again:
             await _run(platform, load, taken)
         else:
-            went_well = await _together(platform, job, taken.records)
-            await platform.database.write(_let_go, platform, load, False)
-        if not went_well or time.monotonic() >= until:
+            error = await _together(platform, job, taken.records)
+            await platform.database.write(_let_go, platform, load, attempted=False, error=error)
+        if error is not None or time.monotonic() >= until:
             break
         taken = await platform.database.write(_take, platform, load, _MOST)
 
@@ -117,11 +117,11 @@ async def _run(platform: Platform, load: Load, taken: _Taken) -> None:
         await platform.resource(JOB_RUNNER).run(record.id, load.carrier)
 
 
-async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord]) -> bool:
-    """Handle the jobs together; returns whether that worked. An error is not blamed on any of them: each is
-    then run by itself and shows its own.
+async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord]) -> str | None:
+    """Handle the jobs together; returns an error, if any. It is not blamed on any of them: each is then run
+    by itself and shows its own.
     """
-    went_well = True
+    failed = None
     acting_var.set(Acting(job.name, account_id=None))
     together = Together(job.payload, records)
     try:
@@ -130,20 +130,23 @@ async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord
                 await job.together(platform, together)
     except ANY_ERROR as error:  # boundary: a plugin's code may fail in any way
         log.warning("running the jobs %s one by one: %s: %s", job.name, type(error).__name__, error)
-        went_well = False
+        failed = stored_error(error)
     await platform.database.write(together.close_done)
-    return went_well
+    return failed
 
 
-def _let_go(unit: Unit, platform: Platform, load: Load, counts: bool) -> None:
-    """Release this carrier's jobs to be run by themselves; `counts` says whether this was an attempt."""
+def _let_go(
+    unit: Unit, platform: Platform, load: Load, *, attempted: bool = True, error: str | None = None
+) -> None:
+    """Release this carrier's jobs to be run by themselves; `attempted` says whether this was an attempt."""
     held = (JobRecord.gathered == taken(load.carrier)) & JobRecord.status.in_(UNDER_WAY)
     change = (
         update(JobRecord)
         .where(held)
         .values(
             status="queued",
-            attempts=JobRecord.attempts - (0 if counts else 1),
+            attempts=JobRecord.attempts - (0 if attempted else 1),
+            error=JobRecord.error if error is None else error,
             gathered=waiting(load.job, load.lane),
             not_before=shared_now(unit.session),
         )
@@ -216,10 +219,11 @@ def _busy(session: Session, load: Load) -> dict[tuple[int | None, str | None], i
 
 
 def _troubled(session: Session, load: Load) -> set[_Share]:
-    """Whose jobs were tried before, and are not done."""
+    """Whose jobs failed before, and are not done."""
     mine = (JobRecord.name == load.job) & (JobRecord.lane == load.lane)
-    tried = JobRecord.not_before.is_not(None) & JobRecord.status.in_(UNDER_WAY)
-    query = select(JobRecord.owner_id, JobRecord.share).where(mine, tried).distinct()
+    failed = JobRecord.not_before.is_not(None) & JobRecord.error.is_not(None)
+    under_way = JobRecord.status.in_(UNDER_WAY)
+    query = select(JobRecord.owner_id, JobRecord.share).where(mine, failed, under_way).distinct()
     return {(owner, share) for owner, share in session.execute(query)}
 
 

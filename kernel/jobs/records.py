@@ -15,6 +15,7 @@ from kernel.db.engine import Unit
 from kernel.db.tables import JobRecord
 from kernel.jobs.gathered import CARRIER, taken, waiting
 from kernel.jobs.kinds import CHANGED, UNDER_WAY, JobKind, Lane
+from kernel.logs import mask
 
 
 def claim(unit: Unit, job_id: str, carrier: str | None = None) -> JobRecord | None:
@@ -92,6 +93,11 @@ def rest(unit: Unit, record: JobRecord, pause: float) -> bool:
         .returning(JobRecord.id)
     )
     return unit.session.scalar(change) is not None
+
+
+def stored_error(error: BaseException) -> str:
+    """What operators read of an attempt's error until the next one."""
+    return mask(f"{type(error).__name__}: {error}")[:500]
 
 
 class CancelledJob(BaseModel):
