@@ -7,7 +7,7 @@ runs one. Before it begins, it enqueues the next carrier if more jobs wait.
 
 A job that could not be completed, or whose worker died, waits here again, with a time before which it is not
 taken (see `kernel.jobs.resting`). Then a carrier runs it by itself, in its owner's turn. If it failed, jobs
-of its owner and share get one place less than a worker has, until it is done: if what they need never answers,
+of its owner and share get one place less than a worker has until it is done: if what they need never answers,
 they would hold all of them.
 """
 
