@@ -13,7 +13,7 @@ from typing import Any
 from kernel.errors import NotFound, Unprocessable
 from kernel.http.validation import parse_int
 
-_PARAMETER = re.compile(r"\{(\w+)(?::(\w+))?\}")
+_PARAMETER = re.compile(r"\{([A-Za-z_]\w*)(?::(\w+))?\}", re.ASCII)
 
 # What a parameter must look like for its route to do more than refuse the request.
 _TEXTS = {"": "[^/]+", "uuid": "[0-9A-Fa-f-]{32,36}", "int": "-?[0-9]+"}
@@ -56,6 +56,7 @@ class PathTemplate:
         self.path = path
         found = _PARAMETER.findall(path)
         kinds = {name: kind or None for name, kind in found}
+        _check(path, distinct=len(kinds) == len(found))
         unknown = {kind for kind in kinds.values() if kind not in _SCHEMAS}
         if unknown:
             raise ValueError(f"path '{path}': unknown parameter type {sorted(map(str, unknown))}")
@@ -108,6 +109,17 @@ class PathTemplate:
             except ValueError as error:
                 raise Unprocessable.field(("path", name), str(error), match[name][:40]) from None
         return values
+
+
+def _check(path: str, *, distinct: bool) -> None:
+    """Raise ValueError for a path that could not be served, or not as it is written."""
+    fixed = _PARAMETER.sub("", path)
+    if set(fixed) & set("{}"):
+        raise ValueError(f"path '{path}': write parameters as {{name}} or {{name:type}}")
+    if not distinct:
+        raise ValueError(f"path '{path}': two parameters have the same name")
+    if set(fixed) & set("?#%"):
+        raise ValueError(f"path '{path}': '?', '#' and '%' can't be part of a path")
 
 
 def _meet(one: str, other: str) -> bool:
