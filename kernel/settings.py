@@ -311,7 +311,7 @@ class KernelSettings(Settings):
     def remote_services(self) -> dict[str, str]:
         """Service name to base address, from `service_urls`."""
         pairs = (item.partition("=") for item in split_list(self.service_urls))
-        return {name.strip(): url.rstrip("/") for name, _, url in pairs}
+        return {name: url for name, _, url in pairs}
 
     @property
     def sqlalchemy_url(self) -> str:

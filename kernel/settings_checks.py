@@ -32,6 +32,7 @@ def long_enough(value: SecretStr | None) -> SecretStr | None:
 
 def base_address(value: str) -> str:
     """The address of a page, without a trailing slash; empty for none."""
+    value = value.strip()
     parts = urlsplit(value)
     if value and (
         parts.scheme not in ("http", "https") or not parts.hostname or parts.query or _bad_port(parts)
@@ -64,8 +65,9 @@ def redis_address(value: SecretStr | None) -> SecretStr | None:
 
 def database_address(value: SecretStr | None) -> SecretStr | None:
     """The address of a PostgreSQL database or of an SQLite file, if any."""
-    parts = urlsplit(value.get_secret_value() if value else "sqlite:///file")
-    kind = parts.scheme.partition("+")[0]
+    address = value.get_secret_value() if value else "sqlite:///file"
+    parts = urlsplit(address)
+    kind = address.partition("://")[0].partition("+")[0]
     in_file = parts.path.strip("/") not in ("", ":memory:")
     if _bad_port(parts) or not (kind in ("postgresql", "postgres") or (kind == "sqlite" and in_file)):
         raise ValueError("expected postgresql://user:password@host:port/name or sqlite:////path/to/file")
@@ -80,13 +82,14 @@ def networks(value: str) -> str:
 
 
 def service_addresses(value: str) -> str:
-    """Services and their addresses, separated by commas."""
+    """Services and their base addresses, separated by commas."""
+    services: list[str] = []
     for item in split_list(value):
         name, _, url = item.partition("=")
         if not name or not url or "@" in urlsplit(url).netloc:
             raise ValueError("expected name=http://host:port, separated by commas, without a user name")
-        base_address(url)
-    return value
+        services.append(f"{name.strip()}={base_address(url)}")
+    return ",".join(services)
 
 
 def host_name(value: str) -> str:

@@ -10,8 +10,8 @@ from kernel.sdk import Settings, base_address, env
 
 
 def _address(value: str) -> str:
-    base_address(value)
-    return value
+    base_address(value.partition("?")[0])
+    return value.strip()
 
 
 class GraphSettings(Settings):

@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import pytest
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from builtin_plugins.graph_rag.settings import GraphSettings
 from kernel.errors import StartupError
 from kernel.sdk import PLUGIN_STATES, Plugin, Settings, env, hookimpl
 from kernel.settings import KernelSettings, SettingsLoader
@@ -159,6 +160,22 @@ class TestProblems:
         with pytest.raises(StartupError, match=variable):
             await start_platform(env={variable: value})
 
+    @pytest.mark.parametrize(
+        "address", ["sqlite:/srv/platform.db", "SQLite:////srv/platform.db", "postgresql:"]
+    )
+    def test_a_misspelt_database(self, address: str) -> None:
+        """It is refused, rather than taken for a database in memory or on this machine."""
+        with pytest.raises(StartupError, match=r"DATABASE_URL .*expected postgresql://"):
+            SettingsLoader({"DATABASE_URL": address}).load("kernel", KernelSettings)
+
+    @pytest.mark.parametrize(
+        "spelled", ["rag-pipeline = http://host:80/", "rag-pipeline=http://host:80/#top"]
+    )
+    def test_addresses_of_services(self, spelled: str) -> None:
+        """Spaces, a final slash and a fragment are no part of a service's address."""
+        settings = SettingsLoader({"PLATFORM_SERVICE_URLS": spelled}).load("kernel", KernelSettings)
+        assert settings.remote_services == {"rag-pipeline": "http://host:80"}
+
 
 class TestAtStart:
     async def test_hook_register_settings(self, start_platform: Start) -> None:
@@ -275,6 +292,15 @@ async def test_addresses_of_servers(start_platform: Start, plugin: str, variable
     server = dict.fromkeys(("URL", "STORE_URL"), "http://127.0.0.1:9") if plugin == "graph_rag" else {}
     others = {f"PLATFORM_GRAPH_RAG_SPARQL_{name}": address for name, address in server.items()}
     assert variable in await reason(start_platform, plugin, {**others, variable: value})
+
+
+async def test_addresses_with_parameters(start_platform: Start) -> None:
+    """A SPARQL server may want parameters of its own in the address, such as for a data set."""
+    server = {"URL": " http://127.0.0.1:9/query?set=a", "STORE_URL": "http://127.0.0.1:9/store?set=a"}
+    env = {f"PLATFORM_GRAPH_RAG_SPARQL_{name}": address for name, address in server.items()}
+    running = await start_platform("graph_rag", env=env)
+    assert running.platform.resource(PLUGIN_STATES).is_loaded("graph_rag")
+    assert running.platform.settings_of(GraphSettings).sparql_url == "http://127.0.0.1:9/query?set=a"
 
 
 @pytest.mark.parametrize(
