@@ -7,8 +7,8 @@ runs one. Before it begins, it enqueues the next carrier if more jobs wait.
 
 A job that could not be completed, or whose worker died, waits here again, with a time before which it is not
 taken (see `kernel.jobs.resting`). Then a carrier runs it by itself, in its owner's turn. If it failed, jobs
-of its owner and share get one place less than a worker has until it is done: if what they need never answers,
-they would hold all of them.
+of its owner and share leave one of the workers' places to others until it is done: if what they need never
+answers, they would hold all of them.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from sqlalchemy.orm import Session
 from kernel.acting import Acting, acting_var
 from kernel.db.base import shared_now, utc_now
 from kernel.db.engine import Unit
-from kernel.db.tables import JobRecord
+from kernel.db.tables import JobRecord, WorkerRecord
 from kernel.errors import ANY_ERROR
 from kernel.jobs.carriers import call_carrier
 from kernel.jobs.declarations import Job, JobRef
 from kernel.jobs.gathered import CARRIER, TAKEN, TAKEN_END, Load, taken, waiting
-from kernel.jobs.kinds import UNDER_WAY
+from kernel.jobs.kinds import UNDER_WAY, places
 from kernel.jobs.queue import JOB_QUEUE
 from kernel.jobs.records import stored_error, tell
 from kernel.jobs.runner import JOB_RUNNER
+from kernel.jobs.silence import GONE
 from kernel.jobs.spans import together_span
 from kernel.jobs.together import Together
 from kernel.offers import OFFERS
@@ -159,9 +160,8 @@ def _let_go(
 def _take(unit: Unit, platform: Platform, load: Load, most: int) -> _Taken:
     """Take the jobs whose turn it is for this carrier; several only if none of them was tried before."""
     now = shared_now(unit.session)
-    troubled = _troubled(unit.session, load)
-    places = max(1, platform.settings.worker_concurrency - 1) - _places_of(unit.session, load, troubled)
-    lines = [line for line in _lines(unit.session, load, now) if places > 0 or line.whose not in troubled]
+    held_back = _held_back(unit.session, load, platform.settings.worker_concurrency)
+    lines = [line for line in _lines(unit.session, load, now) if line.whose not in held_back]
     if not lines:
         return _Taken([], again=False)
     turns = _turns(lines, _busy(unit.session, load), most)
@@ -209,13 +209,20 @@ def _busy(session: Session, load: Load) -> dict[tuple[int | None, str | None], i
     """The weight of the jobs that carriers have taken, by owner and share."""
     query = (
         select(JobRecord.owner_id, JobRecord.share, func.sum(JobRecord.weight))
-        .where(
-            _TAKEN,
-            *(JobRecord.name == load.job, JobRecord.status.in_(UNDER_WAY)),
-        )
+        .where(_TAKEN, JobRecord.name == load.job, JobRecord.status.in_(UNDER_WAY))
         .group_by(JobRecord.owner_id, JobRecord.share)
     )
     return {(owner, share): int(weight) for owner, share, weight in session.execute(query)}
+
+
+def _held_back(session: Session, load: Load, worker_concurrency: int) -> set[_Share]:
+    """Whose jobs must wait, because they hold all places but one."""
+    troubled = _troubled(session, load)
+    if not troubled:
+        return set()
+    workers = session.scalar(select(func.count()).where(WorkerRecord.seen_at != GONE)) or 1
+    most = workers * places(load.lane, worker_concurrency) - 1
+    return troubled if _places_of(session, load, troubled) >= max(1, most) else set()
 
 
 def _troubled(session: Session, load: Load) -> set[_Share]:
@@ -229,8 +236,6 @@ def _troubled(session: Session, load: Load) -> set[_Share]:
 
 def _places_of(session: Session, load: Load, whose: set[_Share]) -> int:
     """How many carriers have jobs of these."""
-    if not whose:
-        return 0
     mine = (JobRecord.name == load.job) & (JobRecord.lane == load.lane) & JobRecord.status.in_(UNDER_WAY)
     query = select(JobRecord.gathered, JobRecord.owner_id, JobRecord.share).where(mine, _TAKEN).distinct()
     return len({carrier for carrier, owner, share in session.execute(query) if (owner, share) in whose})

@@ -22,6 +22,11 @@ CANCEL = "kernel.jobs.cancel"
 """Topic of the notice that a job is to be cancelled; its id is the key."""
 
 
+def places(lane: Lane, worker_concurrency: int) -> int:
+    """How many jobs of a lane a worker runs at the same time."""
+    return max(1, worker_concurrency - 1) if lane == "large" else worker_concurrency
+
+
 class JobKind(Protocol):
     """A kind of background work by its name."""
 

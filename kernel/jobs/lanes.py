@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from kernel.jobs.kinds import Lane
+from kernel.jobs.kinds import Lane, places
 from kernel.jobs.queue import QUEUES, WORKFLOW, dbos_url
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Lanes:
         from dbos import DBOS
         from dbos._queue import queue_worker_thread
 
-        at_once = max(1, self._slots - 1) if lane == "large" else self._slots
+        at_once = places(lane, self._slots)
         queue = DBOS.register_queue(QUEUES[lane], worker_concurrency=at_once, polling_interval_sec=FALLBACK)
         bell = self._bells[lane]
         bell.ring()

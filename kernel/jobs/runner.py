@@ -28,7 +28,6 @@ from kernel.jobs.progress import Progress
 from kernel.jobs.queue import JOB_QUEUE
 from kernel.jobs.spans import attempt_span
 from kernel.jobs.stopping import Cancelled, StopSignal
-from kernel.logs import mask
 from kernel.machine_faults import Fault, brief, kind_of, machine_fault
 from kernel.offers import OFFERS
 from kernel.resource_keys import ResourceKey
@@ -50,7 +49,7 @@ class JobRunner:
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
-        self._signals: dict[str, StopSignal] = {}
+        self._signals: dict[StopSignal, str] = {}
         self.rested = asyncio.Event()
         """Set when a job begins to rest; whoever waits for it clears it."""
 
@@ -62,7 +61,8 @@ class JobRunner:
         run again.
         """
         # Before the record is read: a later cancellation sets the signal, an earlier one is in the record.
-        signal = self._signals[job_id] = StopSignal()
+        signal = StopSignal()
+        self._signals[signal] = job_id
         lane: Lane | None = None
         try:
             while record := await self._write(records.claim, job_id, carrier):
@@ -72,13 +72,14 @@ class JobRunner:
                     break
                 await signal.pause(pause)
         finally:
-            del self._signals[job_id]
+            del self._signals[signal]
         return lane
 
     def cancel(self, job_id: str) -> None:
         """End a job that a person cancelled, if it runs here."""
-        if job_id in self._signals:
-            self._signals[job_id].request()
+        for signal, running in self._signals.items():
+            if running == job_id:
+                signal.request()
 
     async def _attempt(self, record: JobRecord, signal: StopSignal) -> float | None:
         """Make one attempt; returns the pause before the next one here, None if there is none."""
@@ -172,7 +173,7 @@ class JobRunner:
         pause = _pause(job, failures)
         values = {
             "failures": failures,
-            "error": mask(f"{type(error).__name__}: {error}")[:500],
+            "error": records.stored_error(error),
             "message": f"Attempt {failures} failed; trying again in {pause:g} s",
         }
         return await self._again(record, values, pause)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
+import pytest
 import pytest_asyncio
 from pydantic import BaseModel
-from sqlalchemy import select, update
+from sqlalchemy import insert, select, update
 
 from kernel.db.base import utc_now
-from kernel.db.tables import JobRecord
+from kernel.db.tables import JobRecord, WorkerRecord
 from kernel.jobs.runner import JobRunner
+from kernel.jobs.silence import GONE
 from kernel.sdk import Gather, Job, JobMoved, Lane, Platform, Plugin, Together, Unit, hookimpl
 from kernel.testing import Running, Start
 from tests.fakes.rows import execute
@@ -33,6 +36,7 @@ class GatheredPlugin(Plugin):
         self.together: list[list[str]] = []
         self.broken = False
         self.tried = 0
+        self.begun = asyncio.Event()
         self.note = Job("test.note", Word, self._alone, first_pause=0.0, together=self._together)
 
     @hookimpl
@@ -43,6 +47,9 @@ class GatheredPlugin(Plugin):
         self.alone.append(payload.word)
         if payload.word == "heavy":
             raise JobMoved("large", Word(word="heavy, moved"))
+        if payload.word == "endless":
+            self.begun.set()
+            await asyncio.Event().wait()
 
     async def _together(self, platform: Platform, jobs: Together[Word]) -> None:
         self.tried += 1
@@ -88,6 +95,13 @@ class Stage:
         """The ids of those that will take jobs up."""
         query = select(JobRecord.id).where(JobRecord.name == "kernel.carry", JobRecord.status == "queued")
         return await self.running.platform.database.read(lambda session: list(session.scalars(query)))
+
+    async def carry(self) -> None:
+        """Run the carriers that wait, and those that they call."""
+        runner = JobRunner(self.running.platform)
+        while waiting := await self.carriers_waiting():
+            for carrier in waiting:
+                await runner.run(carrier)
 
     async def carriers(self) -> list[str]:
         """The states of those that took them up."""
@@ -174,26 +188,31 @@ async def test_tried_before(stage: Stage) -> None:
     assert states.pop(later) == "queued" and set(states.values()) == {"done"}
 
 
-async def test_a_place_is_left(stage: Stage) -> None:
-    """A share with a job that failed holds all places but one: the last is for others."""
-    tried, _ = await stage.wait("tried", "as new", share="away", lane="standard")
-    await stage.wait("new", share="here", lane="standard")
-    database = stage.running.platform.database
-    places = max(1, stage.running.platform.settings.worker_concurrency - 1)
-    held = await stage.wait(*(f"held {number}" for number in range(places)), share="away", lane="standard")
+@pytest.mark.parametrize(
+    ("lane", "workers", "places"), [("standard", 1, 1), ("standard", 2, 3), ("large", 3, 2)]
+)
+async def test_a_place_is_left(stage: Stage, lane: Lane, workers: int, places: int) -> None:
+    """A share with a job that failed holds all places of the workers but one: the last is for others."""
+    platform = stage.running.platform
+    assert platform.settings.worker_concurrency == 2
+    seen = [utc_now()] * workers + [GONE]
+    rows = [{"id": str(number), "seen_at": moment} for number, moment in enumerate(seen)]
+    await execute(platform.database, insert(WorkerRecord).values(rows))
+    tried, _ = await stage.wait("tried", "as new", share="away", lane=lane)
+    await stage.wait("new", share="here", lane=lane)
+    held = await stage.wait(*(f"held {number}" for number in range(places)), share="away", lane=lane)
     for number, job_id in enumerate(held):
         elsewhere = update(JobRecord).where(JobRecord.id == job_id)
-        await execute(database, elsewhere.values(gathered=f"taken:{number}", status="running"))
+        await execute(platform.database, elsewhere.values(gathered=f"taken:{number}", status="running"))
     past = utc_now() - timedelta(seconds=60)
-    await execute(database, update(JobRecord).where(JobRecord.id == tried).values(not_before=past))
-    runner = JobRunner(stage.running.platform)
-    for carrier in await stage.carriers_waiting():
-        await runner.run(carrier)
+    failed = update(JobRecord).where(JobRecord.id == tried).values(not_before=past, error="away")
+    await execute(platform.database, failed)
+    await stage.carry()
     assert stage.plugin.alone == ["new"]
-    for number, job_id in enumerate(held):
-        await runner.run(job_id, str(number))
-    await stage.running.run_jobs()
-    assert sorted(stage.plugin.alone[-2:]) == ["as new", "tried"]
+    await JobRunner(platform).run(held[0], "0")
+    await stage.wait("newer", share="here", lane=lane)
+    await stage.carry()
+    assert sorted(stage.plugin.alone) == ["as new", "held 0", "new", "newer", "tried"]
 
 
 async def test_left_to_its_carrier(stage: Stage) -> None:
@@ -207,6 +226,20 @@ async def test_left_to_its_carrier(stage: Stage) -> None:
     assert await runner.run(job_id) is None
     assert await runner.run(job_id, "a carrier") is not None
     assert stage.plugin.alone == ["a"]
+
+
+async def test_cancelled_while_its_own_place_is_taken_up(stage: Stage) -> None:
+    """A job that its carrier runs can be cancelled, also after its own place came up in the same worker."""
+    (job_id,) = await stage.wait("endless")
+    taken = update(JobRecord).where(JobRecord.id == job_id)
+    await execute(stage.running.platform.database, taken.values(gathered="taken:a carrier"))
+    runner = JobRunner(stage.running.platform)
+    run = asyncio.create_task(runner.run(job_id, "a carrier"))
+    await stage.plugin.begun.wait()
+    assert await runner.run(job_id) is None
+    runner.cancel(job_id)
+    await run
+    assert await stage.states() == {job_id: "cancelled"}
 
 
 async def test_a_carrier_that_died(stage: Stage) -> None:
