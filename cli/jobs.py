@@ -44,7 +44,7 @@ def show_all(
     limit: Annotated[int, typer.Option(min=1, help="Number of jobs to show.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List jobs, newest first, including the platform's own."""
+    """List jobs, newest first, including the platform's own, but no finished carriers of other jobs."""
     from cli import console, running
 
     found = running.run(_list(_checked(status), limit))
@@ -70,8 +70,10 @@ async def _list(status: str | None, limit: int) -> list[JobRecord]:
 
     from cli import running
     from kernel.db.tables import JobRecord
+    from kernel.jobs.gathered import CARRIER
 
-    query = select(JobRecord).order_by(JobRecord.created_at.desc(), JobRecord.id).limit(limit)
+    shown = (JobRecord.name != CARRIER) | (JobRecord.status != "done")
+    query = select(JobRecord).where(shown).order_by(JobRecord.created_at.desc(), JobRecord.id).limit(limit)
     if status is not None:
         query = query.where(JobRecord.status == status)
     async with running.stored_platform(kernel_only=True) as platform:
@@ -241,7 +243,10 @@ def _progress(job: JobRecord) -> str:
 
 
 def _remark(job: JobRecord) -> str:
-    return str(job.error or job.message or job.title or "")
+    from kernel.jobs.kinds import UNDER_WAY
+
+    doing = job.message if job.status in UNDER_WAY else ""
+    return str(job.error or doing or job.title or "")
 
 
 def _moment(value: Any) -> str:
