@@ -151,7 +151,7 @@ def _remove(
     unit: Unit, caller: Caller, signer: Signer, scope: Scope, kb_id: str, confirmed: Sequence[str]
 ) -> Receipt:
     found = find_own(unit.session, scope, kb_id, lock=True)
-    dependents = _dependents(unit.session, scope, kb_id)
+    dependents = _dependents(unit.session, scope, found)
     if dependents and {p.id for p in dependents} != set(confirmed):
         raise _refusal(dependents)
     for pipeline in dependents:
@@ -169,11 +169,13 @@ def _remove(
     return receipt
 
 
-def _dependents(session: Session, scope: Scope, kb_id: str) -> Sequence[Pipeline]:
-    """The pipelines over a knowledge base that the caller may change."""
-    using = select(PipelineSource.pipeline_id).where(PipelineSource.knowledge_base_id == kb_id)
+def _dependents(session: Session, scope: Scope, base: KnowledgeBase) -> Sequence[Pipeline]:
+    """The pipelines over a knowledge base that the caller may change; over their own, only their own, even if
+    they are an administrator.
+    """
+    using = select(PipelineSource.pipeline_id).where(PipelineSource.knowledge_base_id == base.id)
     query = select(Pipeline).where(Pipeline.id.in_(using)).order_by(Pipeline.name)
-    if not scope.everything:
+    if not scope.everything or base.owner_id == scope.account_id:
         query = query.where(or_(Pipeline.owner_id == scope.account_id, Pipeline.owner_id.is_(None)))
     return session.scalars(query).all()
 

@@ -209,6 +209,27 @@ async def test_deleting_with_a_receipt(site: Running, visitor: Visitor) -> None:
     assert (await ana.get(f"{path}/{document['document_id']}")).status == 404
 
 
+async def test_deleting_what_pipelines_search(site: Running, visitor: Visitor) -> None:
+    """One's own pipelines are named and deleted with it, also those that search others; no one else's are."""
+    ana, bob = await site.user(), await site.user()
+    base, other = await knowledge_base(ana, visibility="shared"), await knowledge_base(ana, "Manual")
+    over = {"Both": (ana, [base["id"], other["id"]]), "Bob": (bob, [base["id"]])}
+    for name, (actor, bases) in over.items():
+        body = {"name": name, "knowledge_base_ids": bases, "visibility": "shared"}
+        assert (await actor.post("/v1/rag/pipeline", json=body)).status == 200
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("These pipelines search it and are deleted, too: Both")
+    await expect(dialog).to_contain_text("take this knowledge base out of it first")
+    await expect(dialog).not_to_contain_text("Bob")
+    await dialog.get_by_role("button", name="Delete", exact=True).click()
+    await expect(page.get_by_role("heading", name="Documents", level=1)).to_be_visible()
+    found = (await bob.get("/v1/rag/pipeline", params={"limit": 500})).json()["items"]
+    assert {"Both", "Bob"}.intersection(item["name"] for item in found) == {"Bob"}
+
+
 async def test_measures_are_drawn(site: Running, visitor: Visitor) -> None:
     """A run shows its plot beside the figures."""
     ana = await site.user()

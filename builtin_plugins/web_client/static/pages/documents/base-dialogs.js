@@ -3,6 +3,7 @@
 import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
+import { isOwn } from "../../lib/session.js";
 import { plural, t } from "../../lib/words.js";
 import { Failure, Notice } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
@@ -27,10 +28,13 @@ export function EditBase({ base, onSaved, onClose }) {
   <//>`;
 }
 
-/** Pipelines that would have nothing left to search must be named in the request: they are deleted, too. */
+/** The pipelines that the request must name, as they are deleted with the base: with one's own, only one's own. */
+const dependents = (base, pipelines) =>
+  pipelines.filter((item) => item.knowledge_base_ids.includes(base.id) && (!isOwn(base) || isOwn(item) || item.owner_user_id === null));
+
 export function DeleteBase({ base, count, onDeleted, onClose }) {
   const pipelines = useResource((signal) => everything(api.pipelines, { signal }));
-  const gone = (pipelines.data ?? []).filter((item) => item.knowledge_base_ids.every((id) => id === base.id));
+  const gone = dependents(base, pipelines.data ?? []);
   const remove = async () => {
     const receipt = await api.deleteKnowledgeBase({ kb_id: base.id, body: { confirm_delete_pipeline_ids: gone.map((item) => item.id) } });
     say(receipt.message);
@@ -39,6 +43,7 @@ export function DeleteBase({ base, count, onDeleted, onClose }) {
   return html`<${Confirm} title=${t("Delete “{name}”?", { name: base.name })} confirm=${t("Delete")} disabled=${!pipelines.data} onConfirm=${remove} onClose=${onClose}>
     <${Failure} error=${pipelines.error} onRetry=${pipelines.reload} />
     <p>${count ? plural(count, "Its only document is removed for good.", "All {n} documents are removed for good.") : t("It has no documents.")}</p>
-    ${gone.length > 0 && html`<${Notice} tone="warn">${t("These pipelines search nothing else and are deleted too: {names}", { names: gone.map((item) => item.name).join(", ") })}<//>`}
+    ${gone.length > 0 && html`<${Notice} tone="warn"><p>${t("These pipelines search it and are deleted, too: {names}", { names: gone.map((item) => item.name).join(", ") })}</p>
+      ${gone.some((item) => item.knowledge_base_ids.length > 1) && html`<p>${t("To keep one that also searches others, take this knowledge base out of it first, under Pipelines.")}</p>`}<//>`}
   <//>`;
 }
