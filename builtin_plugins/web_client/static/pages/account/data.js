@@ -47,7 +47,7 @@ export function YourData() {
     saveBlob(await received(answer, () => {}), "conversations.json");
   });
   return html`<section class="panel"><h2>${t("Your data")}</h2>
-    <p class="muted">${t("A knowledge base is exported from its own page, under “More”.")}</p>
+    <p class="muted">${t("A knowledge base is exported from its own page, under “More” (⋮).")}</p>
     <div class="row"><${Button} icon="download" busy=${download.busy} onClick=${download.run}>${t("Download your conversations")}<//>
       <${Button} icon="trash" onClick=${() => setDeleting(true)}>${t("Delete your data")}<//></div>
     <${Failure} error=${download.error} />
@@ -98,8 +98,9 @@ function Delete({ things, onFailed, onClose }) {
 /** In words; what there is none of is left out. */
 function contents({ chats, pipelines, bases, talks, keys }) {
   const documents = bases.reduce((sum, base) => sum + base.document_count, 0);
+  const alone = plural(bases.length, "One knowledge base", "{n} knowledge bases");
   return [
-    bases.length && t("{bases} with {documents}", { bases: plural(bases.length, "One knowledge base", "{n} knowledge bases"), documents: plural(documents, "one document", "{n} documents in all") }),
+    bases.length && (documents ? t("{bases} with {documents}", { bases: alone, documents: plural(documents, "one document", "{n} documents in all") }) : alone),
     pipelines.length && plural(pipelines.length, "One pipeline", "{n} pipelines"),
     chats.length && plural(chats.length, "One published chat", "{n} published chats"),
     talks && plural(talks, "One conversation", "{n} conversations"),

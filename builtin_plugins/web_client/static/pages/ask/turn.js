@@ -51,7 +51,7 @@ function Steps({ turn }) {
 
 /** How many passages an answer is based on. */
 function countOf({ sources, state, withheld }) {
-  if (!sources.length && withheld) return t("Read what you can’t see");
+  if (!sources.length && withheld) return t("Read passages that you can’t see");
   if (state === "done" && !sources.length) return t("Found nothing that answers it");
   return plural(sources.length, "Read one passage", "Read {n} passages");
 }
