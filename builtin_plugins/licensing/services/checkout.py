@@ -40,11 +40,22 @@ async def start(caller: Caller, plugin_id: str, tier: str) -> Checkout:
     order = Order(id=str(uuid.uuid4()), subject=caller.principal.subject, plugin_id=listing.id, tier=tier)
     told = contracts.CheckoutOrder(order.id, order.subject, listing.id, listing.name, tier)
     await platform.database.write(_add, order)
-    page = await platform.hooks.ask(contracts.start_checkout, platform=platform, order=told)
-    if page is None:
-        raise NoCheckout()
+    page = await _open_page(platform, told)
     await platform.database.write(_name_provider, told.id, page.provider)
     return Checkout(checkout_url=page.url, tier=tier)
+
+
+async def _open_page(platform: Platform, order: contracts.CheckoutOrder) -> contracts.CheckoutPage:
+    """Let a provider open the order's page; without one the order is cancelled. Raises NoCheckout."""
+    page = None
+    try:
+        page = await platform.hooks.ask(contracts.start_checkout, platform=platform, order=order)
+    finally:
+        if page is None:
+            await platform.database.write(_cancel, order.id)
+    if page is None:
+        raise NoCheckout()
+    return page
 
 
 def _offered(session: Session, caller: Caller, plugin_id: str, tier: str) -> contracts.ListingRef:
@@ -69,6 +80,14 @@ def _add(unit: Unit, order: Order) -> None:
         raise TooManyOrders()
     order.created_at = order.changed_at = unit.now()
     unit.session.add(order)
+
+
+def _cancel(unit: Unit, order_id: str) -> None:
+    """Cancel the order unless a notice of it has arrived."""
+    unit.lock(LOCK)
+    order = unit.session.get_one(Order, order_id)
+    if order.state == "pending":
+        order.state, order.changed_at = "cancelled", unit.now()
 
 
 def _name_provider(unit: Unit, order_id: str, provider: str) -> None:

@@ -258,3 +258,15 @@ async def test_without_a_provider(tmp_path: Path, installed: bool) -> None:
         path = f"/v1/marketplace/plugins/{plugin['id']}/checkout"
         answer = await admin.post(path, json={"tier": "pro"})
     assert (answer.status, answer.json()["code"]) == (503, "no_checkout_provider")
+
+
+@pytest.mark.parametrize(("address", "status"), [("", 503), ("http://127.0.0.1:9", 500)])
+async def test_orders_without_a_page_to_pay_at(tmp_path: Path, address: str, status: int) -> None:
+    """They don't count as unpaid: whoever tries again and again can buy once the provider works."""
+    async with platforms(tmp_path) as start:
+        running = await start("tenancy", "marketplace", "licensing", provider_plugin(address))
+        admin = await running.user(role="admin")
+        plugin = await make_listing(running, admin)
+        path = f"/v1/marketplace/plugins/{plugin['id']}/checkout"
+        answers = [await admin.post(path, json={"tier": "pro"}) for _ in range(MOST_PENDING + 1)]
+    assert {one.status for one in answers} == {status}
