@@ -5,7 +5,7 @@ the lines of a cell stay together.
 from __future__ import annotations
 
 import ctypes
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from pypdfium2 import raw
 
-from builtin_plugins.rag.parsing.pdf_boxes import box_of
+from builtin_plugins.rag.parsing.pdf_boxes import box_of, turned
 from builtin_plugins.rag.parsing.pdf_unspaced import goes_on
 from builtin_plugins.rag.parsing.portions import names_columns
 from builtin_plugins.rag.parsing.spans import Grid as Columns
@@ -22,6 +22,7 @@ from builtin_plugins.rag.parsing.spans import Span, names_of
 
 _THIN: Final = 3.0  # points: a narrower shape is a line, and nearer lines are the same
 _MOST_CORNERS: Final = 20_000  # on a page
+_MOST_LETTERS: Final = 100_000  # on a page
 _MOST_TABLES: Final = 30
 _MOST_CELLS: Final = 4_000
 _LEAST_LINES: Final = 3  # in each direction
@@ -95,12 +96,14 @@ class _Cells(NamedTuple):
         return self.cell_at.get((row, bisect_right(self.xs, x) - 1))
 
 
-def grids_of(page: Any, text_page: Any, lines: Sequence[str]) -> list[Grid]:
-    """The tables with borders on a page whose text is in `lines`, from the top."""
-    found = [cells for group in _groups(_rulings(page)) if (cells := _cells(group))][:_MOST_TABLES]
-    if not found:
+def grids_of(page: Any, text_page: Any, lines: Sequence[str], turns: int) -> list[Grid]:
+    """The tables with borders on a page whose text is in `lines`, from the top. All places are those after
+    some quarter turns, which bring the text upright.
+    """
+    found = [cells for group in _groups(_rulings(page, turns)) if (cells := _cells(group))][:_MOST_TABLES]
+    if not found or text_page.count_chars() > _MOST_LETTERS:
         return []
-    letters = [_letter(text_page, at) for at in range(text_page.count_chars())]
+    letters = [_letter(text_page, at, turns) for at in range(text_page.count_chars())]
     inside = [[cells.find(letter.x, letter.y) for letter in letters] for cells in found]
     owners = _owners(letters, inside, lines)
     pairs = enumerate(zip(found, inside, strict=True))
@@ -108,14 +111,14 @@ def grids_of(page: Any, text_page: Any, lines: Sequence[str]) -> list[Grid]:
     return [grid for grid in grids if grid]
 
 
-def _rulings(page: Any) -> list[Ruling]:
+def _rulings(page: Any, turns: int) -> list[Ruling]:
     """The straight lines on a page; none of a drawing with very many."""
     found: list[Ruling] = []
     corners = 0
     for shape in page.get_objects(filter=(raw.FPDF_PAGEOBJ_PATH,), max_depth=1):
         fill, stroke = ctypes.c_int(), ctypes.c_int()
         raw.FPDFPath_GetDrawMode(shape.raw, ctypes.byref(fill), ctypes.byref(stroke))
-        for points in _outlines(shape) if fill.value or stroke.value else ():
+        for points in _outlines(shape, turns) if fill.value or stroke.value else ():
             corners += len(points)
             if corners > _MOST_CORNERS:
                 return []
@@ -123,7 +126,7 @@ def _rulings(page: Any) -> list[Ruling]:
     return found
 
 
-def _outlines(shape: Any) -> Iterator[list[tuple[float, float]]]:
+def _outlines(shape: Any, turns: int) -> Iterator[list[tuple[float, float]]]:
     """The corners of each outline of a shape."""
     matrix = shape.get_matrix()
     points: list[tuple[float, float]] = []
@@ -134,7 +137,8 @@ def _outlines(shape: Any) -> Iterator[list[tuple[float, float]]]:
         if raw.FPDFPathSegment_GetType(segment) == raw.FPDF_SEGMENT_MOVETO and points:
             yield points
             points = []
-        points.append(matrix.on_point(x.value, y.value))
+        across, up = matrix.on_point(x.value, y.value)
+        points.append(turned(across, up, turns))
         if raw.FPDFPathSegment_GetClose(segment):
             points.append(points[0])
     if points:
@@ -180,9 +184,9 @@ def _cells(rulings: Sequence[Ruling]) -> _Cells | None:
         return None
     walls = _walls(rulings, xs, ys)
     xs, ys = _with_walls(xs, walls, False), _with_walls(ys, walls, True)
-    walls = _walls(rulings, xs, ys)
     if min(len(xs), len(ys)) < _LEAST_LINES:
         return None
+    walls = _walls(rulings, xs, ys)
     columns, rows = len(xs) - 1, len(ys) - 1
     cell_at: dict[tuple[int, int], int] = {}
     spans: dict[int, tuple[int, int, Span]] = {}
@@ -210,14 +214,23 @@ def _walls(rulings: Sequence[Ruling], xs: Sequence[float], ys: Sequence[float]) 
     """Where lines are from one side of a column or row to the other: horizontal or not, which one, and along
     which column or row. Others only underline a word.
     """
-    walls = set()
+    walls: set[tuple[bool, int, int]] = set()
+    downward = [-y for y in ys]
     for is_horizontal, place, start, end in rulings:
-        across, along = (ys, xs) if is_horizontal else (xs, ys)
-        number = min(range(len(across)), key=lambda at: abs(across[at] - place), default=0)
-        for at, ends in enumerate(pairwise(along)):
-            if start - _THIN <= min(ends) and max(ends) <= end + _THIN:
-                walls.add((is_horizontal, number, at))
+        if is_horizontal:
+            number, along = _nearest(downward, -place), xs
+        else:
+            number, along, start, end = _nearest(xs, place), downward, -end, -start
+        sides = range(bisect_left(along, start - _THIN), bisect_right(along, end + _THIN) - 1)
+        walls.update((is_horizontal, number, at) for at in sides)
     return walls
+
+
+def _nearest(places: Sequence[float], place: float) -> int:
+    """Which of some places in ascending order is the nearest."""
+    at = bisect_left(places, place)
+    beside = range(max(at - 1, 0), min(at + 1, len(places)))
+    return min(beside, key=lambda one: abs(places[one] - place))
 
 
 def _with_walls(
@@ -236,10 +249,10 @@ def _places(places: Iterator[float]) -> list[float]:
     return found
 
 
-def _letter(text_page: Any, at: int) -> Letter:
+def _letter(text_page: Any, at: int, turns: int) -> Letter:
     box = box_of(text_page, at)
     text = chr(raw.FPDFText_GetUnicode(text_page, at))
-    return Letter(text, (box.left + box.right) / 2, (box.bottom + box.top) / 2)
+    return Letter(text, *turned((box.left + box.right) / 2, (box.bottom + box.top) / 2, turns))
 
 
 def _owners(

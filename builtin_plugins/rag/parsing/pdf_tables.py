@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from builtin_plugins.rag.parsing.pdf_boxes import quarter_turns
 from builtin_plugins.rag.parsing.pdf_columns import prose_columns
 from builtin_plugins.rag.parsing.pdf_grids import Grid, grids_of
 from builtin_plugins.rag.parsing.portions import names_columns, room_below, size_of
@@ -69,14 +70,14 @@ class TableReader:
         carried, self._names = self._names, ()
         if not 4 <= count <= _MOST_PIECES:
             return Arranged({}, ())
-        turns = page.get_rotation() // 90  # only for display: positions are unrotated
-        grids = grids_of(page, text_page, text) if not turns else []
+        turns = quarter_turns(text_page)
+        grids = grids_of(page, text_page, text, turns)
         ruled = []
         for grid in grids:
             ruled.append((grid.lines, self._ruled(grid, carried)))
             carried = ()
-        pieces = [_Piece(*text_page.get_rect(at)) for at in range(count)]
-        pieces = [_turned(one, turns) for one in pieces if not any(_is_inside(one, grid) for grid in grids)]
+        pieces = [_turned(_Piece(*text_page.get_rect(at)), turns) for at in range(count)]
+        pieces = [one for one in pieces if not any(_is_inside(one, grid) for grid in grids)]
         lines = [_cells(line) for line in _lines(pieces)]
         columns = list(prose_columns(lines, lambda cell: _text(text_page, cell, turns)))
         found: dict[str, str] = {}

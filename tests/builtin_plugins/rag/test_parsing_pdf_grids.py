@@ -123,6 +123,40 @@ def test_rows_without_lines_between(tmp_path: Path) -> None:
     assert text.splitlines() == ["\t".join(row) for row in rows]
 
 
+@pytest.mark.parametrize(("shown", "drawn"), [(90, 90), (180, 180), (270, 270)])
+def test_pages_that_are_shown_turned(tmp_path: Path, shown: int, drawn: int) -> None:
+    """Wide tables are often on pages in landscape format, which are portrait pages shown turned."""
+    canvas = Canvas(str(tmp_path / "a.pdf"), pagesize=(600, 600))
+    canvas.setPageRotation(shown)
+    canvas.translate(300, 300)
+    canvas.rotate(drawn)
+    note = Paragraph("Replace the rubber seal every two years, or earlier when it is cracked", STYLE)
+    rows = [["Part", "Note", "Price"], ["A-17", note, "3.20"], ["B-22", "None", "18.75"]]
+    drawing = table(rows, widths=[60, 120, 60])
+    drawing.wrapOn(canvas, 500, 500)
+    drawing.drawOn(canvas, -200, 0)
+    canvas.save()
+    (block,) = from_pdf.parse(tmp_path / "a.pdf")
+    assert clean(block.text).splitlines() == [
+        "Part\tNote\tPrice",
+        "A-17\tReplace the rubber seal every two years, or earlier when it is cracked\t3.20",
+        "B-22\tNone\t18.75",
+    ]
+
+
+def test_more_letters_than_any_page_has(tmp_path: Path) -> None:
+    """A page made to take very long is read by the positions of its words, as if it had no borders."""
+    canvas = Canvas(str(tmp_path / "a.pdf"), pagesize=(6000, 2000))
+    canvas.grid([0, 5000, 6000], [0, 1000, 2000])
+    canvas.setFont("Helvetica", 2)
+    for at in range(110):
+        canvas.drawString(5, 1990 - 3 * at, "Harbour " * 125)
+    canvas.drawString(5100, 900, "Kiel")
+    canvas.save()
+    (block,) = from_pdf.parse(tmp_path / "a.pdf")
+    assert len(clean(block.text).splitlines()) == 111
+
+
 @pytest.mark.parametrize("kind", ["frame", "chart", "boxes", "margins"])
 def test_what_is_no_table(tmp_path: Path, kind: str) -> None:
     """A frame around a page, the lines of a chart and boxes around paragraphs leave the text as it is."""
