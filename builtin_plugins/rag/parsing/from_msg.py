@@ -8,7 +8,7 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Final
 
-from builtin_plugins.rag.parsing.blocks import Block
+from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 from builtin_plugins.rag.parsing.extracting import Extracted
 from builtin_plugins.rag.parsing.from_eml import blocks_in, files_in, message_of
 from builtin_plugins.rag.parsing.from_html import blocks_of, decoded
@@ -25,10 +25,12 @@ _BODY, _HTML, _RTF = 0x1000, 0x1013, 0x1009
 _SENT: Final = 0x0039
 _LONG_NAME, _SHORT_NAME, _SHOWN_NAME, _DATA = 0x3707, 0x3704, 0x3001, 0x3701
 _MAX_HEADER_CHARS: Final = 4_096
+_LEVELS: Final = 2  # of messages inside each other; what is deeper is not extracted (`services.members`)
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield the headers, then the text (plain, else HTML, else RTF), then the attachments' names.
+    """Yield the headers, then the text (plain, else HTML, else RTF), then the attachments' names. RTF that
+    can't be read is counted as damaged.
 
     Raises `UnparsableDocument`: `corrupt` for a compound file that is damaged or not a message.
     """
@@ -91,7 +93,10 @@ def _text(message: Properties) -> Iterator[Block]:
     elif html := _html(message):
         yield from blocks_of([html])
     elif rtf := unpacked(message.data(_RTF) or b""):
-        yield from blocks_of_rtf(rtf)
+        try:
+            yield from blocks_of_rtf(rtf)
+        except UnparsableDocument:
+            yield Block("", damaged=True)
 
 
 def _html(message: Properties) -> str:
@@ -108,8 +113,10 @@ def _name(attachment: Properties) -> str:
     return (" ".join(name.split())[:250] or ("message" if inner else "attachment")) + suffix
 
 
-def _as_mail(message: Properties) -> bytes:
-    """A message as an e-mail, which can be a file of its own."""
+def _as_mail(message: Properties, level: int = 1) -> bytes:
+    """A message as an e-mail, which can be a file of its own. On the last level, its attachments are empty:
+    each level is encoded again and a third larger.
+    """
     headers = {"From": "", **dict(_headers(message))}  # without a sender it would not be recognized
     if sent := message.time(_SENT):
         headers["Date"] = format_datetime(sent)
@@ -120,9 +127,13 @@ def _as_mail(message: Properties) -> bytes:
     else:
         mail.set_content("\n\n".join(block.text for block in _text(message)))
     for attachment in message.attachments():
-        inner = attachment.message(_DATA)
-        data = _as_mail(inner) if inner else attachment.data(_DATA)
-        if data:
+        data = b"" if level == _LEVELS else _content(attachment, level + 1)
+        if data is not None:
             name = _name(attachment)
             mail.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
     return "".join(f"{name}: {value}\n" for name, value in headers.items()).encode() + mail.as_bytes()
+
+
+def _content(attachment: Properties, level: int) -> bytes | None:
+    inner = attachment.message(_DATA)
+    return _as_mail(inner, level) if inner else attachment.data(_DATA)

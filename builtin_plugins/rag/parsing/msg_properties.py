@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +25,9 @@ _HEADER_BYTES: Final = (32, 24, 8)
 _MAX_BYTES: Final = 64 * 1024 * 1024
 _EPOCH: Final = datetime(1601, 1, 1, tzinfo=UTC)
 
+_Place = tuple[str, ...]
+_Folders = Mapping[_Place, Sequence[_Place]]
+
 
 class Properties:
     """The properties of a message or an attachment. Use it as a context manager to close the file.
@@ -31,8 +35,9 @@ class Properties:
     Raises `UnparsableDocument`: `corrupt` for a damaged file, `too_large` for a property of more than 64 MB.
     """
 
-    def __init__(self, file: olefile.OleFileIO[Any], place: tuple[str, ...] = ()) -> None:
+    def __init__(self, file: olefile.OleFileIO[Any], folders: _Folders, place: _Place = ()) -> None:
         self._file = file
+        self._folders = folders
         self._place = place
 
     def __enter__(self) -> Self:
@@ -51,20 +56,18 @@ class Properties:
         if not file.exists(_PROPERTIES):
             file.close()
             raise UnparsableDocument("corrupt", "msg: a compound file without message properties")
-        return cls(file)
+        return cls(file, _attachments_in(file))
 
     def attachments(self) -> Iterator[Properties]:
         """The attachments of the message, in order."""
-        depth = len(self._place)
-        for folder in self._file.listdir(streams=False, storages=True):
-            is_own = len(folder) == depth + 1 and tuple(folder[:depth]) == self._place
-            if is_own and folder[depth].startswith(_ATTACHMENT):
-                yield Properties(self._file, tuple(folder))
+        for place in self._folders.get(self._place, ()):
+            yield Properties(self._file, self._folders, place)
 
     def message(self, tag: int) -> Properties | None:
         """The message stored inside this attachment, if there is one."""
         place = (*self._place, _name(tag, _OBJECT))
-        return Properties(self._file, place) if self._file.exists([*place, _PROPERTIES]) else None
+        is_there = self._file.exists([*place, _PROPERTIES])
+        return Properties(self._file, self._folders, place) if is_there else None
 
     def text(self, tag: int) -> str:
         """A string; empty if the property is missing."""
@@ -116,3 +119,12 @@ class Properties:
 
 def _name(tag: int, kind: int) -> str:
     return f"__substg1.0_{tag:04X}{kind:04X}"
+
+
+def _attachments_in(file: olefile.OleFileIO[Any]) -> _Folders:
+    """The places of the attachments, by the place of their message."""
+    found = defaultdict[_Place, list[_Place]](list)
+    for *place, name in file.listdir(streams=False, storages=True):
+        if name.startswith(_ATTACHMENT):
+            found[tuple(place)].append((*place, name))
+    return found

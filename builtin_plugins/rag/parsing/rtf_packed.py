@@ -18,7 +18,7 @@ _KNOWN: Final = (
 
 
 def unpacked(data: bytes) -> bytes:
-    """The RTF text; what can be read if the data is cut off, and nothing of other data."""
+    """The RTF text, as far as the data goes; empty for data of another kind."""
     if len(data) < _HEADER.size:
         return b""
     _, size, kind, _ = _HEADER.unpack_from(data)

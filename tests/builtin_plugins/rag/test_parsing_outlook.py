@@ -51,6 +51,14 @@ def test_text_that_is_only_rtf(tmp_path: Path, rtf: bytes, expected: str) -> Non
     assert read(tmp_path, {SUBJECT: "Tank", RTF: rtf[:10]}) == ["Subject: Tank"]
 
 
+def test_damaged_rtf(tmp_path: Path) -> None:
+    """The rest of the message is read, and the lost text counted."""
+    tree = made.outlook_properties({SUBJECT: "Tank", RTF: plain(rb"{\rtf1 cut {off")}, {"plan.txt": b"Plan."})
+    blocks = list(from_msg.parse(written(tmp_path, tree)))
+    assert [block.text.strip() for block in blocks] == ["Subject: Tank", "", "Attachments: plan.txt"]
+    assert [block.damaged for block in blocks] == [False, True, False]
+
+
 def test_text_that_is_only_html(tmp_path: Path) -> None:
     """HTML is read as a page is, and goes before RTF."""
     html = "<p>Die Fähre fährt um <b>7:45</b>.</p><p>Täglich.</p>".encode().ljust(4096)
@@ -95,6 +103,23 @@ def test_messages_inside_a_message(tmp_path: Path) -> None:
     assert (text, attachments) == ("Liegt bei.", "Attachments: plan.txt, message.eml")
     files = {extracted.name: extracted.content for extracted in from_eml.extract(mail)}
     assert b"The plan." in files["plan.txt"] and b"gentian" in files["message.eml"]
+
+
+def test_very_many_messages_inside_each_other(tmp_path: Path) -> None:
+    """Only what is extracted is encoded: each level is a third larger, and no file may fill the memory."""
+    tree = made.outlook_properties({TEXT: "The last."}, {"chart.bin": bytes(50_000)})
+    for number in range(12):
+        tree = made.outlook_properties({SUBJECT: f"Forward {number}", TEXT: "Please read."}, {"x": tree})
+    ((name, content, _),) = from_msg.extract(written(tmp_path, tree))
+    assert name == "Forward 10.eml" and isinstance(content, bytes) and len(content) < 50_000
+    mail = tmp_path / "mail.eml"
+    for expected in ("Forward 9.eml", "Forward 8.eml"):
+        mail.write_bytes(content)
+        *_, text, attachments = (block.text.strip() for block in from_eml.parse(mail))
+        assert (text, attachments) == ("Please read.", f"Attachments: {expected}")
+        ((_, inner, _),) = from_eml.extract(mail)
+        content = inner if isinstance(inner, bytes) else b"".join(inner)
+    assert content == b""
 
 
 def test_signed_message(tmp_path: Path) -> None:
