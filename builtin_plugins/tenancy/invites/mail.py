@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from sqlalchemy import update
 
 from builtin_plugins.tenancy.invites.offers import Target
+from builtin_plugins.tenancy.invites.records import PENDING, status_of
 from builtin_plugins.tenancy.models import Invite
 from builtin_plugins.tenancy.settings import TenancySettings
-from kernel.sdk import RATE_LIMITS, MailFailed, Platform, Unit
+from kernel.sdk import RATE_LIMITS, MailFailed, Platform, Unit, utc_now
 
 log = logging.getLogger("platform.tenancy")
 
@@ -66,8 +67,8 @@ async def _send_all(platform: Platform, sender: str, target: Target, letters: Se
         ):
             for letter in letters:
                 group.create_task(_send(platform, sender, target, letter, slots))
-    sent = [letter.invite.id for letter in letters if letter.email_sent]
-    await platform.database.write(_note_sent, sent)
+    if sent := [letter.invite.id for letter in letters if letter.email_sent]:
+        await platform.database.write(_note_sent, sent)
 
 
 def _note_sent(unit: Unit, ids: Sequence[int]) -> None:
@@ -99,7 +100,9 @@ def _link(platform: Platform, token: str) -> str | None:
 
 
 def _how_to_accept(letter: Issued) -> str:
-    """Instructions for the inviter to pass on if no e-mail is sent."""
+    """What the inviter passes on if no e-mail is sent, or that an earlier invite is over."""
+    if (status := status_of(letter.invite, utc_now())) != PENDING:
+        return f"This invite is {status}. To send another one, use another idempotency_key."
     if letter.link is not None:
         return "Send the link to the invited person, who opens it and signs in or registers."
     return (
