@@ -167,9 +167,7 @@ async def _copy(platform: Platform, payload: ReembedPayload, batch: list[_Part])
 def _write(
     unit: Unit, platform: Platform, payload: ReembedPayload, batch: list[_Part], embedded: Embedded
 ) -> None:
-    """Stage a batch and publish the documents that end in it; leave out what is gone, as is a change that is
-    over.
-    """
+    """Stage a batch and publish the documents that end in it, unless they or the change are gone."""
     mine = (KnowledgeBase.id == payload.knowledge_base_id) & (KnowledgeBase.reembedding == payload.change)
     held = select(KnowledgeBase.id).where(mine).with_for_update(read=True, key_share=True)
     if unit.session.scalar(held) is None:
