@@ -42,7 +42,7 @@ def ingest(
     try:
         report = running.run(ingest_all(paths, base, hidden=hidden, wait=wait))
     except KeyboardInterrupt:
-        console.note("interrupted: run it again for the rest; files that were uploaded are read meanwhile")
+        console.note("interrupted: run it again for the rest; files already uploaded are still being read")
         raise
     if as_json:
         console.print_json(asdict(report))

@@ -189,7 +189,7 @@ def _check_trial(plan: _Plan, how: How) -> None:
 
 
 def _check_database(plan: _Plan, how: How) -> None:
-    """Raise Refused for a release that lacks migrations which the database has: it would not start."""
+    """Raise Refused for a release that lacks migrations the database already has: it would not start."""
     with_tables = {one.name: one for one in plan.declared if one.revisions}
     for name, revision in _applied(with_tables).items():
         one = with_tables[name]
@@ -202,7 +202,7 @@ def _check_database(plan: _Plan, how: How) -> None:
 
 
 def _applied(names: Collection[str]) -> dict[str, str]:
-    """The revisions that the platform's database has of these owners; empty with a warning if it is away."""
+    """The revisions that the platform's database has of these owners; empty, with a warning, if it's down."""
     from sqlalchemy.exc import SQLAlchemyError
 
     from cli import running

@@ -44,7 +44,7 @@ def show_all(
     limit: Annotated[int, typer.Option(min=1, help="Number of jobs to show.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List jobs, newest first, including the platform's own, but no finished carriers of other jobs."""
+    """List jobs, newest first, including the platform's own, but not finished carriers of other jobs."""
     from cli import console, running
 
     found = running.run(_list(_checked(status), limit))

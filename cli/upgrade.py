@@ -54,7 +54,7 @@ def upgrade(
 
 @dataclass(frozen=True)
 class _Before:
-    """What happens before the migrations, in a sentence; a `problem` if that may not be wanted."""
+    """What happens before the migrations, in a sentence; a `problem` if the operator may not want that."""
 
     text: str
     problem: bool = True
@@ -79,7 +79,7 @@ def _before(platform: Platform) -> _Before:
     from kernel.start_guards import refusal
 
     if (refused := refusal(platform.plugins)) is not None:
-        return _Before(f"It will be refused: {refused}.")
+        return _Before(f"The upgrade will be refused: {refused}.")
     if (why := out_of_service(platform, "platform_ops")) is not None:
         return _Before(f"No backup is made first: the plugin platform_ops is out of service: {why}.")
     from builtin_plugins.platform_ops.settings import OpsSettings

@@ -105,7 +105,7 @@ def generate_text(
     Yields texts, then one `Generated`. None means that no model runtime is configured. With `model` None, the
     default model is used. `options` are the runtime's own, plus OpenAI's `response_format`, which is left out
     if the runtime refuses it. Nothing is sent before the first piece is awaited; closing the generator stops
-    the model. Raises Unavailable if the runtime fails, also midway, GatewayTimeout if it falls silent.
+    the model. Raises Unavailable if the runtime fails, even midway, GatewayTimeout if it falls silent.
     """
 
 

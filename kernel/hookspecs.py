@@ -189,8 +189,8 @@ def identify_actor(platform: Platform, request: web.Request, authorization: str 
     Asked for every request, including those for public routes; only the sessions that the kernel has accepted
     are remembered, so cache what is slow. The kernel's own answer (bearer JWT, service token) comes last, so
     a plugin can add another scheme. An implementation that fails in any other way is reported and skipped,
-    unless the database or the machine is at fault: then the request fails with 503 or 507. If it was too late
-    and nobody else knows the credential, the answer is 503: raise Unauthorized for what is yours.
+    unless the database or the machine is at fault: then the request fails with 503 or 507. If it took too
+    long and nobody else knows the credential, the answer is 503: raise Unauthorized for what is yours.
     """
 
 

@@ -67,8 +67,8 @@ class PluginSettings:
                 self._states.fail(plugin, str(error))
 
     def warn(self, disabled: str) -> None:
-        """Log settings that nothing reads, and folders that don't exist; `disabled` is the setting of that
-        name.
+        """Log settings that nothing reads, and folders that don't exist; `disabled` is the list of disabled
+        plugins.
         """
         for sentence in (*self.unread(disabled), *self.absent_folders()):
             log.warning("%s", sentence)

@@ -124,4 +124,4 @@ class RankedPassage:
     def __post_init__(self) -> None:
         ids = (self.knowledge_base_id, self.document_id, self.chunk_id)
         if not all(isinstance(one, str) for one in ids):
-            raise TypeError(f"the ids of a passage must be texts, not {ids}")
+            raise TypeError(f"the ids of a passage must be strings, not {ids}")

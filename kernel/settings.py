@@ -207,7 +207,7 @@ class KernelSettings(Settings):
     )
     strict_answers: bool = Field(
         False,
-        description="Answer 500 also if a response model contains something that doesn't match its "
+        description="Also answer 500 if a response model contains something that doesn't match its "
         "declaration; for testing plugins.",
     )
     rate_limit_enabled: bool = Field(

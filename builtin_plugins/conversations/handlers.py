@@ -73,7 +73,7 @@ async def export_mine(ctx: Context) -> web.StreamResponse:
 async def list_shared_with_me(ctx: Context, query: ConversationQuery) -> Page[ConversationItem]:
     """List what others share with the users of a pipeline that the caller can use, latest first.
 
-    Pipelines that only an administrator's role opens to the caller don't count.
+    Pipelines that the caller can use only as an administrator don't count.
     """
     items, total = await listing.list_shared_with(ctx.caller, query)
     return Page(items=items, total=total, limit=query.limit, offset=query.offset)

@@ -32,7 +32,7 @@ class LicensingSettings(Settings):
         30,
         ge=1,
         le=3650,
-        description="Days after which an order that nobody paid expires; a later payment still counts.",
+        description="Days after which an unpaid order expires; a later payment still counts.",
     )
     flush_seconds: float = Field(
         5,

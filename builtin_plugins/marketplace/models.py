@@ -161,7 +161,7 @@ class Tool(Base):
     __tablename__ = "marketplace_tool"
     __table_args__ = (
         UniqueConstraint("plugin_id", "tool_name"),
-        # All that lists of tools are counted and ordered by, so that only a page's rows are read.
+        # Enough to count and sort lists of tools, so that only a page's rows are read.
         Index("ix_marketplace_tool_listed", "plugin_id", "tool_name", "active", "required_tier"),
     )
 

@@ -20,7 +20,7 @@ def _schedule(value: str) -> str:
     return value
 
 
-# Libraries can read from these; they have no folders to write to.
+# Libraries can read from these, but not write folders to them.
 _NOT_WRITABLE = frozenset({"data", "gist", "git", "github", "http", "https", "libarchive", "tar", "zip"})
 
 
@@ -32,7 +32,7 @@ def _storage(value: str) -> str:
         first = scheme.partition("::")[0]
         if first not in available_protocols() or first in _NOT_WRITABLE:
             raise ValueError(
-                "backups can't be stored at this kind of address; write a folder, or an address such as"
+                "backups can't be stored at this kind of address; use a folder, or an address such as"
                 " s3://bucket/folder"
             )
     return value

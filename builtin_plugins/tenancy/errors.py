@@ -107,8 +107,8 @@ class InviteNotPending(Conflict):
 class IdempotencyKeyUsed(Conflict):
     code = "idempotency_key_used"
     default_detail = (
-        "You have already invited this address with this idempotency_key, but to another role or for another "
-        "number of uses; send another key for another invite"
+        "You have already used this idempotency_key to invite this address, with another role or number of "
+        "uses; use a new key for another invite"
     )
 
 

@@ -27,8 +27,8 @@ _LONGEST_TASK: Final = 65_536
 
 
 def child_environment() -> dict[str, str]:
-    """The environment of every child: where this process finds programs, and one thread only (each takes
-    address space).
+    """The environment of every child: where this process finds programs, and one thread only, as each takes
+    address space.
     """
     return {
         "PATH": os.pathsep.join(os.get_exec_path()),

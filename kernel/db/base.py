@@ -83,7 +83,7 @@ def shared_now(session: Session) -> datetime:
 
 
 def shared_moment(session: Session) -> ColumnElement[datetime]:
-    """The same within a statement, at no cost of its own."""
+    """The same as part of a statement, without a query of its own."""
     if session.get_bind().dialect.name == "sqlite":
         return literal(utc_now(), UtcDateTime())
     return func.clock_timestamp(type_=UtcDateTime())

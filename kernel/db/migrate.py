@@ -78,7 +78,7 @@ async def pending(database: Database, owner: Owner) -> Pending:
 
 
 async def revision_of(database: Database, owner: str) -> str | None:
-    """The revision that the database has of an owner's tables, who need not be there; None without tables."""
+    """The revision of an owner's tables in the database, installed or not; None without tables."""
     return await database.read(lambda session: _current(session.connection(), owner))
 
 

@@ -45,8 +45,8 @@ class JobRecord(Base):
     ended with a fault of the machine; the rest died with their worker. A long job has a `title`.
     `done_before` is the progress made before the current attempt. For a job that runs together with others,
     `gathered` is where it waits or which worker has it (see `kernel.jobs.gathering`); `share` says on whose
-    behalf, beside its owner, it takes turns, and `weight` how much it counts. A job that waits to be tried
-    again, by itself, has the time for that in `not_before`, by the clock that all processes share. `trace` is
+    behalf, beside its owner, it takes turns, and `weight` how much it counts. For a job that waits to be
+    tried again, alone, `not_before` is the earliest time, by the clock that all processes share. `trace` is
     the ``traceparent`` of what enqueued it.
     """
 

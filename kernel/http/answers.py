@@ -30,9 +30,9 @@ class UnfitAnswer(TypeError):
 
 
 def renderer(route: Route, *, strict: bool) -> Callable[[Any], bytes]:
-    """The function from a handler's result to JSON. It raises UnfitAnswer if the declared type doesn't fit.
+    """The function from a handler's result to JSON. It raises UnfitAnswer if the result doesn't fit.
 
-    With `strict`, what a model contains must fit, too, also as clients read it in the schema.
+    With `strict`, what a model contains must fit, too, including the schema that clients read.
     """
     if route.returns is None:
         return adapter_of(Any).serializer.to_json

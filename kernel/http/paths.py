@@ -86,7 +86,7 @@ class PathTemplate:
         return sum(1 for _ in takewhile(lambda segment: "{" not in segment, self.path.split("/")))
 
     def meets(self, other: PathTemplate) -> bool:
-        """Whether there may be a path that both match."""
+        """Whether both may match the same request."""
         for own, its in zip_longest(self.path.split("/"), other.path.split("/")):
             if own is None or its is None:
                 return False
@@ -123,7 +123,7 @@ def _check(path: str, *, distinct: bool) -> None:
 
 
 def _meet(one: str, other: str) -> bool:
-    """Whether two segments have a text in common; of two with parameters, it is assumed."""
+    """Whether some text may match both segments; assumed if both have parameters."""
     if "{" in one:
         return "{" in other or _meet(other, one)
     return re.fullmatch(_pattern(other), one) is not None

@@ -33,7 +33,7 @@ class _Claim(NamedTuple):
 class RouteChecks:
     """Remembers the owner of each route, and says what is wrong with a new one.
 
-    Those of `trusted` owners, the platform's own, are added without looking for routes that they hide.
+    Routes of `trusted` owners, the platform's own, are added without checking whether they hide others.
     """
 
     def __init__(self, permissions: Mapping[str, Permission], trusted: Container[str]) -> None:
@@ -63,7 +63,7 @@ class RouteChecks:
         return None
 
     def _hiding(self, owner: str, root: str, route: Route) -> str | None:
-        """What is wrong with a route that would serve requests for somebody else's."""
+        """What is wrong with a route that would serve requests for another owner's."""
         path = PathTemplate(route.path)
         claims = () if owner in self._trusted else self._claims.get(root, ())
         hidden = (

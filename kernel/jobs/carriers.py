@@ -1,4 +1,4 @@
-"""Calling for a carrier, the job that takes up the next gathered ones, in a unit of work."""
+"""Calling for a carrier, the job that takes up the next gathered jobs, in a unit of work."""
 
 from __future__ import annotations
 

@@ -5,10 +5,10 @@ work. In the queue waits a carrier, an ordinary job that takes up the next of th
 takes many, passes them to the `together` of their kind, and repeats that for two seconds; in other lanes it
 runs one. Before it begins, it enqueues the next carrier if more jobs wait.
 
-A job that could not be completed, or whose worker died, waits here again, with a time before which it is not
-taken (see `kernel.jobs.resting`). Then a carrier runs it by itself, in its owner's turn. If it failed, jobs
-of its owner and share leave one of the workers' places to others until it is done: if what they need never
-answers, they would hold all of them.
+A job that could not be completed, or whose worker died, waits here again until it is due (see
+`kernel.jobs.resting`). Then a carrier runs it alone, in its owner's turn. If it failed, jobs of its owner and
+share leave one of the workers' places to others until it is done; otherwise they would hold every place if
+what they need never answers.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _TURN: Final = 2.0
 _UNLIMITED: Final = 1_000_000
 _TAKEN: Final = (JobRecord.gathered >= TAKEN) & (JobRecord.gathered < TAKEN_END)
 _SINCE: Final = func.coalesce(JobRecord.not_before, JobRecord.created_at)
-"""Since when a job has waited for its turn; one that was tried before, since it was due again."""
+"""Since when a job has waited for its turn; if it was tried before, since it was due again."""
 
 
 _Share: TypeAlias = tuple[int | None, str | None]
@@ -76,7 +76,7 @@ class _Line(NamedTuple):
 
 
 class _Taken(NamedTuple):
-    """The jobs that a carrier has taken; `again`: one that was tried before."""
+    """The jobs that a carrier has taken; `again` if it is one that was tried before."""
 
     records: list[JobRecord]
     again: bool
@@ -94,7 +94,7 @@ async def carry(platform: Platform, load: Load) -> None:
         await _carry_many(platform, job, load, took)
     else:
         await _run(platform, load, took)
-    await platform.database.write(_call_next, platform, load)  # what only this place was missing for
+    await platform.database.write(_call_next, platform, load)  # for jobs that waited only for this place
 
 
 async def _carry_many(platform: Platform, job: JobRef, load: Load, taken: _Taken) -> None:
@@ -113,14 +113,14 @@ async def _carry_many(platform: Platform, job: JobRef, load: Load, taken: _Taken
 
 
 async def _run(platform: Platform, load: Load, taken: _Taken) -> None:
-    """Run each by itself."""
+    """Run each job alone."""
     for record in taken.records:
         await platform.resource(JOB_RUNNER).run(record.id, load.carrier)
 
 
 async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord]) -> str | None:
     """Handle the jobs together; returns an error, if any. It is not blamed on any of them: each is then run
-    by itself and shows its own.
+    alone and shows its own.
     """
     failed = None
     acting_var.set(Acting(job.name, account_id=None))
@@ -139,7 +139,7 @@ async def _together(platform: Platform, job: JobRef, records: Sequence[JobRecord
 def _let_go(
     unit: Unit, platform: Platform, load: Load, *, attempted: bool = True, error: str | None = None
 ) -> None:
-    """Release this carrier's jobs to be run by themselves; `attempted` says whether this was an attempt."""
+    """Release this carrier's jobs to be run one by one; `attempted` says whether this was an attempt."""
     held = (JobRecord.gathered == taken(load.carrier)) & JobRecord.status.in_(UNDER_WAY)
     change = (
         update(JobRecord)
@@ -183,7 +183,7 @@ def _take(unit: Unit, platform: Platform, load: Load, most: int) -> _Taken:
 
 
 def _lines(session: Session, load: Load, now: datetime) -> list[_Line]:
-    """The lines of jobs that are due, that with the oldest job first."""
+    """The lines of jobs that are due, the one with the oldest job first."""
     since, again = func.min(_SINCE), JobRecord.not_before.is_not(None)
     query = (
         select(JobRecord.owner_id, JobRecord.share, again, func.count(), since)
@@ -226,7 +226,7 @@ def _held_back(session: Session, load: Load, worker_concurrency: int) -> set[_Sh
 
 
 def _troubled(session: Session, load: Load) -> set[_Share]:
-    """Whose jobs failed before, and are not done."""
+    """Whose jobs have failed and are not done."""
     mine = (JobRecord.name == load.job) & (JobRecord.lane == load.lane)
     failed = JobRecord.not_before.is_not(None) & JobRecord.error.is_not(None)
     under_way = JobRecord.status.in_(UNDER_WAY)
@@ -235,7 +235,7 @@ def _troubled(session: Session, load: Load) -> set[_Share]:
 
 
 def _places_of(session: Session, load: Load, whose: set[_Share]) -> int:
-    """How many carriers have jobs of these."""
+    """How many carriers have jobs of these owners and shares."""
     mine = (JobRecord.name == load.job) & (JobRecord.lane == load.lane) & JobRecord.status.in_(UNDER_WAY)
     query = select(JobRecord.gathered, JobRecord.owner_id, JobRecord.share).where(mine, _TAKEN).distinct()
     return len({carrier for carrier, owner, share in session.execute(query) if (owner, share) in whose})

@@ -120,7 +120,7 @@ def tell(unit: Unit, record: JobRecord) -> None:
 
 
 def next_waiting(session: Session) -> tuple[str, float] | None:
-    """The job to run next, also an interrupted one, and in how many seconds. Carriers take gathered jobs."""
+    """The job to run next, even an interrupted one, and in how many seconds. Carriers take gathered jobs."""
     by_itself = JobRecord.gathered.is_(None) | (JobRecord.name == CARRIER) | JobRecord.not_before.is_not(None)
     waiting = select(JobRecord.id, JobRecord.not_before).where(JobRecord.status.in_(UNDER_WAY), by_itself)
     order = (JobRecord.not_before.asc().nulls_first(), JobRecord.created_at, JobRecord.id)

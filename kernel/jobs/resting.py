@@ -1,7 +1,7 @@
 """Jobs that rest between two attempts: without a place in their lane until they are due.
 
-Every worker looks after all of them, so a rest outlives the worker in which it began. It looks when the next
-one is due, and at least every ten seconds.
+Every worker looks after all of them, so a rest outlives the worker in which it began. Each looks when the
+next one is due, and at least every ten seconds.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Resting:
         self._rested = platform.resource(JOB_RUNNER).rested
 
     async def run(self) -> None:
-        """Do that until cancelled."""
+        """Call them until cancelled."""
         while True:
             self._rested.clear()
             pause = _LONGEST

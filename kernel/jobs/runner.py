@@ -82,7 +82,7 @@ class JobRunner:
                 signal.request()
 
     async def _attempt(self, record: JobRecord, signal: StopSignal) -> float | None:
-        """Make one attempt; returns the pause before the next one here, None if there is none."""
+        """Make one attempt; returns the pause before the next one if that is made here."""
         job = self._platform.resource(OFFERS).jobs.get(record.name)
         if job is None:
             await self._close(record, "failed", error=f"no plugin provides the job '{record.name}' any more")

@@ -1,4 +1,4 @@
-"""A plugin's vector store, watched: no search waits for ever, and a failure names the plugin."""
+"""A plugin's vector store, watched: no search waits forever, and a failure names the plugin."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Vector: TypeAlias = "npt.NDArray[np.float32]"
 
-_INEXACT = 0.01  # how far a length may be from 1: more than 16 bits lose
+_INEXACT = 0.01  # how far a length may be from 1: more than 16-bit numbers lose
 _LONGEST_NAME = 255  # the column's
 
 
@@ -49,7 +49,7 @@ class Embedded:
         if vectors.ndim != 2:
             raise ValueError(f"the vectors must be [texts, numbers], but have the shape {vectors.shape}")
         lengths = np.linalg.norm(vectors, axis=1)
-        odd = np.flatnonzero(~((abs(lengths - 1) <= _INEXACT) | (lengths == 0)))  # also what is no number
+        odd = np.flatnonzero(~((abs(lengths - 1) <= _INEXACT) | (lengths == 0)))  # including NaN
         if odd.size:
             raise ValueError(f"vector {odd[0]} has the length {lengths[odd[0]]:.4g} instead of 1")
         if not (isinstance(self.engine, str) and 0 < len(self.engine) <= _LONGEST_NAME):

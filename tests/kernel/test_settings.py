@@ -172,7 +172,7 @@ class TestProblems:
         "spelled", ["rag-pipeline = http://host:80/", "rag-pipeline=http://host:80/#top"]
     )
     def test_addresses_of_services(self, spelled: str) -> None:
-        """Spaces, a final slash and a fragment are no part of a service's address."""
+        """Spaces, a final slash and a fragment aren't part of a service's address."""
         settings = SettingsLoader({"PLATFORM_SERVICE_URLS": spelled}).load("kernel", KernelSettings)
         assert settings.remote_services == {"rag-pipeline": "http://host:80"}
 
@@ -313,7 +313,7 @@ async def test_addresses_with_parameters(start_platform: Start) -> None:
     ],
 )
 async def test_registered_services(start_platform: Start, variable: str, value: str) -> None:
-    """A service that could never be meant is told at the start: without a port, none would be trusted."""
+    """A service that could never be meant is refused at the start: without a port, none would be trusted."""
     assert variable in await reason(start_platform, "platform_ops", {variable: f"10.0.0.1:80, {value}"})
 
 

@@ -43,7 +43,7 @@ async def list_shared(
 
 
 async def list_shared_with(caller: Caller, query: ConversationQuery) -> tuple[list[ConversationItem], int]:
-    """What others share over pipelines that the caller may ask without an administrator's rights."""
+    """What others share in pipelines that the caller may ask without an administrator's rights."""
     platform = caller.platform
     scope = replace(await scope_of(platform, caller.principal), everything=False)
     pipelines = platform.hooks.ask_now(contracts.select_pipelines, platform=platform, scope=scope)

@@ -53,7 +53,7 @@ def identity(extractor: Extractor) -> str:
 
 @asynccontextmanager
 async def open_engines(platform: Platform) -> AsyncIterator[Engines]:
-    """The engines of this process. If the chosen one can't work, the log says so from the start."""
+    """The engines of this process. If the chosen one can't be used, the log says so at the start."""
     offered = platform.hooks.ask_now(hookspecs.register_extractors)
     settings = platform.settings_of(GraphSettings)
     others = (engine for _, engines in offered for engine in engines)

@@ -1,4 +1,4 @@
-"""Find orders that nobody paid by their age."""
+"""Find unpaid orders by their age."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ async def start(caller: Caller, plugin_id: str, tier: str) -> Checkout:
 
 
 async def _open_page(platform: Platform, order: contracts.CheckoutOrder) -> contracts.CheckoutPage:
-    """Let a provider open the order's page; without one the order is cancelled. Raises NoCheckout."""
+    """Let a provider open the order's page; if none does, the order is cancelled. Raises NoCheckout."""
     page = None
     try:
         page = await platform.hooks.ask(contracts.start_checkout, platform=platform, order=order)
@@ -83,7 +83,7 @@ def _add(unit: Unit, order: Order) -> None:
 
 
 def _cancel(unit: Unit, order_id: str) -> None:
-    """Cancel the order unless a notice of it has arrived."""
+    """Cancel the order unless a notice about it has arrived."""
     unit.lock(LOCK)
     order = unit.session.get_one(Order, order_id)
     if order.state == "pending":

@@ -22,10 +22,10 @@ class ExpireOrders(BaseModel):
 
 
 async def expire_orders(platform: Platform, _payload: ExpireOrders) -> None:
-    """Once a day: mark the orders that were not paid for `order_days`."""
+    """Once a day: mark orders as expired that were not paid within `order_days`."""
     days = platform.settings_of(LicensingSettings).order_days
     expired = await platform.database.write(_expire, timedelta(days=days))
-    log.info("%d orders expired that were not paid for %d days", expired, days)
+    log.info("%d orders expired because they were not paid within %d days", expired, days)
 
 
 def _expire(unit: Unit, life: timedelta) -> int:

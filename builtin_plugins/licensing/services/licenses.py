@@ -203,7 +203,7 @@ def is_valid(session: Session) -> Any:
 
 
 def has_not_expired(session: Session) -> Any:
-    """The condition for licenses whose time is not over by the database's clock."""
+    """The condition for licenses that have not expired by the database's clock."""
     return License.valid_until > shared_moment(session)
 
 

@@ -102,7 +102,7 @@ def check_name(session: Session, name: str, taken: frozenset[str], own: str | No
 
 
 def _check_category(session: Session, category_id: str | None) -> None:
-    """Raise Unprocessable unless it exists; then it can't be deleted before this unit has ended."""
+    """Raise Unprocessable unless it exists; if it does, it can't be deleted before this unit ends."""
     shared = {"read": True}
     if category_id is not None and session.get(Category, category_id, with_for_update=shared) is None:
         raise Unprocessable.field(("body", "category_id"), CategoryNotFound.default_detail, category_id)

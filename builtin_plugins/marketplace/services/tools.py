@@ -120,7 +120,7 @@ def _rows() -> Select[Any]:
 
 
 def list_page(session: Session, principal: Principal, query: ToolsQuery) -> ToolList:
-    """A page of tools, by plugin and name. They are found in an index; only the page's rows are read."""
+    """A page of tools, by plugin and name. They are found by an index; only the page's rows are read."""
     wanted = _wanted(principal, query)
     keys = select(Tool.plugin_id, Tool.tool_name).join(Listing, Listing.id == Tool.plugin_id).where(*wanted)
     total = session.scalar(keys.with_only_columns(func.count(), maintain_column_froms=True)) or 0
@@ -142,7 +142,7 @@ def _wanted(principal: Principal, query: ToolsQuery) -> list[ColumnElement[bool]
 
 
 def show(session: Session, principal: Principal, name: str) -> ToolDetail:
-    """An active tool; if several plugins have it, that of the first by name. Raises ListingNotFound."""
+    """An active tool; if several plugins have it, the first plugin's by name. Raises ListingNotFound."""
     query = _rows().add_columns(Listing.description.label("plugin_description"))
     mine = query.where(seen_by(principal), Tool.tool_name == name, Tool.active.is_(True))
     found = session.execute(mine.order_by(*_ORDER).limit(1)).mappings().first()

@@ -10,7 +10,7 @@ class BackupFailed(Exception):
 
 
 class StorageAway(BackupFailed):
-    """The backup storage doesn't answer, or refuses; it may do so later."""
+    """The backup storage is unreachable or refuses access; another attempt may succeed."""
 
 
 class ArchiveBroken(BackupFailed):

@@ -24,7 +24,7 @@ log = logging.getLogger("platform_ops.backup")
 
 
 class BackUp(BaseModel):
-    """The journal's entry; a scheduled backup has none yet and makes it under this id."""
+    """The id of the journal's entry; a scheduled backup has no entry yet and makes one with this id."""
 
     job_id: str = Field(default_factory=journal.new_id)
 
@@ -115,7 +115,7 @@ BACK_UP = LongJob(
     run_backup,
     title="Back up",
     lane="large",
-    retries=10,  # about five minutes, if the storage is away
+    retries=10,  # about five minutes, if the storage is unreachable
     schedule=_schedule,
     on_give_up=_backup_failed,
     on_cancel=_backup_cancelled,

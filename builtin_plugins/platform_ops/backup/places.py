@@ -179,7 +179,7 @@ class RemotePlace:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Raise StorageAway for errors of the connection, and for those only known to the store's library."""
+        """Raise StorageAway for connection errors, and for errors that only the store's library knows."""
         try:
             yield
         except FileNotFoundError:

@@ -127,7 +127,7 @@ class _Export:
         return points, vectors
 
     async def _embed_again(self, points: Sequence[StoredPoint]) -> list[np.ndarray]:
-        """Vectors of the model that the file names, if the knowledge base has changed its own meanwhile.
+        """Vectors of the model that the file names, if the knowledge base has switched models meanwhile.
 
         Raises ModelUnavailable, EngineChanged: the file then ends early, and no import accepts it.
         """

@@ -26,9 +26,9 @@ Code = Literal[
 
 
 class Block(NamedTuple):
-    """A piece of a document's text, with the 1-based page (slide, sheet) it is on, if there are pages. Of
-    pages that are pictures, `unread` marks one that nothing here can read and `recognized` one that was read;
-    `damaged` marks a broken page or part.
+    """A piece of a document's text, with the 1-based page (slide, sheet) it is on, if there are pages.
+    `unread` marks a picture that nothing here can read, `recognized` a picture that was read; `damaged` marks
+    a broken page or part.
 
     The parsed text of a document is `SEPARATOR.join(block.text for block in blocks)`; every character offset
     in the platform is a Python string index into that text.

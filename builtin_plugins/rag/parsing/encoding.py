@@ -28,7 +28,7 @@ _SWITCHES: Final = (
     (b"\x1b$@", "iso2022_jp_ext"),
     (b"\x1b$)C", "iso2022_kr"),
 )
-# Mailboxes have them beside other encodings.
+# Mailboxes mix these with other encodings.
 _SWITCH: Final = re.compile(r"\x1b\$?[()]?[@-J]")
 # These names often stand for the Windows code page that extends them (WHATWG Encoding).
 _MEANT: Final = {

@@ -33,8 +33,8 @@ _EMPTY: Final = re.compile(
 def parse(path: Path) -> Iterator[Block]:
     """Yield the title, then a block per paragraph, heading, list or table; a book's pages are not fixed.
 
-    Chapters that are missing or damaged are left out and counted. Raises `UnparsableDocument` for a bomb, a
-    broken package, encrypted chapters, or if no chapter can be read.
+    Chapters that are missing or damaged are left out and counted. Raises `UnparsableDocument` for a zip bomb,
+    a broken package, encrypted chapters, or if no chapter can be read.
     """
     with open_archive(path, doctypes=True) as archive:
         package = _package_path(archive)

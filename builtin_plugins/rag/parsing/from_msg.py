@@ -25,7 +25,7 @@ _BODY, _HTML, _RTF = 0x1000, 0x1013, 0x1009
 _SENT: Final = 0x0039
 _LONG_NAME, _SHORT_NAME, _SHOWN_NAME, _DATA = 0x3707, 0x3704, 0x3001, 0x3701
 _MAX_HEADER_CHARS: Final = 4_096
-_LEVELS: Final = 2  # of messages inside each other; what is deeper is not extracted (`services.members`)
+_LEVELS: Final = 2  # of messages inside each other; deeper ones are not extracted (see `services.members`)
 
 
 def parse(path: Path) -> Iterator[Block]:
@@ -48,7 +48,7 @@ def parse(path: Path) -> Iterator[Block]:
 
 
 def extract(path: Path) -> Iterator[Extracted]:
-    """Yield the attachments; messages among them as e-mails."""
+    """Yield the attachments, with attached messages as e-mails."""
     with Properties.of(path) as message:
         if signed := _signed(message):
             yield from files_in(signed)
@@ -115,7 +115,7 @@ def _name(attachment: Properties) -> str:
 
 def _as_mail(message: Properties, level: int = 1) -> bytes:
     """A message as an e-mail, which can be a file of its own. On the last level, its attachments are empty:
-    each level is encoded again and a third larger.
+    each level is encoded again, which adds a third to its size.
     """
     headers = {"From": "", **dict(_headers(message))}  # without a sender it would not be recognized
     if sent := message.time(_SENT):

@@ -32,7 +32,7 @@ def parse(path: Path) -> Iterator[Block]:
 
 
 def blocks_of(rtf: bytes) -> Iterator[Block]:
-    """Yield what `parse` yields, of a text in memory."""
+    """Yield what `parse` yields, for RTF in memory."""
     data = _PICTURE.sub(b" ", rtf)
     if len(data) > _MAX_BYTES:
         raise UnparsableDocument("too_large", f"rtf: {len(data)} bytes without pictures")

@@ -21,7 +21,7 @@ _SUBJECT, _BODY, _CODE_PAGE = 0x0037, 0x1000, 0x3FFD
 _UNICODE, _BYTES, _BINARY, _OBJECT = 0x001F, 0x001E, 0x0102, 0x000D
 _NUMBER, _TIME = 0x0003, 0x0040
 _HEADER_BYTES: Final = (32, 24, 8)
-"""Of the fixed-size properties: of a message, a message inside it, and an attachment."""
+"""Before the fixed-size properties of a message, a message inside it, and an attachment."""
 _MAX_BYTES: Final = 64 * 1024 * 1024
 _EPOCH: Final = datetime(1601, 1, 1, tzinfo=UTC)
 
@@ -90,7 +90,7 @@ class Properties:
 
     @cached_property
     def _codec(self) -> str:
-        """The encoding of strings that aren't Unicode: as declared, else as their bytes show."""
+        """The encoding of strings that aren't Unicode: as declared, otherwise guessed from their bytes."""
         if number := self._fixed.get(_CODE_PAGE << 16 | _NUMBER):
             return f"cp{number & 0xFFFFFFFF}"
         samples = (self._stream(_name(tag, _BYTES)) or b"" for tag in (_SUBJECT, _BODY))

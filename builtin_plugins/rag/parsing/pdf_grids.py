@@ -1,5 +1,5 @@
-"""Tables on a PDF page whose cells have borders: by these, rows, columns and merged cells are known, and
-the lines of a cell stay together.
+"""Tables with borders on a PDF page: the borders show rows, columns and merged cells, and which lines of text
+belong to a cell.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from builtin_plugins.rag.parsing.portions import names_columns
 from builtin_plugins.rag.parsing.spans import Grid as Columns
 from builtin_plugins.rag.parsing.spans import Span, names_of
 
-_THIN: Final = 3.0  # points: a narrower shape is a line, and nearer lines are the same
+_THIN: Final = 3.0  # points: a narrower shape is a line, and lines closer together are one
 _MOST_CORNERS: Final = 20_000  # on a page
 _MOST_LETTERS: Final = 100_000  # on a page
 _MOST_TABLES: Final = 30
@@ -29,8 +29,8 @@ _LEAST_LINES: Final = 3  # in each direction
 _LEAST_ROWS: Final = 2  # with several cells
 _LEAST_FILLED: Final = 0.4  # share of cells with text: otherwise it is a drawing
 _APART: Final = 4.0  # points between the middles of letters of different lines
-_FULL: Final = 0.5  # of a cell's width: lines of a paragraph are longer, but for the last
-_ALIKE: Final = 0.6  # of the lines of the cell with most
+_FULL: Final = 0.5  # of a cell's width: lines of a paragraph are longer, except the last
+_ALIKE: Final = 0.6  # of the lines of the cell with the most
 _CUTS: Final = ("\ufffe", "\x02")  # PDFium's marks for the hyphen of a word split between lines
 
 
@@ -75,7 +75,7 @@ class Grid(NamedTuple):
         return above, (), rows[titles:]
 
     def _head(self, first: Sequence[tuple[str, Span]]) -> int:
-        """How many rows have names, if any do: several below a name that spans columns."""
+        """How many rows hold column names, if any do: several if a name spans columns."""
         is_wide = any(span.columns > 1 for _, span in first)
         return max(2, *(span.rows for _, span in first)) if is_wide else 1
 
@@ -98,7 +98,7 @@ class _Cells(NamedTuple):
 
 def grids_of(page: Any, text_page: Any, lines: Sequence[str], turns: int) -> list[Grid]:
     """The tables with borders on a page whose text is in `lines`, from the top. All places are those after
-    some quarter turns, which bring the text upright.
+    the quarter turns that bring the text upright.
     """
     found = [cells for group in _groups(_rulings(page, turns)) if (cells := _cells(group))][:_MOST_TABLES]
     if not found or text_page.count_chars() > _MOST_LETTERS:
@@ -112,7 +112,7 @@ def grids_of(page: Any, text_page: Any, lines: Sequence[str], turns: int) -> lis
 
 
 def _rulings(page: Any, turns: int) -> list[Ruling]:
-    """The straight lines on a page; none of a drawing with very many."""
+    """The straight lines on a page; none if it is a drawing with very many."""
     found: list[Ruling] = []
     corners = 0
     for shape in page.get_objects(filter=(raw.FPDF_PAGEOBJ_PATH,), max_depth=1):
@@ -146,7 +146,7 @@ def _outlines(shape: Any, turns: int) -> Iterator[list[tuple[float, float]]]:
 
 
 def _lines_of(points: Sequence[tuple[float, float]], *, is_drawn: bool) -> Iterator[Ruling]:
-    """The lines that an outline shows: itself if it is thin, else those that are drawn."""
+    """The lines that an outline shows: the outline itself if it is thin, otherwise its sides if drawn."""
     xs, ys = zip(*points, strict=True)
     wide, high = max(xs) - min(xs), max(ys) - min(ys)
     if high <= _THIN < wide:
@@ -177,7 +177,7 @@ def _groups(rulings: Sequence[Ruling]) -> Iterator[list[Ruling]]:
 
 
 def _cells(rulings: Sequence[Ruling]) -> _Cells | None:
-    """The cells between lines; None if these form no table."""
+    """The cells between lines; None if the lines form no table."""
     xs = _places(one.place for one in rulings if not one.is_horizontal)
     ys = _places(one.place for one in rulings if one.is_horizontal)[::-1]
     if min(len(xs), len(ys)) < _LEAST_LINES or len(xs) * len(ys) > _MOST_CELLS:
@@ -211,8 +211,8 @@ def _cells(rulings: Sequence[Ruling]) -> _Cells | None:
 
 
 def _walls(rulings: Sequence[Ruling], xs: Sequence[float], ys: Sequence[float]) -> set[tuple[bool, int, int]]:
-    """Where lines are from one side of a column or row to the other: horizontal or not, which one, and along
-    which column or row. Others only underline a word.
+    """Where a line crosses a whole column or row: whether it is horizontal, which line it is, and which
+    column or row. Shorter lines only underline a word.
     """
     walls: set[tuple[bool, int, int]] = set()
     downward = [-y for y in ys]
@@ -241,7 +241,7 @@ def _with_walls(
 
 
 def _places(places: Iterator[float]) -> list[float]:
-    """Places of lines, in order; those of one line are the same."""
+    """Places of lines, in order; places close together are one line."""
     found: list[float] = []
     for place in sorted(places):
         if not found or place - found[-1] > _THIN:
@@ -258,7 +258,7 @@ def _letter(text_page: Any, at: int, turns: int) -> Letter:
 def _owners(
     letters: Sequence[Letter], inside: Sequence[Sequence[int | None]], lines: Sequence[str]
 ) -> list[set[int | None]]:
-    """For each line of text, in which tables its letters are; no lines if these aren't the page's letters."""
+    """For each line of text, the tables that its letters are in; empty if these aren't the page's letters."""
     tables = [
         next((n for n, cells in enumerate(inside) if cells[at] is not None), None)
         for at in range(len(letters))
@@ -297,7 +297,7 @@ def _grid(
 
 
 def _has_rows_inside(cells: _Cells, inside: Sequence[int | None], letters: Sequence[Letter]) -> bool:
-    """Whether some rows have no line between them: cells in a row have equally many lines, and short ones."""
+    """Whether borders between rows are missing: the cells of a row then have similarly many short lines."""
     lines: defaultdict[int, list[list[float]]] = defaultdict(list)
     last: dict[int, float] = {}
     for letter, cell in zip(letters, inside, strict=True):

@@ -2,7 +2,7 @@
 
 A PDF has no tables, only positions of letters. PDFium returns the pieces of each line with their positions;
 two or more consecutive lines whose pieces are below each other, or aligned left, right or centered, are a
-table. A row may leave cells empty, except all but one.
+table. A row may have empty cells, but needs two filled ones.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def _row_below(columns: Line, line: Line) -> Row | None:
 
 
 def _parted(columns: Line, cell: _Piece) -> Sequence[_Piece]:
-    """The parts of a cell that are in columns of their own: long numbers leave little space between them."""
+    """The parts of a cell, if each is in a column of its own: long numbers leave little space between."""
     parts = cell.parts
     under = [[at for at, above in enumerate(columns) if _overlaps(above, part)] for part in parts]
     is_apart = all(len(places) == 1 for places in under) and len({*map(tuple, under)}) == len(parts)
@@ -220,7 +220,7 @@ def _parted(columns: Line, cell: _Piece) -> Sequence[_Piece]:
 
 
 def _crosses(columns: Line, cells: Line) -> bool:
-    """Whether a cell reaches over or under another column than its own."""
+    """Whether a cell overlaps a column other than its own."""
     return any(
         _overlaps(a, d) or _overlaps(b, c)
         for (a, b), (c, d) in zip(pairwise(columns), pairwise(cells), strict=True)

@@ -40,7 +40,7 @@ def joined(text: str, apart: str) -> str:
 
 
 def goes_on(above: str, below: str) -> bool:
-    """Whether a line goes on in the next one without a space, by the letters at its end and beginning."""
+    """Whether a line continues in the next one without a space, judging by the letters where they meet."""
     return bool(_UNSPACED.match(above) and _UNSPACED.match(below))
 
 

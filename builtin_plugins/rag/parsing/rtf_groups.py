@@ -20,7 +20,7 @@ _APART: Final = re.compile(rb"\s{0,4}(?:\\\*\s{0,4})?\\(?:footnote|annotation|sh
 _DELETED: Final = re.compile(rb"(?:" + _WORD + rb"){0,40}?\s{0,4}\\deleted(?![a-z0])")
 # Superscript, or letters raised by some half points, as LibreOffice writes it.
 _TOLD: Final = re.compile(rb"(?<!\\)\\(?:(trowd|cell|row|super)(?![a-z0-9])|(up)[1-9]\d{0,4}+) ?")
-# A letter of two bytes, of which many programs write the second as the ASCII character with this code.
+# A two-byte letter; many programs write its second byte as the ASCII character with that code.
 _TWO_BYTES: Final = re.compile(
     rb"(\\'(?:8[1-9a-f]|[9a-f][0-9a-f]))(?:(\\'..)|\\([\\{}])|([@-\[\]-z|~]))", re.IGNORECASE
 )
@@ -80,7 +80,7 @@ def _groups(data: bytes) -> list[tuple[int, int, bool]]:
 
 
 def _in_hexadecimal(found: re.Match[bytes]) -> bytes:
-    """Both bytes in hexadecimal: the converter decodes only what is; a Latin letter stays the same."""
+    """Both bytes in hexadecimal: the converter decodes nothing else; a Latin letter stays the same."""
     first, second, *written = found.groups()
     return first + (second or b"\\'%02x" % ord(written[0] or written[1]))
 

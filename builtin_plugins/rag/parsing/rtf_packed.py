@@ -28,7 +28,7 @@ def unpacked(data: bytes) -> bytes:
 
 
 def _unpack(data: bytes, size: int) -> bytearray:
-    """Each bit of a control byte tells whether a byte follows, or a reference to earlier text."""
+    """Each bit of a control byte tells whether a byte or a reference to earlier text follows."""
     text = bytearray(_KNOWN)
     at, end = _HEADER.size, len(_KNOWN) + size
     while at < len(data) and len(text) < end:
@@ -46,7 +46,7 @@ def _unpack(data: bytes, size: int) -> bytearray:
 
 
 def _repeat(text: bytearray, reference: bytes) -> bool:
-    """Append earlier text; false at the end, which is a reference to the place of writing."""
+    """Append earlier text; False at the end, which is marked by a reference to the current position."""
     if len(reference) < 2:
         return False
     place, length = divmod(int.from_bytes(reference, "big"), 16)

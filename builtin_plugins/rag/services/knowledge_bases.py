@@ -170,8 +170,8 @@ def _remove(
 
 
 def _dependents(session: Session, scope: Scope, base: KnowledgeBase) -> Sequence[Pipeline]:
-    """The pipelines over a knowledge base that the caller may change; over their own, only their own, even if
-    they are an administrator.
+    """The pipelines over a knowledge base that the caller may change. If it is theirs, these are only their
+    own pipelines, even if they are an administrator.
     """
     using = select(PipelineSource.pipeline_id).where(PipelineSource.knowledge_base_id == base.id)
     query = select(Pipeline).where(Pipeline.id.in_(using)).order_by(Pipeline.name)

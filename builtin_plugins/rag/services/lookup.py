@@ -64,7 +64,7 @@ async def list_pipelines(caller: Caller) -> list[contracts.PipelineEntry]:
 
 
 def seen(scope: Scope) -> Select[str]:
-    """A query for the ids of the pipelines that the scope sees."""
+    """A query for the ids of the pipelines that the scope can see."""
     return select(Pipeline.id).where(scope.sees(Pipeline))
 
 

@@ -119,7 +119,7 @@ def _renew_trees(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
 
 @dataclass(frozen=True)
 class _Part:
-    """The next passages of a document, or its last ones."""
+    """The next passages of a document; `is_last` if no more follow."""
 
     document_id: str
     rows: list[StoredPoint]
@@ -129,7 +129,7 @@ class _Part:
 async def _batches(
     platform: Platform, payload: ReembedPayload, documents: Iterable[str], progress: Progress
 ) -> AsyncIterator[list[_Part]]:
-    """The documents' passages after the existing ones, several documents at a time or one in parts."""
+    """The passages still to embed, in batches: several documents at a time, or parts of one."""
     live = f"rag:{payload.knowledge_base_id}"
     coming = coming_collection(payload.knowledge_base_id, payload.change)
     batch: list[_Part] = []
@@ -154,7 +154,7 @@ async def _batches(
 
 
 async def _copy(platform: Platform, payload: ReembedPayload, batch: list[_Part]) -> None:
-    """Embed passages into the coming collection. Raises JobFailed if it is by another engine."""
+    """Embed passages into the coming collection. Raises JobFailed if another engine embedded them."""
     texts = [row.text for part in batch for row in part.rows]
     embedded = await embed(platform, payload.model, texts, "passage")
     try:

@@ -78,11 +78,11 @@ NOT_STORED = {"Cache-Control": "no-store"}
 async def create(ctx: Context, body: InviteCreate) -> Answer:
     """Invite a person to a team. For those who manage the team.
 
-    The response contains the token and, with PLATFORM_CLIENT_URL, the link; no other one does. It also says
-    how to use them. If a mail server is configured, an e-mail is sent; if that fails, the invite is still
-    valid. An address can be invited again while an invite is pending, for example if the token was lost; the
-    earlier invite stays valid until it is revoked. To send a request again after its answer was lost, give it
-    an `idempotency_key`. An invite can't be used while its sender is not allowed to invite people.
+    Only this response contains the token and, with PLATFORM_CLIENT_URL, the link; it also says how to use
+    them. If a mail server is configured, an e-mail is sent; if that fails, the invite is still valid. An
+    address can be invited again while an invite is pending, for example if the token was lost; the earlier
+    invite stays valid until it is revoked. With an `idempotency_key`, a request can be repeated if its
+    response is lost. An invite can't be used while its sender is not allowed to invite people.
     """
     offer = Offer(body.team_role, team_id=body.team_id, max_uses=body.max_uses)
     issued = await issue(ctx.caller, offer, body.email, body.idempotency_key)

@@ -61,7 +61,7 @@ class Outcome:
 
 
 async def issue(caller: Caller, offer: Offer, email: str, key: str | None) -> Issued:
-    """One invite; with a `key`, the one that was made with it, if there is one.
+    """One invite; with a `key`, the existing one that was made with it, if any.
 
     Unlike in bulk, an address may be invited again while an invite is pending, in case the inviter lost the
     token. The earlier invite stays valid until it is revoked.
@@ -123,7 +123,7 @@ def _issue_many(
 
 
 def _made_with(unit: Unit, offer: Offer, tokens: Sequence[str]) -> dict[str, Issued]:
-    """The invites with these tokens, by token. Raises IdempotencyKeyUsed if one offers anything else."""
+    """The invites with these tokens, by token. Raises IdempotencyKeyUsed if one has another offer."""
     hashes = {token_hash(token): token for token in tokens}
     rows = unit.session.scalars(select(Invite).where(Invite.token_hash.in_(hashes))).all()
     if any(offer_of(row) != offer for row in rows):

@@ -35,7 +35,7 @@ _PER_ADDRESS, _WINDOW = 5, 600
 class Issued:
     """An invite with its token. `email_sent` is None where no e-mail is configured.
 
-    One that is not `new` was made by the same request, sent earlier.
+    One that is not `new` was made when the same request was sent earlier.
     """
 
     invite: Invite
@@ -100,7 +100,7 @@ def _link(platform: Platform, token: str) -> str | None:
 
 
 def _how_to_accept(letter: Issued) -> str:
-    """What the inviter passes on if no e-mail is sent, or that an earlier invite is over."""
+    """What the inviter passes on if no e-mail is sent, or that an earlier invite is no longer valid."""
     if (status := status_of(letter.invite, utc_now())) != PENDING:
         return f"This invite is {status}. To send another one, use another idempotency_key."
     if letter.link is not None:

@@ -39,9 +39,9 @@ Key = Annotated[
     Field(
         min_length=1,
         max_length=255,
-        description="Any text of your choice, such as a UUID, that is new for each request. If you don't get "
-        "the answer, send the request again with the same key: an invite that exists is then returned as it "
-        "is now, with its token, and no second e-mail is sent. 409 if it offers something else.",
+        description="Any text of your choice, such as a UUID; use a new one for each request. If the "
+        "response is lost, send the request again with the same key: the invite that it made is returned as "
+        "it is now, with its token, and no second e-mail is sent. 409 if it now offers something else.",
     ),
 ]
 
@@ -49,7 +49,7 @@ _USES = (
     "How many accounts may redeem it. With 1 it is personal: only an account with this e-mail address may;"
     " with more, anybody who has the token may, each account once."
 )
-_TOKEN = "The credential that redeems the invite. Shown here alone; only its hash is kept."
+_TOKEN = "The credential that redeems the invite. Shown only here; only its hash is kept."
 _LINK = "Where the invited person accepts, with the token; null without PLATFORM_CLIENT_URL."
 _HOW = (
     "What to send to the invited person, and how they accept: with the link, or without one with the token."

@@ -1,7 +1,7 @@
 """Tokens of invites. Only their hashes are stored.
 
-A token is random, unless its sender gave an idempotency key: then it is derived from that, so that the same
-request sent again finds its invite and can show its token, although nobody stored it.
+A token is random, unless the request has an idempotency key: then it is derived from the key, so that the
+same request sent again finds its invite and can show the token, although it isn't stored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def token_hash(token: str) -> str:
 
 
 async def tokens_for(caller: Caller, offer: Offer, key: str | None) -> MakeToken:
-    """What makes the token of an address. With a key, it makes the same one each time."""
+    """A function that makes the token for an address: with a key, the same one each time."""
     if key is None:
         return lambda _email: secrets.token_urlsafe(32)
     secret = (await asyncio.to_thread(caller.platform.secrets.ensure, _SECRET)).encode()

@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # Not in a batch, which on SQLite would make the table anew, without AUTOINCREMENT.
+    # Not in a batch, which on SQLite would recreate the table without AUTOINCREMENT.
     op.add_column(
         "tenancy_invite", sa.Column("email_sent", sa.Boolean(), nullable=False, server_default=sa.false())
     )

@@ -34,7 +34,7 @@ def members_of(session: Session, team_id: int) -> list[TeamMemberOut]:
 
 
 async def list_page(caller: Caller, team_id: int, query: PageQuery) -> tuple[list[TeamMemberOut], int]:
-    """The same in pages, and how many there are. Raises TeamNotFound."""
+    """A page of a team's members, and how many there are. Raises TeamNotFound."""
     return await caller.platform.database.read(_list_page, team_id, query)
 
 

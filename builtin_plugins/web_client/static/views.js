@@ -51,7 +51,7 @@ export const VIEWS = [
   { path: "/account", title: "Your account", load: () => import("./pages/account/page.js") },
 ];
 
-/** Where views were that have another address now. */
+/** Former addresses of views. */
 export const MOVED = { "/plugins/licences": "/plugins/licenses" };
 
 /** The entries of this account's navigation. */

@@ -151,7 +151,7 @@ async def test_a_second_year_on_a_machine_with_another_clock(
 
 
 async def _hold_valid(running: Running, holder: Actor, plugin_id: str) -> None:
-    """Hold the holder's license to be valid wherever one looks, in sessions begun at this machine's time."""
+    """Assert that the holder's license is valid everywhere, in sessions begun at this machine's time."""
     admin, token = await somebody(running, role="admin"), holder.token
     await renew(running, holder)
     (listed,) = (await holder.get(LICENSES)).json()["licenses"]
@@ -184,13 +184,13 @@ async def test_orders_that_nobody_paid_expire(licensing: Running, provider: Prov
 
 
 async def _age(running: Running, order: str, *, days: int) -> None:
-    """Let an order be this old."""
+    """Make an order this old."""
     began = utc_now() - timedelta(days=days)
     await execute(running.platform.database, update(Order).where(Order.id == order).values(created_at=began))
 
 
 async def _expire(running: Running, *orders: str) -> list[str]:
-    """Run the job that the schedule starts; returns what these orders are then."""
+    """Run the job that the schedule starts; returns the states of these orders."""
     await running.platform.database.write(lambda unit: unit.enqueue(EXPIRE_ORDERS, ExpireOrders()))
     await running.run_jobs()
     query = select(Order.id, Order.state).where(Order.id.in_(orders))

@@ -87,7 +87,7 @@ async def moves(market: Market, plugin_id: str) -> list[dict[str, object]]:
 
 
 async def test_a_history_in_pages(market: Market) -> None:
-    """Oldest first; without bounds as much as a page can hold."""
+    """Oldest first; without a limit, as much as a page can hold."""
     found = await bring(await market.user(), market.admin, "approved")
     path = f"{SUBMISSIONS}/{found['id']}/history"
     whole = (await market.admin.get(path)).json()

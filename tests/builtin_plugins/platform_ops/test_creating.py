@@ -77,7 +77,7 @@ async def test_by_the_clock(open_shop: Open) -> None:
 
 
 async def test_by_the_clock_while_the_storage_is_away(start_platform: Start) -> None:
-    """A scheduled backup is tried for minutes, and then is one failure in the history, with its reason."""
+    """A scheduled backup is retried for minutes, and then is one failure in the history, with its reason."""
     env = {"PLATFORM_BACKUP_SCHEDULE": "@daily", "PLATFORM_BACKUP_TO": "s3://no bucket/platform"}
     running = await start_platform("platform_ops", env=env)
     admin = await running.user("boss", role="admin")

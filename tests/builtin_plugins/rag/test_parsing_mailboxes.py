@@ -51,7 +51,7 @@ def test_messages_are_decoded(tmp_path: Path, separator: str) -> None:
 
 
 def test_messages_in_different_encodings(tmp_path: Path) -> None:
-    """Japanese in ISO 2022, whose bytes are all ASCII but full of escapes, beside messages of eight bits."""
+    """Japanese in ISO 2022, whose bytes are all ASCII but full of escapes, beside 8-bit messages."""
     texts_by_codec = {
         "iso-2022-jp": "A 会議 B 東京 C",
         "iso-8859-1": "Grüße aus Köln",

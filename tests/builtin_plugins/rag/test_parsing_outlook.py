@@ -60,7 +60,7 @@ def test_damaged_rtf(tmp_path: Path) -> None:
 
 
 def test_text_that_is_only_html(tmp_path: Path) -> None:
-    """HTML is read as a page is, and goes before RTF."""
+    """HTML is read as a web page is, and is preferred to RTF."""
     html = "<p>Die Fähre fährt um <b>7:45</b>.</p><p>Täglich.</p>".encode().ljust(4096)
     assert read(tmp_path, {SUBJECT: "Fähre", HTML: html, RTF: HELLO})[1:] == [
         "Die Fähre fährt um 7:45.",
@@ -77,7 +77,7 @@ def test_text_in_a_declared_code_page(tmp_path: Path, code_page: int, subject: s
 
 
 def test_sender_without_an_internet_address(tmp_path: Path) -> None:
-    """An address of Exchange says nothing to people; any other is shown beside the name."""
+    """An Exchange address means nothing to people; any other is shown beside the name."""
     assert read(tmp_path, {SENDER: "Ada", ADDRESS: "ada@example.org"}) == ["From: Ada <ada@example.org>"]
     assert read(tmp_path, {SENDER: "Ada", ADDRESS: "/O=NORDLYS/CN=ADA"}) == ["From: Ada"]
 

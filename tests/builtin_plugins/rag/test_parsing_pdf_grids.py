@@ -50,7 +50,7 @@ def test_cells_of_several_lines(tmp_path: Path) -> None:
 
 
 def test_japanese_cells_of_several_lines(tmp_path: Path) -> None:
-    """No space comes into a word that is split between lines."""
+    """A word that is split between lines gets no space."""
     registerFont(UnicodeCIDFont("HeiseiMin-W3"))
     style = ParagraphStyle("japanese", fontName="HeiseiMin-W3", wordWrap="CJK")
     words = "海水で使用するための接続部品を含む。二年ごとに交換します。"
@@ -145,7 +145,7 @@ def test_pages_that_are_shown_turned(tmp_path: Path, shown: int, drawn: int) -> 
 
 
 def test_more_letters_than_any_page_has(tmp_path: Path) -> None:
-    """A page made to take very long is read by the positions of its words, as if it had no borders."""
+    """A page designed to take very long is read by the positions of its words, as if it had no borders."""
     canvas = Canvas(str(tmp_path / "a.pdf"), pagesize=(6000, 2000))
     canvas.grid([0, 5000, 6000], [0, 1000, 2000])
     canvas.setFont("Helvetica", 2)

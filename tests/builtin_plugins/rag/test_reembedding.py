@@ -184,7 +184,7 @@ async def test_an_export_that_began_before_the_switch(start_platform: Start) -> 
 
 
 async def test_progress_counts_passages(start_platform: Start) -> None:
-    """One large document among small ones does not stand still: 96 passages are told at a time."""
+    """Progress doesn't stand still during one large document: 96 passages are reported at a time."""
     models = TwoModels()
     running = await start_platform("rag", models)
     ann = await somebody(running)
@@ -285,8 +285,8 @@ async def test_who_may_and_what_is_refused(start_platform: Start) -> None:
 
 
 async def test_killed_in_the_middle(tmp_path: Path) -> None:
-    """A worker killed over its third batch leaves the old model; the next one finishes without repeating the
-    first two.
+    """A worker killed during its third batch leaves the old model; the next one finishes without repeating
+    the first two.
     """
     async with platforms(tmp_path) as start:
         running = await start("rag", HashEmbeddings())

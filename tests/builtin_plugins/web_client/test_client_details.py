@@ -116,7 +116,7 @@ async def test_licenses(site: Running, visitor: Visitor) -> None:
     root = await site.sign_in(root.user["username"], root.password)
     listing = await make_listing(site, root)
     await activate(root, listing["id"], user_id=str(ana.user["id"]))
-    page = await visitor.arrive(ana, "/plugins/licences")  # its address before it was an American word
+    page = await visitor.arrive(ana, "/plugins/licences")  # its former address, in British spelling
     await expect(page).to_have_url(f"{site.url}/app/plugins/licenses")
     row = page.get_by_role("row", name=re.compile(re.escape(listing["display_name"])))
     await expect(row).to_contain_text("Active")
@@ -222,7 +222,7 @@ async def test_deleting_what_pipelines_search(site: Running, visitor: Visitor) -
     await page.get_by_role("menuitem", name="Delete").click()
     dialog = page.get_by_role("dialog")
     await expect(dialog).to_contain_text("These pipelines search it and are deleted, too: Both")
-    await expect(dialog).to_contain_text("take this knowledge base out of it first")
+    await expect(dialog).to_contain_text("remove this one from it first")
     await expect(dialog).not_to_contain_text("Bob")
     await dialog.get_by_role("button", name="Delete", exact=True).click()
     await expect(page.get_by_role("heading", name="Documents", level=1)).to_be_visible()

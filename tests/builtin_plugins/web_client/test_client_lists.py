@@ -133,7 +133,7 @@ async def test_a_conversation_that_moves_is_shown_once(site: Running, visitor: V
 
 
 async def test_messages_leave_the_composer_free(site: Running, visitor: Visitor) -> None:
-    """On a phone and on a desktop, what is said for a while lies over nothing that is typed or pressed."""
+    """On a phone and on a desktop, a message shown for a while covers nothing that is typed in or pressed."""
     ana = await site.user()
     await knowledge_base(ana)
     page = await visitor.arrive(ana)

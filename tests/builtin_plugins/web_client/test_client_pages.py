@@ -28,7 +28,7 @@ FRAMES = """(() => {
 
 
 async def test_signing_in_and_out(site: Running, visitor: Visitor) -> None:
-    """A wrong password is told; a reload and a new tab stay signed in; signing out ends these tabs, and
+    """A wrong password is reported; a reload and a new tab stay signed in; signing out ends these tabs, and
     the next name can be typed at once.
     """
     ana = await site.user()
@@ -274,8 +274,8 @@ async def test_sharing(site: Running, visitor: Visitor) -> None:
 
 
 async def test_pipelines(site: Running, visitor: Visitor) -> None:
-    """A pipeline over two knowledge bases is made, and can be asked. Whoever shares it is told that they
-    aren't shared with it.
+    """A pipeline over two knowledge bases is made, and can be asked. Whoever shares it is told that the
+    knowledge bases aren't shared with it.
     """
     ana = await site.user()
     await knowledge_base(ana, "One")

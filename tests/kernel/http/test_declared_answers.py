@@ -102,7 +102,7 @@ async def test_a_fitting_answer(start_platform: Start, env: dict[str, str | None
 
 
 async def test_a_field_that_was_never_checked(start_platform: Start) -> None:
-    """A model is taken as its own maker checked it; under test, what it contains is checked, too."""
+    """A model is taken as it was checked when made; with strict answers, its contents are checked, too."""
     note = Note.model_construct(text=7)
     strict = await start_platform(answering(note))
     assert (await strict.anonymous.get("/v1/notes")).status == 500

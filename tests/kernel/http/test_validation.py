@@ -112,7 +112,7 @@ class TestBody:
         assert (await send(shared, '{"name": "a"}', content_type)).status == 200
 
     async def test_a_byte_order_mark(self, shared: Running) -> None:
-        """What editors on Windows write before UTF-8 is no part of the JSON."""
+        """What editors on Windows write before UTF-8 isn't part of the JSON."""
         assert (await send(shared, b'\xef\xbb\xbf{"name": "a"}')).status == 200
 
     @pytest.mark.parametrize(

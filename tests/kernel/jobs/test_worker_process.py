@@ -74,7 +74,7 @@ class Floor:
         return len(list(self.folder.glob(f"*.{kind}")))
 
     async def done(self) -> int:
-        """How many jobs are done by the books, without those that carry others."""
+        """How many jobs are recorded as done, without those that carry others."""
         mine = JobRecord.name.in_((STEP.name, STUMBLE.name))
         query = select(func.count()).select_from(JobRecord).where(mine, JobRecord.status == "done")
         return await self.running.platform.database.read(lambda session: int(session.scalar(query) or 0))

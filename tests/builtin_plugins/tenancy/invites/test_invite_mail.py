@@ -65,7 +65,7 @@ async def test_a_failing_mail_server_loses_no_invite(start_platform: Start, mail
 
 
 async def test_a_repeated_request_mails_nothing(start_platform: Start, mailbox: Mailbox) -> None:
-    """The answer tells again whether the e-mail of the first was sent."""
+    """The response says again whether the first one's e-mail was sent."""
     running = await start_platform("tenancy", env=mailbox.env)
     ann = await somebody(running)
     team = await make_team(running, ann)

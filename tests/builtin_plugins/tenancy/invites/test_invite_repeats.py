@@ -76,7 +76,7 @@ async def test_other_requests_make_other_invites(running: Running) -> None:
 
 
 async def test_a_key_is_for_one_request(running: Running) -> None:
-    """With another role or number of uses it is 409; who lost the right to invite learns nothing by it."""
+    """With another role or number of uses it is 409; who lost the right to invite learns nothing from it."""
     ann, ben = await somebody(running), await somebody(running)
     team, org, key = await make_team(running, ann), await make_org(running, ann), fresh("key")
     body = {"email": f"{fresh('x')}@example.org", "team_id": team, "idempotency_key": key}
@@ -110,7 +110,7 @@ async def test_bulk_requests_repeated(running: Running) -> None:
 
 
 async def test_wrong_keys(running: Running) -> None:
-    """An empty one and one that is too long are 422; any text else is a key."""
+    """An empty one and one that is too long are 422; any other text is a key."""
     ann = await somebody(running)
     team, email = await make_team(running, ann), f"{fresh('x')}@example.org"
     for key in ("", "x" * 256, 7):

@@ -1,4 +1,4 @@
-/** What is stored of the user: to download, and to delete. */
+/** The user's stored data: to download, and to delete. */
 
 import { html, useEffect, useRef, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
@@ -12,14 +12,14 @@ import { Dialog, say } from "../../parts/layers.js";
 import { saveBlob } from "../../parts/save.js";
 import { changed, startOver } from "../ask/conversation.js";
 
-/** What a part of the server lists; nothing where that part isn't installed. */
+/** What a part of the server answers; `otherwise` if that part isn't installed. */
 const ifThere = (work, otherwise) =>
   work.catch((error) => {
     if (error.status === 404) return otherwise;
     throw error;
   });
 
-/** Everything of one's own that can be deleted here, in the order in which it is: what needs another comes first. */
+/** Everything of one's own that can be deleted here, in order of deletion: what needs something comes before it. */
 async function ownThings(signal) {
   const [chats, pipelines, bases, talks, keys] = await Promise.all([
     ifThere(everything(api.chats, { signal }), []),
@@ -87,15 +87,15 @@ function Delete({ things, onFailed, onClose }) {
   });
   const list = contents(things);
   return html`<${Form} action=${action} submit=${t("Delete")} submitKind="danger" disabled=${!list.length || typed !== name} onCancel=${onClose}>
-    ${list.length ? html`<p>${t("Removed for good, also for those you share it with:")}</p><ul>${list.map((line) => html`<li key=${line}>${line}</li>`)}</ul>` : html`<p>${t("There is nothing of yours to delete.")}</p>`}
-    <${Notice}>${t("The account itself stays, and so do the audit log and what you asked in other people’s conversations. Whoever runs this server can deactivate the account.")}<//>
+    ${list.length ? html`<p>${t("Removed for good, including for people you share it with:")}</p><ul>${list.map((line) => html`<li key=${line}>${line}</li>`)}</ul>` : html`<p>${t("You have nothing to delete.")}</p>`}
+    <${Notice}>${t("Your account, the audit log, and what you asked in other people’s conversations stay. An administrator of this server can deactivate the account.")}<//>
     ${list.length > 0 && html`<${Field} label=${t("To confirm, type your username: {name}", { name })} value=${typed} onInput=${setTyped} autocomplete="off" autocapitalize="none" disabled=${action.busy} autofocus />`}
     ${action.busy && html`<${Meter} value=${done} max=${total} label=${t("Deleting")} />`}
-    ${action.error && html`<p class="hint">${t("What was deleted before that is gone; the list shows what is left.")}</p>`}
+    ${action.error && html`<p class="hint">${t("What was deleted before the error is gone; the list shows what is left.")}</p>`}
   <//>`;
 }
 
-/** In words; what there is none of is left out. */
+/** In words, without what there is none of. */
 function contents({ chats, pipelines, bases, talks, keys }) {
   const documents = bases.reduce((sum, base) => sum + base.document_count, 0);
   const alone = plural(bases.length, "One knowledge base", "{n} knowledge bases");

@@ -28,7 +28,7 @@ async function load(fetchPage, shown, signal) {
   return { items: [...found.values()], total: pages[0].total };
 }
 
-/** Nothing where conversations are not kept, or out of service. */
+/** Nothing if conversations aren't kept, or are out of service. */
 function unlessAway(error) {
   if (![404, 503].includes(error.status)) throw error;
   return NONE;

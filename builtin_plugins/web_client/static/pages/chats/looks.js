@@ -35,7 +35,7 @@ export function Looks({ chat, onSaved }) {
       <p class="muted">${t("What you choose here goes into the line for the site.")}</p>
       <${Field} as="select" label=${t("Colours")} value=${style.theme} onInput=${dress("theme")}>
         <option value="auto">${t("Same as the visitor’s system")}</option><option value="light">${t("Light")}</option><option value="dark">${t("Dark")}</option><//>
-      <${Field} label=${t("Button colour")} type="color" value=${style.accent} onInput=${dress("accent")} />
+      <${Field} label=${t("Button color")} type="color" value=${style.accent} onInput=${dress("accent")} />
       <${Field} as="select" label=${t("Position on the page")} value=${style.position} onInput=${dress("position")}>
         <option value="right">${t("On the right")}</option><option value="left">${t("On the left")}</option><//>
     </div>

@@ -28,7 +28,7 @@ export function EditBase({ base, onSaved, onClose }) {
   <//>`;
 }
 
-/** The pipelines that the request must name, as they are deleted with the base: with one's own, only one's own. */
+/** The pipelines that the request must name, as they are deleted with the base; with one's own base, only one's own. */
 const dependents = (base, pipelines) =>
   pipelines.filter((item) => item.knowledge_base_ids.includes(base.id) && (!isOwn(base) || isOwn(item) || item.owner_user_id === null));
 
@@ -44,6 +44,6 @@ export function DeleteBase({ base, count, onDeleted, onClose }) {
     <${Failure} error=${pipelines.error} onRetry=${pipelines.reload} />
     <p>${count ? plural(count, "Its only document is removed for good.", "All {n} documents are removed for good.") : t("It has no documents.")}</p>
     ${gone.length > 0 && html`<${Notice} tone="warn"><p>${t("These pipelines search it and are deleted, too: {names}", { names: gone.map((item) => item.name).join(", ") })}</p>
-      ${gone.some((item) => item.knowledge_base_ids.length > 1) && html`<p>${t("To keep one that also searches others, take this knowledge base out of it first, under Pipelines.")}</p>`}<//>`}
+      ${gone.some((item) => item.knowledge_base_ids.length > 1) && html`<p>${t("To keep a pipeline that also searches other knowledge bases, remove this one from it first, under Pipelines.")}</p>`}<//>`}
   <//>`;
 }

@@ -14,10 +14,10 @@ import { saveBlob } from "../../parts/save.js";
 const PAUSE = 1_000;
 /** Forbidden in file names by one system or another. */
 const FORBIDDEN = /[\\/:*?"<>|\p{Cc}]/gu;
-/** What every zip archive ends with, if it has no comment: the sign of its last record, 22 bytes long. */
+/** How a zip archive's last record begins; it is 22 bytes long if the archive has no comment. */
 const END = [0x50, 0x4b, 0x05, 0x06];
 
-/** A signal that is aborted when the component is left. */
+/** A signal that is aborted when the component is removed. */
 function useStop() {
   const [stop] = useState(() => new AbortController());
   useEffect(() => () => stop.abort(), []);
@@ -55,8 +55,8 @@ export function ExportBase({ base, onClose }) {
   return html`<${Dialog} title=${t("Export “{name}”", { name: base.name })} onClose=${onClose} closable=${!action.busy}>
     <${Form} action=${action} submit=${t("Export")} onCancel=${onClose}>
       <p>${t("Downloads one file with the settings, the original documents, their passages and vectors, and the sets of questions for evaluation.")}</p>
-      <p class="muted">${t("To copy the knowledge base to another server, choose “Import” under Documents there. Conversations and pipelines are not included, nor is who can see it.")}</p>
-      ${action.busy && html`<p class="row" role="status"><${Spinner} />${arrived ? t("{size} so far …", { size: arrived }) : t("The server prepares the file …")}</p>`}
+      <p class="muted">${t("To copy the knowledge base to another server, choose “Import” under Documents there. Conversations, pipelines, and who can see it are not included.")}</p>
+      ${action.busy && html`<p class="row" role="status"><${Spinner} />${arrived ? t("{size} so far …", { size: arrived }) : t("The server is preparing the file …")}</p>`}
     <//>
   <//>`;
 }
@@ -97,9 +97,9 @@ const Refused = ({ reason }) => html`<${Notice} tone="bad" title=${t("This file 
 
 /** An import that ended early: its knowledge base is removed. */
 export const Unmade = ({ job }) =>
-  job.status === "failed" ? html`<${Refused} reason=${job.error} />` : html`<${Notice} tone="warn" title=${t("The import was cancelled")}>${t("Nothing of it was kept.")}<//>`;
+  job.status === "failed" ? html`<${Refused} reason=${job.error} />` : html`<${Notice} tone="warn" title=${t("The import was cancelled")}>${t("Nothing was kept.")}<//>`;
 
-/** The import itself, which a job does: it goes on if this is closed. */
+/** The import itself, which runs as a job: it goes on if this is closed. */
 function Progress({ job: begun, onClose, onAgain }) {
   const [job, setJob] = useState(begun);
   const [error, setError] = useState(null);

@@ -28,7 +28,7 @@ export default function Documents() {
     <${Loaded} of=${bases}>${(list) =>
       list.length === 0
         ? html`<${Empty} icon="documents" title=${t("No documents yet")} action=${html`<${Button} kind="primary" icon="plus" onClick=${create}>${t("New knowledge base")}<//>`}>
-            ${t("Make a knowledge base, add files, and ask them. It is private until you share it.")}
+            ${t("Make a knowledge base, add files, and ask about them. It is private until you share it.")}
           <//>`
         : html`
             ${list.length > FEW && html`<div class="filters"><input class="input search" type="search" placeholder=${t("Find a knowledge base")} aria-label=${t("Find a knowledge base")} value=${text} onInput=${(event) => setText(event.target.value)} /></div>`}

@@ -62,7 +62,7 @@ export function StillPrivate({ visibility, bases }) {
   const names = bases.filter((base) => base.visibility === "private").map((base) => base.name);
   if (visibility === "private" || !names.length) return null;
   return html`<${Notice} tone="warn" title=${plural(names.length, "One of its knowledge bases is private", "{n} of its knowledge bases are private")}>
-    ${t("Others get no answers from what is private. Share under Documents, too: {names}", { names: names.join(", ") })}<//>`;
+    ${t("Others get no answers from what is private. Also share, under Documents: {names}", { names: names.join(", ") })}<//>`;
 }
 
 const Group = ({ label, items, value, onChange }) => html`<${Field} as="select" label=${label} value=${value} onInput=${(id) => onChange(Number(id))}>

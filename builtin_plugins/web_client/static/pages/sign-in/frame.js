@@ -6,7 +6,7 @@ import { Icon } from "../../parts/icons.js";
 
 export function Card({ title, about, children, foot }) {
   const box = useRef(null);
-  // The browser itself only does so for what is there when a page is loaded, not after signing out.
+  // The browser itself does so only when a page is loaded, not after signing out.
   useEffect(() => box.current.querySelector("[autofocus]")?.focus(), []);
   return html`<div class="door">
     <main class="card" ref=${box}>
