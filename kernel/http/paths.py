@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Mapping
-from itertools import takewhile, zip_longest
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from kernel.errors import NotFound, Unprocessable
@@ -87,14 +87,10 @@ class PathTemplate:
 
     def meets(self, other: PathTemplate) -> bool:
         """Whether both may match the same request."""
-        for own, its in zip_longest(self.path.split("/"), other.path.split("/")):
-            if own is None or its is None:
-                return False
-            if _REST.search(own) or _REST.search(its):
-                return True
-            if not _meet(own, its):
-                return False
-        return True
+        own, its = self.path.split("/"), other.path.split("/")
+        if not (_REST.search(self.path) or _REST.search(other.path)):
+            return len(own) == len(its) and all(map(_meet, own, its))
+        return _begin_alike(own, its) and _begin_alike(own[::-1], its[::-1])
 
     def schema(self, name: str) -> dict[str, Any]:
         """The JSON Schema of one parameter."""
@@ -120,6 +116,16 @@ def _check(path: str, *, distinct: bool) -> None:
         raise ValueError(f"path '{path}': two parameters have the same name")
     if set(fixed) & set("?#%"):
         raise ValueError(f"path '{path}': '?', '#' and '%' can't be part of a path")
+
+
+def _begin_alike(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether some text may match the segments of both up to the first `path` parameter, which one has."""
+    for own, its in zip(one, other, strict=False):
+        if _REST.search(own) or _REST.search(its):
+            return True
+        if not _meet(own, its):
+            return False
+    return False
 
 
 def _meet(one: str, other: str) -> bool:

@@ -34,11 +34,14 @@ class Engines:
 
     def problem(self) -> str | None:
         """Why the chosen engine can't work, as a remedy."""
-        engine = self._known.get(self._wanted)
-        if engine is None:
-            known = ", ".join(sorted(self._known))
-            return f"there is no engine '{self._wanted}'; PLATFORM_GRAPH_RAG_ENGINE can be {known}"
-        return engine.missing()
+        return self.unknown() or self._known[self._wanted].missing()
+
+    def unknown(self) -> str | None:
+        """The remedy if there is no such engine."""
+        if self._wanted in self._known:
+            return None
+        known = ", ".join(sorted(self._known))
+        return f"there is no engine '{self._wanted}'; PLATFORM_GRAPH_RAG_ENGINE can be {known}"
 
     @property
     def name(self) -> str:
@@ -53,14 +56,14 @@ def identity(extractor: Extractor) -> str:
 
 @asynccontextmanager
 async def open_engines(platform: Platform) -> AsyncIterator[Engines]:
-    """The engines of this process. If the chosen one can't be used, the log says so at the start."""
+    """The engines of this process. If the chosen one doesn't exist, the log says so at the start."""
     offered = platform.hooks.ask_now(hookspecs.register_extractors)
     settings = platform.settings_of(GraphSettings)
     others = (engine for _, engines in offered for engine in engines)
     shipped = (GrammarEngine(settings.spacy_model), ModelEngine(platform, settings.llm_model))
     engines = Engines(settings.engine, (*(engine.extractor() for engine in shipped), *others))
-    if (problem := engines.problem()) is not None:
-        log.warning("entities can't be extracted: %s", problem)
+    if (unknown := engines.unknown()) is not None:
+        log.warning("entities can't be extracted: %s", unknown)
     yield engines
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builtin_plugins.embeddings.engines.base import Vectors
+from builtin_plugins.embeddings.engines.base import Vectors, normalized
 from kernel.sdk import Embedded, contracts
 from kernel.testing import Running, Start, platforms
 
@@ -40,7 +40,8 @@ class HeldEngine:
         if any("broken" in text for text in texts):
             raise ValueError("a text that this engine can't read")
         found = [text for text in texts if "lost" not in text]
-        return np.array([[float(len(text)), 1.0] for text in found], np.float32).reshape(-1, 2)
+        vectors = np.array([[len(text), 1.0] for text in found], np.float32).reshape(-1, 2)
+        return normalized(vectors)
 
 
 async def embedded(running: Running, texts: Sequence[str], purpose: contracts.Purpose = "query") -> Embedded:
@@ -52,9 +53,14 @@ async def embedded(running: Running, texts: Sequence[str], purpose: contracts.Pu
     return found
 
 
-async def asked(running: Running, number: int, text: str = "") -> float:
+def lengths(found: Embedded) -> list[int]:
+    """The lengths of the texts, by their vectors."""
+    return [round(x / y) for x, y in found.vectors.tolist()]
+
+
+async def asked(running: Running, number: int, text: str = "") -> int:
     """What tells a question's vector from others'."""
-    return float((await embedded(running, [text or "x" * number])).vectors[0][0])
+    return lengths(await embedded(running, [text or "x" * number]))[0]
 
 
 @pytest.fixture
@@ -65,7 +71,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> HeldEngine:
     return engine
 
 
-async def waiting(running: Running, engine: HeldEngine, *texts: str) -> list[asyncio.Task[float]]:
+async def waiting(running: Running, engine: HeldEngine, *texts: str) -> list[asyncio.Task[int]]:
     """A question that is being computed, and those that came meanwhile."""
     first = asyncio.create_task(asked(running, 1))
     assert await asyncio.to_thread(engine.begun.wait, 60)
@@ -115,7 +121,7 @@ async def test_one_text_twice_in_a_question(start_platform: Start, engine: HeldE
     running = await start_platform("embeddings")
     engine.go.set()
     found = await embedded(running, ["aa", "b", "aa", "ccc"])
-    assert [row[0] for row in found.vectors.tolist()] == [2, 1, 2, 3]
+    assert lengths(found) == [2, 1, 2, 3]
 
 
 async def test_a_batch_is_handed_out_one_by_one(start_platform: Start, engine: HeldEngine) -> None:

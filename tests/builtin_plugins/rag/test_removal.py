@@ -16,7 +16,7 @@ from kernel.db.tables import BlobRecord, BlobReference, CollectionRecord, PointR
 from kernel.testing import Actor, Running, Start, environment
 from tests.builtin_plugins.rag.rag_support import ask_raw, ingest, make_base, make_pipeline, somebody, upload
 from tests.builtin_plugins.rag.removal_worker import DeletionsPlugin
-from tests.builtin_plugins.rag.test_reembedding import TwoModels, reembed, shelf
+from tests.builtin_plugins.rag.test_reembedding import TwoModels, long_shelf, reembed
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.processes import running_process
 from tests.fakes.statements import statements
@@ -151,15 +151,12 @@ async def test_change_of_the_model_under_way(start_platform: Start, database_url
     models = TwoModels()
     running = await start_platform("rag", models, env={"DATABASE_URL": database_url})
     ann = await somebody(running)
-    base = await shelf(ann)
+    base, _ = await long_shelf(ann)
     models.go.clear()
+    models.passing = 1
     await reembed(ann, base)
     working = asyncio.create_task(running.run_jobs())
     async with asyncio.timeout(60):
-        await models.arrived.wait()
-        models.arrived.clear()
-        models.go.set()  # for the first document alone
-        models.go.clear()
         await models.arrived.wait()
         assert (await running.platform.database.read(left))[2] == 2
         assert (await ann.delete(f"{BASES}/{base}")).status == 200

@@ -46,7 +46,7 @@ async def test_another_page_is_told(site: Running, visitor: Visitor) -> None:
     ana = await site.user()
     await knowledge_base(ana)
     page = await visitor.arrive(ana, "/documents")
-    await page.get_by_role("link", name="Handbook Only you").press("Enter")
+    await page.get_by_role("link", name="Handbook Private").press("Enter")
     await expect(page.locator("#main")).to_be_focused()
     await page.get_by_role("link", name="handbook.md").press("Enter")
     await expect(page.locator("#main")).to_be_focused()
