@@ -60,7 +60,7 @@ async def chief(running: Running) -> Actor:
 async def test_a_line_is_kept_for_its_service_without_its_secrets(running: Running, chief: Actor) -> None:
     """Written while a service was served; `tail` counts from the end; others have it not."""
     for word in ("one", "two", "three"):
-        assert (await running.anonymous.post(f"/v1/models/talk/{word}/aloud")).status == 200
+        assert (await chief.post(f"/v1/models/talk/{word}/aloud")).status == 200
     found = await chief.get("/v1/containers/model-management/logs?tail=2")
     assert found.status == 200, found.body
     body = found.json()
