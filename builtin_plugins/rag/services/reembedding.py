@@ -119,7 +119,7 @@ def _renew_trees(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
 
 @dataclass(frozen=True)
 class _Part:
-    """The next passages of a document; `is_last` if no more follow."""
+    """Some passages of a document; `is_last` says whether they are its last ones."""
 
     document_id: str
     rows: list[StoredPoint]

@@ -140,7 +140,7 @@ class TestSharing:
     @pytest.mark.each_database
     async def test_shared_with_me(self, running: Running) -> None:
         """What others share in pipelines that the caller may use, latest first, in pages: nothing of
-        their own or unshared, and nothing once the pipeline is out of sight. Administrators find no more.
+        their own or unshared, and nothing once the pipeline is out of sight. Administrators see no more.
         """
         talk = await open_talk(running)
         admin = await running.user(role="admin")

@@ -53,7 +53,7 @@ PAGES = {
     "organization": "/people/organizations/{organization}",
     "roles": "/people/organizations/{organization}/roles",
     "groups": "/people/organizations/{organization}/groups",
-    "accounts": "/people/accounts",
+    "accounts": "/people/accounts?q={person}",
     "keys": "/keys",
     "audit": "/audit",
     "operations": "/operations",
@@ -88,6 +88,8 @@ async def one_of_everything(site: Running) -> tuple[Actor, dict[str, Any]]:
     await root.post("/v1/auth/tokens", json={"name": "agent"})
     ids = {"base": base["id"], "chat": chat, "set": questions, "run": run, "conversation": conversation}
     ids |= await _files(root, base["id"])
+    # Others may be the only owner of an organization, and can't be deactivated.
+    ids["person"] = (await site.user()).user["username"]
     listings = (await root.get("/v1/marketplace/plugins")).json()["plugins"]
     ids |= {"team": team["id"], "organization": organization["id"], "listing": listings[0]["id"]}
     return root, ids
