@@ -14,13 +14,14 @@ from contextlib import suppress
 from typing import Any
 
 from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
+from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError, LineTooLong
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
 
-from kernel.errors import BadRequest, HeadersTooLarge, StartupError
+from kernel.errors import BadRequest, HeadersTooLarge, PlatformError, StartupError
 from kernel.http.application import Application
 from kernel.http.error_formats import error_response
+from kernel.http.wire import unknown_coding
 
 log = logging.getLogger("platform.server")
 
@@ -42,18 +43,25 @@ _SO_ATTACH_FILTER = 26  # Linux's number; Python has no name for it
 class _ImpatientHandler(RequestHandler):
     """An aiohttp connection, closed if a request head does not arrive in time (slow-header attacks)."""
 
-    __slots__ = ("_head_timer", "_patience")
+    __slots__ = ("_head_timer", "_ignores_input", "_patience")
 
     def __init__(self, *args: Any, patience: float, **options: Any) -> None:
         super().__init__(*args, **options)
         self._patience = patience
         self._head_timer: asyncio.TimerHandle | None = None
+        self._ignores_input = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._arm()
 
+    def ignore_input(self) -> None:
+        """Drop whatever still arrives. The connection must end with the current response."""
+        self._ignores_input = True
+
     def data_received(self, data: bytes) -> None:
+        if self._ignores_input:
+            return
         super().data_received(data)
         if self._messages or self._current_request is not None:
             self._disarm()
@@ -75,7 +83,7 @@ class _ImpatientHandler(RequestHandler):
         if not isinstance(exc, HttpProcessingError) or request.writer.output_size > 0:
             return super().handle_error(request, status, exc, message)
         log.info("a request from %s could not be read: %s", request.remote, type(exc).__name__)
-        response = error_response(HeadersTooLarge() if _too_large(exc) else BadRequest())
+        response = error_response(_refusal(exc))
         response.force_close()
         return response
 
@@ -110,6 +118,12 @@ class _ImpatientHandler(RequestHandler):
         self._head_timer = None
         if self.transport is not None and self._current_request is None and not self._messages:
             self.transport.abort()
+
+
+def _refusal(error: HttpProcessingError) -> PlatformError:
+    if isinstance(error, ContentEncodingError):
+        return unknown_coding()
+    return HeadersTooLarge() if _too_large(error) else BadRequest()
 
 
 def _too_large(error: HttpProcessingError) -> bool:

@@ -257,7 +257,7 @@ class KernelSettings(Settings):
         10, gt=0, description="Time limit in seconds for receiving the headers of a request."
     )
     body_timeout: float = Field(
-        30, gt=0, description="Seconds without data after which a request body is abandoned."
+        30, gt=0, description="Seconds that a request body may pause, or fall behind 500 bytes a second."
     )
     send_timeout: float = Field(
         60,

@@ -81,6 +81,7 @@ class Pipeline:
             status = response.status
             if ctx.request.awaits_go_ahead:  # the next bytes may be the unread body or another request
                 response.force_close()
+            ctx.request.forgo_body(response)
             return response
         except (asyncio.CancelledError, ConnectionResetError):
             status = 499
@@ -135,6 +136,7 @@ class Pipeline:
         ctx.endpoint, ctx.error_format = target.label, target.error_format
         request.any_origin = target.any_origin
         request.heed_expectation()
+        request.heed_coding()
         if self._cors.is_preflight(request):
             request.any_origin = await self._router.takes_any_origin(request)
             return self._cors.preflight(request)

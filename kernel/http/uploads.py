@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Collection
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from aiohttp import (
     BodyPartReader,
@@ -22,19 +21,17 @@ from aiohttp.http_exceptions import HttpProcessingError
 from kernel.errors import (
     BadRequest,
     PayloadTooLarge,
-    RequestTimeout,
     Unavailable,
     Unprocessable,
     UnsupportedMediaType,
 )
+from kernel.http.body_clock import BodyClock
 from kernel.http.context import Context
 from kernel.http.names import clean_name
 from kernel.http.validation import media_type
 from kernel.stores.protocols import Staged
 
 log = logging.getLogger("platform.http")
-
-T = TypeVar("T")
 
 _MEGABYTE = 1024 * 1024
 _FIELD_LIMIT = 1024
@@ -120,6 +117,7 @@ class _Form:
 
     def __init__(self, ctx: Context, limit: int, wanted: Collection[str]) -> None:
         self._ctx = ctx
+        self._clock = BodyClock(ctx.request, ctx.platform.settings.body_timeout)
         self._limit = limit
         self._wanted = wanted
         self._found: ReceivedFile | None = None
@@ -140,7 +138,7 @@ class _Form:
 
     async def _read_parts(self, reader: MultipartReader) -> None:
         for _ in range(_MOST_PARTS):
-            part = await self._timed(reader.next())
+            part = await self._clock.wait(reader.next())
             if part is None:
                 return
             if not isinstance(part, BodyPartReader):
@@ -183,12 +181,5 @@ class _Form:
             self._fields[name] = raw.decode(errors="replace")
 
     async def _pieces(self, part: BodyPartReader) -> AsyncIterator[bytes]:
-        while chunk := await self._timed(part.read_chunk(64 * 1024)):
+        while chunk := await self._clock.wait(part.read_chunk(64 * 1024)):
             yield chunk
-
-    async def _timed(self, reading: Awaitable[T]) -> T:
-        try:
-            async with asyncio.timeout(self._ctx.platform.settings.body_timeout):
-                return await reading
-        except TimeoutError:
-            raise RequestTimeout() from None

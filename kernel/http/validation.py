@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import codecs
 import json
 import math
@@ -13,7 +12,8 @@ from typing import Any
 from aiohttp import web
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from kernel.errors import BadRequest, PayloadTooLarge, RequestTimeout, Unprocessable, UnsupportedMediaType
+from kernel.errors import BadRequest, PayloadTooLarge, Unprocessable, UnsupportedMediaType
+from kernel.http.body_clock import BodyClock
 from kernel.storable import first_unfit
 
 _SECRET_WORDS = ("password", "secret", "token", "key", "code")
@@ -31,7 +31,7 @@ async def read_body(
 ) -> bytes:
     """Read the whole body: at most `limit` bytes and, for JSON, about `most_values` values (else 413).
 
-    Give up after `silence` seconds without data.
+    Give up on a slow client as `iter_body` does.
     """
     if request.content_length is not None and request.content_length > limit:
         raise PayloadTooLarge(f"The body is larger than {limit} bytes")
@@ -51,15 +51,11 @@ async def read_body(
 
 
 async def iter_body(request: web.Request, silence: float) -> typing.AsyncIterator[bytes]:
-    """Read the body piece by piece. Raises RequestTimeout after `silence` seconds without data."""
-    while True:
-        try:
-            async with asyncio.timeout(silence):
-                chunk = await request.content.readany()
-        except TimeoutError:
-            raise RequestTimeout() from None
-        if not chunk:
-            return
+    """Read the body piece by piece. Raises RequestTimeout after `silence` seconds without data, and for one
+    that then arrives at less than 500 bytes a second.
+    """
+    clock = BodyClock(request, silence)
+    while chunk := await clock.wait(request.content.readany()):
         yield chunk
 
 

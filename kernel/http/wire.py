@@ -11,12 +11,14 @@ from typing import Any
 
 from aiohttp import HttpVersion11, MultipartReader, StreamReader, hdrs, web
 from aiohttp.abc import AbstractStreamWriter
+from aiohttp.compression_utils import HAS_BROTLI, HAS_ZSTD
 from aiohttp.helpers import rfc822_formatted_time
 from aiohttp.http import StreamWriter
 from aiohttp.payload import Payload
 from aiohttp.web_request import BaseRequest
 
 from kernel.auth.principals import ANONYMOUS, Principal
+from kernel.errors import BadRequest, UnsupportedMediaType
 from kernel.http.cors import Cors
 from kernel.http.ranges import WHOLE, part_of
 from kernel.http.streams import OpenStream, OpenStreams
@@ -32,8 +34,17 @@ _SECURITY_HEADERS = {
 }
 _WITHOUT_BODY = frozenset({204, 304})
 
+_PLAIN_CODINGS = frozenset({"", "identity"})
+_CODINGS = ", ".join(["gzip", "deflate", *(["br"] if HAS_BROTLI else []), *(["zstd"] if HAS_ZSTD else [])])
+
 TOO_LATE = web.RequestKey("too_late", str)
 """The plugin that did not identify the sender in time."""
+
+
+def unknown_coding() -> UnsupportedMediaType:
+    """The error for a body that can't be decompressed for want of a decoder (RFC 9110, 15.5.16)."""
+    detail = f"The body's Content-Encoding is not supported; send it uncompressed, or as one of: {_CODINGS}"
+    return UnsupportedMediaType(detail, headers={hdrs.ACCEPT_ENCODING: _CODINGS})
 
 
 class HeadSent(ConnectionResetError):
@@ -85,6 +96,34 @@ class Request(web.Request):
         self.awaits_go_ahead = self.can_read_body
         if expected.lower() != "100-continue":
             raise web.HTTPExpectationFailed()
+
+    def heed_coding(self) -> None:
+        """Refuse a body that there is no decoder for: it would be read as plain.
+
+        Raises UnsupportedMediaType, and BadRequest for a transfer coding.
+        """
+        if not self.can_read_body:
+            return
+        transfer = self.headers.get(hdrs.TRANSFER_ENCODING, "chunked")
+        if transfer.lower() != "chunked":
+            raise BadRequest("The body's Transfer-Encoding is not supported; the only one is 'chunked'")
+        codings = self.headers.getall(hdrs.CONTENT_ENCODING, None)
+        if codings is None:
+            return
+        known = self._message.compression is not None and len(codings) == 1
+        if not known and {coding.strip().lower() for coding in codings} - _PLAIN_CODINGS:
+            raise unknown_coding()
+
+    def forgo_body(self, response: web.StreamResponse) -> None:
+        """Drop the rest of a compressed body that nobody read, and the connection with it.
+
+        aiohttp would read it to its end: a few megabytes that become gigabytes block the loop for seconds.
+        """
+        if self._message.compression is not None and not self._payload.is_eof():
+            response.force_close()
+            ignore = getattr(self.protocol, "ignore_input", None)
+            if ignore is not None:
+                ignore()
 
     @property
     def content(self) -> StreamReader:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -33,6 +34,8 @@ _GRAPHS_AT_ONCE = 500
 _ROWS_AT_ONCE = 100
 PATIENCE = 30.0
 """Seconds that a query waits for the store to be up to date."""
+_SOON = 5
+"""Seconds after which to ask again at the earliest."""
 _REMOVING = 0.5
 """Seconds for which deleted graphs are removed before other work gets a turn; one may take longer."""
 _STOPPING = "The server is stopping; try again soon"
@@ -72,6 +75,7 @@ class LiveRdf:
         self._turn = asyncio.Lock()
         self._under_way: set[asyncio.Task[Any]] = set()
         self._work = "The RDF store is being opened"
+        self._seconds_left = _SOON
         self._closing = False
         self._copying: asyncio.Task[Any] | None = None
         self._snapshot: Path | None = None
@@ -94,7 +98,8 @@ class LiveRdf:
             bringing.add_done_callback(self._give_back)
             if isinstance(error, asyncio.CancelledError):
                 raise
-            raise Unavailable(f"{self._work}; try again soon") from None
+            again = {"Retry-After": str(self._seconds_left)}
+            raise Unavailable(f"{self._work}; try again soon", headers=again) from None
         try:
             yield place, merged
         finally:
@@ -214,11 +219,13 @@ class LiveRdf:
             await asyncio.to_thread(store.close)
 
     async def _put(self, store: RdfStore, graphs: Sequence[Listed]) -> None:
+        began = time.monotonic()
         for at in range(0, len(graphs), _GRAPHS_AT_ONCE):
             if self._closing:
                 raise Unavailable(_STOPPING)
             left = len(graphs) - at
             self._work = f"The graphs are being written to the RDF store ({left:,} left)"
+            self._seconds_left = round(_SOON + (time.monotonic() - began) / (at or 1) * left)
             found = await self._rows({one.id: one for one in graphs[at : at + _GRAPHS_AT_ONCE]})
             size = sum(len(rows.entities) + len(rows.relations) for rows in found.values())
             if len(found) > _MOST_HERE or size > _LARGEST_HERE:
@@ -278,6 +285,7 @@ class LiveRdf:
         if not gone:
             return False
         self._work = f"Deleted graphs are being removed from the RDF store ({len(gone):,} left)"
+        self._seconds_left = _SOON
         if self._closing or store.mostly(gone):
             await self._do(store.start_over)
         else:

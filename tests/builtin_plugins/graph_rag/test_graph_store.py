@@ -105,9 +105,10 @@ async def test_a_query_does_not_wait_for_ever(tmp_path: Path) -> None:
         sight, owner = await running.platform.database.read(sight_of_all)
         children = running.platform.resource(RDF_CHILDREN)
         live = LiveRdf(running.platform, tmp_path / "rdf", children, patience=0)
-        with pytest.raises(Unavailable, match="try again"):
+        with pytest.raises(Unavailable, match="try again") as refused:
             async with live.snapshot(sight):
                 pass
+        assert int(refused.value.headers["Retry-After"]) > 0
         leaving = asyncio.create_task(live.snapshot(sight).__aenter__())
         await asyncio.sleep(0)
         leaving.cancel()

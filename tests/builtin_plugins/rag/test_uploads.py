@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import io
 import re
 import secrets
+import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import quote
@@ -30,6 +32,10 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 TEXT = "Some words that anybody may read, in a sentence of their own.\n"
 MEGABYTE = 1024 * 1024
+BINARY_BOOK = io.BytesIO()
+with zipfile.ZipFile(BINARY_BOOK, "w") as archive:
+    archive.writestr("[Content_Types].xml", "<Types/>")
+    archive.writestr("xl/workbook.bin", "x")
 COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -420,7 +426,9 @@ class TestRefused:
             (b"PK\x03\x04" + bytes(100), "its end is missing"),
             (COMPOUND + bytes(5000) + "WordDocument".encode("utf-16-le"), ".doc, .xls, .ppt"),
             (COMPOUND + bytes(3_000_000) + "Workbook".encode("utf-16-le"), "Save the file as .docx"),
+            (COMPOUND + bytes(5000) + "BOOK".encode("utf-16-le").ljust(64, b"\0") + b"\n\0", ".xls"),
             (COMPOUND + bytes(5000) + "EncryptedPackage".encode("utf-16-le"), "password"),
+            (BINARY_BOOK.getvalue(), "(.xlsb) cannot be read"),
         ],
     )
     async def test_refusals_that_say_why(self, running: Running, content: bytes, words: str) -> None:
@@ -484,14 +492,18 @@ class TestSettings:
         answer = await upload(ann, await make_base(ann))
         assert answer.status == 503 and str(blobs).encode() not in answer.body
 
-    async def test_slow_client(self, start_platform: Start) -> None:
-        """A client that goes silent in mid-upload gets 408 and leaves nothing."""
+    @pytest.mark.parametrize("drop", [b"", b"a"])
+    async def test_slow_client(self, start_platform: Start, drop: bytes) -> None:
+        """A client that goes silent in mid-upload, or sends only drops, gets 408 and leaves nothing."""
         running = await start_platform(LoadedOnce, "rag", env={"PLATFORM_BODY_TIMEOUT": "0.3"})
         ann = await somebody(running)
         base = await make_base(ann)
 
         async def silent() -> AsyncIterator[bytes]:
-            yield file_part(TEXT * 1000)[:-10]
+            yield file_part(TEXT * (1 if drop else 1000))[:-10]  # what came earns time
+            while drop:
+                yield drop
+                await asyncio.sleep(0.02)
             await asyncio.Event().wait()
 
         try:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 from aiohttp import web
+from aiohttp.compression_utils import HAS_BROTLI
 
 from kernel.app import gateway_app
 from kernel.sdk import PUBLIC, Context, Plugin, RouteTable, hookimpl
@@ -55,6 +56,17 @@ class TestBodySize:
         assert len(bomb) < MEGABYTE
         assert answer.status == 413
 
+    async def test_a_bomb_that_nobody_reads(self, start_platform: Start) -> None:
+        """The rest of a compressed body isn't unpacked once the answer is there: the connection ends."""
+        running = await start_platform(EchoPlugin)
+        bomb = gzip.compress(bytes(200 * MEGABYTE), 1)
+        lines = ["Content-Encoding: gzip", f"Content-Length: {len(bomb)}"]
+        async with raw_client(running.url) as client:
+            await client.send(head("POST", "/v1/echo/nowhere", *lines) + bomb[:-1000])
+            answer = await client.answer()
+            assert (answer.status, answer.headers["connection"]) == (404, "close")
+            await client.send(bomb[-1000:])
+
     async def test_a_compressed_body_is_read(self, start_platform: Start) -> None:
         """A compressed body within the limit is understood."""
         running = await start_platform(EchoPlugin)
@@ -91,6 +103,34 @@ class TestBodySize:
             request = head("POST", "/v1/echo/body", "Transfer-Encoding: chunked")
             await client.send(request + b'5\r\n{"nam\r\nnonsense\r\n\r\n')
             assert (await client.answer()).status == 400
+
+    @pytest.mark.parametrize("coding", ["snappy", "gzip, gzip", *([] if HAS_BROTLI else ["br"])])
+    async def test_an_unknown_coding(self, start_platform: Start, coding: str) -> None:
+        """A body that there is no decoder for is 415, which names those that there are."""
+        running = await start_platform(EchoPlugin)
+        headers = {"Content-Encoding": coding, "Content-Type": "application/json"}
+        body = b'{"name": "not what it seems"}'
+        answer = await running.anonymous.post("/v1/echo/body", data=body, headers=headers)
+        assert (answer.status, answer.json()["code"]) == (415, "unsupported_media_type")
+        assert answer.headers["Accept-Encoding"].startswith("gzip, deflate")
+        assert "uncompressed" in answer.json()["detail"]
+
+    async def test_an_unknown_transfer_coding(self, start_platform: Start) -> None:
+        """A body that is compressed for the transfer isn't read as if it were plain."""
+        running = await start_platform(EchoPlugin)
+        async with raw_client(running.url) as client:
+            request = head("POST", "/v1/echo/body", "Transfer-Encoding: gzip, chunked")
+            await client.send(request + b'd\r\n{"name": "a"}\r\n0\r\n\r\n')
+            answer = await client.answer()
+        assert (answer.status, b"Transfer-Encoding" in answer.body) == (400, True)
+
+    @pytest.mark.parametrize("coding", ["identity", "Identity", ""])
+    async def test_a_body_that_says_it_is_plain(self, start_platform: Start, coding: str) -> None:
+        """A body whose coding is none is read as it is."""
+        running = await start_platform(EchoPlugin)
+        headers = {"Content-Encoding": coding, "Content-Type": "application/json"}
+        answer = await running.anonymous.post("/v1/echo/body", data=b'{"name": "plain"}', headers=headers)
+        assert (answer.status, answer.json()["name"]) == (200, "plain")
 
     async def test_just_at_the_limit(self, start_platform: Start) -> None:
         """A body of exactly the limit is read."""
@@ -216,6 +256,24 @@ class TestSlowClients:
             await client.send(head("POST", "/v1/echo/body", "Content-Length: 100") + b'{"name"')
             answer = await client.answer()
             assert (answer.status, json.loads(answer.body)["code"]) == (408, "request_timeout")
+
+    async def test_a_body_that_trickles(self, start_platform: Start) -> None:
+        """A body that never stops coming but stays too slow is 408 too."""
+        running = await start_platform(EchoPlugin, env={"PLATFORM_BODY_TIMEOUT": "0.3"})
+        async with raw_client(running.url) as client:
+            await client.send(head("POST", "/v1/echo/body", "Content-Length: 5000") + b'{"name"')
+            dripping = asyncio.create_task(_drip(client, b" " * 4000))
+            assert (await client.answer()).status == 408
+            dripping.cancel()
+
+    async def test_a_body_over_a_slow_line(self, start_platform: Start) -> None:
+        """What has come counts: a slow body may take longer in all than one silence may."""
+        running = await start_platform(EchoPlugin, env={"PLATFORM_BODY_TIMEOUT": "0.3"})
+        body = b'{"name": "slow"' + b" " * 1000
+        async with raw_client(running.url) as client:
+            await client.send(head("POST", "/v1/echo/body", f"Content-Length: {len(body) + 26}") + body)
+            await _drip(client, b" " * 25 + b"}")
+            assert (await client.answer()).status == 200
 
     async def test_a_slow_handler_is_not_a_slow_client(self, start_platform: Start) -> None:
         """Patience is for the client: a handler may take longer than it."""
