@@ -6,7 +6,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO, Final
@@ -22,6 +22,8 @@ _PORTION_BYTES: Final = 65_536
 # Archivers' own files; macOS adds a "._name" for each file with extended attributes.
 _CHAFF: Final = (".DS_Store", "Thumbs.db", "desktop.ini")
 _CHAFF_STARTS: Final = "._"
+# Drawing programs begin these with a document type declaration; none is read.
+_DRAWING: Final = ".svg"
 _CHAFF_FOLDER: Final = "__MACOSX/"
 _ARCHIVES: Final = (".zip", ".jar", ".war", ".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz")
 COMPRESSED: Final = {
@@ -123,8 +125,9 @@ def directory_bytes(file: BinaryIO) -> int | None:
 
 
 @contextmanager
-def open_archive(path: Path, *, doctypes: bool = False) -> Iterator[zipfile.ZipFile]:
-    """Open a document's zip, refusing bombs, passwords and (unless `doctypes`) document type declarations.
+def open_archive(path: Path, *, checked: Collection[str] | None = None) -> Iterator[zipfile.ZipFile]:
+    """Open a document's zip, refusing bombs, passwords and, in the `checked` members (without any named: in
+    all but drawings), document type declarations.
 
     Raises `UnparsableDocument`: `too_large` when the directory or the declared contents exceed the limits
     (`zipfile` never inflates a member beyond its declared size), `encrypted`, `corrupt`.
@@ -134,8 +137,10 @@ def open_archive(path: Path, *, doctypes: bool = False) -> Iterator[zipfile.ZipF
         try:
             with zipfile.ZipFile(file) as archive:
                 _check_members(archive.infolist())
-                for info in () if doctypes else archive.infolist():
-                    _refuse_doctype(archive, info)
+                for info in archive.infolist():
+                    is_drawing = info.filename.lower().endswith(_DRAWING)
+                    if info.filename in checked if checked is not None else not is_drawing:
+                        _refuse_doctype(archive, info)
                 yield archive
         except _DAMAGE as error:
             raise UnparsableDocument("corrupt", f"package: {error}") from error

@@ -105,8 +105,8 @@ _NEEDED: Final = {
 _CONTENT_TYPES: Final = "[Content_Types].xml"
 _MAX_CONTENT_TYPES_BYTES: Final = 1024 * 1024
 # Excludes "<": otherwise each unclosed tag would make the match scan the rest of the file.
-_OVERRIDE: Final = re.compile(rb"<(?:\w+:)?Override\b([^<>]*+)>")
-_ATTRIBUTE: Final = re.compile(rb"(PartName|ContentType)\s*=\s*[\"']([^\"']*)[\"']")
+_DECLARED: Final = re.compile(rb"<(?:\w+:)?(Override|Default)\b([^<>]*+)>")
+_ATTRIBUTE: Final = re.compile(rb"(PartName|Extension|ContentType)\s*=\s*[\"']([^\"']*)[\"']")
 # Looks like text by its bytes, but is not for reading.
 _POSTSCRIPT: Final = b"%!PS"
 _UNPACKED_BYTES: Final = 512
@@ -193,7 +193,7 @@ def _named_type(archive: zipfile.ZipFile) -> str | None:
 
 def _office_type(archive: zipfile.ZipFile) -> str | None:
     declared = _start_of(archive, _CONTENT_TYPES, _MAX_CONTENT_TYPES_BYTES)
-    parts = _existing(declared, set(archive.NameToInfo))
+    parts = _parts(declared, set(archive.NameToInfo))
     found = {_MAIN_PARTS[part] for part in parts if part in _MAIN_PARTS}
     return found.pop() if len(found) == 1 else None
 
@@ -206,11 +206,16 @@ def _start_of(archive: zipfile.ZipFile, name: str, size: int) -> bytes:
         return member.read(size)
 
 
-def _existing(declared: bytes, members: set[str]) -> list[str]:
-    overrides = [dict(_ATTRIBUTE.findall(found)) for found in _OVERRIDE.findall(declared)]
-    return [
-        kind[b"ContentType"].decode("utf-8", "replace")
-        for kind in overrides
-        if b"ContentType" in kind
-        and kind.get(b"PartName", b"").decode("utf-8", "replace").lstrip("/") in members
-    ]
+def _parts(declared: bytes, members: set[str]) -> set[str]:
+    """The types of the members: as each is declared, or by its suffix, as .NET declares the main part."""
+    own: dict[str, str] = {}
+    by_suffix: dict[str, str] = {}
+    for kind, written in _DECLARED.findall(declared):
+        said = {name: value.decode("utf-8", "replace") for name, value in _ATTRIBUTE.findall(written)}
+        names = own if kind == b"Override" else by_suffix
+        key = said.get(b"PartName", "").lstrip("/") or said.get(b"Extension", "").lower()
+        names[key] = said.get(b"ContentType", "")
+    others = {name.rpartition(".")[2].lower() for name in members.difference(own, (_CONTENT_TYPES,))}
+    return {own[name] for name in members.intersection(own)} | {
+        by_suffix[suffix] for suffix in others.intersection(by_suffix)
+    }

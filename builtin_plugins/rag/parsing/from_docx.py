@@ -9,6 +9,7 @@ from zipfile import ZipFile
 
 from builtin_plugins.rag.parsing.archive import open_archive
 from builtin_plugins.rag.parsing.blocks import Block
+from builtin_plugins.rag.parsing.docx_numbering import Numbering
 from builtin_plugins.rag.parsing.ooxml import main_part, relationships, texts
 from builtin_plugins.rag.parsing.ooxml_drawings import in_drawings
 
@@ -23,7 +24,7 @@ def parse(path: Path) -> Iterator[Block]:
     """
     with open_archive(path) as archive:
         main = main_part(archive)
-        for text in texts(archive, main):
+        for text in texts(archive, main, Numbering(archive, main).label):
             yield Block(text)
         for text in in_drawings(archive, main):
             yield Block(text)

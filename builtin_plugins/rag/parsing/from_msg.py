@@ -60,6 +60,8 @@ def extract(path: Path) -> Iterator[Extracted]:
                 yield Extracted(_name(attachment), *((b"", "encrypted") if locked else (data,)))
             elif inner := attachment.message(_DATA):
                 yield Extracted(_name(attachment), _as_mail(inner))
+            elif embedded := attachment.embedded(_DATA):
+                yield Extracted(_name(attachment), embedded.content)
 
 
 def _signed(message: Properties) -> Message | None:
@@ -107,8 +109,10 @@ def _html(message: Properties) -> str:
 def _name(attachment: Properties) -> str:
     """The file name; for a message, its subject."""
     inner = attachment.message(_DATA)
+    embedded = None if inner else attachment.embedded(_DATA)
     tags = (_SHOWN_NAME,) if inner else (_LONG_NAME, _SHORT_NAME, _SHOWN_NAME)
-    name = (inner.text(_SUBJECT) if inner else "") or next(filter(None, map(attachment.text, tags)), "")
+    own = inner.text(_SUBJECT) if inner else embedded.name if embedded else ""
+    name = own or next(filter(None, map(attachment.text, tags)), "")
     suffix = ".eml" if inner else ""
     return (" ".join(name.split())[:250] or ("message" if inner else "attachment")) + suffix
 
@@ -136,4 +140,7 @@ def _as_mail(message: Properties, level: int = 1) -> bytes:
 
 def _content(attachment: Properties, level: int) -> bytes | None:
     inner = attachment.message(_DATA)
-    return _as_mail(inner, level) if inner else attachment.data(_DATA)
+    if inner:
+        return _as_mail(inner, level)
+    embedded = attachment.embedded(_DATA)
+    return embedded.content if embedded else attachment.data(_DATA)

@@ -10,9 +10,10 @@ from lxml import etree
 
 from builtin_plugins.rag.parsing.archive import open_archive
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
-from builtin_plugins.rag.parsing.from_odt import CONTENT, check_readable
+from builtin_plugins.rag.parsing.from_odt import CHECKED, CONTENT, check_readable
 from builtin_plugins.rag.parsing.ooxml import events, forget
-from builtin_plugins.rag.parsing.portions import portions_of_sheet
+from builtin_plugins.rag.parsing.portions import FIRST_ROWS, line_of, portions_of_sheet
+from builtin_plugins.rag.parsing.spans import MOST_COLUMNS, count_of
 
 _NAMES: Final = ("table", "table-row", "table-cell", "covered-table-cell", "annotation")
 _TAGS: Final = tuple("{*}" + name for name in _NAMES)
@@ -27,7 +28,7 @@ def parse(path: Path) -> Iterator[Block]:
 
     Raises `UnparsableDocument` for a bomb, a password, or a broken package.
     """
-    with open_archive(path) as archive:
+    with open_archive(path, checked=CHECKED) as archive:
         check_readable(archive)
         if CONTENT not in archive.NameToInfo:
             raise UnparsableDocument("corrupt", "ods: no content")
@@ -38,14 +39,18 @@ def parse(path: Path) -> Iterator[Block]:
                 if event == "start" and element.tag == f"{_TABLE}table":
                     page += 1
                     yield Block(element.get(f"{_TABLE}name", ""), page)
-                    for text in portions_of_sheet(_lines(stream)):
+                    wide = set[str]()
+                    for text in portions_of_sheet(_lines(stream, wide), wide):
                         yield Block(text, page)
 
 
-def _lines(stream: Iterator[tuple[str, etree._Element]]) -> Iterator[str]:
-    """The rows of a sheet, up to its end, including those of a table within a cell."""
+def _lines(stream: Iterator[tuple[str, etree._Element]], wide: set[str]) -> Iterator[str]:
+    """The rows of a sheet, up to its end, including those of a table within a cell. The first rows with
+    merged cells are added to `wide`.
+    """
     cells: list[str] = []
-    depth = 1
+    spans: list[tuple[int, int]] = []
+    depth, passed = 1, 0
     for event, element in stream:
         name = element.tag.rpartition("}")[2]
         if name == "table":
@@ -57,11 +62,13 @@ def _lines(stream: Iterator[tuple[str, etree._Element]]) -> Iterator[str]:
         elif name == "annotation":
             element.clear(keep_tail=False)
         elif name == "table-row":
-            line = "\t".join(cells).rstrip()
-            cells = []
-            yield from [line] * (_repeated(element, "rows") if line.strip() else 0)
+            line = line_of(cells, spans if passed < 2 * FIRST_ROWS else (), wide)
+            cells, spans, passed = [], [], passed + 1
+            yield from [line] * (_repeated(element, "rows") if line.strip() else 1)
             forget(element)
         else:
+            if (columns := count_of(element.get(f"{_TABLE}number-columns-spanned"), MOST_COLUMNS)) > 1:
+                spans.append((len(cells), len(cells) + columns - 1))
             cells += [_text(element)] * _repeated(element, "columns")
 
 

@@ -15,6 +15,8 @@ from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 from builtin_plugins.rag.parsing.from_html import Collector
 
 CONTENT: Final = "content.xml"
+CHECKED: Final = (CONTENT,)
+"""Macros, toolbars and old manifests may have document type declarations, but aren't read as XML."""
 _MANIFEST: Final = "META-INF/manifest.xml"
 _MANIFEST_BYTES: Final = 1024 * 1024
 _PORTION_BYTES: Final = 65_536
@@ -55,7 +57,7 @@ def parse_slides(path: Path) -> Iterator[Block]:
 
 
 def _walked(path: Path, walk: _Walk) -> Iterator[Block]:
-    with open_archive(path) as archive:
+    with open_archive(path, checked=CHECKED) as archive:
         check_readable(archive)
         parser = etree.XMLParser(
             target=walk, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,7 @@ _RELATIONSHIP_IDS: Final = (
 
 def parse(path: Path) -> Iterator[Block]:
     """Yield the paragraphs and tables of each slide in the order of the show, then the text of its diagrams
-    and charts; each slide is a page.
+    and charts, its notes and comments; each slide is a page.
 
     Raises `UnparsableDocument` for a bomb, a password, or a broken package.
     """
@@ -31,7 +32,7 @@ def parse(path: Path) -> Iterator[Block]:
                 yield Block(text, page)
             for text in in_drawings(archive, slide):
                 yield Block(text, page)
-            for text in _notes(archive, slide):
+            for text in chain(_notes(archive, slide), _comments(archive, slide)):
                 yield Block(text, page)
 
 
@@ -48,3 +49,14 @@ def _notes(archive: zipfile.ZipFile, slide: str) -> Iterator[str]:
     for relationship in relationships(archive, slide):
         if relationship.kind == "notesSlide":
             yield from texts(archive, relationship.target)
+
+
+def _comments(archive: zipfile.ZipFile, slide: str) -> Iterator[str]:
+    """The comments on a slide: paragraphs since PowerPoint 2021, plain text before."""
+    for relationship in relationships(archive, slide):
+        if relationship.kind == "comments" and relationship.target in archive.NameToInfo:
+            yield from texts(archive, relationship.target)
+            with archive.open(relationship.target) as file:
+                for event, element in events(file, ("{*}text",)):
+                    if event == "end" and element.text and element.text.strip():
+                        yield element.text

@@ -14,6 +14,7 @@ import olefile
 
 from builtin_plugins.rag.parsing.blocks import UnparsableDocument
 from builtin_plugins.rag.parsing.encoding import decoded_as, detect_encoding
+from builtin_plugins.rag.parsing.ole_files import PACKED, WHOLE, Embedded, unpacked
 
 _PROPERTIES: Final = "__properties_version1.0"
 _ATTACHMENT: Final = "__attach_version1.0_"
@@ -79,6 +80,12 @@ class Properties:
     def data(self, tag: int) -> bytes | None:
         """A binary value, None if the property is missing."""
         return self._stream(_name(tag, _BINARY))
+
+    def embedded(self, tag: int) -> Embedded | None:
+        """The file in an object inside this attachment; None if there is none that others can open."""
+        inside = Properties(self._file, self._folders, (*self._place, _name(tag, _OBJECT)))
+        whole = next(filter(None, map(inside._stream, WHOLE)), None)
+        return Embedded("", whole) if whole else unpacked(inside._stream(PACKED) or b"")
 
     def time(self, tag: int) -> datetime | None:
         """A time, None if the property is missing or out of range."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, Final, NamedTuple
 
@@ -29,6 +29,7 @@ _TAGS: Final = tuple(
     "{*}" + name
     for name in (
         "p",
+        "pPr",
         "t",
         "tab",
         "br",
@@ -45,6 +46,9 @@ _TAGS: Final = tuple(
         *sorted(_SKIPPED),
     )
 )
+
+
+_Label = Callable[[etree._Element], str]
 
 
 @dataclass
@@ -113,16 +117,20 @@ def events(part: IO[bytes], tags: tuple[str, ...]) -> Iterator[tuple[str, etree.
     )
 
 
-def texts(archive: zipfile.ZipFile, part: str) -> Iterator[str]:
-    """Yield the paragraphs and tables of a part in document order; a table's cells are separated by tabs."""
+def texts(archive: zipfile.ZipFile, part: str, label: _Label = lambda _: "") -> Iterator[str]:
+    """Yield the paragraphs and tables of a part in document order; a table's cells are separated by tabs.
+    `label` returns the number before a paragraph, from its properties.
+    """
     with archive.open(part) as file:
-        yield from _Walk().run(events(file, _TAGS))
+        yield from _Walk(label).run(events(file, _TAGS))
 
 
 class _Walk:
     """Turns a stream of element events into text, holding one paragraph and a few table rows at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, label: _Label) -> None:
+        self._label = label
+        self._labels: list[str] = []  # of the paragraphs
         self._skipping = 0
         self._tab_stops = 0
         self._paragraphs: list[list[str]] = []
@@ -145,6 +153,7 @@ class _Walk:
     def _start(self, name: str, element: etree._Element) -> None:
         if name == "p":
             self._paragraphs.append([])
+            self._labels.append("")
         elif name == "tbl":
             self._tables.append([])
         elif name == "tr" and self._tables:
@@ -152,9 +161,9 @@ class _Walk:
         elif name == "tc":
             self._cells.append(_Cell())
         elif name == "gridSpan" and self._cells:
-            self._cells[-1].columns = count_of(_value(element), MOST_COLUMNS)
+            self._cells[-1].columns = count_of(value_of(element), MOST_COLUMNS)
         elif name == "vMerge" and self._cells:
-            self._cells[-1].goes_on = _value(element) != "restart"
+            self._cells[-1].goes_on = value_of(element) != "restart"
         elif name in ("tabs", "tabLst"):
             self._tab_stops += 1
 
@@ -171,17 +180,25 @@ class _Walk:
             self._tab_stops -= 1
         elif name == "tc":
             self._end_cell()
+        elif name == "pPr":
+            self._end_properties(element)
         else:
             yield from self._end_container(name, element)
 
     def _end_container(self, name: str, element: etree._Element) -> Iterator[str]:
         if name == "p":
-            yield from self._place("".join(self._paragraphs.pop()))
+            text, label = "".join(self._paragraphs.pop()), self._labels.pop()
+            yield from self._place(f"{label} {text}" if label and text.strip() else text)
         elif name == "tbl":
             yield from self._place(_rows(self._tables.pop()))
         elif name == "tr" and len(self._tables) == 1:
             yield from self._end_row(self._tables[0])
         forget(element)
+
+    def _end_properties(self, element: etree._Element) -> None:
+        parent = element.getparent()
+        if self._labels and parent is not None and parent.tag.endswith("}p"):  # others are of former versions
+            self._labels[-1] = self._label(element)
 
     def _end_row(self, table: list[list[str]]) -> Iterator[str]:
         """Yield the rows before the last one if the portion is full; that row begins the next portion, below
@@ -226,13 +243,14 @@ def _is_raised(text: etree._Element) -> bool:
     if run is None or above is None:
         return False
     marks = [
-        _value(mark) for kind in ("vertAlign", "position") for mark in run.iterfind(f"{{*}}rPr/{{*}}{kind}")
+        value_of(mark) for kind in ("vertAlign", "position") for mark in run.iterfind(f"{{*}}rPr/{{*}}{kind}")
     ]
     marks += [properties.get("baseline", "") for properties in run.iterfind("{*}rPr")]
     return above.tag.endswith("}sup") or any(map(_RAISED.match, marks))
 
 
-def _value(element: etree._Element) -> str:
+def value_of(element: etree._Element) -> str:
+    """The value of an element that is a property."""
     return next((value for name, value in element.attrib.items() if str(name).endswith("}val")), "")
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
 from typing import Final
 
 from lxml import etree
 
+from builtin_plugins.rag.parsing.number_formats import cached_text
 from builtin_plugins.rag.parsing.ooxml import relationships, safe_parser, texts
 from builtin_plugins.rag.parsing.spans import MOST_COLUMNS
 
 _MAX_BYTES: Final = 8 * 1024 * 1024
 _MOST_POINTS: Final = 1_000
+_NUMBERS: Final = ("}numCache", "}numLit")
 
 
 def in_drawings(archive: zipfile.ZipFile, part: str) -> Iterator[str]:
@@ -31,7 +33,10 @@ def _chart_in(archive: zipfile.ZipFile, name: str) -> Iterator[str]:
     return _chart(etree.fromstring(archive.read(name), safe_parser()))
 
 
-_READERS: Final = {"diagramData": texts, "chart": _chart_in}
+_READERS: Final[dict[str, Callable[[zipfile.ZipFile, str], Iterator[str]]]] = {
+    "diagramData": texts,
+    "chart": _chart_in,
+}
 
 
 def _chart(root: etree._Element) -> Iterator[str]:
@@ -53,5 +58,13 @@ def _points(series: etree._Element, *kinds: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for kind in kinds:
         for point in islice(series.iterfind(f"{{*}}{kind}//{{*}}pt"), _MOST_POINTS):
-            found.setdefault(point.get("idx", ""), " ".join((point.findtext("{*}v") or "").split()))
+            found.setdefault(point.get("idx", ""), _value(point))
     return found
+
+
+def _value(point: etree._Element) -> str:
+    text, cache = " ".join((point.findtext("{*}v") or "").split()), point.getparent()
+    if cache is None or not cache.tag.endswith(_NUMBERS):
+        return text
+    own = point.get("formatCode") or cache.findtext("{*}formatCode")
+    return cached_text(text, own or "General")

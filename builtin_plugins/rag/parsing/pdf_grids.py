@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from pypdfium2 import raw
 
 from builtin_plugins.rag.parsing.pdf_boxes import box_of, turned
+from builtin_plugins.rag.parsing.pdf_rtl import is_from_right, mirrored
 from builtin_plugins.rag.parsing.pdf_unspaced import goes_on
 from builtin_plugins.rag.parsing.portions import names_columns
 from builtin_plugins.rag.parsing.spans import Grid as Columns
@@ -292,6 +293,8 @@ def _grid(
     rows: list[list[tuple[str, Span]]] = [[] for _ in cells.ys[1:]]
     for cell, (row, _, span) in cells.spans.items():
         rows[row].append((texts.get(cell, ""), span))
+    if is_from_right("".join(texts.values())):
+        rows = [[(mirrored(text), span) for text, span in reversed(row)] for row in rows]
     bounds = (cells.xs[0], cells.ys[-1], cells.xs[-1], cells.ys[0])
     return Grid(range(own[0], own[-1] + 1), rows, bounds)
 

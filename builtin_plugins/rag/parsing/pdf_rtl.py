@@ -73,6 +73,16 @@ def read_lines(text_page: Any, text: str) -> str:
     return _joined(read, set(found.values()))
 
 
+def is_from_right(text: str) -> bool:
+    """Whether a table with this text is read from right to left."""
+    return len(_RTL.findall(text)) > len(_LATIN.findall(text))
+
+
+def mirrored(text: str) -> str:
+    """A text with its brackets the right way round: PDFium may return them as they look."""
+    return text.translate(_MIRRORED) if _CLOSED_FIRST.match(text) else text
+
+
 def _joined(lines: list[str], ordered: set[str]) -> str:
     """Join the lines of a paragraph: these scripts have no small letters to show that it continues."""
     full = _FULL * max(map(len, ordered), default=0)
@@ -127,7 +137,7 @@ def _ordered(letters: list[_Letter]) -> str:
         pieces.append(("\t" if gap > _CELL else " " if gap > _SPACE else "") + other.text)
     line = _TURNED.sub(lambda found: found[0][::-1], "".join(pieces))
     line = _STOP_BEFORE.sub(r"\1 ", line)
-    line = line.translate(_MIRRORED) if _CLOSED_FIRST.match(line) else line
+    line = mirrored(line)
     stop = _STOP_FIRST.match(line)
     return line[stop.end() :] + stop[0] if stop else line
 

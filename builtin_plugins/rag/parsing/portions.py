@@ -6,11 +6,16 @@ half (see `chunking`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+import re
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain, groupby, islice
 from typing import Final
 
+from builtin_plugins.rag.parsing.spans import LONGEST_REPEATED, names_of
+
 _PORTION: Final = 500
+_NUMBER: Final = re.compile(r"[-+]?[.,]*+\d[\d.,:/-]*+(?: ?\S{1,3})?")
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 FIRST_ROWS: Final = 12
 """How many rows decide which of them are titles."""
 _SHARE: Final = 3  # a portion has at least this many times the size of its row of names
@@ -45,23 +50,80 @@ def titles_above(rows: Sequence[Sequence[str]]) -> int:
     return titles - 1 if names_last else titles
 
 
-def portions_of_sheet(lines: Iterator[str]) -> Iterator[str]:
+def line_of(cells: Sequence[str], spans: Sequence[tuple[int, int]], wide: set[str]) -> str:
+    """A row of a sheet. The texts of cells that span columns (the first and last of each) are repeated in
+    each of them if the row has other cells; such a row is added to `wide`.
+    """
+    line = "\t".join(cells).rstrip()
+    if not spans or "\t" not in line.strip():
+        return line
+    spread = list(cells)
+    for first, last in spans:
+        if first < len(cells) and len(cells[first]) <= LONGEST_REPEATED:
+            spread[first : last + 1] = [cells[first]] * (last + 1 - first)
+    line = "\t".join(spread).rstrip()
+    wide.add(line)
+    return line
+
+
+def portions_of_sheet(lines: Iterator[str], wide: Collection[str] = ()) -> Iterator[str]:
     """A sheet's tab-separated rows in portions that begin with the row of column names.
 
-    Rows above it are titles.
+    Rows above it are titles. Below an empty line, another table may begin, with names of its own. `wide` are
+    rows with cells that span columns, as known when they are reached: names may go on below them.
     """
-    first = list(islice(lines, FIRST_ROWS))
-    titles = titles_above([line.split("\t") for line in first])
-    yield from first[:titles]
-    if not first:
-        return
-    header, lines = first[titles], chain(first[titles + 1 :], lines)
-    room = room_below([header])
-    portion, size = [header], len(header)
-    for line in lines:
-        if size + len(line) > room and len(portion) > 1:
-            yield "\n".join(portion)
+    header, portion, size = "", list[str](), 0
+    for first, rest in _tables(lines):
+        titles, names, rows = _head(first, wide)
+        if not header or _names_numbers(names, rows):
+            if portion:
+                yield "\n".join(portion)
+            yield from first[:titles]
+            header, first = names, rows
             portion, size = [header], len(header)
-        portion.append(line)
-        size += len(line)
-    yield "\n".join(portion)
+        room = room_below([header])
+        for line in chain(first, rest):
+            if size + len(line) > room and len(portion) > 1:
+                yield "\n".join(portion)
+                portion, size = [header], len(header)
+            portion.append(line)
+            size += len(line)
+    if portion:
+        yield "\n".join(portion)
+
+
+def _tables(lines: Iterator[str]) -> Iterator[tuple[list[str], Iterator[str]]]:
+    """What lies between empty lines: the first rows, and the rest. Lone cells at the beginning, which may be
+    titles, belong to the table below.
+    """
+    titles: list[str] = []
+    for is_filled, block in groupby(lines, bool):
+        rows = iter(block)
+        first = list(islice(rows, FIRST_ROWS)) if is_filled else []
+        may_be_titles = len(titles) + len(first) < FIRST_ROWS
+        if may_be_titles and not any("\t" in line.strip() for line in first):
+            titles += first
+        elif first:
+            yield [*titles, *first], rows
+            titles = []
+    if titles:
+        yield titles, iter(())
+
+
+def _head(first: list[str], wide: Collection[str]) -> tuple[int, str, list[str]]:
+    """How many titles there are, the row of column names, and the rows below it."""
+    titles = titles_above([line.split("\t") for line in first])
+    header, rows = first[titles], first[titles + 1 :]
+    below = rows[0].split("\t") if rows else []
+    if header in wide and below and all(_YEAR.fullmatch(one) or not _NUMBER.fullmatch(one) for one in below):
+        names = names_of([header.split("\t"), below])[1]
+        if all(names) and len(set(names)) == len(names):
+            return titles, "\t".join(names), rows[1:]
+    return titles, header, rows
+
+
+def _names_numbers(header: str, rows: Sequence[str]) -> bool:
+    """Whether a row names columns, one of which has a number in the next row."""
+    names = header.split("\t")
+    cells = rows[0].split("\t") if rows else []
+    return names_columns(names) and len(names) == len(cells) and any(map(_NUMBER.fullmatch, cells))

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from builtin_plugins.rag.parsing.archive import directory_bytes
 
 _ZIP: Final = b"PK\x03\x04"
 _COMPOUND: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-# Stream names of Word, Excel and PowerPoint in the directory of a compound file.
-_OLD_OFFICE: Final = tuple(name.encode("utf-16-le") for name in ("WordDocument", "Workbook", "PowerPoint"))
+# Stream names of Word, Excel and PowerPoint in the directory of a compound file. That of Excel 5 and 95 is
+# short, so the rest of its entry is compared, too: zeros up to 64 bytes, and the name's size.
+_OLD_OFFICE: Final = re.compile(
+    b"|".join(name.encode("utf-16-le") for name in ("WordDocument", "Workbook", "PowerPoint"))
+    + b"|"
+    + "Book".encode("utf-16-le").ljust(64, b"\0")
+    + rb"\x0a\0",
+    re.IGNORECASE,
+)
 _LOCKED: Final = "EncryptedPackage".encode("utf-16-le")
+_BINARY_BOOK: Final = b"xl/workbook.bin"
 _LOOKED_AT: Final = 1024 * 1024
 
 CUT: Final = (
@@ -23,6 +32,7 @@ OLD: Final = (
     "Save the file as "
     ".docx, .xlsx, .pptx or PDF and send that."
 )
+BINARY: Final = "Binary Excel workbooks (.xlsb) cannot be read. Save the file as .xlsx and send that."
 LOCKED: Final = "The document is protected by a password. Remove the password and send it again."
 
 
@@ -30,8 +40,8 @@ def why_refused(path: Path) -> str | None:
     """What to tell the sender of a file without a media type; None if there is nothing more to say."""
     with path.open("rb") as file:
         head = file.read(len(_COMPOUND))
-        if head.startswith(_ZIP) and directory_bytes(file) is None:
-            return CUT
+        if head.startswith(_ZIP):
+            return _why_zip(file)
         if head != _COMPOUND:
             return None
         file.seek(0, 2)
@@ -41,6 +51,13 @@ def why_refused(path: Path) -> str | None:
             part = file.read(_LOOKED_AT)
             if _LOCKED in part:
                 return LOCKED
-            if any(name in part for name in _OLD_OFFICE):
+            if _OLD_OFFICE.search(part):
                 return OLD
     return None
+
+
+def _why_zip(file: BinaryIO) -> str | None:
+    if directory_bytes(file) is None:
+        return CUT
+    file.seek(max(0, file.seek(0, 2) - _LOOKED_AT))
+    return BINARY if _BINARY_BOOK in file.read() else None

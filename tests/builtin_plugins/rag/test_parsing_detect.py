@@ -45,6 +45,16 @@ def test_macro_variant_has_its_own_type(tmp_path: Path) -> None:
     assert any(found in parser.media_types for parser in BUILTIN_PARSERS)
 
 
+def test_main_part_declared_by_its_suffix(tmp_path: Path) -> None:
+    """.NET programs declare the type of the main part for all XML parts, and the others one by one."""
+    package = word(tmp_path / "d", lambda d: d.add_paragraph("x"))
+    own = f'<Override PartName="/word/document.xml" ContentType="{WORD}.main+xml"/>'.encode()
+    usual = b'<Default Extension="xml" ContentType="application/xml"/>'
+    suffix = f'<Default Extension="xml" ContentType="{WORD}.main+xml"/>'.encode()
+    rewrite(package, lambda name, data: data.replace(own, b"").replace(usual, suffix))
+    assert detect_media_type(package) == WORD
+
+
 def test_word_document_with_embedded_sheet_stays_word(tmp_path: Path) -> None:
     """An embedded workbook's type beside the main part does not confuse the detection."""
     package = word(tmp_path / "e", lambda d: d.add_paragraph("x"))

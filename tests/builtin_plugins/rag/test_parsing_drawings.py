@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,44 @@ def test_chart_of_points(tmp_path: Path) -> None:
     series.add_data_point(2, 8.5)
     path = show(tmp_path / "a", XL_CHART_TYPE.XY_SCATTER, data)
     assert texts(from_pptx.parse(path)) == ["\tWind\n1\t7.5\n2\t8.5"]
+
+
+def test_numbers_of_a_chart(tmp_path: Path) -> None:
+    """Values and dates are as the cells show them, without the noise that Excel stores."""
+    data = CategoryChartData(number_format="0%")
+    data.categories = [date(2024, 5, 1), date(2024, 6, 1)]
+    data.add_series("Share", (0.15, 0.30000000000000004))
+    data.add_series("Price", (4.4000000000000004, 1200), number_format="General")
+    path = show(tmp_path / "a", XL_CHART_TYPE.LINE, data)
+    assert texts(from_pptx.parse(path)) == ["\tShare\tPrice\n2024-05-01\t15%\t4.4\n2024-06-01\t30%\t1200"]
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "<p:cm><p:pos/><p:text>Too long.</p:text></p:cm>",
+        "<p188:cm xmlns:p188='http://schemas.microsoft.com/office/powerpoint/2018/8/main'><p188:txBody><a:p>"
+        "<a:r><a:t>Too long.</a:t></a:r></a:p></p188:txBody></p188:cm>",
+    ],
+)
+def test_comments_on_a_slide(tmp_path: Path, comment: str) -> None:
+    """A comment follows the slide, whichever PowerPoint wrote it."""
+    path = slides(tmp_path / "a", [("Title", "Body")])
+    kind = b"http://schemas.openxmlformats.org/officeDocument/2006/relationships/comments"
+    relation = b'<Relationship Id="rId9" Type="%b" Target="../comments/c.xml"/></Relationships>' % kind
+    rewrite(
+        path,
+        lambda name, data: (
+            data.replace(b"</Relationships>", relation) if name.endswith("slide1.xml.rels") else data
+        ),
+    )
+    names = (
+        "xmlns:p='http://schemas.openxmlformats.org/presentationml/2006/main' "
+        "xmlns:a='http://schemas.openxmlformats.org/drawingml/2006/main'"
+    )
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("ppt/comments/c.xml", f"<p:cmLst {names}>{comment}</p:cmLst>")
+    assert texts(from_pptx.parse(path)) == ["Title", "Body", "Too long."]
 
 
 @pytest.mark.parametrize("kind", ["slides", "word"])

@@ -7,6 +7,7 @@ import json
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import docx
 import pytest
@@ -213,6 +214,15 @@ def test_docx_with_entity_bomb(tmp_path: Path) -> None:
     with pytest.raises(UnparsableDocument, match="document type") as caught:
         list(from_docx.parse(package))
     assert caught.value.code == "corrupt"
+
+
+def test_docx_with_a_drawing_of_another_program(tmp_path: Path) -> None:
+    """Drawings (SVG) often begin with a document type; they are not read."""
+    package = word(tmp_path / "w", lambda d: d.add_paragraph("Drawn."))
+    with zipfile.ZipFile(package, "a") as archive:
+        declared = '<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "svg11.dtd">'
+        archive.writestr("word/media/image1.svg", f"<?xml version='1.0'?>{declared}<svg/>")
+    assert next(from_docx.parse(package)).text == "Drawn."
 
 
 def test_zip_bomb(tmp_path: Path) -> None:
@@ -426,9 +436,9 @@ def test_docx_parts_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """A small file may name the same header for thousands of sections."""
     read = []
 
-    def texts(archive: zipfile.ZipFile, part: str) -> Iterator[str]:
+    def texts(archive: zipfile.ZipFile, part: str, *label: Any) -> Iterator[str]:
         read.append(part)
-        return ooxml.texts(archive, part)
+        return ooxml.texts(archive, part, *label)
 
     def build(document: docx.document.Document) -> None:
         header = document.sections[0].header

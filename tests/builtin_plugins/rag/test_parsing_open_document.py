@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,24 @@ class TestSpreadsheets:
         body = sheet("A", row(cell(f"<text:span>on</text:span>e{between}two")))
         path = written(tmp_path / "a", "spreadsheet", body)
         assert [block.text for block in from_ods.parse(path)] == ["A", "one two"]
+
+    def test_names_below_a_merged_cell_and_a_second_table(self, tmp_path: Path) -> None:
+        """Names are whole, a merged title is none of them, and a table below a gap has its own."""
+        two = 'table:number-columns-spanned="2"'
+        covered = "<table:covered-table-cell/>"
+        rows = [
+            row(cell("Output", 'table:number-columns-spanned="3"'), covered, covered),
+            row(cell("Region"), cell("2024", two), covered),
+            row(cell(""), cell("Wind"), cell("Sun")),
+            row(cell("Lund"), cell("12"), cell("7")),
+            row(cell("", 'table:number-columns-repeated="3"'), attributes='table:number-rows-repeated="9"'),
+            row(cell("Ferry"), cell("Seats")),
+            row(cell("MS Lund"), cell("410")),
+        ]
+        path = written(tmp_path / "a", "spreadsheet", sheet("A", *rows))
+        assert [block.text for block in from_ods.parse(path)] == [
+            *("A", "Output", "Region\t2024 Wind\t2024 Sun\nLund\t12\t7", "Ferry\tSeats\nMS Lund\t410"),
+        ]
 
     def test_paragraphs_within_paragraphs(self, tmp_path: Path) -> None:
         """No program writes them; what is said once is not read again for each that it is in."""
@@ -136,3 +155,14 @@ def test_passwords_and_bombs(tmp_path: Path, kind: str, parse: object) -> None:
     with pytest.raises(UnparsableDocument) as caught:
         list(parse(path))
     assert caught.value.code == "corrupt"
+
+
+def test_macros_with_document_types(tmp_path: Path) -> None:
+    """LibreOffice begins macros, dialogs and toolbars with a document type; none of them is read."""
+    path = written(tmp_path / "a", "text", "<text:p>With macros.</text:p>")
+    with zipfile.ZipFile(path, "a") as archive:
+        declared = (
+            '<!DOCTYPE library:libraries PUBLIC "-//OpenOffice.org//DTD OfficeDocument 1.0//EN" "l.dtd">'
+        )
+        archive.writestr("Basic/script-lc.xml", f'<?xml version="1.0"?>{declared}<library:libraries/>')
+    assert [block.text for block in from_odt.parse(path)] == ["With macros."]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builtin_plugins.rag.parsing import from_eml, from_msg
+from builtin_plugins.rag.parsing import from_eml, from_msg, from_xlsx
 from tests.builtin_plugins.rag import documents as made
 
 CLASS, SUBJECT, SENDER, ADDRESS, TEXT, HTML, RTF = 0x001A, 0x0037, 0x0C1A, 0x0C1F, 0x1000, 0x1013, 0x1009
@@ -139,3 +139,25 @@ def test_signed_message(tmp_path: Path) -> None:
         "Attachments: berths.csv",
     ]
     assert [extracted.name for extracted in from_msg.extract(path)] == ["berths.csv"]
+
+
+def test_embedded_objects(tmp_path: Path) -> None:
+    """A file inserted as an object is a document, too; a picture of another program is only named."""
+    sheet = made.workbook(tmp_path / "sheet", {"Berths": [["Harbour", "Berths"]]}).read_bytes()
+    plan = b"The plan."
+    packed = b"\2\0plan.txt\0C:\\plan.txt\0\0\0\3\0" + struct.pack("<I", 3) + b"C:\0"
+    packed += struct.pack("<I", len(plan)) + plan
+    objects: dict[str, bytes | made.Tree] = {
+        "Worksheet": {"\1CompObj": b"x", "Package": sheet},
+        "Object": {"\1Ole10Native": struct.pack("<I", len(packed)) + packed},
+        "Drawing": {"\1Ole10Native": struct.pack("<I", 8) + b"BMpicture"},
+        "Old": {"WordDocument": b"x"},
+    }
+    path = written(tmp_path, made.outlook_properties({SUBJECT: "Berths"}, objects))
+    names = ["Worksheet", "plan.txt", "Drawing", "Old"]
+    assert [block.text for block in from_msg.parse(path)][1:] == ["Attachments: " + ", ".join(names)]
+    found = {extracted.name: extracted.content for extracted in from_msg.extract(path)}
+    assert found["plan.txt"] == plan
+    (tmp_path / "found").write_bytes(bytes(found.pop("Worksheet")))
+    assert "Harbour\tBerths" in [block.text for block in from_xlsx.parse(tmp_path / "found")]
+    assert list(found) == ["plan.txt"]

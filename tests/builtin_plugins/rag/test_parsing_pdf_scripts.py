@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,18 @@ def drawn(line: str) -> list[str]:
     return list(" ".join(turned))
 
 
-def pdf(path: Path, lines: list[list[str]], size: int = 14, between: float = 0) -> Path:
+def pdf(
+    path: Path,
+    lines: list[list[str]],
+    size: int = 14,
+    between: float = 0,
+    places: Sequence[tuple[int, int]] = (),
+    borders: str = "",
+) -> Path:
     """A page with these glyphs: each is a letter of Helvetica, and the file says what it stands for.
-    `between` are points of room between two letters.
+    `between` are points of room between two letters. Lines are below each other, unless they have places.
     """
+    places = places or [(50, 700 - 20 * at) for at in range(len(lines))]
     glyphs = sorted({glyph for line in lines for glyph in line})
     codes = {glyph: code for code, glyph in enumerate(glyphs, 0x41)} | {" ": 0x20}
     meant = "\n".join(
@@ -37,9 +46,9 @@ def pdf(path: Path, lines: list[list[str]], size: int = 14, between: float = 0) 
         "endbfchar endcmap CMapName currentdict /CMap defineresource pop end end"
     )
     font = f"{between} Tc /F {size} Tf"
-    shown = "\n".join(
-        f"BT {font} 50 {700 - 20 * at} Td <{bytes(codes[glyph] for glyph in line).hex()}> Tj ET"
-        for at, line in enumerate(lines)
+    shown = borders + "\n".join(
+        f"BT {font} {x} {y} Td <{bytes(codes[glyph] for glyph in line).hex()}> Tj ET"
+        for (x, y), line in zip(places, lines, strict=True)
     )
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
@@ -157,3 +166,13 @@ def test_pieces_of_a_line_that_are_not_level(tmp_path: Path) -> None:
     path = pdf(tmp_path / "a.pdf", [["."], drawn("و"), drawn("ميناء")])
     path.write_text(path.read_text().replace("50 680 Td", "58 709 Td"))
     assert read(path) == ".\nو\nميناء"
+
+
+def test_a_table_with_borders(tmp_path: Path) -> None:
+    """The first column is the one on the right, and brackets are the right way round."""
+    cells = [drawn("נמל"), drawn("רציפים"), list("(ןופצ) הפיח"), ["4", "2"], drawn("אילת"), ["3", "7"]]
+    places = [(x, 700 - 20 * row) for row in range(3) for x in (260, 60)]
+    borders = "".join(f"50 {715 - 20 * row} m 450 {715 - 20 * row} l S\n" for row in range(4))
+    borders += "".join(f"{x} 655 m {x} 715 l S\n" for x in (50, 250, 450))
+    path = pdf(tmp_path / "a.pdf", cells, places=places, borders=borders)
+    assert read(path).splitlines() == ["נמל\tרציפים", "חיפה (צפון)\t42", "אילת\t37"]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import openpyxl
 import pytest
+from openpyxl.comments import Comment
+from openpyxl.worksheet.worksheet import Worksheet
 
 from builtin_plugins.rag.parsing import from_xlsx
 from tests.builtin_plugins.rag.documents import rewrite
@@ -49,6 +52,15 @@ def shown(path: Path) -> str:
         (datetime(2024, 5, 1, 13, 30), None, "2024-05-01 13:30:00"),
         (timedelta(hours=26, minutes=5), None, "26:05:00"),
         (True, None, "True"),
+        (0.1 + 0.2, None, "0.3"),
+        (1200.0, None, "1200"),
+        (3.14159265, "0.00", "3.14"),
+        (19.9899999, "#,##0.00 [$€-407]", "19.99 €"),
+        (0.23456, "0.0%", "23.5%"),
+        (0.00004, "0.00", "4e-05"),
+        (123456.789, "0.00E+00", "123456.789"),
+        ("one_x000D_\ntwo", None, "one two"),
+        ("file_x0041_", None, "fileA"),
     ],
 )
 def test_values_as_they_are_shown(
@@ -63,3 +75,112 @@ def test_style_that_is_not_there(tmp_path: Path) -> None:
     path = book(tmp_path / "a.xlsx", 7, "0%")
     rewrite(path, lambda name, data: data.replace(b' s="1"', b' s="77"'))
     assert shown(path) == "7"
+
+
+def test_faulty_styles(tmp_path: Path) -> None:
+    """A font or a name that the standard forbids costs nothing: programs open such files, too."""
+    path = book(tmp_path / "a.xlsx", 0.125, "0%")
+
+    def spoil(name: str, data: bytes) -> bytes:
+        if name == "docProps/core.xml":
+            return data.replace(b"T", b" ")
+        return data.replace(b"<xf ", b'<xf own="1" ').replace(b' name="Normal"', b"")
+
+    rewrite(path, spoil)
+    assert shown(path) == "12.5%"
+
+
+def test_strict_workbook(tmp_path: Path) -> None:
+    """Excel can save with the names of ISO/IEC 29500 Strict."""
+    path = book(tmp_path / "a.xlsx", date(2024, 5, 1))
+    names = {
+        b"http://schemas.openxmlformats.org/spreadsheetml/2006/main": (
+            b"http://purl.oclc.org/ooxml/spreadsheetml/main"
+        ),
+        b"http://schemas.openxmlformats.org/officeDocument/2006/relationships": (
+            b"http://purl.oclc.org/ooxml/officeDocument/relationships"
+        ),
+    }
+
+    def strict(_: str, data: bytes) -> bytes:
+        for usual, own in names.items():
+            data = data.replace(usual, own)
+        return data
+
+    rewrite(path, strict)
+    assert shown(path) == "2024-05-01"
+
+
+def sheets(path: Path, build: Callable[[Worksheet], object]) -> list[str]:
+    """The texts of a workbook whose only sheet `build` fills."""
+    workbook = openpyxl.Workbook()
+    sheet = workbook.active
+    assert isinstance(sheet, Worksheet)
+    build(sheet)
+    workbook.save(path)
+    return [block.text for block in from_xlsx.parse(path)][1:]
+
+
+def test_names_below_a_merged_cell(tmp_path: Path) -> None:
+    """Each portion begins with whole names: the year of the merged cell, and what is below it."""
+
+    def build(sheet: Worksheet) -> None:
+        sheet.append(["Region", "2023", None, "2024", None])
+        sheet.append([None, "Wind", "Sun", "Wind", "Sun"])
+        for one in ("A1:A2", "B1:C1", "D1:E1"):
+            sheet.merge_cells(one)
+        for number in range(40):
+            sheet.append([f"Region {number}", number, number + 1, number + 2, number + 3])
+
+    portions = sheets(tmp_path / "a.xlsx", build)
+    assert len(portions) > 1
+    names = "Region\t2023 Wind\t2023 Sun\t2024 Wind\t2024 Sun"
+    assert {portion.split("\n")[0] for portion in portions} == {names}
+    assert sum(portion.count("Region 7\t7\t8\t9\t10") for portion in portions) == 1
+
+
+def test_rows_below_a_merged_cell(tmp_path: Path) -> None:
+    """A row of values is none of the names, even if the names have a merged cell."""
+
+    def build(sheet: Worksheet) -> None:
+        sheet.append(["Region", "Output", None])
+        sheet.merge_cells("B1:C1")
+        sheet.append(["Lund", 12, 7.5])
+        sheet.append(["Malmo", 40, 8])
+
+    assert sheets(tmp_path / "a.xlsx", build) == ["Region\tOutput\tOutput\nLund\t12\t7.5\nMalmo\t40\t8"]
+
+
+def test_tables_below_each_other(tmp_path: Path) -> None:
+    """Rows of a second table are not below the names of the first; a gap within a table changes nothing."""
+
+    def build(sheet: Worksheet) -> None:
+        sheet.append(["Harbours"])
+        sheet.append([])
+        sheet.append(["Harbour", "Berths"])
+        sheet.append(["Lund", 12])
+        sheet.append([])
+        sheet.append(["Malmo", 40])
+        sheet.append([])
+        sheet.append(["Ferries"])
+        sheet.append([])
+        sheet.append(["Ferry", "Seats"])
+        for number in range(60):
+            sheet.append([f"Ferry {number}", 100 + number])
+
+    titles, harbours, *ferries = sheets(tmp_path / "a.xlsx", build)
+    assert titles == "Harbours"
+    assert harbours == "Harbour\tBerths\nLund\t12\nMalmo\t40"
+    assert ferries[0] == "Ferries"
+    assert len(ferries) > 2
+    assert {portion.split("\n")[0] for portion in ferries[1:]} == {"Ferry\tSeats"}
+
+
+def test_comments(tmp_path: Path) -> None:
+    """A comment is read below its sheet, with the name of its cell."""
+
+    def build(sheet: Worksheet) -> None:
+        sheet.append(["Berths", 12])
+        sheet["B1"].comment = Comment("Without the\ntwo that are closed.", "Ann")
+
+    assert sheets(tmp_path / "a.xlsx", build)[1:] == ["B1: Without the two that are closed."]

@@ -1,0 +1,144 @@
+"""What openpyxl does not tell of a workbook it reads row by row, or refuses it for: merged cells, comments,
+text boxes, and faulty styles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from io import RawIOBase
+from typing import IO, Any, Final, cast
+from zipfile import ZipFile
+
+from lxml import etree
+from openpyxl.reader.excel import ExcelReader
+from openpyxl.utils import range_boundaries
+from openpyxl.xml.constants import ARC_CORE, ARC_CUSTOM, ARC_STYLE, ARC_THEME, REL_NS, SHEET_MAIN_NS
+
+from builtin_plugins.rag.parsing.ooxml import events, forget, relationships, safe_parser, texts
+from builtin_plugins.rag.parsing.portions import FIRST_ROWS
+from builtin_plugins.rag.parsing.spans import MOST_COLUMNS
+
+_UNREAD: Final = (ARC_CORE, ARC_CUSTOM, ARC_THEME)
+_MERGED: Final = re.compile(
+    rb"<(?:\w+:)?mergeCell\s[^>]*?ref=[\"']([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})[\"']"
+)
+_PLAIN_STYLES: Final = (
+    f'<styleSheet xmlns="{SHEET_MAIN_NS}"><numFmts/><fonts><font/></fonts>'
+    "<fills><fill><patternFill/></fill></fills><borders><border/></borders><cellStyleXfs><xf/></cellStyleXfs><cellXfs/>"
+    '<cellStyles><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>'
+)
+_STRICT: Final = {  # ISO/IEC 29500-1 and -4: the names in strict files, and in all others
+    b"http://purl.oclc.org/ooxml/spreadsheetml/main": SHEET_MAIN_NS.encode(),
+    b"http://purl.oclc.org/ooxml/officeDocument/relationships": REL_NS.encode(),
+}
+_HEAD: Final = 65_536
+_PORTION: Final = 1024 * 1024
+_LONGEST: Final = 256  # bytes of the element of a merged cell
+
+
+class _Package(ZipFile):
+    """A workbook with no styles but its number formats: for a border or font that is not as the standard
+    says, openpyxl would refuse all of it. Strict workbooks get the names that openpyxl knows.
+    """
+
+    def read(self, name: Any, pwd: bytes | None = None) -> bytes:
+        data = _usual(super().read(name, pwd))
+        return _number_formats(data) if name == ARC_STYLE else data
+
+    def open(self, name: Any, *arguments: Any, **options: Any) -> IO[bytes]:
+        file = super().open(name, *arguments, **options)
+        return cast(IO[bytes], _Usual(file)) if str(name).endswith(".xml") else file
+
+
+class _Usual(RawIOBase):
+    """A part with the usual names at its beginning, where it declares them."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._head = _usual(file.read(_HEAD))
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0:
+            found, self._head = self._head + self._file.read(), b""
+        else:
+            found, self._head = self._head[:size], self._head[size:]
+        return found or self._file.read(size)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _usual(data: bytes) -> bytes:
+    for strict, usual in _STRICT.items():
+        data = data.replace(strict, usual)
+    return data
+
+
+def opened(file: IO[bytes]) -> ExcelReader:
+    """The workbook in a file, to be read row by row; values as last calculated."""
+    reader = ExcelReader(file, read_only=True, data_only=True, keep_links=False)
+    reader.archive = _Package(file)
+    reader.valid_files = [name for name in reader.valid_files if name not in _UNREAD]
+    reader.read()
+    return reader
+
+
+def parts_of(reader: ExcelReader) -> dict[str, str]:
+    """The names of the sheets' parts, by title."""
+    return {sheet.name: found.target for sheet, found in reader.parser.find_sheets()}
+
+
+def wide_cells(archive: ZipFile, part: str) -> dict[int, list[tuple[int, int]]]:
+    """The first and last columns, from 0, of cells that span columns, by row, in the first rows of a sheet.
+    They are listed below the rows, so the part is searched rather than parsed.
+    """
+    found: dict[int, list[tuple[int, int]]] = {}
+    with archive.open(part) as file:
+        before = b""
+        while portion := file.read(_PORTION):
+            for one in _MERGED.findall(before + portion):
+                left, top, right, _ = range_boundaries(one.decode())
+                if top <= 2 * FIRST_ROWS and left < right <= MOST_COLUMNS:
+                    found.setdefault(top, []).append((left - 1, right - 1))
+            before = portion[-_LONGEST:]
+    return found
+
+
+def notes_of(archive: ZipFile, part: str) -> Iterator[str]:
+    """The texts of a sheet's text boxes, then its comments, each below the name of its cell."""
+    others = [one for one in relationships(archive, part) if one.target in archive.NameToInfo]
+    for one in others:
+        if one.kind == "drawing":
+            yield from texts(archive, one.target)
+    for one in others:
+        if one.kind == "comments":
+            yield from _comments(archive, one.target)
+
+
+def _comments(archive: ZipFile, part: str) -> Iterator[str]:
+    with archive.open(part) as file:
+        for event, element in events(file, ("{*}comment",)):
+            if event == "end":
+                words = "".join(text.text or "" for text in element.iterfind("{*}text//{*}t")).split()
+                if words:
+                    yield f"{element.get('ref', '')}: {' '.join(words)}"
+                forget(element)
+
+
+def _number_formats(styles: bytes) -> bytes:
+    root = etree.fromstring(styles, safe_parser())
+    made = etree.fromstring(_PLAIN_STYLES)
+    for group, name, attributes in (
+        ("numFmts", "numFmt", {"numFmtId": "0", "formatCode": "General"}),
+        ("cellXfs", "xf", {"numFmtId": "0"}),
+    ):
+        for under in made.iterfind(f"{{*}}{group}"):
+            for one in root.iterfind(f"{{*}}{group}/{{*}}{name}"):
+                values = {key: one.get(key, default) for key, default in attributes.items()}
+                etree.SubElement(under, f"{{{SHEET_MAIN_NS}}}{name}", values)
+    return bytes(etree.tostring(made))
