@@ -24,6 +24,7 @@ from cli.machine_checks import (
     check_python,
     check_secrets,
 )
+from cli.model_checks import check_models
 from cli.plugin_facts import disabled_plugins
 from cli.stored_checks import examine_stored
 from kernel.db.base import utc_now
@@ -94,6 +95,8 @@ async def _of_platform(overrides: dict[str, str], *, heartbeats: bool) -> AsyncI
         loaded = {record.name for record in platform.plugins if record.status == "loaded"}
         if "embeddings" in loaded:
             yield await asyncio.to_thread(_check_weights, platform)
+        for finding in check_models(platform, loaded):
+            yield finding
     if "manifest_webhooks" in loaded:
         async for finding in _check_manifests(overrides):
             yield finding

@@ -116,7 +116,9 @@ async def open_platform(
         if role != "tool":
             await _hold_home(storage, stack)
         offered = _offered_stores(plugins)
-        blobs = await open_early_blobs(storage.needs, offered, stack)
+        # Without plugins, the store that the settings name is missing; such a command needs none.
+        storeless = role == "tool" and not candidates
+        blobs = None if storeless else await open_early_blobs(storage.needs, offered, stack)
         opening = Opening(storage.needs, schema.owners, blobs)
         schema.before_migrations = partial(guards.before_migrations, opening)
         if role != "tool":
@@ -124,9 +126,12 @@ async def open_platform(
         await schema.migrate(apply=apply)
         if role != "tool":
             schema.refuse_pending()
-        stores = await open_stores(
-            storage.needs, offered, stack, blobs=blobs, apply=apply, serving=role != "tool"
-        )
+        if storeless:
+            stores = own_stores(storage.needs)
+        else:
+            stores = await open_stores(
+                storage.needs, offered, stack, blobs=blobs, apply=apply, serving=role != "tool"
+            )
         if role != "tool" and isinstance(stores.blobs, HeldBlobs):
             await _settle(stores.blobs, storage.database.url)
         platform = _assemble(role, plugins, storage, stores, schema, stack)

@@ -8,6 +8,7 @@ import logging
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
+from kernel.errors import PlatformError
 from kernel.jobs.declarations import Job
 from kernel.jobs.queue import JOB_QUEUE
 from kernel.jobs.retention import forget_finished
@@ -22,7 +23,7 @@ async def housekeep(platform: Platform) -> None:
     """Remove leftovers; failures are only logged."""
     try:
         removed = await platform.blobs.sweep() + await asyncio.to_thread(platform.scratch.sweep)
-    except (SQLAlchemyError, OSError, MachineFault):
+    except (SQLAlchemyError, OSError, MachineFault, PlatformError):
         log.exception("could not remove leftovers of killed processes")
         return
     if removed:

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from sqlalchemy import delete, func, select
@@ -23,6 +24,7 @@ from kernel.db.engine import Database, Unit
 from kernel.db.tables import Notice
 from kernel.db.wakeups import Wakeups, ended
 from kernel.errors import ANY_ERROR
+from kernel.lasting import lasting
 
 log = logging.getLogger("platform.notices")
 
@@ -91,7 +93,7 @@ class Notices:
         """Start looking for notices of other processes."""
         await self._wakeups.start(database, self._woken.set)
         self._last, self._seen = await database.read(_latest)
-        self._task = asyncio.create_task(self._run(database), name="notices")
+        self._task = lasting("notices", partial(self._run, database))
 
     async def stop(self) -> None:
         """Stop looking."""

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from kernel.errors import StartupError
+from kernel.errors import ANY_ERROR, StartupError
 from kernel.plugin_states import PluginStates
 from kernel.resource_keys import ResourceKey
 from kernel.settings import KernelSettings, Settings, SettingsLoader, Source
@@ -61,7 +61,7 @@ class PluginSettings:
         for plugin, cls in declared:
             try:
                 _refuse_variables_of_the_kernel(cls)
-                self._values[cls] = self.loader.load(plugin, cls)
+                self._values[cls] = self.read(plugin, cls, {})
                 self._classes[plugin] = cls
             except StartupError as error:
                 self._states.fail(plugin, str(error))
@@ -95,7 +95,16 @@ class PluginSettings:
 
         Raises StartupError for an invalid value.
         """
-        return self.loader.load(plugin, cls, stored)
+        try:
+            return self.loader.load(plugin, cls, stored)
+        except StartupError:
+            raise
+        except ANY_ERROR as error:  # boundary: another author's validators
+            log.exception("plugin %s: its settings can't be read", plugin)
+            raise StartupError(
+                f"reading its settings raised {type(error).__name__}; the log says more. For a wrong value, a"
+                f" validator of {cls.__name__} must raise ValueError"
+            ) from None
 
     def apply(self, plugin: str, stored: Mapping[str, Any]) -> None:
         """Put `stored` values in force. Raises StartupError, changing nothing, for an invalid one."""

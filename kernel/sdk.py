@@ -96,6 +96,7 @@ from kernel.jobs.progress import Progress
 from kernel.jobs.queue import JOB_QUEUE, JobQueue, migrate_queue
 from kernel.jobs.schemas import JobOut
 from kernel.jobs.together import Together
+from kernel.lasting import lasting
 from kernel.live_cache import LiveCache
 from kernel.logs import TextFormatter as LogFormatter
 from kernel.logs import mask
@@ -361,6 +362,7 @@ __all__ = [
     "iter_body",
     "json_object",
     "json_type",
+    "lasting",
     "mapped",
     "mask",
     "migrate_queue",

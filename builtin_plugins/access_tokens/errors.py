@@ -12,6 +12,16 @@ class TokenNotFound(NotFound):
     default_detail = "Access token not found"
 
 
+class IdempotencyKeyUsed(Conflict):
+    """The key belongs to a token with another name, end or scopes."""
+
+    code = "idempotency_key_used"
+    default_detail = (
+        "You have already used this idempotency_key for a token with another name, expiry or scopes; use a "
+        "new key for another token"
+    )
+
+
 class TooManyTokens(Conflict):
     """The account has reached its limit of tokens."""
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from builtin_plugins.access_tokens import service
-from builtin_plugins.access_tokens.errors import TokenNotFound, TooManyTokens
+from builtin_plugins.access_tokens.errors import IdempotencyKeyUsed, TokenNotFound, TooManyTokens
 from builtin_plugins.access_tokens.live import LIVE_TOKENS
 from builtin_plugins.access_tokens.schemas import AccessTokenCreate, AccessTokenCreated, AccessTokenOut
+from builtin_plugins.access_tokens.secret_text import MakeToken, derived_tokens, new_token
 from kernel.sdk import (
     ACCOUNT_STATES,
     AUTHENTICATED,
@@ -20,6 +23,8 @@ from kernel.sdk import (
     RouteTable,
 )
 
+_SECRET = "access-token-keys"
+
 # A token can't create, list or revoke tokens: otherwise its holder could keep access for good.
 routes = RouteTable("Access tokens", token_scopes=())
 
@@ -30,17 +35,22 @@ routes = RouteTable("Access tokens", token_scopes=())
     body=AccessTokenCreate,
     returns=AccessTokenCreated,
     status=201,
-    errors=(TooManyTokens, Forbidden),
+    errors=(TooManyTokens, IdempotencyKeyUsed, Forbidden),
     rate=Rate(lambda settings: settings.auth_rate_limit_per_minute),
 )
 async def create_access_token(ctx: Context, body: AccessTokenCreate) -> Answer:
     """Create a personal access token for a program. Its value is in this response only.
 
+    With an `idempotency_key`, a request can be repeated if its response was lost.
+
     Sent as a bearer token, it allows what the account may do at the time of each request, within its scopes.
     """
     account_id = _account(ctx)
     epoch = int(ctx.principal.claims.get("epoch", 0))
-    made = await ctx.write(service.create, account_id, body, epoch=epoch, origin=ctx.audit_origin())
+    make_token = await _tokens_for(ctx, account_id, body.idempotency_key)
+    made = await ctx.write(
+        service.create, account_id, body, epoch=epoch, origin=ctx.audit_origin(), make_token=make_token
+    )
     return Answer(made, headers={"Cache-Control": "no-store"})
 
 
@@ -81,6 +91,13 @@ async def list_access_tokens_of(ctx: Context, user_id: int, query: PageQuery) ->
 async def revoke_access_token_of(ctx: Context, user_id: int, token_id: int) -> None:
     """Revoke a personal access token of an account, at once and for good."""
     await ctx.write(service.revoke, token_id, user_id, ctx.audit_origin())
+
+
+async def _tokens_for(ctx: Context, account_id: int, key: str | None) -> MakeToken:
+    if key is None:
+        return new_token
+    secret = await asyncio.to_thread(ctx.platform.secrets.ensure, _SECRET)
+    return derived_tokens(secret, account_id, key)
 
 
 async def _page(ctx: Context, account_id: int, query: PageQuery) -> Page[AccessTokenOut]:

@@ -23,6 +23,7 @@ from kernel.sdk import (
     ResourceKey,
     TokenScope,
     Unauthorized,
+    lasting,
     utc_now,
 )
 
@@ -119,7 +120,7 @@ LIVE_TOKENS: ResourceKey[LiveTokens] = ResourceKey("access_tokens.live")
 async def open_live_tokens(platform: Platform) -> AsyncIterator[LiveTokens]:
     """The resource `LIVE_TOKENS`."""
     live = LiveTokens(platform)
-    flushing = asyncio.create_task(live.flush_for_ever(), name="access-tokens")
+    flushing = lasting("access-tokens", live.flush_for_ever)
     try:
         with platform.notices.listening(service.TOPIC, live.heard):
             yield live

@@ -42,6 +42,14 @@ class AccessTokenCreate(BaseModel):
         description="Which of the account's rights it has. `ask`: read and ask; `tools`: run tools; "
         "`manage`: everything else, and what `ask` allows. No token can change account security.",
     )
+    idempotency_key: str | None = Field(
+        None,
+        min_length=1,
+        max_length=255,
+        description="Any text of your choice, such as a UUID; use a new one for each token. If the response "
+        "is lost, send the request again with the same key: the token that it made is returned. 409 if the "
+        "request now differs.",
+    )
 
 
 class AccessTokenOut(BaseModel):

@@ -7,21 +7,44 @@ from a similar word without a look-up: CRC-32 of everything before it, in base 6
 from __future__ import annotations
 
 import hashlib
+import hmac
+import json
 import secrets
 import string
 import zlib
+from collections.abc import Callable
+from datetime import datetime
 
 PREFIX = "plk_"
+MakeToken = Callable[[datetime], str]
+
 _ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _RANDOM = 40  # 238 bits: storing a plain hash is safe
 _CHECKSUM = 6
 _LENGTH = len(PREFIX) + _RANDOM + _CHECKSUM
 
 
-def new_token() -> str:
+def new_token(_created_at: datetime) -> str:
     """A new, random token."""
     head = PREFIX + "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM))
     return head + checksum(head)
+
+
+def derived_tokens(secret: str, account_id: int, key: str) -> MakeToken:
+    """A function that makes the token of an account's request with this idempotency key.
+
+    The moment of its creation is part of it: after a revocation, the same key makes another token.
+    """
+
+    def make(created_at: datetime) -> str:
+        text = json.dumps([account_id, key, created_at.isoformat()])
+        number, found = int.from_bytes(hmac.digest(secret.encode(), text.encode(), "sha512")), ""
+        for _ in range(_RANDOM):
+            number, rest = divmod(number, len(_ALPHABET))
+            found += _ALPHABET[rest]
+        return PREFIX + found + checksum(PREFIX + found)
+
+    return make
 
 
 def is_well_formed(token: str) -> bool:

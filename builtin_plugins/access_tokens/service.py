@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import bindparam, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from builtin_plugins.access_tokens.errors import TokenNotFound, TooManyTokens
+from builtin_plugins.access_tokens.errors import IdempotencyKeyUsed, TokenNotFound, TooManyTokens
 from builtin_plugins.access_tokens.models import AccessToken
 from builtin_plugins.access_tokens.schemas import (
     AccessTokenCreate,
@@ -18,11 +18,13 @@ from builtin_plugins.access_tokens.schemas import (
     AccessTokenOut,
     render,
 )
-from builtin_plugins.access_tokens.secret_text import digest, new_token
-from kernel.sdk import Account, Conflict, NotFound, Origin, Unauthorized, Unit, audit
+from builtin_plugins.access_tokens.secret_text import MakeToken, digest, new_token
+from kernel.sdk import Account, Conflict, NotFound, Origin, Unauthorized, Unit, audit, utc_now
 
 TOPIC = "access_tokens"
 MOST = 100  # per account
+
+_WANTED = {"name", "scopes", "expires_at"}
 
 # The lock for changes of accounts: no token may be created during a deactivation, which revokes them all.
 _ACCOUNTS_LOCK = "accounts"
@@ -35,21 +37,30 @@ def create(
     *,
     epoch: int | None = None,
     origin: Origin | None = None,
+    make_token: MakeToken = new_token,
 ) -> AccessTokenCreated:
     """A new token of an account, whose value is only in this answer.
 
-    `epoch` is the calling session's, None for the operator. Raises NotFound, Unauthorized (the session has
-    ended), Conflict (a deactivated account), TooManyTokens.
+    With an idempotency key, the one that `make_token` made before, if any. `epoch` is the calling session's,
+    None for the operator. Raises NotFound, Unauthorized (the session has ended), Conflict (a deactivated
+    account), TooManyTokens, IdempotencyKeyUsed.
     """
     unit.lock(_ACCOUNTS_LOCK)
     _check_account(unit.session, account_id, epoch)
-    token = new_token()
+    if wanted.idempotency_key is not None:
+        made = _made_before(unit.session, account_id, wanted, make_token)
+        if made is not None:
+            return made
+    _check_number(unit.session, account_id)
+    created_at = utc_now()
+    token = make_token(created_at)
     row = AccessToken(
         account_id=account_id,
         name=wanted.name,
         token_hash=digest(token),
         last_four=token[-4:],
         scopes=" ".join(wanted.scopes),
+        created_at=created_at,
         expires_at=wanted.expires_at,
     )
     unit.session.add(row)
@@ -70,9 +81,26 @@ def _check_account(session: Session, account_id: int, epoch: int | None) -> None
         raise Unauthorized("The session was revoked; sign in again")
     if not account.is_active:
         raise Conflict("The account is deactivated")
+
+
+def _check_number(session: Session, account_id: int) -> None:
     query = select(func.count()).select_from(AccessToken).where(AccessToken.account_id == account_id)
     if (session.scalar(query) or 0) >= MOST:
         raise TooManyTokens(f"An account has at most {MOST} access tokens; delete some")
+
+
+def _made_before(
+    session: Session, account_id: int, wanted: AccessTokenCreate, make_token: MakeToken
+) -> AccessTokenCreated | None:
+    """The token made with the same key, unless it has ended. Raises IdempotencyKeyUsed if it differs."""
+    for row in session.scalars(select(AccessToken).where(AccessToken.account_id == account_id)):
+        token = make_token(row.created_at)
+        if digest(token) == row.token_hash:
+            shown = render(row)
+            if shown.model_dump(include=_WANTED) != wanted.model_dump(include=_WANTED):
+                raise IdempotencyKeyUsed()
+            return AccessTokenCreated(**shown.model_dump(), token=token)
+    return None
 
 
 def list_page(session: Session, account_id: int, limit: int, offset: int) -> tuple[list[AccessTokenOut], int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernel.sdk import Conflict, NotFound, Unavailable
+from kernel.sdk import BadGateway, Conflict, NotFound, Unavailable
 
 
 class PluginUnknown(NotFound):
@@ -33,6 +33,11 @@ class BetterLicense(Conflict):
 class TooManyOrders(Conflict):
     code = "too_many_orders"
     default_detail = "You have too many unpaid orders; pay or cancel one, or wait until some expire"
+
+
+class ProviderAway(BadGateway):
+    code = "checkout_provider_away"
+    default_detail = "The payment provider can't be reached; nothing was ordered. Try again in a few minutes"
 
 
 class NoCheckout(Unavailable):

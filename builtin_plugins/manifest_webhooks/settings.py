@@ -66,7 +66,11 @@ class WebhookSettings(Settings):
 
     def platform_model(self, embed_model: str) -> str:
         """The model to ask `embed_texts` for; the manifest's own name if none is mapped."""
-        return dict(_parse(self.webhook_embed_models)).get(embed_model, embed_model)
+        return dict(self.mapped_models()).get(embed_model, embed_model)
+
+    def mapped_models(self) -> list[tuple[str, str]]:
+        """Names in manifests, with the models that stand for them."""
+        return _parse(self.webhook_embed_models)
 
 
 def _parse(text: str) -> list[tuple[str, str]]:

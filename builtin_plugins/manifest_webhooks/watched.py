@@ -10,7 +10,7 @@ from functools import partial
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from kernel.sdk import DIRECTORY, Platform, ResourceKey
+from kernel.sdk import DIRECTORY, Platform, ResourceKey, lasting
 
 from .claims import TOPIC, read_claims, settle_claims
 from .folder import ManifestFolder
@@ -40,7 +40,7 @@ class WatchedFolder(ManifestFolder):
             known = await self.refresh()
             tasks = [
                 asyncio.create_task(watch(self.directory, self._changed, stop, known), name="manifests"),
-                asyncio.create_task(self._follow_claims(stop), name="manifest claims"),
+                lasting("manifest claims", partial(self._follow_claims, stop)),
             ]
             try:
                 yield
@@ -88,6 +88,9 @@ class WatchedFolder(ManifestFolder):
                     log.warning("the claims of manifests can't be read until the database is back: %s", why)
                 failing = True
                 asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._told.set)
+            except Exception:
+                self._told.set()  # so that it is the first thing done when this begins again
+                raise
             else:
                 failing = False
 

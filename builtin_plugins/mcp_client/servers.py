@@ -16,7 +16,7 @@ from builtin_plugins.mcp_client.faults import ServerDenied, ServerFault, ServerR
 from builtin_plugins.mcp_client.http import HttpConnection
 from builtin_plugins.mcp_client.settings import McpClientSettings, ServerSettings
 from builtin_plugins.mcp_client.stdio import StdioConnection
-from kernel.sdk import OUTGOING, Platform, ResourceKey
+from kernel.sdk import OUTGOING, Platform, ResourceKey, lasting
 
 log = logging.getLogger("platform.mcp_client")
 
@@ -194,9 +194,7 @@ async def open_servers(platform: Platform) -> AsyncIterator[Mapping[str, Server]
         for server in servers.values():
             server.connection = await _connect(platform, server, stack)
             stack.push_async_callback(server.connection.close)
-        asking = [
-            asyncio.create_task(server.keep_fresh(), name=f"mcp {server.name}") for server in servers.values()
-        ]
+        asking = [lasting(f"mcp {server.name}", server.keep_fresh) for server in servers.values()]
         try:
             yield servers
         finally:

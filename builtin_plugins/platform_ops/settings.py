@@ -17,11 +17,17 @@ def _schedule(value: str) -> str:
 
         if not croniter.is_valid(value):
             raise ValueError("is not a schedule; write one such as '@daily' or '0 3 * * *'")
+        try:
+            croniter(value).get_next()
+        except ValueError:
+            raise ValueError("names a day that never comes; write one such as '0 3 * * *'") from None
     return value
 
 
-# Libraries can read from these, but not write folders to them.
-_NOT_WRITABLE = frozenset({"data", "gist", "git", "github", "http", "https", "libarchive", "tar", "zip"})
+# Libraries can read from these, but not write folders to them; `memory` is gone when the process ends.
+_NOT_KEPT = frozenset(
+    {"data", "gist", "git", "github", "http", "https", "libarchive", "memory", "tar", "zip"}
+)
 
 
 def _storage(value: str) -> str:
@@ -29,8 +35,8 @@ def _storage(value: str) -> str:
     if colon:
         from fsspec import available_protocols  # type: ignore[import-untyped]  # a folder needs none of it
 
-        first = scheme.partition("::")[0]
-        if first not in available_protocols() or first in _NOT_WRITABLE:
+        chain = scheme.split("::")
+        if chain[0] not in available_protocols() or not _NOT_KEPT.isdisjoint(chain):
             raise ValueError(
                 "backups can't be stored at this kind of address; use a folder, or an address such as"
                 " s3://bucket/folder"

@@ -21,6 +21,7 @@ from kernel.sdk import (
     SecretUnreadable,
     StartupError,
     Unhealthy,
+    lasting,
 )
 
 from .models import ConfigValue
@@ -54,7 +55,7 @@ class LiveState:
         await adopt_files(self._platform)
         await self.refresh()
         self._platform.notices.listen(TOPIC, lambda _key: self._changed.set())
-        task = asyncio.create_task(self._follow(), name="plugin registry")
+        task = lasting("plugin registry", self._follow)
         try:
             yield self
         finally:
@@ -117,6 +118,9 @@ class LiveState:
             except (SQLAlchemyError, OSError) as error:
                 log.warning("the registry's tables can't be read: %s", type(error).__name__)
                 asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._changed.set)
+            except Exception:
+                self._changed.set()  # so that it is the first thing done when this begins again
+                raise
 
 
 LIVE: ResourceKey[LiveState] = ResourceKey("plugin registry")

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from kernel.sdk import (
     Tables,
     Unhealthy,
     hookimpl,
+    lasting,
 )
 
 from .models import Base
@@ -72,8 +74,8 @@ async def follow_removals(platform: Platform) -> AsyncIterator[None]:
     removed: asyncio.Queue[str] = asyncio.Queue()
     with platform.notices.listening(REMOVED, removed.put_nowait):
         tasks = [
-            asyncio.create_task(work, name="copies of uploads")
-            for work in (look_after(store), follow(store, removed))
+            lasting("copies of uploads", work)
+            for work in (partial(look_after, store), partial(follow, store, removed))
         ]
         try:
             yield

@@ -16,12 +16,14 @@ import os
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.db.engine import Database
+from kernel.lasting import lasting
 
 log = logging.getLogger("platform.notices")
 
@@ -135,7 +137,7 @@ class Notifications:
         return _UNLIKELY_ON_POSTGRESQL if self._connected else _BLIND
 
     async def start(self, database: Database, wake: Wake) -> None:
-        self._task = asyncio.create_task(self._listen(database, wake), name="wake-ups")
+        self._task = lasting("wake-ups", partial(self._listen, database, wake))
 
     def tell(self) -> None:
         """Nothing to do: the commit notified them."""

@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from kernel.auth.principals import Principal
 from kernel.auth.states import AccountStates
 from kernel.errors import ANY_ERROR
+from kernel.lasting import lasting
 from kernel.resource_keys import ResourceKey
 
 log = logging.getLogger("platform.http")
@@ -84,7 +85,7 @@ class OpenStreams:
         self._open.setdefault(principal.id, set()).add(stream)
         task.add_done_callback(lambda _: self._forget(principal.id, stream))
         if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look(), name="open-streams")
+            self._looking = lasting("open-streams", self._look)
         return stream
 
     def _epoch_of(self, principal: Principal) -> int | None:

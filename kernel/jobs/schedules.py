@@ -67,8 +67,10 @@ def _cron_of(platform: Platform, job: JobRef) -> str | None:
     from croniter import croniter
 
     cron = job.schedule(platform) if callable(job.schedule) else job.schedule
-    if cron is not None and not croniter.is_valid(cron):
-        raise ValueError(f"{cron!r} is not a schedule; write one such as '0 3 * * *'")
+    if cron is not None:
+        if not croniter.is_valid(cron):
+            raise ValueError(f"{cron!r} is not a schedule; write one such as '0 3 * * *'")
+        croniter(cron).get_next()  # raises for a day that never comes, such as February 30
     return cron
 
 

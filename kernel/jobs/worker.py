@@ -27,6 +27,7 @@ from kernel.jobs.resting import Resting
 from kernel.jobs.runner import JOB_RUNNER
 from kernel.jobs.schedules import Scheduler
 from kernel.jobs.silence import GONE, Watched
+from kernel.lasting import lasting
 from kernel.machine_faults import kind_of
 from kernel.slots import take_slot
 
@@ -72,8 +73,8 @@ class Worker:
                 log.info("worker %s is ready for jobs", self._executor)
                 await self._guarded_beat()
                 beside = [
-                    asyncio.create_task(Scheduler(self._platform).run(), name="schedules"),
-                    asyncio.create_task(Resting(self._platform).run(), name="resting jobs"),
+                    lasting("schedules", Scheduler(self._platform).run),
+                    lasting("resting jobs", Resting(self._platform).run),
                 ]
                 await self._watch(stop)
                 for task in beside:

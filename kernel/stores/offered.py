@@ -1,11 +1,17 @@
-"""A plugin's vector store, watched: no search waits forever, and a failure names the plugin."""
+"""A plugin's vector store, watched: no answer is awaited forever, and a failure names the plugin."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import math
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, cast
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.db.outages import is_database_outage
 from kernel.errors import ANY_ERROR, PlatformError, Unavailable
@@ -14,6 +20,9 @@ from kernel.machine_faults import is_machine_fault
 from kernel.stores.protocols import EngineMismatch, Hit, Query, VectorStore
 
 log = logging.getLogger("platform.stores")
+
+_AWAITED = frozenset({"staged", "points", "vectors", "count"})
+_IN_UNITS = frozenset({"ensure", "stage", "publish", "annotate", "remove_group", "drop", "rename"})
 
 
 class VectorStoreFailed(Unavailable):
@@ -30,24 +39,64 @@ class _Watched:
         self._seconds = seconds
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+        found = getattr(self._store, name)
+        if name in _AWAITED:
+            return partial(self._awaited, name, found)
+        return partial(self._in_unit, name, found) if name in _IN_UNITS else found
 
     async def search(self, collection: str, query: Query) -> list[Hit]:
         """See `VectorStore.search`. Raises VectorStoreFailed."""
-        try:
+
+        async def checked() -> list[Hit]:
+            return [_checked(hit) for hit in await self._store.search(collection, query)]
+
+        return cast(list[Hit], await self._awaited("a search", checked))
+
+    async def _awaited(self, what: str, ask: Callable[..., Awaitable[Any]], *args: Any, **named: Any) -> Any:
+        with self._naming(what):
             async with asyncio.timeout(self._seconds):
-                return [_checked(hit) for hit in await self._store.search(collection, query)]
-        except (PlatformError, EngineMismatch):
+                return await ask(*args, **named)
+
+    def _in_unit(self, what: str, write: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Nothing can end a plain function that hangs: the log tells which one it is."""
+        timer = threading.Timer(self._seconds, self._tell_that_it_hangs, (what,))
+        timer.daemon = True
+        timer.start()
+        try:
+            with self._naming(what, SQLAlchemyError):  # after some, the transaction is tried again
+                return write(*args, **named)
+        finally:
+            timer.cancel()
+
+    @contextmanager
+    def _naming(self, what: str, *passing: type[Exception]) -> Iterator[None]:
+        """Turn an error that is the plugin's own fault into one that names it."""
+        passed: tuple[type[Exception], ...] = (PlatformError, EngineMismatch, *passing)
+        try:
+            yield
+        except passed:
             raise
         except ANY_ERROR as error:  # boundary: another author's store
             if is_database_outage(error) or is_machine_fault(error):
                 raise
-            log.exception("the vector store of the plugin '%s' failed in a search", self._plugin)
+            log.exception("the vector store of the plugin '%s' failed in %s", self._plugin, what)
             raise VectorStoreFailed(self._plugin) from None
+
+    def _tell_that_it_hangs(self, name: str) -> None:
+        log.error(
+            "the vector store of the plugin '%s' has been busy in %s for %g s, in a transaction that others "
+            "may wait for",
+            self._plugin,
+            name,
+            self._seconds,
+        )
 
 
 def watched(store: VectorStore, plugin: str, seconds: float = PROMPTLY) -> VectorStore:
-    """The store, with searches that take at most `seconds` and return hits or raise VectorStoreFailed."""
+    """The store. What awaits takes at most `seconds`; what fails, or takes longer, raises VectorStoreFailed.
+
+    A method that is called in a unit of work can't be ended: one that takes longer is named in the log.
+    """
     return cast(VectorStore, _Watched(store, plugin, seconds))
 
 

@@ -16,6 +16,7 @@ from kernel.settings import KernelSettings
 from kernel.stores.blobs import FileBlobs
 from kernel.stores.cache import open_cache
 from kernel.stores.offered import watched
+from kernel.stores.offered_blobs import watched_blobs
 from kernel.stores.offers import (
     BLOB_STORE,
     CACHE_STORE,
@@ -74,6 +75,8 @@ async def open_stores(
         vectors = watched(vectors, plugin=chosen[0])
     if blobs is None:
         blobs = await _offered(BLOB_STORE, needs, offered, stack)
+        if blobs is not None and (chosen_blobs := offered.chosen(BLOB_STORE, needs.settings)):
+            blobs = watched_blobs(blobs, plugin=chosen_blobs[0])
     return Stores(vectors, _own_blobs(needs) if blobs is None else blobs, cache)
 
 
@@ -124,7 +127,7 @@ async def open_early_blobs(
     plugin, offer = chosen
     if not offer.early:
         return None
-    return await _entered(plugin, offer, needs, stack)
+    return watched_blobs(await _entered(plugin, offer, needs, stack), plugin)
 
 
 def _own_blobs(needs: StoreNeeds) -> FileBlobs:

@@ -28,6 +28,15 @@ class TestUsers:
         ada = await running.sign_in("ada", "correct horse")
         assert (ada.user["username"], ada.user["role"]) == ("ada", "admin")
 
+    def test_with_a_store_of_a_plugin(self, cli: Cli) -> None:
+        """Commands that load no plugins need no store, so they don't miss the one that the settings name."""
+        store = {"PLATFORM_BLOB_STORE": "s3://bucket/files", "PLATFORM_S3_ENDPOINT": "http://127.0.0.1:1"}
+        env = {**store, "PLATFORM_S3_ACCESS_KEY": "key", "PLATFORM_S3_SECRET_KEY": "secret"}
+        made = cli("users", "create", "bot", "--generate", env=env)
+        assert made.exit_code == 0, made.output
+        listed = cli("jobs", "list", env=env)
+        assert listed.exit_code == 0, listed.output
+
     def test_generated_password_is_printed_alone(self, cli: Cli) -> None:
         """`--generate` writes nothing but the password to standard output."""
         result = cli("users", "create", "bot", "--generate")

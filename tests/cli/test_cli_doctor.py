@@ -149,13 +149,42 @@ def test_password_of_the_backup_storage(cli: Cli) -> None:
     assert "hidden-part" not in json.dumps(found)
 
 
-@pytest.mark.parametrize("address", ["http://hidden:part@host/backups", "sf3://bucket/backups"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://hidden:part@host/backups",
+        "sf3://bucket/backups",
+        "memory://backups",
+        "simplecache::memory://b",
+    ],
+)
 def test_backup_storage_that_cannot_be_written(cli: Cli, address: str) -> None:
     """An address that no backup could be written to is a wrong setting, not a surprise at night."""
     code, found = examined(cli, PLATFORM_BACKUP_TO=address)
     assert (code, found["plugin"]["status"]) == (1, "failed")
     assert "PLATFORM_BACKUP_TO" in found["plugin"]["text"] and "s3://bucket/folder" in found["plugin"]["text"]
     assert "part" not in found["plugin"]["text"]
+
+
+def test_models_that_nobody_offers(cli: Cli) -> None:
+    """They are named with their setting before the first upload or webhook fails; servers are not asked."""
+    code, found = examined(cli, PLATFORM_RAG_EMBEDDING_MODEL="no-such-model")
+    assert (code, found["models"]["status"]) == (1, "failed")
+    assert "PLATFORM_RAG_EMBEDDING_MODEL names 'no-such-model'" in found["models"]["text"]
+    assert "multilingual-e5-small" in found["models"]["remedy"]
+    code, found = examined(cli, PLATFORM_WEBHOOK_EMBED_MODELS="all-minilm=no-such-model")
+    assert (code, "PLATFORM_WEBHOOK_EMBED_MODELS names 'no-such-model'" in found["models"]["text"]) == (
+        1,
+        True,
+    )
+    told = cli("doctor", "--json", env={"PLATFORM_WEBHOOK_EMBED_MODELS": "mini=all-minilm"}).stdout
+    assert "maps 'mini', which no manifest can name" in told
+    code, found = examined(
+        cli, PLATFORM_RAG_EMBEDDING_MODEL="nomic-embed-text", OLLAMA_BASE_URL="http://127.0.0.1:9"
+    )
+    assert (code, found["models"]["status"]) == (0, "ok")
+    assert "nomic-embed-text" in found["models"]["text"]
+    assert "available" in examined(cli, PLATFORM_RAG_EMBEDDING_MODEL="All-MiniLM")[1]["models"]["text"]
 
 
 def test_folder_that_is_not_there(cli: Cli, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 import typer
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 
 from kernel import hookspecs
 from kernel.declarations import DECLARATIONS
@@ -42,6 +42,17 @@ class Payload(BaseModel):
 
 class NotesSettings(Settings):
     """Of a plugin."""
+
+
+class RaisingSettings(Settings):
+    """Has a validator that raises what only a defect would."""
+
+    color: str = "blue"
+
+    @field_validator("color")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        return {"red": "#f00"}[value]
 
 
 class Sent(Event):
@@ -134,6 +145,12 @@ RETURNED: dict[str, tuple[str, Any, str]] = {
         "register_settings",
         NotesSettings(),
         "register_settings returned an instance of NotesSettings; return the class: return NotesSettings",
+    ),
+    "raising_settings": (
+        "register_settings",
+        RaisingSettings,
+        "reading its settings raised KeyError; the log says more. For a wrong value, a validator of "
+        "RaisingSettings must raise ValueError",
     ),
     "list_of_settings": (
         "register_settings",

@@ -12,6 +12,7 @@ from .. import hookspecs
 from ..settings import GraphSettings
 from .grammar import GrammarEngine
 from .modelled import ModelEngine
+from .offered import offered as checked
 from .protocol import Extractor
 from .ruled import rules
 
@@ -59,7 +60,7 @@ async def open_engines(platform: Platform) -> AsyncIterator[Engines]:
     """The engines of this process. If the chosen one doesn't exist, the log says so at the start."""
     offered = platform.hooks.ask_now(hookspecs.register_extractors)
     settings = platform.settings_of(GraphSettings)
-    others = (engine for _, engines in offered for engine in engines)
+    others = (checked(plugin, engine) for plugin, engines in offered for engine in engines)
     shipped = (GrammarEngine(settings.spacy_model), ModelEngine(platform, settings.llm_model))
     engines = Engines(settings.engine, (*(engine.extractor() for engine in shipped), *others))
     if (unknown := engines.unknown()) is not None:

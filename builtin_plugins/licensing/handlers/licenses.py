@@ -24,6 +24,7 @@ from ..errors import (
     NoCheckout,
     NoSeatsLeft,
     PluginUnknown,
+    ProviderAway,
     SeatsTaken,
     TooManyOrders,
 )
@@ -121,7 +122,7 @@ async def renew_key(ctx: Context, license_id: str) -> Answer:
     access=AUTHENTICATED,
     body=CheckoutRequest,
     returns=Checkout,
-    errors=(PluginUnknown, BetterLicense, TooManyOrders, NoCheckout),
+    errors=(PluginUnknown, BetterLicense, TooManyOrders, NoCheckout, ProviderAway),
 )
 async def start_checkout(ctx: Context, plugin_id: str, body: CheckoutRequest) -> Checkout:
     """Start buying a tier of a plugin; returns the address to pay at. Payment activates the license."""

@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Caller, NotFound, Platform, Unit, audit, contracts
+from kernel.sdk import Caller, NotFound, OutgoingError, Platform, Unit, audit, contracts
 
-from ..errors import BetterLicense, NoCheckout, PluginUnknown, TooManyOrders
+from ..errors import BetterLicense, NoCheckout, PluginUnknown, ProviderAway, TooManyOrders
 from ..models import License, Notice, Order
 from ..schemas import Checkout
 from ..tiers import covers
@@ -31,7 +31,7 @@ _CHANGED = ("tier", "valid_from", "valid_until", "trial_expires_at", "active", "
 async def start(caller: Caller, plugin_id: str, tier: str) -> Checkout:
     """Order for the caller; returns where to pay.
 
-    Raises PluginUnknown, BetterLicense, TooManyOrders, NoCheckout.
+    Raises PluginUnknown, BetterLicense, TooManyOrders, NoCheckout, ProviderAway.
     """
     platform = caller.platform
     listing = await platform.database.read(_offered, caller, plugin_id, tier)
@@ -46,10 +46,15 @@ async def start(caller: Caller, plugin_id: str, tier: str) -> Checkout:
 
 
 async def _open_page(platform: Platform, order: contracts.CheckoutOrder) -> contracts.CheckoutPage:
-    """Let a provider open the order's page; if none does, the order is cancelled. Raises NoCheckout."""
+    """Let a provider open the order's page; if none does, the order is cancelled.
+
+    Raises NoCheckout, ProviderAway.
+    """
     page = None
     try:
         page = await platform.hooks.ask(contracts.start_checkout, platform=platform, order=order)
+    except (OutgoingError, ConnectionError, TimeoutError):
+        raise ProviderAway() from None  # the log and /health name the plugin
     finally:
         if page is None:
             await platform.database.write(_cancel, order.id)

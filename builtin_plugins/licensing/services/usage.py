@@ -15,7 +15,7 @@ from typing import TypeVar
 from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
 
-from kernel.sdk import Platform, ResourceKey, Unit, utc_now
+from kernel.sdk import Platform, ResourceKey, Unit, lasting, utc_now
 
 from ..models import License
 from ..settings import LicensingSettings
@@ -87,7 +87,7 @@ class Usage:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Usage]:
         """Write every few seconds within the block, and at its end."""
-        task = asyncio.create_task(self._write_now_and_then(), name="licensing usage")
+        task = lasting("licensing usage", self._write_now_and_then)
         try:
             yield self
         finally:

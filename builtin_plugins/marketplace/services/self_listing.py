@@ -14,7 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from kernel.sdk import DIRECTORY, TOOLS, Platform, PluginEntry, ResourceKey, Unit, contracts, utc_now
+from kernel.sdk import DIRECTORY, TOOLS, Platform, PluginEntry, ResourceKey, Unit, contracts, lasting, utc_now
 from kernel.sdk import Tool as AnyTool
 
 from ..models import InstalledPlugin, Listing, Transition
@@ -97,7 +97,7 @@ class SelfListing:
         task = None
         if self._platform.role == "api":
             self._platform.notices.listen(contracts.LISTINGS_CHANGED, self.note_listing)
-            task = asyncio.create_task(self._look_now_and_then(), name="self-listing")
+            task = lasting("self-listing", self._look_now_and_then)
         try:
             yield self
         finally:

@@ -34,7 +34,7 @@ from builtin_plugins.models.runtimes.protocol import (
     RuntimeLimits,
     TextDelta,
 )
-from kernel.sdk import ChildFailed, ChildLimits, Children, Platform, contracts
+from kernel.sdk import ChildFailed, ChildLimits, Children, Platform, contracts, lasting
 
 log = logging.getLogger("platform.models")
 
@@ -80,7 +80,7 @@ class LocalRuntime:
     async def running(self) -> AsyncIterator[LocalRuntime]:
         """Watch the files and the loaded models within the block; end all processes at its end."""
         await self.look()
-        looking = asyncio.create_task(self._look_after(), name="local models")
+        looking = lasting("local models", self._look_after)
         try:
             yield self
         finally:

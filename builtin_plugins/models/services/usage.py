@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from builtin_plugins.models.models import ModelUse
 from builtin_plugins.models.names import canonical
-from kernel.sdk import Platform, Unit, acting, utc_now
+from kernel.sdk import Platform, Unit, acting, lasting, utc_now
 
 log = logging.getLogger("platform.models")
 
@@ -77,7 +77,7 @@ class Usage:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Usage]:
         """Write every few seconds within the block, and at its end."""
-        task = asyncio.create_task(self._write_now_and_then(), name="use of models")
+        task = lasting("use of models", self._write_now_and_then)
         try:
             yield self
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -27,6 +28,8 @@ from builtin_plugins.rag.parsing.ocr import OcrOptions
 from builtin_plugins.rag.parsing.protocol import blocks_in, read_trailer
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import ChildFailed, ChildLimits, Children
+
+log = logging.getLogger("platform.rag.parsers")
 
 _TARGET: Final = "builtin_plugins.rag.parsing.child:parse_into"
 _DETECTOR: Final = "chardet"
@@ -121,6 +124,10 @@ async def parse(
     except BaseException as error:  # a cancelled job leaves no file either
         await asyncio.to_thread(sink.unlink, missing_ok=True)
         if isinstance(error, ChildFailed):
+            if parser.target.partition(":")[0] not in _OWN:
+                log.warning(
+                    "the parser '%s' (%s) of a plugin failed: %s: %s", *parser[::2], error, error.said
+                )
             raise _explained(error, parser) from None
         raise
     return ParsedDocument(trailer.char_count, trailer.page_count, sink, *trailer[2:])

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from builtin_plugins.speech import hookspecs
 from builtin_plugins.speech.engines.espeak import Espeak
+from builtin_plugins.speech.engines.offered import OfferedSpeaker, OfferedTranscriber
 from builtin_plugins.speech.engines.piper import Piper
 from builtin_plugins.speech.engines.protocol import Speaker, Transcriber
 from builtin_plugins.speech.engines.remote import RemoteServer, RemoteSpeaker, RemoteTranscriber
@@ -40,7 +41,8 @@ async def open_speaking(platform: Platform) -> AsyncIterator[Speaking]:
         server = await _server(stack, platform, settings.tts_url, settings.tts_model, settings.tts_key)
         espeak = Espeak(children)
         offers = platform.hooks.ask_now(hookspecs.offer_speakers, platform)
-        offered = [engine for _, more in offers for engine in more]
+        seconds = settings.remote_seconds
+        offered = [OfferedSpeaker(plugin, engine, seconds) for plugin, more in offers for engine in more]
         speakers: Sequence[Speaker] = [
             *offered,
             RemoteSpeaker(server),
@@ -59,11 +61,11 @@ async def open_transcribing(platform: Platform) -> AsyncIterator[Transcribing]:
         children = await stack.enter_async_context(aclosing(Children(["builtin_plugins.speech.audio.child"])))
         server = await _server(stack, platform, settings.stt_url, settings.stt_model, settings.stt_key)
         offers = platform.hooks.ask_now(hookspecs.offer_transcribers, platform)
-        offered = [engine for _, more in offers for engine in more]
+        seconds = settings.remote_seconds
+        offered = [OfferedTranscriber(plugin, engine, seconds) for plugin, more in offers for engine in more]
         whisper = Whisper(children, settings.whisper_model)
-        transcribers: Sequence[Transcriber] = [
-            *(*offered, RemoteTranscriber(server), whisper, Sphinx(children))
-        ]
+        own: Sequence[Transcriber] = (RemoteTranscriber(server), whisper, Sphinx(children))
+        transcribers: Sequence[Transcriber] = [*offered, *own]
         ordered = _preferred(transcribers, settings.stt_engine, "STT_ENGINE")
         turns = Turns(settings.concurrency, settings.waiting)
         yield Transcribing(platform, ordered, turns, children, settings.max_audio_seconds)

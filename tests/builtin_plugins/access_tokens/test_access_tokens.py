@@ -297,6 +297,38 @@ async def test_bounds(start_platform: Start) -> None:
     assert (page["total"], [item["name"] for item in page["items"]]) == (100, ["n98", "n97"])
 
 
+@pytest.mark.each_database
+async def test_a_request_sent_again(start_platform: Start, database_url: str | None) -> None:
+    """With the same key it returns the same token, even at the limit; a revoked one never comes back."""
+    running = await started(start_platform, env={"DATABASE_URL": database_url})
+    ana, bob = await running.user("ana"), await running.user("bob")
+    body = {
+        "name": "script",
+        "scopes": ["manage"],
+        "expires_at": "2999-01-01T00:00:00Z",
+        "idempotency_key": "k1",
+    }
+    answers = await asyncio.gather(*(ana.post(TOKENS, json=body) for _ in range(3)))
+    assert {answer.status for answer in answers} == {201}
+    first = answers[0].json()
+    assert [answer.json() for answer in answers] == [first] * 3
+    program = Actor(running, first["token"], first)
+    assert (await program.get(WHO)).status == 200
+    for change in ({"name": "other"}, {"scopes": ["tools"]}, {"expires_at": None}):
+        differing = await ana.post(TOKENS, json=body | change)
+        assert (differing.status, differing.json()["code"]) == (409, "idempotency_key_used")
+    for actor, change in ((bob, {}), (ana, {"idempotency_key": "k2"})):
+        assert (await actor.post(TOKENS, json=body | change)).json()["token"] != first["token"]
+    for n in range(98):
+        await ana.post(TOKENS, json={"name": f"n{n}"})
+    assert (await ana.post(TOKENS, json={"name": "one too many"})).status == 409
+    assert (await ana.post(TOKENS, json=body)).json() == first
+    assert (await ana.delete(f"{TOKENS}/{first['id']}")).status == 204
+    again = (await ana.post(TOKENS, json=body)).json()
+    assert (again["id"] != first["id"], again["token"] != first["token"]) == (True, True)
+    await refused(program)
+
+
 async def test_last_use_survives_the_process(start_platform: Start) -> None:
     """Uses are written together; an earlier time never takes the place of a later one."""
     running, other = await started(start_platform), await started(start_platform)

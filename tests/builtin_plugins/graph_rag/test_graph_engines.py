@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -46,6 +48,61 @@ async def test_engine_with_grammar(start_platform: Start) -> None:
     related = await call(ann, "retrieve", query="ann")
     assert names(related, "related_entities") == ["Bob"]
     assert related["related_entities"][0]["predicate"] == "greets"
+
+
+class PlainEngine:
+    """An engine as a stranger writes it, from the hook's description alone."""
+
+    name = "plain"
+    version = "1"
+
+    def __init__(self, fault: str = "") -> None:
+        self.fault = fault
+
+    def missing(self) -> str | None:
+        return None
+
+    def analyse(self, texts: Sequence[str], language: str | None) -> list[SimpleNamespace]:
+        if self.fault == "raises":
+            raise RuntimeError("secret")
+        label = "HERO" if self.fault == "label" else "PERSON"
+        mentions = [
+            (0, 3, "Ann", "", label),
+            (9, 12, "Eve" if self.fault == "place" else "Bob", "", "PERSON"),
+        ]
+        found = SimpleNamespace(mentions=mentions, links=[("ann", "sees", "bob", "SVO", 1.0, 0, 12)])
+        return [] if self.fault == "few" else [found for _ in texts]
+
+
+class PlainPlugin(Plugin):
+    """Offers it."""
+
+    name = "plain"
+
+    def __init__(self, fault: str = "") -> None:
+        self.engine = PlainEngine(fault)
+
+    @hookimpl
+    def register_extractors(self) -> Sequence[Any]:
+        return [self.engine]
+
+
+@pytest.mark.parametrize("fault", ["", "raises", "label", "place", "few"])
+async def test_a_stranger_s_engine(
+    start_platform: Start, caplog: pytest.LogCaptureFixture, fault: str
+) -> None:
+    """It needs nothing of this plugin's own; where it fails or returns nonsense, its plugin is named."""
+    env = {"PLATFORM_GRAPH_RAG_ENGINE": "plain"}
+    running = await start_platform("graph_rag", PlainPlugin(fault), env=env)
+    ann = await running.user()
+    answer = await ann.post(f"{API}/extract", json={"text": "Ann sees Bob"})
+    if fault:
+        assert answer.status == 503
+        assert "the plugin 'plain'" in answer.detail and "secret" not in answer.detail
+        assert "the plugin 'plain' failed" in caplog.text
+    else:
+        expected = {"subject": "Ann", "predicate": "sees", "object": "Bob", "type": "SVO"}
+        assert answer.json()["relationships"] == [expected]
 
 
 async def test_missing_engine(start_platform: Start) -> None:

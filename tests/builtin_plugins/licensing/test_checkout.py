@@ -260,7 +260,7 @@ async def test_without_a_provider(tmp_path: Path, installed: bool) -> None:
     assert (answer.status, answer.json()["code"]) == (503, "no_checkout_provider")
 
 
-@pytest.mark.parametrize(("address", "status"), [("", 503), ("http://127.0.0.1:9", 500)])
+@pytest.mark.parametrize(("address", "status"), [("", 503), ("http://127.0.0.1:9", 502)])
 async def test_orders_without_a_page_to_pay_at(tmp_path: Path, address: str, status: int) -> None:
     """They don't count as unpaid: whoever tries again and again can buy once the provider works."""
     async with platforms(tmp_path) as start:
@@ -269,4 +269,8 @@ async def test_orders_without_a_page_to_pay_at(tmp_path: Path, address: str, sta
         plugin = await make_listing(running, admin)
         path = f"/v1/marketplace/plugins/{plugin['id']}/checkout"
         answers = [await admin.post(path, json={"tier": "pro"}) for _ in range(MOST_PENDING + 1)]
+        faults = (await running.anonymous.get("/health")).json()["plugins"]
     assert {one.status for one in answers} == {status}
+    if status == 502:
+        assert "payment provider can't be reached" in answers[0].detail
+        assert "start_checkout" in str(faults["tillwise"])

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import field_validator
 from sqlalchemy import select, update
 
 from builtin_plugins.plugin_registry.models import ConfigValue
-from kernel.sdk import OWNER_SECRETS, SecretOwner, Unit
+from kernel.sdk import OWNER_SECRETS, SecretOwner, Unit, hookimpl
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.manifest_webhooks.webhook_support import until
-from tests.builtin_plugins.plugin_registry.registry_support import Customer, Shop
+from tests.builtin_plugins.plugin_registry.registry_support import Customer, Shop, ShopSettings
 
 OWN = "plugin_registry"
 PATH = "/v1/plugins/shop/config"
@@ -190,6 +191,28 @@ async def test_stored_value_that_no_longer_fits(start_platform: Start) -> None:
     assert (await in_effect(second))["limit"] == 3
     checks = (await second.anonymous.get("/health")).json()["checks"]
     assert "SHOP_LIMIT" in checks["plugin_settings"]
+
+
+async def test_stored_value_at_which_a_plugin_fails(start_platform: Start) -> None:
+    """The newer release's validator raises what it must not: only its own settings are not applied."""
+    first = await start_platform(OWN, Shop)
+    await put(await first.user(), SHOP_GREETING="Hullo")
+
+    class NewSettings(ShopSettings):
+        @field_validator("greeting")
+        @classmethod
+        def _translated(cls, value: str) -> str:
+            return {"hello": "hello"}[value]
+
+    class NewShop(Shop):
+        @hookimpl
+        def register_settings(self) -> type[ShopSettings]:
+            return NewSettings
+
+    second = await start_platform(OWN, NewShop)
+    health = (await second.anonymous.get("/health")).json()
+    assert {health["plugins"][name]["status"] for name in (OWN, "shop")} == {"loaded"}
+    assert "shop: stored settings are not applied" in health["checks"]["plugin_settings"]
 
 
 async def test_webhook_cap_follows(start_platform: Start, platform_home: Path) -> None:

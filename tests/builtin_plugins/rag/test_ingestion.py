@@ -257,6 +257,16 @@ async def test_a_parser_that_cannot_be_started(start_platform: Start) -> None:
     assert await attempts(running) == [1]
 
 
+async def test_a_parser_that_fails(start_platform: Start, caplog: pytest.LogCaptureFixture) -> None:
+    """The log has its name and its last words: to the author, not each document is a damaged one."""
+    running = await start_platform("rag", HashEmbeddings(), FooParser("tests.fakes.child_tasks:pid"))
+    ann = await somebody(running)
+    found = await ingest(running, ann, await make_base(ann), "a.foo", "FOO\nSome words.")
+    assert found["status"] == "failed"
+    assert "the parser 'foo' (tests.fakes.child_tasks:pid) of a plugin failed" in caplog.text
+    assert "TypeError" in caplog.text
+
+
 @pytest.mark.parametrize("failure", [Unavailable("away"), RuntimeError("cuda error")])
 async def test_an_engine_that_is_away_for_a_moment(start_platform: Start, failure: Exception) -> None:
     """A failure of the engine is tried again; the document completes, nothing in it twice."""

@@ -27,10 +27,10 @@ from builtin_plugins.platform_ops.backup.service import (
 from builtin_plugins.s3_blobs.copies import Copies
 from builtin_plugins.s3_blobs.ownership import MARKER
 from builtin_plugins.s3_blobs.plugin import S3BlobsPlugin
-from builtin_plugins.s3_blobs.store import REMOVED, DamagedObject, S3Blobs
+from builtin_plugins.s3_blobs.store import REMOVED, S3Blobs
 from cli.stored_checks import check_files
 from kernel.db.engine import Database
-from kernel.sdk import BlobsAway, StartupError, Unit
+from kernel.sdk import BlobsAway, StartupError, Unavailable, Unit
 from kernel.stores.conformance import BlobStoreConformance
 from kernel.stores.protocols import BlobStore
 from kernel.testing import Running, Start, eventually, platforms
@@ -138,15 +138,18 @@ class TestS3Blobs(BlobStoreConformance):
         blobs.copies.remove(staged.sha256)
         assert (await blobs.local(staged.sha256)).read_bytes() == b"twice"
 
-    async def test_a_damaged_object_is_not_handed_out(self, blobs: BlobStore, running: Running) -> None:
-        """Content that is not what its name says raises, and is not kept as a copy."""
+    async def test_a_damaged_object_is_not_handed_out(
+        self, blobs: BlobStore, running: Running, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Content that is not what its name says raises, and is not kept as a copy; the log says which."""
         sha256 = await keep(running, b"as it was")
         assert isinstance(blobs, S3Blobs)
         blobs.copies.remove(sha256)
         key = f"{prefix_of(blobs)}{sha256[:2]}/{sha256[2:]}"
         client_of(self.server.url).put_object(Bucket=BUCKET, Key=key, Body=b"otherwise")
-        with pytest.raises(DamagedObject, match=sha256[:12]):
+        with pytest.raises(Unavailable, match="s3_blobs"):
             await blobs.local(sha256)
+        assert f"DamagedObject: the object of {sha256[:12]}" in caplog.text
         assert not blobs.copies.path(sha256).exists()
 
 

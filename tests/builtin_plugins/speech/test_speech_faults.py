@@ -82,6 +82,61 @@ async def test_plugins_whose_offers_fail(start_platform: Start) -> None:
     assert (await (await running.user()).get("/v1/tts/voices")).status == 200
 
 
+class Faulty:
+    """Speaks English; fails where it is told to."""
+
+    name = "faulty"
+    fault = ""
+
+    async def missing(self) -> str | None:
+        if self.fault == "missing":
+            raise RuntimeError("secret")
+        return None
+
+    def voices(self) -> dict[str, list[tuple[str, str]]]:
+        if self.fault == "voices":
+            raise RuntimeError("secret")
+        return {"en": [("faulty", "Faulty")]}
+
+    async def speak(self, text: str, language: str, voice: str | None, slow: bool) -> tuple[bytes, int]:
+        if self.fault == "speak":
+            raise RuntimeError("secret")
+        if self.fault == "hangs":
+            await asyncio.Event().wait()
+        return bytes(1600), 8000
+
+
+class FaultyPlugin(Plugin):
+    """Brings it."""
+
+    name = "faulty_engine"
+
+    def __init__(self) -> None:
+        self.engine = Faulty()
+
+    @hookimpl(optionalhook=True)
+    def offer_speakers(self, platform: Platform) -> list[Faulty]:
+        return [self.engine]
+
+
+@pytest.mark.parametrize("fault", ["missing", "voices", "speak", "hangs"])
+async def test_an_engine_that_fails(
+    start_platform: Start, caplog: pytest.LogCaptureFixture, fault: str
+) -> None:
+    """Its plugin is named to the caller and in the log; what doesn't need the engine works."""
+    plugin = FaultyPlugin()
+    running = await start_platform("speech", plugin, env={"PLATFORM_SPEECH_REMOTE_SECONDS": "0.2"})
+    actor = await running.user()
+    plugin.engine.fault = fault
+    answer = await speak(actor, "Hello there.", voice="faulty")
+    assert (await actor.get("/v1/tts/voices")).status == 200
+    assert "the plugin 'faulty_engine' failed" in caplog.text
+    assert answer.status in ((503,) if fault in ("speak", "hangs") else (200, 422, 503))
+    assert "secret" not in answer.body.decode(errors="replace")
+    if fault in ("speak", "hangs"):
+        assert "the plugin 'faulty_engine' failed" in answer.detail
+
+
 class SlowPlugin(Plugin):
     """Brings it."""
 

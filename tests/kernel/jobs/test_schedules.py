@@ -41,6 +41,8 @@ class Clock(Plugin):
         self.hour: str | None = "@hourly"
         self.strike: Job[Nothing] = Job("clock.strike", Nothing, self._strike, schedule=lambda _: self.hour)
         self.wrong: Job[Nothing] = Job("clock.wrong", Nothing, self._strike, schedule="at noon")
+        never = "0 0 30 2 *"  # well-formed, but there is no February 30
+        self.never: Job[Nothing] = Job("clock.never", Nothing, self._strike, schedule=never)
         self.broken: Job[Nothing] = Job("clock.broken", Nothing, self._strike, schedule=self._raise)
 
     def _raise(self, platform: Platform) -> str:
@@ -51,7 +53,7 @@ class Clock(Plugin):
 
     @hookimpl
     def register_jobs(self) -> list[JobRef]:
-        return [self.strike, self.wrong, self.broken]
+        return [self.strike, self.wrong, self.broken, self.never]
 
 
 @pytest.fixture
@@ -193,6 +195,7 @@ async def test_a_schedule_that_cannot_be_read(
     assert names == ["clock.strike", "kernel.housekeeping"]
     assert "clock.wrong" in caplog.text and "at noon" in caplog.text
     assert "clock.broken" in caplog.text and "its setting is gone" in caplog.text
+    assert "clock.never" in caplog.text
 
 
 @pytest.mark.parametrize(

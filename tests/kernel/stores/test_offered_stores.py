@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import hashlib
+import logging
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,22 +24,27 @@ from kernel.sdk import (
     VECTOR_STORE,
     BlobStore,
     Cache,
+    HeldBlobs,
     Hit,
     Plugin,
+    Point,
     Query,
+    Staged,
     StartupError,
+    StoredBlob,
     StoredPoint,
     StoreKind,
     StoreNeeds,
     StoreOffer,
     Unavailable,
+    Unit,
     hookimpl,
 )
 from kernel.stores.conformance import BlobStoreConformance, CacheConformance
 from kernel.stores.conformance_vectors import Stores, VectorStoreConformance
 from kernel.stores.offered import watched
 from kernel.testing import Start
-from tests.builtin_plugins.rag.rag_support import HANDBOOK, ask, ingest, make_base, make_pipeline
+from tests.builtin_plugins.rag.rag_support import HANDBOOK, ask, ingest, make_base, make_pipeline, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.shelf_stores.blobs import ShelfBlobs
 from tests.fakes.shelf_stores.cache import ShelfCache
@@ -162,6 +169,102 @@ async def test_a_search_that_never_ends(database: Database) -> None:
     never = FaultyVectors(database, asyncio.Event())
     with pytest.raises(Unavailable, match="'shelf'"):
         await watched(never, "shelf", seconds=0.01).search("all", Query(np.zeros(2, np.float32), 1))
+
+
+class BrokenVectors(ShelfVectors):
+    """Counts forever, and can't write."""
+
+    async def count(self, collection: str) -> int:
+        await asyncio.Event().wait()
+        return 0
+
+    def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
+        raise RuntimeError("secret")
+
+
+async def test_what_else_fails_or_never_ends(start_platform: Start, caplog: pytest.LogCaptureFixture) -> None:
+    """A count is given up after the time limit, a write that fails names the plugin, also to the uploader."""
+
+    class Broken(ShelfPlugin):
+        @asynccontextmanager
+        async def _vectors(self, needs: StoreNeeds) -> AsyncIterator[ShelfVectors]:
+            yield BrokenVectors(needs.database)
+
+    env = {"PLATFORM_VECTOR_STORE": "shelf"}
+    running = await start_platform("rag", Broken, HashEmbeddings(), env=env)
+    ann = await running.user()
+    base = await make_base(ann)
+    document = await ingest(running, ann, base, "handbook.md", HANDBOOK)
+    assert document["status"] == "failed"
+    assert "'shelf'" in str(document) and "secret" not in str(document)
+    assert "the plugin 'shelf' failed in stage" in caplog.text
+    with pytest.raises(Unavailable, match="'shelf'"):
+        await watched(BrokenVectors(running.platform.database), "shelf", seconds=0.01).count("all")
+
+
+async def test_a_write_that_takes_long(database: Database) -> None:
+    """Nothing can end it, so the log names the plugin while others still wait for its transaction."""
+    told, said = threading.Event(), list[str]()
+
+    class Slow(ShelfVectors):
+        def drop(self, unit: Unit, collection: str) -> None:
+            told.wait(20)
+
+    class Listening(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(record.getMessage())
+            told.set()
+
+    log = logging.getLogger("platform.stores")
+    log.addHandler(handler := Listening())
+    try:
+        await database.write(watched(Slow(database), "shelf", seconds=0.01).drop, "all")
+    finally:
+        log.removeHandler(handler)
+    assert len(said) == 1 and "the plugin 'shelf' has been busy in drop" in said[0]
+
+
+@pytest.mark.parametrize("fault", ["secure", "place", "local"])
+async def test_a_blob_store_that_fails(
+    start_platform: Start, caplog: pytest.LogCaptureFixture, fault: str
+) -> None:
+    """Whoever uploads or reads is told which plugin it is, not that the request was wrong."""
+
+    class Broken(HeldBlobs):
+        async def secure(self, staged: Staged) -> None:
+            if fault == "secure":
+                raise RuntimeError("secret")
+
+        def place(self, staged: Staged) -> None:
+            if fault == "place":
+                raise RuntimeError("secret")
+
+        def take_away(self, sha256: str) -> None:
+            pass
+
+        def find_stored(self) -> dict[str, StoredBlob]:
+            return {}
+
+        async def local(self, sha256: str) -> Path:
+            raise ValueError("secret")
+
+    class BrokenShelf(ShelfPlugin):
+        @asynccontextmanager
+        async def _blobs(self, needs: StoreNeeds) -> AsyncIterator[Any]:
+            yield Broken(needs.database, needs.disk, needs.settings.home / "staged")
+
+    env = {"PLATFORM_BLOB_STORE": "shelf"}
+    running = await start_platform("rag", BrokenShelf, HashEmbeddings(), env=env)
+    assert isinstance(running.platform.blobs, Broken)
+    ann = await running.user()
+    path = f"/v1/rag/knowledge-bases/{await make_base(ann)}"
+    answer = await upload(ann, path.rpartition("/")[2], "handbook.md", HANDBOOK)
+    if fault == "local":
+        assert answer.status == 202
+        answer = await ann.get(f"{path}/documents/{answer.json()['document_id']}/content")
+    assert (answer.status, answer.json()["code"]) == (503, "blob_store_failed")
+    assert "'shelf'" in answer.detail and "secret" not in answer.detail
+    assert "blob store of the plugin 'shelf' failed" in caplog.text and "secret" in caplog.text
 
 
 async def test_a_chosen_cache_that_is_away(start_platform: Start) -> None:

@@ -1,0 +1,56 @@
+"""Engines of other plugins: what they return is checked, and a failure names the plugin."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, get_args
+
+from kernel.sdk import ANY_ERROR, Unavailable
+
+from ..extraction.mentions import LABELS, Mention, key_of
+from ..hookspecs import Extractor as OfferedEngine
+from .protocol import Extractor, Found, Link, RelationKind
+
+log = logging.getLogger("platform.graph_rag")
+
+
+def offered(plugin: str, engine: OfferedEngine) -> Extractor:
+    """The engine as the others are; `analyse` raises Unavailable where it fails."""
+
+    def analyse(texts: Sequence[str], language: str | None) -> list[Found]:
+        try:
+            found = list(engine.analyse(texts, language))
+            if len(found) != len(texts):
+                raise ValueError(f"analyse() returned {len(found)} results for {len(texts)} texts")
+            return [_found(text, one) for text, one in zip(texts, found, strict=True)]
+        except ANY_ERROR:  # boundary: another author's engine
+            log.exception("the extraction engine '%s' of the plugin '%s' failed", engine.name, plugin)
+            raise Unavailable(
+                f"The extraction engine of the plugin '{plugin}' failed; the server's log says why"
+            ) from None
+
+    return Extractor(engine.name, engine.version, analyse, engine.missing)
+
+
+def _found(text: str, found: Any) -> Found:
+    links = None if found.links is None else [_link(text, one) for one in found.links]
+    return Found([_mention(text, one) for one in found.mentions], links)
+
+
+def _mention(text: str, given: Sequence[Any]) -> Mention:
+    mention = Mention(*given)
+    if not 0 <= mention.start < mention.end <= len(text) or text[mention.start : mention.end] != mention.text:
+        raise ValueError(f"a mention is not where it says: {mention}")
+    if mention.label not in LABELS:
+        raise ValueError(f"a mention has an unknown label: {mention}; labels are {', '.join(sorted(LABELS))}")
+    return mention if mention.key else mention._replace(key=key_of(mention.text))
+
+
+def _link(text: str, given: Sequence[Any]) -> Link:
+    link = Link(*given)
+    if link.kind not in get_args(RelationKind) or not 0 < link.weight <= 1:
+        raise ValueError(f"a relation has an unknown kind or weight: {link}")
+    if not 0 <= link.start <= link.end <= len(text):
+        raise ValueError(f"a relation is not inside the text: {link}")
+    return link

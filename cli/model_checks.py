@@ -1,0 +1,88 @@
+"""The checks of `platformctl doctor` that concern embedding models. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import get_args
+
+from cli.machine_checks import Finding
+from kernel.contracts import embed_texts
+from kernel.platform import Platform
+
+
+def check_models(platform: Platform, loaded: Collection[str]) -> Iterator[Finding]:
+    """Check that somebody offers each model that a setting names."""
+    wanted = list(_wanted(platform, loaded))
+    unknown = [item for item in wanted if not _is_known(platform, loaded, item[1])]
+    yield from _mapped_in_vain(platform, loaded)
+    if not unknown:
+        yield Finding("models", "ok", "all models that settings name are available")
+    elif _others(platform, loaded):
+        names = ", ".join(sorted({model for _, model in unknown}))
+        yield Finding("models", "ok", f"only model servers or other plugins can know {names}; none was asked")
+    else:
+        remedy = "Correct it, or configure a server that has it. Here are: "
+        remedy += ", ".join(_offered(platform, loaded))
+        for setting, model in unknown:
+            yield Finding("models", "failed", f"{setting} names '{model}', which nobody offers", remedy)
+
+
+def _wanted(platform: Platform, loaded: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Settings that name embedding models, with these."""
+    if "rag" in loaded:
+        from builtin_plugins.rag.settings import RagSettings
+
+        yield "PLATFORM_RAG_EMBEDDING_MODEL", platform.settings_of(RagSettings).embedding_model
+    for _, model in _webhook_models(platform, loaded):
+        yield "PLATFORM_WEBHOOK_EMBED_MODELS", model
+
+
+def _webhook_models(platform: Platform, loaded: Collection[str]) -> list[tuple[str, str]]:
+    if "manifest_webhooks" not in loaded:
+        return []
+    from builtin_plugins.manifest_webhooks.settings import WebhookSettings
+
+    return platform.settings_of(WebhookSettings).mapped_models()
+
+
+def _mapped_in_vain(platform: Platform, loaded: Collection[str]) -> Iterator[Finding]:
+    from builtin_plugins.manifest_webhooks.manifest import EmbedModel
+
+    names = get_args(EmbedModel)
+    for name, _ in _webhook_models(platform, loaded):
+        if name not in names:
+            text = f"PLATFORM_WEBHOOK_EMBED_MODELS maps '{name}', which no manifest can name"
+            yield Finding("models", "warning", text, f"Manifests can name: {', '.join(names)}")
+
+
+def _is_known(platform: Platform, loaded: Collection[str], model: str) -> bool:
+    """Whether the plugin `embeddings` has it; it need not be opened for that."""
+    if "embeddings" not in loaded:
+        return False
+    from builtin_plugins.embeddings.catalog import find_model
+    from builtin_plugins.embeddings.settings import EmbeddingsSettings
+
+    further = {name.lower() for name in platform.settings_of(EmbeddingsSettings).models}
+    return find_model(model) is not None or model.lower() in further
+
+
+def _offered(platform: Platform, loaded: Collection[str]) -> list[str]:
+    if "embeddings" not in loaded:
+        return ["none, as the plugin embeddings is out of service"]
+    from builtin_plugins.embeddings.catalog import MODELS, is_left_out
+    from builtin_plugins.embeddings.settings import EmbeddingsSettings
+
+    settings = platform.settings_of(EmbeddingsSettings)
+    return [*(model.name for model in MODELS if not is_left_out(model, settings)), *settings.models]
+
+
+def _others(platform: Platform, loaded: Collection[str]) -> bool:
+    """Whether somebody else may embed, who can only be asked by a platform that is running."""
+    asked = {one.plugin for one in platform.hooks.implementations(embed_texts)} - {"embeddings"}
+    if "models" not in asked or "models" not in loaded:
+        return bool(asked)
+    from builtin_plugins.models.settings import ModelsSettings
+
+    settings = platform.settings_of(ModelsSettings)
+    servers = (settings.ollama_url, settings.openai_url, settings.runtimes, settings.local_files)
+    return bool(asked - {"models"}) or any(servers)

@@ -1,0 +1,30 @@
+"""Work that nobody awaits, and that must not end unnoticed."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kernel.lasting import lasting
+
+
+async def test_an_unexpected_error_does_not_end_it(caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged with the name of the work, which begins again; returning and cancelling end it."""
+    begun = 0
+
+    async def work() -> None:
+        nonlocal begun
+        begun += 1
+        if begun < 3:
+            raise KeyError("nobody thought of this")
+
+    task = lasting("looking around", work, pause=0)
+    await task
+    assert (begun, task.get_name()) == (3, "looking around")
+    assert caplog.text.count("looking around: ended by an unexpected error") == 2
+    assert "nobody thought of this" in caplog.text
+    cancelled = lasting("waiting", asyncio.Event().wait)
+    cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
