@@ -15,11 +15,29 @@ def adapter_of(kind: Any) -> TypeAdapter[Any]:
 
     Other types can't be cache keys: `A | B` equals `B | A`, but their schemas differ.
     """
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return _of_model(kind)
-    return TypeAdapter(kind)
+    return _of_model(kind) if _is_model(kind) else TypeAdapter(kind)
+
+
+def schema_check_of(kind: Any) -> Any:
+    """What checks JSON against the schema that clients read of a type; a model's is made only once."""
+    return _check_of_model(kind) if _is_model(kind) else _schema_check(TypeAdapter(kind))
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
 @lru_cache(_MODELS)
 def _of_model(kind: type[BaseModel]) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
+
+
+@lru_cache(_MODELS)
+def _check_of_model(kind: type[BaseModel]) -> Any:
+    return _schema_check(_of_model(kind))
+
+
+def _schema_check(adapter: TypeAdapter[Any]) -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(adapter.json_schema(mode="serialization"))

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from kernel.http.adapters import adapter_of
+from kernel.http.adapters import adapter_of, schema_check_of
 from kernel.http.routes import Route
 
 
@@ -40,7 +40,7 @@ def renderer(route: Route, *, strict: bool) -> Callable[[Any], bytes]:
     read = partial(adapter.validator.validate_python, from_attributes=True, by_alias=True, by_name=True)
     # The serializer itself: for a small result, the adapter's method doubles the cost.
     to_json = partial(adapter.serializer.to_json, by_alias=True)
-    write = _checked(adapter, to_json) if strict else to_json
+    write = _checked(route.returns, to_json) if strict else to_json
 
     def render(answer: Any) -> bytes:
         try:
@@ -52,17 +52,13 @@ def renderer(route: Route, *, strict: bool) -> Callable[[Any], bytes]:
     return render
 
 
-def _checked(adapter: TypeAdapter[Any], to_json: Callable[..., bytes]) -> Callable[[Any], bytes]:
+def _checked(kind: Any, to_json: Callable[..., bytes]) -> Callable[[Any], bytes]:
     """The same, checked against the schema that clients read."""
-    from jsonschema import Draft202012Validator
-
-    validator: list[Any] = []
+    check = cache(lambda: schema_check_of(kind))
 
     def checked(answer: Any) -> bytes:
         body = to_json(answer, warnings="error")
-        if not validator:
-            validator.append(Draft202012Validator(adapter.json_schema(mode="serialization")))
-        validator[0].validate(json.loads(body))
+        check().validate(json.loads(body))
         return body
 
     return checked

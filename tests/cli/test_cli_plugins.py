@@ -368,11 +368,16 @@ class TestInstalling:
         assert "the packages it had added were removed again" in result.stderr
 
     def test_one_that_does_not_start(self, environment: Environment, tmp_path: Path) -> None:
-        """A plugin that does not start is refused with its reason before anything changes, unless forced."""
+        """A plugin that does not start is refused with its reason before anything changes."""
         wheel = Package("acme-broken", body="raise RuntimeError('no license')").wheel(tmp_path)
         result = environment.plugins("install", str(wheel))
         assert (result.returncode, environment.installed()) == (4, set())
         assert "RuntimeError: no license" in result.stderr
+
+    @pytest.mark.long
+    def test_one_that_does_not_start_by_force(self, environment: Environment, tmp_path: Path) -> None:
+        """`--force` installs it all the same."""
+        wheel = Package("acme-broken", body="raise RuntimeError('no license')").wheel(tmp_path)
         assert environment.plugins("install", str(wheel), "--force").returncode == 0
         assert environment.installed() == {"acme_broken"}
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, Page, ViewportSize
 
-from kernel.testing import Actor, Running
+from kernel.testing import Running
 from tests.builtin_plugins.web_client.places import OPEN, PAGES, one_of_everything
 from tests.builtin_plugins.web_client.visits import SETTLED, Scheme, Visitor
 from tests.fakes.npm import npm_folder
@@ -51,25 +50,21 @@ def axe() -> str:
     return (folder / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def places(site: Running) -> tuple[Actor, dict[str, Any]]:
-    """A Platform Admin who has one of everything."""
-    return await one_of_everything(site)
-
-
 @pytest.mark.parametrize(
     "pages",
     [pytest.param(OPEN, id="open"), pytest.param(PAGES, id="signed-in", marks=pytest.mark.long)],
 )
-async def test_every_page(
-    site: Running, browser: Browser, axe: str, places: tuple[Actor, dict[str, Any]], pages: dict[str, str]
-) -> None:
+async def test_every_page(site: Running, browser: Browser, axe: str, pages: dict[str, str]) -> None:
     """axe finds nothing serious on any page, in either scheme; none is wider than a screen of 360 pixels.
 
     Where tabs don't fit, the current one is in sight.
     One visit of each page serves all schemes and sizes, and the next page is gone to as by a link.
     """
-    root, ids = places
+    ids: dict[str, Any] = {}
+    if pages is PAGES:
+        root, ids = await one_of_everything(site)
+    else:
+        root = await site.user(role="admin")
     context = await browser.new_context(bypass_csp=True, reduced_motion="reduce", locale=LOCALE)
     visitor = Visitor(site, context)
     page = await (visitor.arrive(root) if pages is PAGES else visitor.open("/login"))

@@ -58,6 +58,7 @@ async def test_a_pdf_in_its_place(site: Running, visitor: Visitor, tmp_path: Pat
     await expect(page.locator("mark")).to_contain_text("185 euro")
 
 
+@pytest.mark.long
 async def test_a_passage_over_two_pages(site: Running, visitor: Visitor, tmp_path: Path) -> None:
     """It is marked on the page where it begins and, when one turns over, where it ends; nowhere else."""
     ana = await site.user()
@@ -86,6 +87,7 @@ async def test_a_passage_over_two_pages(site: Running, visitor: Visitor, tmp_pat
     await expect(marks).to_have_count(0)
 
 
+@pytest.mark.long
 async def test_a_quotation_on_a_later_page_of_its_passage(
     site: Running, visitor: Visitor, tmp_path: Path
 ) -> None:
@@ -230,6 +232,7 @@ async def test_deleting_what_pipelines_search(site: Running, visitor: Visitor) -
     assert {"Both", "Bob"}.intersection(item["name"] for item in found) == {"Bob"}
 
 
+@pytest.mark.long
 async def test_measures_are_drawn(site: Running, visitor: Visitor) -> None:
     """A run shows its plot beside the figures."""
     ana = await site.user()
@@ -316,6 +319,7 @@ async def test_what_was_changed(site: Running, visitor: Visitor) -> None:
     await expect(dialog.get_by_label("After")).to_contain_text('"admin"')
 
 
+@pytest.mark.long
 async def test_a_listing_from_review_to_rating(site: Running, visitor: Visitor) -> None:
     """A reviewer approves what was submitted; somebody else finds it, installs it and rates it."""
     ana, root, bob = await site.user(), await site.user(role="admin"), await site.user()
@@ -370,6 +374,7 @@ async def test_settings_of_a_plugin(tmp_path: Path, browser: Browser) -> None:
         await visitor.context.close()
 
 
+@pytest.mark.long
 async def test_pulling_a_model(tmp_path: Path, browser: Browser) -> None:
     """A pull goes on over a reload, with its progress; at its end the model is in the list."""
     gate = asyncio.Event()

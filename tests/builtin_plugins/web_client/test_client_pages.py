@@ -232,6 +232,7 @@ async def test_a_conversation_keeps_its_name(site: Running, visitor: Visitor) ->
     await expect(recent).to_have_text(QUESTION)
 
 
+@pytest.mark.long
 async def test_many_files(site: Running, visitor: Visitor) -> None:
     """Each file shows what became of it: read, or failed with the reason; refused ones can be sent away."""
     ana = await site.user()

@@ -66,6 +66,7 @@ async def test_no_questions_in_the_documents(site: Running, visitor: Visitor) ->
     await expect(page.get_by_text("Add some from a file.")).to_have_count(2)
 
 
+@pytest.mark.long
 async def test_comparing_runs(site: Running, visitor: Visitor) -> None:
     """Two ways of one run are compared, with the significance of each difference."""
     ana = await site.user()
@@ -80,6 +81,7 @@ async def test_comparing_runs(site: Running, visitor: Visitor) -> None:
     )
 
 
+@pytest.mark.long
 async def test_rated_answers_become_questions(site: Running, visitor: Visitor) -> None:
     """A thumb is kept over a reload, and the rated question can be added to a set."""
     ana = await site.user()
@@ -210,6 +212,7 @@ SOUNDS = """(() => {
 })()"""
 
 
+@pytest.mark.long
 async def test_a_voice_that_comes_too_late(site: Running, visitor: Visitor) -> None:
     """Speech that arrives after its page was left is not played; one that was stopped takes up no memory."""
     ana = await site.user()
@@ -254,6 +257,7 @@ SLOW_SOUNDS = """(() => {
 })()"""
 
 
+@pytest.mark.long
 async def test_two_answers_are_read_aloud(site: Running, visitor: Visitor) -> None:
     """Whoever has a second one read before the first sounds hears the second; its button alone says so."""
     ana = await site.user()
@@ -279,6 +283,7 @@ async def test_two_answers_are_read_aloud(site: Running, visitor: Visitor) -> No
     assert await buttons[1].get_attribute("aria-label") == "Stop reading aloud"
 
 
+@pytest.mark.long
 async def test_speaking(site: Running, visitor: Visitor) -> None:
     """What the microphone hears goes to the server, whose words are put into the question."""
     ana = await site.user()

@@ -126,6 +126,7 @@ async def test_the_trace_of_a_method(site: Running, visitor: Visitor) -> None:
     await expect(answer.locator(".trace")).to_contain_text("corrective")
 
 
+@pytest.mark.long
 async def test_questions_that_got_worse(site: Running, visitor: Visitor) -> None:
     """They stand below the comparison, with before and now."""
     ana = await site.user()
@@ -144,6 +145,7 @@ async def test_questions_that_got_worse(site: Running, visitor: Visitor) -> None
     await expect(row).to_contain_text("0.25")
 
 
+@pytest.mark.long
 async def test_correlations(site: Running, visitor: Visitor) -> None:
     """Documents that name the same thing stand beside each other, with sentences, and lead to themselves."""
     ana = await site.user()
@@ -164,6 +166,7 @@ async def test_correlations(site: Running, visitor: Visitor) -> None:
     await expect(page.get_by_role("heading", name="parts.md", level=1)).to_be_visible()
 
 
+@pytest.mark.long
 async def test_a_tree_of_organizations(site: Running, visitor: Visitor) -> None:
     """One is made below another, is found there, and the whole is exported."""
     ana = await site.user(role="admin")

@@ -125,6 +125,7 @@ async def test_cancelling_an_import(
     await expect(page.locator(".tile")).to_have_count(1)
 
 
+@pytest.mark.long
 async def test_changing_the_embedding_model(site: Running, visitor: Visitor, gate: GatedModel) -> None:
     """How far it is, is shown and survives a reload; cancelled it leaves the old model, done the new one."""
     gate.stop()
@@ -172,6 +173,7 @@ async def test_whoever_may_not_cancel_sees_the_work_alone(
     gate.let(10)
 
 
+@pytest.mark.long
 async def test_building_trees(site: Running, visitor: Visitor, gate: GatedModel) -> None:
     """The same for trees of summaries: progress, a cancel, and nothing left of it."""
     gate.stop()
@@ -197,6 +199,7 @@ async def test_building_trees(site: Running, visitor: Visitor, gate: GatedModel)
     assert (await ana.get(f"{path}/{document}")).json()["tree_nodes_created"] > 0
 
 
+@pytest.mark.long
 async def test_cancelling_one_document(site: Running, visitor: Visitor, gate: GatedModel) -> None:
     """One of two documents is cancelled, says so and can be read again; the other is read meanwhile."""
     gate.stop()

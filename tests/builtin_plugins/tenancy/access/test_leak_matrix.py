@@ -444,11 +444,9 @@ def differences(here: Sent, there: Sent, ids: dict[str, Any], nowhere: dict[str,
 
 def plain(body: bytes, ids: dict[str, Any]) -> str:
     """A body without the ids that were asked for."""
+    asked = {str(value) for value in ids.values() if isinstance(value, int) or len(value) == len(NOWHERE)}
     text = body.decode(errors="replace")
-    for value in ids.values():
-        if isinstance(value, int) or len(value) == len(NOWHERE):
-            text = re.sub(rf"(?<![\w-]){value}(?![\w-])", "#", text)
-    return text
+    return re.sub(r"[\w-]+", lambda word: "#" if word[0] in asked else word[0], text)
 
 
 def kind_of(word: str) -> str:
