@@ -27,6 +27,7 @@ app = App(
         ("platformctl users list --json", "as JSON"),
         ("platformctl users reset-password bob", "prints a temporary password"),
         ("platformctl users deactivate bob", "ends all of bob's sessions"),
+        ("platformctl users delete bob", "removes bob and all that belongs to the account"),
     ),
 )
 
@@ -283,6 +284,28 @@ def deactivate(username: Username, as_json: AsJson = False) -> None:
 def activate(username: Username, as_json: AsJson = False) -> None:
     """Allow a deactivated account to sign in again."""
     _set_active(username, True, as_json)
+
+
+@app.command(
+    epilog=examples(
+        ("platformctl users delete bob", "asks for confirmation"),
+        ("platformctl users delete bob --heir ada", "ada becomes the owner of what bob shares with others"),
+        after="Refused for the last Platform Admin, administrator, organization owner or team_admin, and"
+        " without an heir while others use something of the account.",
+    )
+)
+def delete(
+    username: Username,
+    heir: Annotated[
+        str | None, typer.Option(help="Name of the account that becomes the owner of what others use.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask for confirmation.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete an account and everything that belongs to it, for good."""
+    from cli import deleting
+
+    deleting.delete(username, heir, yes=yes, as_json=as_json)
 
 
 def _set_active(username: str, is_active: bool, as_json: bool) -> None:

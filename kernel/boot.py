@@ -17,6 +17,7 @@ from kernel import contracts, hookspecs
 from kernel.auth.accounts import ACCOUNTS, Accounts
 from kernel.auth.administration import ADMINISTRATION, Administration
 from kernel.auth.attempts import ATTEMPTS, Attempts
+from kernel.auth.erasure import FINISH_REMOVALS, REMOVE_ACCOUNT
 from kernel.auth.identity import IDENTITY, Identity
 from kernel.auth.password_resets import PASSWORD_RESETS, SEND_RESET, PasswordResets
 from kernel.auth.passwords import PASSWORDS, Passwords
@@ -79,7 +80,7 @@ from kernel.tools.catalog import TOOLS, Tools
 from kernel.tracing import TRACING, Tracing
 from kernel.watchdog import OnStuck, Quarantine, StartWatch, restart_without
 
-OWN_JOBS = (CARRY, DELIVER_EVENT, SEND_RESET, TELL_OF_CANCEL, HOUSEKEEP)
+OWN_JOBS = (CARRY, DELIVER_EVENT, SEND_RESET, TELL_OF_CANCEL, HOUSEKEEP, REMOVE_ACCOUNT, FINISH_REMOVALS)
 
 
 @asynccontextmanager

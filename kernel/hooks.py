@@ -148,16 +148,21 @@ class Hooks:
     async def tell(self, spec: Notification[P], /, *args: P.args, **kwargs: P.kwargs) -> list[BaseException]:
         """Notify every plugin. Failures are reported as in `ask` and returned; they don't stop the others."""
         arguments = _named(spec, args, kwargs)
-        errors: list[BaseException] = []
-        for implementation in self.implementations(spec):
-            try:
-                pending = implementation.call(arguments)
-                if hasattr(pending, "__await__"):
-                    await (pending if spec.seconds is None else self._waits.within(spec.seconds, pending))
-            except ANY_ERROR as error:  # boundary: another author's code
-                self._failed(implementation, spec, error)
-                errors.append(error)
-        return errors
+        told = [await self.tell_one(one, spec, arguments) for one in self.implementations(spec)]
+        return [error for error in told if error is not None]
+
+    async def tell_one(
+        self, implementation: Implementation, spec: Notification[...], arguments: dict[str, Any]
+    ) -> BaseException | None:
+        """Notify one plugin; returns its failure, which is reported as in `ask`."""
+        try:
+            pending = implementation.call(arguments)
+            if hasattr(pending, "__await__"):
+                await (pending if spec.seconds is None else self._waits.within(spec.seconds, pending))
+        except ANY_ERROR as error:  # boundary: another author's code
+            self._failed(implementation, spec, error)
+            return error
+        return None
 
     def _answer(self, implementation: Implementation, spec: AnySpec, arguments: dict[str, Any]) -> Any:
         try:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kernel.actions import Action
     from kernel.auth.external_schemas import SignInMethod
     from kernel.auth.models import Account, AccountChange
-    from kernel.auth.ownership import Scope
+    from kernel.auth.ownership import Scope, SharedThing
     from kernel.auth.permissions import Permission
     from kernel.auth.principals import Principal
     from kernel.auth.schemas import OrganizationMembership
@@ -309,7 +309,33 @@ def on_event(platform: Platform, event: Event) -> None:
 def on_account_event(platform: Platform, unit: Unit, account: Account, change: AccountChange) -> None:
     """An account changes inside `unit`; raise a Conflict to forbid it.
 
-    `promoted` and `demoted` are about the instance role. Runs in the same transaction, after the change.
+    `promoted` and `demoted` are about the instance role. Runs in the same transaction, after the change. When
+    an account is `deleted`, this is the last time that it has its name, e-mail address and subject at the
+    identity provider: remove what is stored under these here, and everything else in `on_account_deleted`.
+    """
+
+
+@hookspec.all_now
+def hand_over_shared(
+    platform: Platform, unit: Unit, account: Account, heir: Scope | None
+) -> Sequence[SharedThing] | None:
+    """What an account that is being deleted owns and others use. Asked inside the unit that deletes it.
+
+    If there is an `heir`, make it the owner of whatever it may own. Return what is left: then the deletion is
+    refused, and lists it. ``hand_over_owned`` does this for a table of `Owned` rows. What is neither returned
+    nor handed over is removed by `on_account_deleted`.
+    """
+
+
+@hookspec.notification(seconds=300)
+def on_account_deleted(platform: Platform, account_id: int) -> None:
+    """Remove everything that belongs to a deleted account. Its id is never used again.
+
+    Called by a worker, in a durable job, until it succeeds, even if the plugin was disabled or not installed
+    at the time; and again in a later night, for what a request that was still running has stored. So it
+    must be idempotent; delete much in several units. An implementation that fails, or takes more than five
+    minutes, is named in the job and called again; the other plugins go on meanwhile. Records that must stay,
+    such as orders, keep the id and no name.
     """
 
 

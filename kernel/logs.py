@@ -90,7 +90,7 @@ class JsonFormatter(AccessFormatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-class TextFormatter(AccessFormatter):
+class LogFormatter(AccessFormatter):
     """Lines for a person at a terminal."""
 
     def access_line(self, entry: AccessEntry) -> str:
@@ -113,7 +113,7 @@ def configure(level: str, style: Literal["auto", "json", "text"] = "auto", file:
     """
     handler = _StreamHandler(LogStream(file))
     readable = style == "text" or (style == "auto" and file is None and sys.stderr.isatty())
-    handler.setFormatter(TextFormatter() if readable else JsonFormatter())
+    handler.setFormatter(LogFormatter() if readable else JsonFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)

@@ -10,7 +10,7 @@ from kernel.auth.callers import Caller, operator_of
 from kernel.auth.external import end_external_sessions, sign_in_external
 from kernel.auth.external_schemas import ExternalIdentity, SignInMethod
 from kernel.auth.models import Account, AccountChange
-from kernel.auth.ownership import VISIBILITIES, Owned, Scope, visible
+from kernel.auth.ownership import VISIBILITIES, Owned, Scope, SharedThing, hand_over_owned, visible
 from kernel.auth.permissions import Decision, Permission
 from kernel.auth.principals import Principal, TokenScope
 from kernel.auth.schemas import (
@@ -98,8 +98,7 @@ from kernel.jobs.schemas import JobOut
 from kernel.jobs.together import Together
 from kernel.lasting import lasting
 from kernel.live_cache import LiveCache
-from kernel.logs import TextFormatter as LogFormatter
-from kernel.logs import mask
+from kernel.logs import LogFormatter, mask
 from kernel.machine_faults import Fault, MachineFault, is_machine_fault
 from kernel.mail import MailFailed
 from kernel.outgoing.client import OUTGOING, CallLimits, OutgoingCall, OutgoingClient, OutgoingReply
@@ -298,6 +297,7 @@ __all__ = [
     "SecretUnreadable",
     "Service",
     "Settings",
+    "SharedThing",
     "ShownSetting",
     "SignInMethod",
     "Source",
@@ -346,6 +346,7 @@ __all__ = [
     "failed_reply",
     "follow_job",
     "get_job",
+    "hand_over_owned",
     "held_among",
     "held_blobs",
     "held_blobs_of",

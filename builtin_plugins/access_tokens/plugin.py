@@ -23,7 +23,7 @@ from kernel.sdk import (
 )
 
 # A previous user of the account may still have tokens of it.
-_ENDING = frozenset({"deactivated", "password_reset", "linked"})
+_ENDING = frozenset({"deactivated", "deleted", "password_reset", "linked"})
 
 
 class AccessTokensPlugin(Plugin):
@@ -59,7 +59,16 @@ class AccessTokensPlugin(Plugin):
     def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
         """Deactivating an account, and every way of regaining it, revokes its tokens for good."""
         if change in _ENDING:
-            for row in service.end_all(unit.session, account.id):
-                before = service.told(row)
-                audit(unit, "access_token.ended", "access_token", row.id, before=before, after={"by": change})
-                unit.notify(service.TOPIC, service.notice_of(row))
+            _end_all(unit, account.id, change)
+
+    @hookimpl
+    async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
+        """Remove the tokens that an account kept because this plugin was switched off at its deletion."""
+        await platform.database.write(_end_all, account_id, "deleted")
+
+
+def _end_all(unit: Unit, account_id: int, change: str) -> None:
+    for row in service.end_all(unit.session, account_id):
+        before = service.told(row)
+        audit(unit, "access_token.ended", "access_token", row.id, before=before, after={"by": change})
+        unit.notify(service.TOPIC, service.notice_of(row))

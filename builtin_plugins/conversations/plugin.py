@@ -58,6 +58,10 @@ class ConversationsPlugin(Plugin):
             await removal.forget_document(platform, str(event.model_dump()["document_id"]))
 
     @hookimpl
+    async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
+        await platform.database.write(removal.delete_threads, str(account_id), None)
+
+    @hookimpl
     async def open_turn(
         self, caller: Caller, pipeline_id: str, question: str, conversation_id: str, holder: str | None
     ) -> contracts.OpenTurn:

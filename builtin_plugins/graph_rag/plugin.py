@@ -26,6 +26,7 @@ from builtin_plugins.graph_rag.rdf.live import RDF_GRAPHS, open_rdf
 from builtin_plugins.graph_rag.rdf.turns import QUERY_TURNS, open_turns
 from builtin_plugins.graph_rag.settings import GraphSettings
 from builtin_plugins.graph_rag.storing import removal
+from builtin_plugins.graph_rag.storing.writing import drop_of_maker
 from builtin_plugins.graph_rag.walk.following import WALKS, open_walks
 from kernel.sdk import (
     Action,
@@ -105,6 +106,10 @@ class GraphRagPlugin(Plugin):
     @hookimpl
     def on_graph_switched(self, unit: Unit, knowledge_base_id: str, owner_id: int | None) -> None:
         on_switched(unit, knowledge_base_id, owner_id)
+
+    @hookimpl
+    async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
+        await platform.database.write(drop_of_maker, str(account_id))
 
     @hookimpl(optionalhook=True)
     async def enhance_ranking(

@@ -10,6 +10,7 @@ from kernel.sdk import JobRef, Platform, Plugin, Resource, RouteTable, Tables, c
 
 from .handlers import licenses, plugin_tiers
 from .models import Base
+from .services import seats
 from .services.expiry import EXPIRE_ORDERS
 from .services.plugin_tiers import check, demanded
 from .services.usage import USAGE, Usage
@@ -55,6 +56,11 @@ class LicensingPlugin(Plugin):
     @hookimpl
     async def find_required_tiers(self, platform: Platform) -> Mapping[str, str]:
         return await platform.database.read(demanded)
+
+    @hookimpl
+    async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
+        """Free the account's seats; its orders and licenses are records of purchases, and stay."""
+        await platform.database.write(seats.free_all, account_id)
 
 
 @asynccontextmanager

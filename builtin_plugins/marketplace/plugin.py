@@ -8,10 +8,24 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from kernel.sdk import HealthCheck, Platform, Plugin, Resource, Service, Tables, contracts, hookimpl
+from kernel.sdk import (
+    Account,
+    HealthCheck,
+    Platform,
+    Plugin,
+    Resource,
+    Scope,
+    Service,
+    SharedThing,
+    Tables,
+    Unit,
+    contracts,
+    hookimpl,
+)
 
 from .handlers import installs, listings, submissions, tools
 from .models import DERIVED, Base
+from .services import leaving
 from .services.refs import find_refs, find_together
 from .services.search import derive
 from .services.self_listing import SELF_LISTING, open_self_listing
@@ -57,6 +71,14 @@ class MarketplacePlugin(Plugin):
         self, session: Session, plugins: Sequence[str], limit: int
     ) -> Sequence[contracts.InstalledTogether]:
         return find_together(session, plugins, limit)
+
+    @hookimpl
+    def hand_over_shared(self, unit: Unit, account: Account, heir: Scope | None) -> Sequence[SharedThing]:
+        return leaving.hand_over(unit, account, heir)
+
+    @hookimpl
+    async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
+        await leaving.remove_of_account(platform, account_id)
 
 
 async def _check(platform: Platform) -> None:

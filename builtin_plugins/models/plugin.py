@@ -8,12 +8,14 @@ from typing import Any
 
 from builtin_plugins.models.handlers import catalog, pulls, rules, system
 from builtin_plugins.models.models import Base
+from builtin_plugins.models.services.constraints import forget_name
 from builtin_plugins.models.services.door import MODELS
 from builtin_plugins.models.services.health import check_servers, health_fields
 from builtin_plugins.models.services.opening import open_models
 from builtin_plugins.models.services.pulling import PULL
 from builtin_plugins.models.settings import ModelsSettings
 from kernel.sdk import (
+    Account,
     Embedded,
     HealthCheck,
     JobRef,
@@ -23,6 +25,7 @@ from kernel.sdk import (
     RouteTable,
     Service,
     Tables,
+    Unit,
     contracts,
     hookimpl,
 )
@@ -115,3 +118,8 @@ class ModelsPlugin(Plugin):
     @hookimpl
     async def list_embedding_models(self, platform: Platform) -> Sequence[str]:
         return await platform.resource(MODELS).embedding_models()
+
+    @hookimpl
+    def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
+        if change == "deleted":
+            forget_name(unit, account)

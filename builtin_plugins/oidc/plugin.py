@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from sqlalchemy import delete
+
 from builtin_plugins.oidc.handlers import sign_in, sign_out
-from builtin_plugins.oidc.models import Base
+from builtin_plugins.oidc.models import Base, ProviderSession
 from builtin_plugins.oidc.service import SSO, Sso, open_sso
 from builtin_plugins.oidc.settings import OidcSettings
-from kernel.sdk import Platform, Plugin, Resource, RouteTable, SignInMethod, Tables, hookimpl
+from kernel.sdk import (
+    Account,
+    Platform,
+    Plugin,
+    Resource,
+    RouteTable,
+    SignInMethod,
+    Tables,
+    Unit,
+    hookimpl,
+)
 
 
 class OidcPlugin(Plugin):
@@ -42,3 +54,10 @@ class OidcPlugin(Plugin):
         if settings.hidden_because is not None:
             return []
         return [SignInMethod(name="oidc", label=settings.label, login_url=settings.login_url)]
+
+    @hookimpl
+    def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
+        """Forget the sessions at the provider of a deleted account."""
+        if change == "deleted" and account.sso_subject is not None:
+            of_account = ProviderSession.subject == account.sso_subject
+            unit.session.execute(delete(ProviderSession).where(of_account))

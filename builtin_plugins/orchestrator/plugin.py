@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from sqlalchemy import delete
+
 from builtin_plugins.orchestrator.handlers import chat, functions, models, responses
-from builtin_plugins.orchestrator.models import Base
+from builtin_plugins.orchestrator.models import Base, PendingCall
 from builtin_plugins.orchestrator.settings import OrchestratorSettings
-from kernel.sdk import Plugin, RouteTable, Service, Tables, hookimpl
+from kernel.sdk import Platform, Plugin, RouteTable, Service, Tables, Unit, hookimpl
 
 
 class OrchestratorPlugin(Plugin):
@@ -37,3 +39,11 @@ class OrchestratorPlugin(Plugin):
     @hookimpl
     def register_routes(self) -> Sequence[RouteTable]:
         return [chat.aliases, responses.aliases, models.aliases]
+
+    @hookimpl
+    async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
+        await platform.database.write(_forget_calls, str(account_id))
+
+
+def _forget_calls(unit: Unit, subject: str) -> None:
+    unit.session.execute(delete(PendingCall).where(PendingCall.subject == subject))

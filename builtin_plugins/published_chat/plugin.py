@@ -11,6 +11,7 @@ from builtin_plugins.published_chat.models import Base
 from builtin_plugins.published_chat.permissions import PUBLISH
 from builtin_plugins.published_chat.services import feedback
 from builtin_plugins.published_chat.services.doors import THRESHOLD, open_threshold
+from builtin_plugins.published_chat.services.endpoints import remove_of_account
 from builtin_plugins.published_chat.services.retention import TIDY
 from builtin_plugins.published_chat.settings import PublishedChatSettings
 from builtin_plugins.published_chat.tokens import VISITOR_TOKENS, open_visitor_tokens
@@ -19,6 +20,7 @@ from kernel.sdk import (
     Caller,
     JobRef,
     Permission,
+    Platform,
     Plugin,
     Resource,
     RouteTable,
@@ -62,6 +64,10 @@ class PublishedChatPlugin(Plugin):
         self, caller: Caller, pipeline_ids: Sequence[str], limit: int
     ) -> Sequence[contracts.RecordedTurn]:
         return await feedback.rated(caller, pipeline_ids, limit)
+
+    @hookimpl
+    async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
+        await remove_of_account(platform, account_id)
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:

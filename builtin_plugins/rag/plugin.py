@@ -32,7 +32,7 @@ from builtin_plugins.rag.permissions import PERMISSIONS
 from builtin_plugins.rag.questions.measuring import ask_measured
 from builtin_plugins.rag.questions.rerankers import RERANKER, open_reranker
 from builtin_plugins.rag.questions.thread import QUESTION_THREAD, open_question_thread
-from builtin_plugins.rag.services import feeding, graphs, lookup, reading
+from builtin_plugins.rag.services import feeding, graphs, leaving, lookup, reading
 from builtin_plugins.rag.services.health import check_reranker, health_fields
 from builtin_plugins.rag.services.ingestion_jobs import INGEST
 from builtin_plugins.rag.services.languages import LANGUAGES
@@ -51,6 +51,7 @@ from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import BUILD_TREES
 from kernel.sdk import (
     PLUGIN_STATES,
+    Account,
     Caller,
     Children,
     Context,
@@ -63,6 +64,7 @@ from kernel.sdk import (
     Resource,
     Scope,
     Service,
+    SharedThing,
     Tables,
     Tool,
     Unit,
@@ -141,6 +143,14 @@ class RagPlugin(Plugin):
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
         return [HealthCheck("reranking", check_reranker, service="rag-pipeline")]
+
+    @hookimpl
+    def hand_over_shared(self, unit: Unit, account: Account, heir: Scope | None) -> Sequence[SharedThing]:
+        return leaving.hand_over(unit, account, heir)
+
+    @hookimpl
+    async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
+        await leaving.remove_owned(platform, account_id)
 
     @hookimpl
     async def offer_tools(self, ctx: Context) -> Sequence[Tool]:

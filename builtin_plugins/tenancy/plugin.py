@@ -14,6 +14,7 @@ from builtin_plugins.tenancy.access.changes import LOCK
 from builtin_plugins.tenancy.access.remembered import REMEMBERED, open_remembered, standing_of
 from builtin_plugins.tenancy.invites import handlers as invites
 from builtin_plugins.tenancy.members import handlers as members
+from builtin_plugins.tenancy.members import leaving
 from builtin_plugins.tenancy.members.owners import keep_owners_of_all
 from builtin_plugins.tenancy.models import Base
 from builtin_plugins.tenancy.organizations import handlers as organizations
@@ -126,7 +127,16 @@ class TenancyPlugin(Plugin):
 
     @hookimpl
     def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
-        """Make sure that every organization keeps an owner who can sign in."""
-        if change == "deactivated":
+        """Make sure that every organization keeps an owner who can sign in, and after a deletion, every team
+        an administrator.
+        """
+        if change in ("deactivated", "deleted"):
             unit.lock(LOCK)
             keep_owners_of_all(unit.session, account.id)
+        if change == "deleted":
+            leaving.keep_admins_of_all(unit.session, account.id)
+            leaving.forget_invites(unit, account.email_key)
+
+    @hookimpl
+    async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
+        await platform.database.write(leaving.end_all, account_id)

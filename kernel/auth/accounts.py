@@ -251,8 +251,9 @@ def _any(session: Session) -> bool:
 
 
 def _page(session: Session, limit: int, offset: int) -> tuple[list[Account], int]:
-    rows = session.scalars(select(Account).order_by(Account.id).limit(limit).offset(offset))
-    return list(rows), session.scalar(select(func.count()).select_from(Account)) or 0
+    there = Account.deleted_at.is_(None)
+    rows = session.scalars(select(Account).where(there).order_by(Account.id).limit(limit).offset(offset))
+    return list(rows), session.scalar(select(func.count()).select_from(Account).where(there)) or 0
 
 
 def _replace_password(unit: Unit, account: Account, password_hash: str, origin: Origin) -> Account:

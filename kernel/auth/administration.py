@@ -7,12 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import select
-
 from kernel.auth.audit import audit
 from kernel.auth.callers import Caller
 from kernel.auth.errors import OwnAccount, SsoAccount
-from kernel.auth.guards import ACCOUNTS_LOCK, is_sso, refuse_last_admin, refuse_last_platform_admin
+from kernel.auth.guards import hold_account, is_sso, refuse_last_admin, refuse_last_platform_admin
 from kernel.auth.listeners import tell_plugins
 from kernel.auth.models import Account, AccountChange
 from kernel.auth.password_resets import forget_resets
@@ -20,7 +18,6 @@ from kernel.auth.passwords import Passwords
 from kernel.auth.sessions import revoke_sessions
 from kernel.auth.states import TOPIC
 from kernel.db.engine import Unit
-from kernel.errors import NotFound
 from kernel.resource_keys import ResourceKey
 
 if TYPE_CHECKING:
@@ -143,12 +140,7 @@ ADMINISTRATION: ResourceKey[Administration] = ResourceKey("administration")
 
 def _hold(unit: Unit, account_id: int, act: _Act) -> Account:
     """The account, held against other changes until the end of the transaction, once `check` agrees."""
-    unit.lock(ACCOUNTS_LOCK)
-    account: Account | None = unit.session.scalar(
-        select(Account).where(Account.id == account_id).with_for_update()
-    )
-    if account is None:
-        raise NotFound("User not found")
+    account = hold_account(unit, account_id)
     if act.check is not None:
         act.check(unit, account)
     return account

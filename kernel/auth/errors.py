@@ -60,6 +60,17 @@ class LastAdmin(Conflict):
     default_detail = "This is the last active instance administrator; promote another account first"
 
 
+class StillShared(Conflict):
+    code = "still_shared"
+
+
+class SignInAgain(Forbidden):
+    code = "sign_in_again"
+    default_detail = (
+        "Sign in again through the identity provider, then delete your account within ten minutes"
+    )
+
+
 class MailOff(NotFound):
     code = "mail_off"
     default_detail = "This platform does not send e-mail; ask an administrator to reset your password"

@@ -1,7 +1,7 @@
 """Guards against changes to an account that would lock everybody out; they look at all accounts.
 
-The caller must hold `unit.lock("accounts")`: otherwise two requests could each remove one of the last two
-administrators without seeing the other.
+The caller must hold the account (`hold_account`), and with it the lock on all accounts: otherwise two
+requests could each remove one of the last two administrators without seeing the other.
 """
 
 from __future__ import annotations
@@ -11,8 +11,19 @@ from sqlalchemy import ColumnElement, or_, select
 from kernel.auth.errors import LastAdmin, LastPlatformAdmin
 from kernel.auth.models import Account
 from kernel.db.engine import Unit
+from kernel.errors import NotFound
 
 ACCOUNTS_LOCK = "accounts"
+
+
+def hold_account(unit: Unit, account_id: int) -> Account:
+    """The account, held against other changes until the end of the transaction. Raises NotFound."""
+    unit.lock(ACCOUNTS_LOCK)
+    query = select(Account).where(Account.id == account_id, Account.deleted_at.is_(None))
+    account: Account | None = unit.session.scalar(query.with_for_update())
+    if account is None:
+        raise NotFound("User not found")
+    return account
 
 
 def is_sso(account: Account) -> bool:

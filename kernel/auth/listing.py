@@ -32,7 +32,7 @@ def _page(
 
 
 def _conditions(platform: Platform, wanted: UsersQuery) -> list[ColumnElement[bool]]:
-    found: list[ColumnElement[bool]] = []
+    found: list[ColumnElement[bool]] = [Account.deleted_at.is_(None)]
     if wanted.org_id is not None:
         spec = hookspecs.select_members
         members = platform.hooks.ask_now(spec, platform=platform, organization_id=wanted.org_id)

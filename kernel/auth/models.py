@@ -17,6 +17,7 @@ AccountChange = Literal[
     "refreshed",
     "activated",
     "deactivated",
+    "deleted",
     "promoted",
     "demoted",
     "password_reset",
@@ -32,6 +33,9 @@ class Account(Base):
     Every session revocation raises `epoch`; tokens with another epoch are refused. The `*_key` columns hold
     the case-folded text that must be unique. An account with an `sso_subject` signs in through the identity
     provider `sso_issuer` and has no password; `linked_at` is when a local account became one.
+
+    The row of a deleted account (`deleted_at`) stays without any of its data, so that its id is never used
+    again, and is named `deleted account #<id>`.
     """
 
     __tablename__ = "kernel_account"
@@ -55,6 +59,17 @@ class Account(Base):
     sso_subject: Mapped[str | None] = mapped_column(String(512))
     linked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
+    deleted_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+
+class AccountRemoval(Base):
+    """When a plugin last removed everything that belonged to a deleted account."""
+
+    __tablename__ = "kernel_account_removal"
+
+    account_id: Mapped[int] = mapped_column(ForeignKey(Account.id, ondelete="CASCADE"), primary_key=True)
+    plugin: Mapped[str] = mapped_column(String(255), primary_key=True)
+    removed_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
 class PasswordReset(Base):

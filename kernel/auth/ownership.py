@@ -6,11 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BindParameter, ColumnElement, Integer, String, and_, bindparam, literal_column, or_
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Integer,
+    String,
+    and_,
+    bindparam,
+    literal_column,
+    or_,
+    select,
+)
 from sqlalchemy.orm import Mapped, mapped_column
 from sqlalchemy.types import TypeEngine
 
 from kernel.db.among import Among, Ids
+from kernel.db.engine import Unit
 
 VISIBILITIES = ("private", "team", "organization", "shared")
 
@@ -85,3 +96,38 @@ def _visible(table: Any, values: Mapping[str, Any]) -> ColumnElement[bool]:
         ),
     )
     return or_(reach == literal_column(str(_EVERYTHING)), and_(reach == literal_column(str(_OWN)), ways))
+
+
+@dataclass(frozen=True, slots=True)
+class SharedThing:
+    """Something that an account owns and others use. `kind` is in lower case with ``_``, `shared_with` is
+    `team`, `organization` or `shared` (everybody).
+    """
+
+    kind: str
+    id: str
+    name: str
+    shared_with: str
+
+
+def hand_over_owned(
+    unit: Unit, table: type[Any], kind: str, account_id: int, heir: Scope | None
+) -> list[SharedThing]:
+    """For `hand_over_shared`: give rows of an `Owned` table, with `id` and `name`, that others can see to the
+    heir, and return those that it may not own, as it doesn't belong to their team or organization.
+    """
+    shared = (table.owner_id == account_id) & (table.visibility != "private")
+    left = []
+    for row in unit.session.scalars(select(table).where(shared).order_by(table.id).with_for_update()):
+        if heir is not None and _may_own(heir, row):
+            row.owner_id = heir.account_id
+        else:
+            left.append(SharedThing(kind, str(row.id), row.name, row.visibility))
+    unit.session.flush()
+    return left
+
+
+def _may_own(heir: Scope, row: Any) -> bool:
+    if row.visibility == "team":
+        return row.team_id in heir.teams
+    return row.visibility == "shared" or row.organization_id in heir.organizations

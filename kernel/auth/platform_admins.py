@@ -162,7 +162,8 @@ def _all(session: Session) -> list[Account]:
 
 def find_by_username(session: Session, username: str) -> Account:
     """The account with this name. Raises NotFound."""
-    query = select(Account).where(Account.username_key == username.casefold())
+    named = Account.username_key == username.casefold()
+    query = select(Account).where(named, Account.deleted_at.is_(None))
     account: Account | None = session.scalar(query)
     if account is None:
         raise NotFound(f"no account is called '{username}'")

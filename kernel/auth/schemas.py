@@ -163,6 +163,38 @@ class ResetPasswordRequest(BaseModel):
         return value
 
 
+class DeleteOwnRequest(BaseModel):
+    """The password, as a confirmation."""
+
+    model_config = example(password="correct horse battery")
+
+    password: str | None = Field(
+        None,
+        max_length=_PASSWORD_LIMIT,
+        description="Needed unless you sign in through an identity provider.",
+    )
+
+
+class HeirQuery(BaseModel):
+    """Who gets what others use."""
+
+    heir_id: int | None = Field(
+        None,
+        ge=1,
+        le=2**31 - 1,
+        description="The account that becomes the owner of what the deleted one shares. It must be in the"
+        " teams and organizations concerned.",
+    )
+
+
+class AccountDeletion(BaseModel):
+    """A deletion under way. The account is gone; a job removes what belonged to it."""
+
+    account_id: int
+    job_id: str
+    job: str = Field(description="Where administrators can follow the job.")
+
+
 class ResetPasswordResult(BaseModel):
     """The temporary password. It is shown only now."""
 

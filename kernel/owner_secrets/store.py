@@ -121,7 +121,7 @@ class OwnerSecrets:
     def remove_all(self, unit: Unit, owner: SecretOwner, origin: Origin | None = None) -> int:
         """Delete all secrets of an owner that is being deleted. Returns how many.
 
-        An account's secrets are deleted with its row. If you delete an organization, call this in the same
+        An account's secrets are deleted with it. If you delete an organization, call this in the same
         unit.
         """
         names = [entry.name for entry in self.list(unit.session, owner)]

@@ -14,7 +14,17 @@ from kernel.sdk import TOKENS
 from kernel.testing import Actor, Start
 from tests.cli.conftest import Cli
 from tests.fakes.audit import audited
+from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.waiting import eventually
+
+
+async def eventually_refused(actor: Actor) -> None:
+    """Another process ended the session."""
+
+    async def refused() -> bool:
+        return (await actor.get("/v1/jobs")).status == 401
+
+    await eventually(refused, 5)
 
 
 class TestUsers:
@@ -73,6 +83,29 @@ class TestUsers:
         assert result.exit_code == 4
         assert "already exists" in result.stderr
         assert json.loads(cli("users", "list", "--json").stdout)["total"] == 1
+
+    async def test_deleted(self, cli: Cli, start_platform: Start) -> None:
+        """Asked first; then the name is free, a job removes the rest, and what others use needs an heir."""
+        for name in ("ada", "bob"):
+            made = ("users", "create", name, "--password-stdin")
+            assert (await asyncio.to_thread(cli, *made, input="correct horse\n")).exit_code == 0
+        running = await start_platform("rag", HashEmbeddings())
+        bob = await running.sign_in("bob", "correct horse")
+        body = {"name": "Atlas", "embedding_model": "all-minilm", "visibility": "shared"}
+        base = (await bob.post("/v1/rag/knowledge-bases", json=body)).json()["id"]
+        delete = ("users", "delete", "bob")
+        assert (await asyncio.to_thread(cli, *delete, input="n\n")).exit_code == 1
+        refused = await asyncio.to_thread(cli, *delete, "--yes")
+        assert refused.exit_code == 4 and "'Atlas'" in refused.stderr and "--heir" in refused.stderr
+        assert (await asyncio.to_thread(cli, *delete, "--yes", "--heir", "nobody")).exit_code == 3
+        done = await asyncio.to_thread(cli, *delete, "--heir", "ada", "--json", input="y\n")
+        assert done.exit_code == 0, done.output
+        assert (await asyncio.to_thread(cli, *delete, "--yes")).exit_code == 3
+        listed = json.loads((await asyncio.to_thread(cli, "users", "list", "--json")).stdout)
+        assert [one["username"] for one in listed["items"]] == ["ada"] and listed["total"] == 1
+        ada = await running.sign_in("ada", "correct horse")
+        assert (await ada.get(f"/v1/rag/knowledge-bases/{base}")).json()["owner_id"] == ada.user["id"]
+        await eventually_refused(bob)
 
     def test_list(self, cli: Cli) -> None:
         """Accounts are listed for people and for programs, and no password hash with them."""

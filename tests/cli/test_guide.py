@@ -66,7 +66,7 @@ def test_the_guide_leads_to_an_installed_plugin(python: Path, tmp_path: Path) ->
     script = "".join(BLOCK.findall(GUIDE)).replace("plugins install", "plugins install --offline")
     result = run(python, tmp_path, script)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert re.search(r"\b3 passed, 3 skipped", result.stdout), result.stdout
+    assert re.search(r"\b4 passed, 4 skipped", result.stdout), result.stdout
     assert "acme_notes 0.1.0  loaded" in result.stdout
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kernel.logs import JsonFormatter, LogStream, TextFormatter, configure, mask
+from kernel.logs import JsonFormatter, LogFormatter, LogStream, configure, mask
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
 
@@ -77,7 +77,7 @@ class TestJson:
         except RuntimeError:
             made = record("url %s", "redis://:hunter22@host", url="redis://:hunter22@host")
             made.exc_info = sys.exc_info()
-        for formatter in (JsonFormatter(), TextFormatter()):
+        for formatter in (JsonFormatter(), LogFormatter()):
             assert "hunter22" not in formatter.format(made)
 
     def test_broken_arguments(self) -> None:

@@ -79,3 +79,8 @@ def _note(unit: Unit, caller: Caller, found: License, action: str, user_id: int)
         origin=caller.origin,
         scope_org_id=found.organization_id,
     )
+
+
+def free_all(unit: Unit, user_id: int) -> None:
+    """Free the seats of a deleted account."""
+    unit.session.execute(delete(Seat).where(Seat.user_id == user_id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.models.models import ModelRule
@@ -10,7 +11,7 @@ from builtin_plugins.models.schemas import Constraints, ConstraintsOut
 from builtin_plugins.models.services.catalog import find
 from builtin_plugins.models.services.door import MODELS
 from builtin_plugins.models.services.rules import CHANGED
-from kernel.sdk import Caller, Context, Unit, audit, contracts, utc_now
+from kernel.sdk import Account, Caller, Context, Unit, audit, contracts, utc_now
 
 
 async def change(ctx: Context, model_id: str, wanted: Constraints) -> ConstraintsOut:
@@ -60,3 +61,15 @@ def _read(session: Session, model: str) -> dict[str, object]:
         "allowed_users": list(row.allowed_users or ()),
         "allowed_roles": list(row.allowed_roles or ()),
     }
+
+
+def forget_name(unit: Unit, account: Account) -> None:
+    """Name a deleted account by its id in every list, as somebody else may take its name.
+
+    It is not removed: a list that becomes empty would let everybody in.
+    """
+    for row in unit.session.scalars(select(ModelRule).order_by(ModelRule.model).with_for_update()):
+        allowed = row.allowed_users or ()
+        if account.username in allowed:
+            row.allowed_users = [str(account.id) if one == account.username else one for one in allowed]
+            unit.notify(CHANGED, row.model)

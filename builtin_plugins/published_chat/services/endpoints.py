@@ -42,6 +42,7 @@ from kernel.sdk import (
     Unprocessable,
     audit,
     contracts,
+    operator_of,
     scope_of,
     utc_now,
 )
@@ -193,7 +194,24 @@ async def remove(caller: Caller, endpoint_id: str) -> None:
 
 
 def _remove(unit: Unit, caller: Caller, scope: Scope, endpoint_id: str) -> None:
-    found = find_own(unit.session, scope, endpoint_id)
+    _delete(unit, caller, find_own(unit.session, scope, endpoint_id))
+
+
+async def remove_of_account(platform: Platform, account_id: int) -> None:
+    """Delete the endpoints of a deleted account, with their visitors' sessions and conversations."""
+    while await platform.database.write(_remove_next, operator_of(platform), account_id):
+        pass
+
+
+def _remove_next(unit: Unit, caller: Caller, account_id: int) -> bool:
+    query = select(Endpoint).where(Endpoint.owner_id == account_id).order_by(Endpoint.id).limit(1)
+    found: Endpoint | None = unit.session.scalar(query.with_for_update())
+    if found is not None:
+        _delete(unit, caller, found)
+    return found is not None
+
+
+def _delete(unit: Unit, caller: Caller, found: Endpoint) -> None:
     hooks = caller.platform.hooks
     hooks.ask_now(contracts.forget_turns, platform=caller.platform, unit=unit, holder=found.holder)
     audit(

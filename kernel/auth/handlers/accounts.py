@@ -1,4 +1,4 @@
-"""`/v1/auth`: register, login, refresh, change-password, capabilities (spec 4.1)."""
+"""`/v1/auth`: register, login, refresh, change-password, delete oneself, capabilities (spec 4.1)."""
 
 from __future__ import annotations
 
@@ -7,20 +7,27 @@ from sqlalchemy.exc import DBAPIError
 from kernel import hookspecs
 from kernel.auth.accounts import ACCOUNTS, Accounts
 from kernel.auth.attempts import ATTEMPTS
+from kernel.auth.deletion import delete_own
 from kernel.auth.errors import (
     AccountDisabled,
     AlreadyExists,
     BadCredentials,
+    LastAdmin,
+    LastPlatformAdmin,
     RegistrationClosed,
     SamePassword,
+    SignInAgain,
     SsoAccount,
+    StillShared,
     WrongPassword,
 )
 from kernel.auth.models import Account
 from kernel.auth.passwords import PASSWORDS, TooManySignIns
 from kernel.auth.schemas import (
+    AccountDeletion,
     Capabilities,
     ChangePasswordRequest,
+    DeleteOwnRequest,
     LoginRequest,
     LoginResult,
     RegisteredUser,
@@ -117,6 +124,26 @@ async def change_password(ctx: Context, body: ChangePasswordRequest) -> TokenRes
         ctx.audit_origin(),
     )
     return TokenResult(access_token=token, expires_in=ctx.resource(TOKENS).lifetime)
+
+
+@routes.delete(
+    "/v1/auth/me",
+    access=AUTHENTICATED,
+    body=DeleteOwnRequest,
+    status=202,
+    returns=AccountDeletion,
+    errors=(WrongPassword, SignInAgain, LastAdmin, LastPlatformAdmin, StillShared),
+    rate=Rate(lambda settings: settings.auth_rate_limit_per_minute),
+)
+async def delete_me(ctx: Context, body: DeleteOwnRequest) -> AccountDeletion:
+    """Delete your account and everything that belongs to it, for good.
+
+    Confirm with your password; if you sign in through an identity provider, by having done so in the last ten
+    minutes. Refused while others use something of yours, which `detail` lists: delete it or make it private
+    first, or ask a Platform Admin to hand it over.
+    """
+    job_id = await delete_own(ctx.caller, body.password)
+    return AccountDeletion(account_id=ctx.principal.id or 0, job_id=job_id, job=f"/v1/jobs/{job_id}")
 
 
 @routes.post("/v1/auth/logout", access=AUTHENTICATED, status=204)

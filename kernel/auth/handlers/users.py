@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 from kernel import hookspecs
 from kernel.auth.administration import ADMINISTRATION
-from kernel.auth.errors import LastAdmin, LastPlatformAdmin, OwnAccount, SsoAccount
+from kernel.auth.deletion import delete_account
+from kernel.auth.errors import LastAdmin, LastPlatformAdmin, OwnAccount, SsoAccount, StillShared
 from kernel.auth.guards import is_sso
 from kernel.auth.listing import find_accounts
 from kernel.auth.models import Account
 from kernel.auth.schemas import (
+    AccountDeletion,
     AccountStatusRequest,
+    HeirQuery,
     ResetPasswordRequest,
     ResetPasswordResult,
     RoleRequest,
@@ -82,6 +85,26 @@ async def reset_password(ctx: Context, user_id: int, body: ResetPasswordRequest)
     )
     result = ResetPasswordResult(temporary_password=password)
     return Answer(result, headers={"Cache-Control": "no-store"})
+
+
+@routes.delete(
+    "/v1/auth/users/{user_id:int}",
+    access=PLATFORM_ADMIN,
+    query=HeirQuery,
+    status=202,
+    returns=AccountDeletion,
+    errors=(NotFound, OwnAccount, LastAdmin, LastPlatformAdmin, StillShared),
+)
+async def delete_user(ctx: Context, user_id: int, query: HeirQuery) -> AccountDeletion:
+    """Delete an account and everything that belongs to it, for good.
+
+    It can no longer sign in, and its name and e-mail address are free again. A job then removes its knowledge
+    bases, pipelines, conversations and so on. What it shares with others goes to the account `heir_id`;
+    without one, the deletion is refused, and `detail` lists what is shared. Orders, licenses and entries of
+    the audit log stay, under the account's id.
+    """
+    job_id = await delete_account(ctx.caller, user_id, query.heir_id)
+    return AccountDeletion(account_id=user_id, job_id=job_id, job=f"/v1/jobs/{job_id}")
 
 
 async def _records(ctx: Context, accounts: Sequence[Account]) -> list[UserRecord]:

@@ -28,6 +28,7 @@ from kernel.sdk import (
 )
 from kernel.testing import Actor, Reply, Running, Start
 from tests.fakes.audit import audited
+from tests.fakes.deleting import deletion
 from tests.fakes.echo import EchoPlugin
 from tests.fakes.waiting import eventually
 
@@ -339,3 +340,22 @@ async def test_last_use_survives_the_process(start_platform: Start) -> None:
     last = (await ana.get(TOKENS)).json()["items"][0]["last_used_at"]
     there = Actor(other, ana.token)
     assert (await there.get(TOKENS)).json()["items"][0]["last_used_at"] == last
+
+
+async def test_the_account_is_deleted(start_platform: Start, database_url: str | None) -> None:
+    """Its tokens are refused at once, and not kept; another's go on. A token itself deletes no account."""
+    running = await start_platform("access_tokens", EchoPlugin, env={"DATABASE_URL": database_url})
+    keys = []
+    people = [await running.user(), await running.user()]
+    for one in people:
+        body = {"name": "robot", "scopes": ["manage"]}
+        made = await one.post(TOKENS, json=body)
+        assert made.status == 201, made.body
+        keys.append(Actor(running, made.json()["token"]))
+    assert (await keys[0].delete("/v1/auth/me", json={"password": people[0].password})).status == 403
+    assert [(await key.get(WHO)).status for key in keys] == [200, 200]
+    assert (await deletion(running, people[0])).status == 202
+    assert [(await key.get(WHO)).status for key in keys] == [401, 200]
+    owners = text("SELECT account_id FROM access_tokens_token")
+    left = await running.platform.database.read(lambda session: list(session.scalars(owners)))
+    assert left == [people[1].user["id"]]

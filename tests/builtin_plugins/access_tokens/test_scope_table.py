@@ -79,7 +79,9 @@ EITHER = {
     "POST /v1/ai/functions/{name}",
 }
 REFUSED = {
+    "DELETE /v1/auth/me",
     "DELETE /v1/auth/tokens/{token_id}",
+    "DELETE /v1/auth/users/{user_id}",
     "DELETE /v1/auth/users/{user_id}/tokens/{token_id}",
     "DELETE /v1/mcp/servers/{name}/credential",
     "DELETE /v1/organizations/{org_id}/management",

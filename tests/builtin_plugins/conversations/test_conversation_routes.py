@@ -25,6 +25,7 @@ from tests.builtin_plugins.conversations.talk_support import (
     turns,
 )
 from tests.builtin_plugins.rag.rag_support import ask, ask_raw, make_pipeline, problems, somebody
+from tests.fakes.deleting import delete_account
 from tests.fakes.loaded_once import LoadedOnce
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -356,3 +357,24 @@ async def test_old_conversations_go(tmp_path: Path) -> None:
             )
         )
         assert left == 0
+
+
+@pytest.mark.each_database
+async def test_the_account_is_deleted(talk: Talk) -> None:
+    """What it began is gone, also what it shared; what others began stays, with its questions in it."""
+    eve, own, shared, bobs = await somebody(talk.running), fresh(), fresh(), fresh()
+    for conversation in (own, shared):
+        await talk.ask(eve, conversation)
+    assert (await talk.share(eve, shared)).status == 200
+    await talk.ask(talk.bob, bobs)
+    assert (await talk.share(talk.bob, bobs)).status == 200
+    await talk.ask(eve, bobs, "And how much may a hotel in Bergen cost?")
+    await delete_account(talk.running, eve)
+    assert shared not in await shared_with(talk.bob)
+    assert (await talk.bob.get(f"/v1/rag/v1/conversations/{shared}")).status == 404
+    query = text("SELECT count(*) FROM conversations_thread WHERE holder = :holder")
+    holder = {"holder": str(eve.user["id"])}
+    left = await talk.running.platform.database.read(lambda session: session.scalar(query, holder))
+    assert left == 0
+    first, second = await turns(talk.bob, bobs)
+    assert first["question"] == OSLO and "Bergen" in second["question"]

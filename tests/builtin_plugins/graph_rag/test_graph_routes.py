@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from sqlalchemy import select
 
+from builtin_plugins.graph_rag.models import Graph, Passage
 from kernel.testing import Running, somebody
 from tests.builtin_plugins.graph_rag.graph_support import (
     API,
@@ -17,6 +19,7 @@ from tests.builtin_plugins.graph_rag.graph_support import (
     names,
     stats,
 )
+from tests.fakes.deleting import delete_account
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -348,3 +351,17 @@ class TestAccess:
             assert (await running.anonymous.post(f"{API}/{path}", json={})).status == 401
         for path in ("graph/stats", "graph/documents"):
             assert (await running.anonymous.get(f"{API}/{path}")).status == 401
+
+
+@pytest.mark.each_database
+async def test_the_account_is_deleted(running: Running) -> None:
+    """The graphs that it made are gone with all their rows; another's of the same text stay."""
+    ann, bob = await somebody(running), await somebody(running)
+    for one in (ann, bob):
+        await construct(one, f"of-{one.user['id']}", INSTITUTE)
+    before = await stats(bob)
+    await delete_account(running, ann)
+    makers = select(Graph.maker).join(Passage, Passage.graph_id == Graph.id)
+    left = await running.platform.database.read(lambda session: set(session.scalars(makers)))
+    assert str(ann.user["id"]) not in left and str(bob.user["id"]) in left
+    assert await stats(bob) == before and await documents(bob) == [f"of-{bob.user['id']}"]

@@ -10,6 +10,7 @@ import pytest
 from kernel.testing import Running
 from tests.builtin_plugins.licensing.licensing_support import LICENSES, activate, look_up, make_listing
 from tests.builtin_plugins.tenancy.tenancy_support import join, make_org, somebody, suspend
+from tests.fakes.deleting import delete_account
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -99,3 +100,21 @@ async def test_fewer_seats_than_taken(licensing: Running) -> None:
     answer = await admin.post(f"{LICENSES}/activate", json=body)
     assert (answer.status, answer.json()["code"]) == (409, "seats_taken")
     assert (await ann.get(seats_of(organization, made["id"]))).json()["total"] == 2
+
+
+@pytest.mark.each_database
+async def test_the_account_is_deleted(licensing: Running) -> None:
+    """Its seat is free again; what was bought for it stays, under its id."""
+    admin, ann, ben, eve = [await somebody(licensing, role=role) for role in ("admin", *["user"] * 3)]
+    organization = await make_org(licensing, ann)
+    plugin = await make_listing(licensing, admin)
+    made = await activate(admin, plugin["id"], organization_id=organization, seats=1)
+    for one in (ben, eve):
+        await join(licensing, organization, one)
+    assert (await ann.put(seats_of(organization, made["id"], ben.user["id"]))).status == 200
+    own = await make_listing(licensing, admin)
+    await activate(admin, own["id"], user_id=str(ben.user["id"]))
+    assert (await ann.put(seats_of(organization, made["id"], eve.user["id"]))).status == 409
+    await delete_account(licensing, ben)
+    assert (await ann.put(seats_of(organization, made["id"], eve.user["id"]))).status == 200
+    assert await look_up(admin, ben.user["id"], own["id"]) == "pro"

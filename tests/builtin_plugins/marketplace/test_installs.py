@@ -11,6 +11,7 @@ import pytest
 from kernel.testing import Actor
 from tests.builtin_plugins.marketplace.conftest import Market
 from tests.builtin_plugins.marketplace.marketplace_support import NOWHERE, PLUGINS, bring, draft
+from tests.fakes.deleting import delete_account, deletion
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -182,3 +183,39 @@ async def test_ratings_at_once(market: Market) -> None:
     assert (len(stars), shown["rating_count"]) == (8, 8)
     assert shown["rating_average"] == round(sum(stars) / 8, 2)
     assert (await market.admin.get(f"{PLUGINS}/{NOWHERE}/ratings")).status == 404
+
+
+@pytest.mark.each_database
+async def test_the_account_is_deleted(market: Market) -> None:
+    """Its ratings no longer count, its installs and unpublished listings are gone; others' stay."""
+    ann, eve = await market.user(), await market.user()
+    (plugin,) = await approved(market, 1)
+    path = f"{PLUGINS}/{plugin['id']}"
+    for one, stars in ((ann, 1), (eve, 4)):
+        await statuses(one, plugin["id"], "install")
+        assert (await one.post(f"{path}/ratings", json={"rating": stars})).status == 201
+    mine_, theirs = await draft(ann), await draft(eve)
+    waiting = await bring(ann, market.admin, "submitted")
+    await delete_account(market.running, ann)
+    shown = (await eve.get(f"{path}/ratings")).json()
+    assert (shown["rating_average"], shown["rating_count"], shown["total"]) == (4.0, 1, 1)
+    installs = (await market.admin.get(f"{path}/installations")).json()["installations"]
+    assert [one["user_id"] for one in installs] == [str(eve.user["id"])]
+    for listing, status in ((mine_, 404), (waiting, 404), (theirs, 200)):
+        reader = eve if listing is theirs else market.admin
+        assert (await reader.get(f"{PLUGINS}/{listing['id']}")).status == status
+
+
+@pytest.mark.each_database
+async def test_the_author_is_deleted(market: Market) -> None:
+    """Not without an heir for what is published; it goes on under the heir's hands, without the address."""
+    ann, eve = await market.user(), await market.user()
+    listing = await bring(ann, market.admin, "approved", author_email=ann.user["email"])
+    refused = await deletion(market.running, ann)
+    assert refused.status == 409
+    assert [thing["id"] for thing in refused.detail["shared"]] == [listing["id"]]
+    await delete_account(market.running, ann, heir_id=eve.user["id"])
+    shown = (await eve.get(f"{PLUGINS}/{listing['id']}")).json()
+    assert (shown["status"], shown.get("author_email")) == ("approved", None)
+    own = (await eve.get("/v1/marketplace/submissions/mine")).json()
+    assert listing["id"] in str(own)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kernel.testing import Actor, Running, Start, audited, somebody
+from tests.fakes.deleting import delete_account
 from tests.fakes.model_server import ModelServer, Script, model_server
 from tests.fakes.waiting import room_in_the_minute
 
@@ -212,3 +213,17 @@ async def test_how_many_models(start_platform: Start) -> None:
         await running.anonymous.get("/v1/models")
         metrics = (await running.anonymous.get("/metrics")).body.decode()
         assert "\nmodels_registered_total 2.0\n" in metrics
+
+
+async def test_the_name_of_a_deleted_account(start_anywhere: Start) -> None:
+    """Whoever takes its name does not take its right to a model, and an emptied list lets nobody in."""
+    async with stage(start_anywhere) as (running, admin, _):
+        ann = await running.user()
+        await limit(admin, allowed_users=[ann.user["username"]])
+        assert (await chat(ann)).status == 200
+        await delete_account(running, ann)
+        again = await running.user(ann.user["username"])
+        assert (await chat(again)).status == 403
+        assert (await chat(await somebody(running))).status == 403
+        shown = (await admin.get("/v1/models/small/constraints")).json()
+        assert shown["allowed_users"] == [str(ann.user["id"])]

@@ -10,6 +10,7 @@ from base64 import urlsafe_b64decode
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from kernel.sdk import TOKENS
 from kernel.testing import Actor, Reply
@@ -291,3 +292,18 @@ class TestKeys:
         site = await boot(PLATFORM_OIDC_ALGORITHMS="ES256")
         await site.idp.knows("anna")
         assert (await site.visit("anna")).fragment["error"] == "sso_bad_id_token"
+
+
+async def test_a_deleted_account_signs_in_again(site: Site) -> None:
+    """It is a new account, under the same name, with nothing of the old one."""
+    old = await signed_in(site)
+    claims = site.running.platform.resource(TOKENS).verify(old.token or "")
+    answer = await old.delete("/v1/auth/me", json={})
+    assert answer.status == 202, answer.body
+    await site.running.run_jobs()
+    sessions = text("SELECT count(*) FROM oidc_session")
+    assert await site.running.platform.database.read(lambda session: session.scalar(sessions)) == 0
+    assert not await is_accepted(old)
+    new = site.running.platform.resource(TOKENS).verify((await site.sign_in("anna")).token or "")
+    assert int(new["sub"]) > int(claims["sub"]) and new["username"] == claims["username"]
+    assert await site.accounts() == [claims["username"]]

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from builtin_plugins.orchestrator.models import PendingCall
 from kernel.sdk import utc_now
 from kernel.testing import postgres_database
 from tests.builtin_plugins.orchestrator.chat_support import CHAT, Stage, stage_with, tool_call
+from tests.fakes.deleting import delete_account
 from tests.fakes.model_server import Turn
 from tests.fakes.own_clock import OwnClock
 
@@ -154,3 +155,18 @@ async def test_cap(tmp_path_factory: pytest.TempPathFactory, cap: str, offered: 
         assert answer["platform_tools_offered"] is offered and stage.office.deleted == []
         names = {tool["function"]["name"] for tool in stage.prompts[0].get("tools", ())}
         assert "office_delete" not in names and ("office_weather" in names) is offered
+
+
+async def test_the_account_is_deleted(careful: Stage) -> None:
+    """A call that waits for its confirmation is forgotten; another's waits on."""
+    mine, ben = await waiting(careful), await careful.running.user()
+    careful.play(OLD)
+    reply = await careful.chat("Delete the old one.", actor=ben, platform_tools=True)
+    assert reply.json()["platform_approvals"]
+    await delete_account(careful.running, ben)
+    subjects = select(PendingCall.subject)
+    left = await careful.running.platform.database.read(lambda session: set(session.scalars(subjects)))
+    assert str(ben.user["id"]) not in left
+    careful.play(answer="It is gone.")
+    answer = await careful.answer(platform_tools=True, platform_approvals=[mine["id"]])
+    assert answer["platform_tool_calls_made"] == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import text, update
 
 from builtin_plugins.published_chat.models import VisitorSession
 from builtin_plugins.published_chat.services.retention import TIDY, Tidy
@@ -26,6 +26,7 @@ from tests.builtin_plugins.published_chat.page_support import (
     here,
     open_shop,
 )
+from tests.fakes.deleting import delete_account
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -194,3 +195,18 @@ async def test_nobody_keeps_a_visitors_address(tmp_path: Path) -> None:
         files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
         assert len(files) > 3
         assert [path.name for path in files if address.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.each_database
+async def test_the_owner_is_deleted(running: Running) -> None:
+    """The chat is gone with its visitors' sessions and conversations; another's goes on."""
+    shop, other = await open_shop(running), await open_shop(running)
+    assert (await (await here(shop)).ask()).status == 200
+    visitor = await here(other)
+    await delete_account(running, shop.owner)
+    assert (await shop.visitor().page()).status == 404
+    held = text("SELECT count(*) FROM conversations_thread WHERE holder LIKE :holder")
+    holder = {"holder": f"published_chat:{shop.endpoint['id']}%"}
+    assert await running.platform.database.read(lambda session: session.scalar(held, holder)) == 0
+    assert (await visitor.ask()).status == 200
+    assert (await running.anonymous.get(f"/v1/chat/{shop.slug}")).status == 404

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,10 +13,11 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from kernel.db.tables import BlobRecord, BlobReference, CollectionRecord, PointRecord
-from kernel.testing import Actor, Running, Start, environment
+from kernel.testing import Actor, Running, Start, audited, environment
 from tests.builtin_plugins.rag.rag_support import ask_raw, ingest, make_base, make_pipeline, somebody, upload
 from tests.builtin_plugins.rag.removal_worker import DeletionsPlugin
 from tests.builtin_plugins.rag.test_reembedding import TwoModels, long_shelf, reembed
+from tests.fakes.deleting import delete_account
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.processes import running_process
 from tests.fakes.statements import statements
@@ -194,3 +195,55 @@ async def test_killed_in_the_middle(
         await eventually(lambda: {path.name for path in folder.iterdir()} == set(ids), 120)
         await eventually(removed, 30)
     assert files(running) == 0
+
+
+@pytest.mark.each_database
+async def test_with_its_owner(start_platform: Start, database_url: str | None) -> None:
+    """A deleted account's knowledge bases and pipelines go as if each had been deleted; others' stay, even
+    the bytes of the same file.
+    """
+    heard = DeletionsPlugin()
+    running = await boot(start_platform, database_url, heard)
+    ann, bob = await somebody(running), await somebody(running)
+    bases = [await make_base(ann, embedding_model="all-minilm") for _ in range(2)]
+    for base in bases:
+        await ingest(running, ann, base)
+        await make_pipeline(ann, base)
+    theirs = await make_base(bob, embedding_model="all-minilm")
+    await ingest(running, bob, theirs)
+    pipeline = await make_pipeline(bob, theirs)
+    await delete_account(running, ann)
+    await running.platform.vectors.settled()  # type: ignore[attr-defined]
+    assert (await running.platform.database.read(left))[:3] == [1, 1, 1] and files(running) == 1
+    assert len(heard.heard) == 2
+    assert b"130 EUR" in (await ask_raw(bob, pipeline, "How much may a hotel cost?")).body
+    assert [item["id"] for item in (await bob.get("/v1/rag/pipeline")).json()["items"]] == [pipeline]
+    receipts = await audited(running, "rag.knowledge_base.receipt")
+    assert {entry.target_id for entry in receipts} == set(bases)
+
+
+@pytest.mark.each_database
+async def test_owner_deleted_during_an_upload(start_platform: Start, database_url: str | None) -> None:
+    """A file that is still arriving is refused, and leaves nothing behind."""
+    running = await boot(start_platform, database_url)
+    ann = await somebody(running)
+    base = await make_base(ann, embedding_model="all-minilm")
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.md"\r\n\r\n# Text\n'
+        begun.set()
+        await go_on.wait()
+        yield b"and the rest\r\n--x--\r\n"
+
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    sending = asyncio.create_task(ann.post(f"{BASES}/{base}/upload", data=slowly(), headers=headers))
+    async with asyncio.timeout(60):
+        await begun.wait()
+        await delete_account(running, ann)
+        go_on.set()
+        answer = await sending
+    assert answer.status in (401, 404), answer.body
+    await running.run_jobs()
+    await running.platform.vectors.settled()  # type: ignore[attr-defined]
+    assert await running.platform.database.read(left) == [0] * 6 and files(running) == 0

@@ -108,6 +108,8 @@ KERNEL = {
     "GET /v1/auth/users": Row(
         query="org_id=@organization",
     ),
+    "DELETE /v1/auth/me": Row({}, ends_session=True),
+    "DELETE /v1/auth/users/{user_id}": Row(consumes=("user",)),
     "PATCH /v1/auth/users/{user_id}/role": Row({"role": "user"}, consumes=("user",)),
     "PATCH /v1/auth/users/{user_id}/status": Row({"is_active": False}, consumes=("user",)),
     "POST /v1/auth/users/{user_id}/reset-password": Row(RESET, consumes=("user",)),

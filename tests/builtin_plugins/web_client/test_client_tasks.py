@@ -101,6 +101,58 @@ async def test_ones_own_data(site: Running, visitor: Visitor) -> None:
     assert (await bob.get(f"/v1/rag/knowledge-bases/{others['id']}")).status == 200
 
 
+async def test_deleting_ones_account(site: Running, visitor: Visitor) -> None:
+    """What others use is named first; made private, it goes with the account, and the session ends."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    path = f"/v1/rag/knowledge-bases/{base['id']}"
+    assert (await ana.patch(path, json={"visibility": "shared"})).status == 200
+    page = await visitor.arrive(ana, "/account")
+    await page.get_by_role("button", name="Delete your account").click()
+    dialog = page.get_by_role("dialog", name="Delete your account?")
+    delete = dialog.get_by_role("button", name="Delete your account")
+    await dialog.get_by_label("To confirm, type your username").fill(ana.user["username"])
+    await expect(delete).to_be_disabled()
+    await dialog.get_by_label("Password").fill(f"{ana.password}x")
+    await delete.click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("wrong")
+    await dialog.get_by_label("Password").fill(ana.password)
+    await delete.click()
+    await expect(dialog.get_by_role("listitem")).to_contain_text(["Knowledge base"])
+    assert (await ana.patch(path, json={"visibility": "private"})).status == 200
+    await delete.click()
+    await expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    await expect(page.get_by_text("Your account is deleted.")).to_be_visible()
+    assert (await ana.get(path)).status == 401
+
+
+async def test_deleting_an_account(site: Running, visitor: Visitor) -> None:
+    """A Platform Admin types the name, and names an heir for what others use."""
+    root, _ = await one_of_everything(site)
+    bob, eve = await site.user(), await site.user()
+    base = await knowledge_base(bob)
+    path = f"/v1/rag/knowledge-bases/{base['id']}"
+    assert (await bob.patch(path, json={"visibility": "shared"})).status == 200
+    name = bob.user["username"]
+    page = await visitor.arrive(root, f"/people/accounts?q={name}")
+    await page.get_by_role("button", name=f"More on {name}").click()
+    await page.get_by_role("menuitem", name="Delete").click()
+    dialog = page.get_by_role("dialog", name=f"Delete the account {name}?")
+    delete = dialog.get_by_role("button", name="Delete the account")
+    await expect(delete).to_be_disabled()
+    await dialog.get_by_label("To confirm, type the username").fill(name)
+    await delete.click()
+    await expect(dialog.get_by_role("listitem")).to_contain_text([base["name"]])
+    await dialog.get_by_label("Who gets it").fill("nobody-of-this-name")
+    await delete.click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("nobody-of-this-name")
+    await dialog.get_by_label("Who gets it").fill(eve.user["username"])
+    await delete.click()
+    await expect(page.get_by_text(f"{name} is deleted.")).to_be_visible()
+    await expect(page.get_by_role("button", name=f"More on {name}")).to_be_hidden()
+    assert (await eve.get(path)).json()["owner_id"] == eve.user["id"]
+
+
 async def test_ones_own_comes_first(site: Running, visitor: Visitor) -> None:
     """Whoever has asked nothing yet begins with what is theirs, not with what others share with everyone."""
     ana, bob = await site.user(), await site.user()

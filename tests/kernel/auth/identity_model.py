@@ -9,7 +9,7 @@ WRONG_CODES = 5
 
 @dataclass
 class Person:
-    """An account. `epoch` counts revocations; a linked one has no password."""
+    """An account. `epoch` counts revocations; a linked one has no password, a deleted one nothing."""
 
     name: str
     password: str
@@ -20,6 +20,7 @@ class Person:
     must_change: bool = False
     linked: bool = False
     approved: bool = False
+    deleted: bool = False
     epoch: int = 0
 
     def end_sessions(self) -> None:
@@ -52,6 +53,11 @@ class Model:
     grants: int = 0
     revocations: int = 0
     refusals: int = 0
+
+    @property
+    def living(self) -> list[Person]:
+        """The accounts that are not deleted."""
+        return [person for person in self.people if not person.deleted]
 
     def is_last(self, person: Person, what: str) -> bool:
         """Whether no other active account is an administrator (`role`), or a Platform Admin."""
@@ -116,6 +122,22 @@ class Model:
             target.end_sessions()
         target.active = active
         return 200
+
+    def delete(self, target: Person) -> int:
+        if self.is_last(target, "role") or self.is_last(target, "platform_admin"):
+            return 409
+        target.end_sessions()
+        target.deleted, target.active, target.role = True, False, "user"
+        target.platform_admin = target.must_change = target.linked = target.approved = False
+        return 202
+
+    def delete_own(self, session: Session, password: str) -> int:
+        person = session.person
+        if not session.is_live:
+            return 401
+        if not person.linked and password != person.password:
+            return 400
+        return self.delete(person)
 
     def reset(self, target: Person, password: str) -> None:
         target.password, target.must_change = password, True

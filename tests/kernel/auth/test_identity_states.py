@@ -117,14 +117,14 @@ class Walk(RuleBasedStateMachine):
         return self.run(actor.request(method, path, **({"json": body} if body else {})))
 
     def person(self, number: int) -> Person:
-        return self.model.people[number % len(self.model.people)]
+        return self.model.living[number % len(self.model.living)]
 
     def session(self, number: int, what: Callable[[Person], bool] | None = None) -> Session:
         """One of the sessions; with `what` a live one of such a person, who signs in for it if need be."""
         if what is None:
             return self.sessions[number % len(self.sessions)]
         if not any(s.is_live and what(s.person) for s in self.sessions):
-            able = [n for n, p in enumerate(self.model.people) if what(p) and p.active and not p.linked]
+            able = [n for n, p in enumerate(self.model.living) if what(p) and p.active and not p.linked]
             if able:
                 chosen = able[number % len(able)]
                 self.enter(chosen, self.person(chosen).password)
@@ -140,7 +140,7 @@ class Walk(RuleBasedStateMachine):
 
     # What anybody does
 
-    @precondition(lambda self: len(self.model.people) < ACCOUNTS)
+    @precondition(lambda self: len(self.model.living) < ACCOUNTS)
     @rule(wish=role)
     def register(self, wish: str) -> None:
         """Whatever role the body asks for, it is a user."""
@@ -211,6 +211,22 @@ class Walk(RuleBasedStateMachine):
         assert answer.status == self.model.administer(session, "reset", person)
         if answer.status == 200:
             self.model.reset(person, new)
+
+    @precondition(lambda self: self.sessions)
+    @rule(number=some_session, who=admin_or_anybody, other=somebody)
+    def delete(self, number: int, who: Who, other: int) -> None:
+        session, person = self.session(number, who), self.person(other)
+        expected = self.model.administer(session, "status", person)
+        answer = self.send(session, "DELETE", f"/v1/auth/users/{person.id}")
+        assert answer.status == (self.model.delete(person) if expected == 200 else expected)
+
+    @precondition(lambda self: self.sessions)
+    @rule(number=some_session, really=really)
+    def delete_own(self, number: int, really: bool) -> None:
+        session = self.session(number)
+        given = session.person.password if really else "not the password"
+        answer = self.send(session, "DELETE", "/v1/auth/me", password=given)
+        assert answer.status == self.model.delete_own(session, given)
 
     # Setup codes
 

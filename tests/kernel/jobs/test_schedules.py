@@ -192,7 +192,7 @@ async def test_a_schedule_that_cannot_be_read(
 ) -> None:
     """It is named in the log, and stops no other."""
     names = [schedule.job.name for schedule in schedules_of(running.platform)]
-    assert names == ["clock.strike", "kernel.housekeeping"]
+    assert names == ["clock.strike", "kernel.finish_removals", "kernel.housekeeping"]
     assert "clock.wrong" in caplog.text and "at noon" in caplog.text
     assert "clock.broken" in caplog.text and "its setting is gone" in caplog.text
     assert "clock.never" in caplog.text

@@ -38,6 +38,8 @@ export const api = {
   users: call("GET", "/v1/auth/users"),
   setUserRole: call("PATCH", "/v1/auth/users/{user_id}/role"),
   setUserStatus: call("PATCH", "/v1/auth/users/{user_id}/status"),
+  deleteUser: call("DELETE", "/v1/auth/users/{user_id}"),
+  deleteOwnAccount: call("DELETE", "/v1/auth/me"),
   resetUserPassword: call("POST", "/v1/auth/users/{user_id}/reset-password"),
 
   // Keys for programs

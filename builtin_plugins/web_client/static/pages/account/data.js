@@ -88,7 +88,7 @@ function Delete({ things, onFailed, onClose }) {
   const list = contents(things);
   return html`<${Form} action=${action} submit=${t("Delete")} submitKind="danger" disabled=${!list.length || typed !== name} onCancel=${onClose}>
     ${list.length ? html`<p>${t("Removed for good, including for people you share it with:")}</p><ul>${list.map((line) => html`<li key=${line}>${line}</li>`)}</ul>` : html`<p>${t("You have nothing to delete.")}</p>`}
-    <${Notice}>${t("Your account, the audit log, and what you asked in other people’s conversations stay. An administrator of this server can deactivate the account.")}<//>
+    <${Notice}>${t("Your account, the audit log, and what you asked in other people’s conversations stay.")}<//>
     ${list.length > 0 && html`<${Field} label=${t("To confirm, type your username: {name}", { name })} value=${typed} onInput=${setTyped} autocomplete="off" autocapitalize="none" disabled=${action.busy} autofocus />`}
     ${action.busy && html`<${Meter} value=${done} max=${total} label=${t("Deleting")} />`}
     ${action.error && html`<p class="hint">${t("What was deleted before the error is gone; the list shows what is left.")}</p>`}

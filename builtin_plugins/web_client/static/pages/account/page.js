@@ -10,6 +10,7 @@ import { Field, Form } from "../../parts/forms.js";
 import { Confirm, say } from "../../parts/layers.js";
 import { signOut, signOutEverywhere } from "../sign-in/sign-out.js";
 import { YourData } from "./data.js";
+import { DeleteAccount } from "./deletion.js";
 import { ChangePassword } from "./password.js";
 
 export default function Account() {
@@ -34,6 +35,7 @@ export default function Account() {
       <div class="row"><${Button} icon="sign_out" onClick=${signOut}>${t("Sign out")}<//><${Button} onClick=${() => setLeaving(true)}>${t("Sign out everywhere")}<//></div>
     </section>
     <${YourData} />
+    <${DeleteAccount} />
     ${leaving && html`<${Confirm} title=${t("Sign out everywhere?")} confirm=${t("Sign out everywhere")} onConfirm=${signOutEverywhere} onClose=${() => setLeaving(false)}>
       <p>${t("You have to sign in again on every device, this one included.")}</p><//>`}
   </div>`;

@@ -8,6 +8,7 @@ import { account } from "../../lib/session.js";
 import { day, number, t } from "../../lib/words.js";
 import { Badge, Button, Copyable, Head, Loaded, Notice } from "../../parts/basics.js";
 import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
+import { DeleteUser } from "./deletion.js";
 import { PeopleTabs } from "./tabs.js";
 
 const AT_ONCE = 50;
@@ -23,6 +24,7 @@ export default function Accounts() {
       !user.sso && { title: user.role === "admin" ? t("Make a user") : t("Make an administrator"), icon: "people", onSelect: () => told(api.setUserRole({ user_id: user.id, body: { role: user.role === "admin" ? "user" : "admin" } })) },
       !user.sso && { title: t("Reset the password"), icon: "keys", onSelect: () => setDialog({ kind: "reset", user }) },
       { title: user.is_active ? t("Deactivate") : t("Activate"), icon: "lock", danger: user.is_active, onSelect: () => told(api.setUserStatus({ user_id: user.id, body: { is_active: !user.is_active } })) },
+      { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDialog({ kind: "delete", user }) },
     ];
   return html`<div class="page">
     <${Head} title=${t("People")} about=${t("All accounts on this server.")} />
@@ -40,6 +42,7 @@ export default function Accounts() {
         <${Button} icon="back" aria-label=${t("Previous")} disabled=${offset === 0} onClick=${() => setQuery({ offset: Math.max(0, offset - AT_ONCE) || null })} />
         <span class="muted">${t("{from} to {to} of {total}", { from: number(offset + 1), to: number(offset + items.length), total: number(total) })}</span>
         <${Button} icon="next" aria-label=${t("Next")} disabled=${offset + AT_ONCE >= total} onClick=${() => setQuery({ offset: offset + AT_ONCE })} /></div>`}`}<//>
+    ${dialog?.kind === "delete" && html`<${DeleteUser} user=${dialog.user} onDone=${users.reload} onClose=${() => setDialog(null)} />`}
     ${dialog?.kind === "reset" && html`<${Confirm} title=${t("Reset the password of {name}?", { name: dialog.user.username })} confirm=${t("Reset the password")} onClose=${() => setDialog((was) => (was.kind === "reset" ? null : was))}
       onConfirm=${async () => {
         const { temporary_password: password } = await api.resetUserPassword({ user_id: dialog.user.id, body: { mode: "generate" } });
