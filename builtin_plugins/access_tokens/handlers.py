@@ -6,7 +6,7 @@ import asyncio
 
 from builtin_plugins.access_tokens import service
 from builtin_plugins.access_tokens.errors import IdempotencyKeyUsed, TokenNotFound, TooManyTokens
-from builtin_plugins.access_tokens.live import LIVE_TOKENS
+from builtin_plugins.access_tokens.live import KEYS, LIVE_TOKENS
 from builtin_plugins.access_tokens.schemas import AccessTokenCreate, AccessTokenCreated, AccessTokenOut
 from builtin_plugins.access_tokens.secret_text import MakeToken, derived_tokens, new_token
 from kernel.sdk import (
@@ -22,8 +22,6 @@ from kernel.sdk import (
     Rate,
     RouteTable,
 )
-
-_SECRET = "access-token-keys"
 
 # A token can't create, list or revoke tokens: otherwise its holder could keep access for good.
 routes = RouteTable("Access tokens", token_scopes=())
@@ -96,7 +94,7 @@ async def revoke_access_token_of(ctx: Context, user_id: int, token_id: int) -> N
 async def _tokens_for(ctx: Context, account_id: int, key: str | None) -> MakeToken:
     if key is None:
         return new_token
-    secret = await asyncio.to_thread(ctx.platform.secrets.ensure, _SECRET)
+    secret = await asyncio.to_thread(ctx.platform.secrets.ensure, KEYS)
     return derived_tokens(secret, account_id, key)
 
 

@@ -48,7 +48,7 @@ def create(
     unit.lock(_ACCOUNTS_LOCK)
     _check_account(unit.session, account_id, epoch)
     if wanted.idempotency_key is not None:
-        made = _made_before(unit.session, account_id, wanted, make_token)
+        made = _made_before(unit, account_id, wanted, make_token, origin)
         if made is not None:
             return made
     _check_number(unit.session, account_id)
@@ -90,15 +90,16 @@ def _check_number(session: Session, account_id: int) -> None:
 
 
 def _made_before(
-    session: Session, account_id: int, wanted: AccessTokenCreate, make_token: MakeToken
+    unit: Unit, account_id: int, wanted: AccessTokenCreate, make_token: MakeToken, origin: Origin | None
 ) -> AccessTokenCreated | None:
     """The token made with the same key, unless it has ended. Raises IdempotencyKeyUsed if it differs."""
-    for row in session.scalars(select(AccessToken).where(AccessToken.account_id == account_id)):
+    for row in unit.session.scalars(select(AccessToken).where(AccessToken.account_id == account_id)):
         token = make_token(row.created_at)
         if digest(token) == row.token_hash:
             shown = render(row)
             if shown.model_dump(include=_WANTED) != wanted.model_dump(include=_WANTED):
                 raise IdempotencyKeyUsed()
+            _audit(unit, "repeated", row, origin, after=True)
             return AccessTokenCreated(**shown.model_dump(), token=token)
     return None
 

@@ -13,6 +13,7 @@ from builtin_plugins.tenancy.access import decisions, memberships
 from builtin_plugins.tenancy.access.changes import LOCK
 from builtin_plugins.tenancy.access.remembered import REMEMBERED, open_remembered, standing_of
 from builtin_plugins.tenancy.invites import handlers as invites
+from builtin_plugins.tenancy.invites.tokens import INVITE_SECRET, open_secret
 from builtin_plugins.tenancy.members import handlers as members
 from builtin_plugins.tenancy.members import leaving
 from builtin_plugins.tenancy.members.owners import keep_owners_of_all
@@ -83,7 +84,7 @@ class TenancyPlugin(Plugin):
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
-        return [Resource(REMEMBERED, open_remembered)]
+        return [Resource(REMEMBERED, open_remembered), Resource(INVITE_SECRET, open_secret)]
 
     @hookimpl
     def decide_access(

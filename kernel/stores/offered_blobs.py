@@ -6,6 +6,8 @@ import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -70,8 +72,9 @@ def watched_blobs(store: BlobStore, plugin: str) -> BlobStore:
         "local": watched_local,
         "sweep": watched_sweep,
     }
-    for name, method in watched.items():
-        setattr(store, name, method)
+    if not hasattr(store, "__dict__"):  # its class has slots only
+        return cast(BlobStore, SimpleNamespace(**watched))
+    vars(store).update(watched)  # also in a frozen dataclass
     return store
 
 

@@ -28,3 +28,26 @@ async def test_an_unexpected_error_does_not_end_it(caplog: pytest.LogCaptureFixt
     cancelled.cancel()
     with pytest.raises(asyncio.CancelledError):
         await cancelled
+
+
+async def test_an_error_while_it_is_being_stopped(caplog: pytest.LogCaptureFixture) -> None:
+    """The process can end: the error is logged, and the work does not begin again."""
+    begun, again = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        if begun.is_set():
+            again.set()
+            return
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise RuntimeError("the connection is gone")
+
+    task = lasting("following", work, pause=0)
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not again.is_set()
+    assert "the connection is gone" in caplog.text

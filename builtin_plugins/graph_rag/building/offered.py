@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from operator import index
 from typing import Any, get_args
 
 from kernel.sdk import ANY_ERROR, Unavailable
@@ -17,6 +18,14 @@ log = logging.getLogger("platform.graph_rag")
 
 def offered(plugin: str, engine: OfferedEngine) -> Extractor:
     """The engine as the others are; `analyse` raises Unavailable where it fails."""
+    failed = f"The extraction engine of the plugin '{plugin}' failed; the server's log says why"
+
+    def missing() -> str | None:
+        try:
+            return engine.missing()
+        except ANY_ERROR:  # boundary: another author's engine
+            log.exception("the extraction engine '%s' of the plugin '%s' failed", engine.name, plugin)
+            return failed
 
     def analyse(texts: Sequence[str], language: str | None) -> list[Found]:
         try:
@@ -26,11 +35,9 @@ def offered(plugin: str, engine: OfferedEngine) -> Extractor:
             return [_found(text, one) for text, one in zip(texts, found, strict=True)]
         except ANY_ERROR:  # boundary: another author's engine
             log.exception("the extraction engine '%s' of the plugin '%s' failed", engine.name, plugin)
-            raise Unavailable(
-                f"The extraction engine of the plugin '{plugin}' failed; the server's log says why"
-            ) from None
+            raise Unavailable(failed) from None
 
-    return Extractor(engine.name, engine.version, analyse, engine.missing)
+    return Extractor(engine.name, engine.version, analyse, missing)
 
 
 def _found(text: str, found: Any) -> Found:
@@ -39,7 +46,8 @@ def _found(text: str, found: Any) -> Found:
 
 
 def _mention(text: str, given: Sequence[Any]) -> Mention:
-    mention = Mention(*given)
+    start, end, words, key, label = given
+    mention = Mention(index(start), index(end), words, _storable(key), label)
     if not 0 <= mention.start < mention.end <= len(text) or text[mention.start : mention.end] != mention.text:
         raise ValueError(f"a mention is not where it says: {mention}")
     if mention.label not in LABELS:
@@ -48,9 +56,19 @@ def _mention(text: str, given: Sequence[Any]) -> Mention:
 
 
 def _link(text: str, given: Sequence[Any]) -> Link:
-    link = Link(*given)
+    *names, kind, weight, start, end = given
+    subject, predicate, target = map(_storable, names)
+    link = Link(subject, predicate, target, kind, float(weight), index(start), index(end))
     if link.kind not in get_args(RelationKind) or not 0 < link.weight <= 1:
         raise ValueError(f"a relation has an unknown kind or weight: {link}")
     if not 0 <= link.start <= link.end <= len(text):
         raise ValueError(f"a relation is not inside the text: {link}")
     return link
+
+
+def _storable(text: Any) -> str:
+    """The text. Raises ValueError for anything else, and for what databases refuse."""
+    if not isinstance(text, str) or "\0" in text:
+        raise ValueError(f"not a text without NUL characters: {text!r}")
+    text.encode()  # raises for half of a surrogate pair
+    return text

@@ -14,6 +14,7 @@ from kernel.sdk import ANY_ERROR, PlatformError, Unavailable
 log = logging.getLogger("platform.speech")
 
 _ASKED = 3.0  # less than a health check may take
+_RATES = range(1_000, 400_001)
 
 
 class _Offered:
@@ -59,7 +60,8 @@ class OfferedSpeaker(_Offered):
     def voices(self) -> Mapping[str, Sequence[tuple[str, str]]]:
         """The engine's voices; none if it fails."""
         try:
-            return self._engine.voices()
+            offered = self._engine.voices().items()
+            return {language: [(id_, label) for id_, label in voices] for language, voices in offered}
         except ANY_ERROR:  # boundary: another author's engine
             self._report()
             return {}
@@ -68,6 +70,8 @@ class OfferedSpeaker(_Offered):
         """See `Speaker.speak`."""
         async with self._guarded():
             samples, rate = await self._engine.speak(text, language, voice, slow)
+            if int(rate) not in _RATES:
+                raise ValueError(f"speak() returned a rate of {rate} samples per second")
             return bytes(samples), int(rate)
 
 
@@ -81,7 +85,7 @@ class OfferedTranscriber(_Offered):
     def languages(self) -> Collection[str]:
         """The engine's languages; none if it fails."""
         try:
-            return self._engine.languages()
+            return frozenset(self._engine.languages())
         except ANY_ERROR:  # boundary: another author's engine
             self._report()
             return ()
@@ -90,4 +94,4 @@ class OfferedTranscriber(_Offered):
         """See `Transcriber.transcribe`."""
         async with self._guarded():
             text, confidence = await self._engine.transcribe(recording, language)
-            return str(text), float(confidence)
+            return str(text), max(0.0, min(float(confidence), 1.0))  # 0 for NaN, too

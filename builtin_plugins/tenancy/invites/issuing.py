@@ -69,7 +69,7 @@ async def issue(caller: Caller, offer: Offer, email: str, key: str | None) -> Is
     Raises Forbidden, TeamNotFound, OrganizationNotFound, AboveYou, AlreadyMember, IdempotencyKeyUsed.
     """
     await check_offer(caller, offer)  # refuse callers without the right before they wait for a lock
-    make_token = await tokens_for(caller, offer, key)
+    make_token = tokens_for(caller, offer, key)
     issued, target = await caller.platform.database.write(_issue, caller, offer, email, make_token)
     await deliver(caller.platform, caller.principal.username, target, [issued])
     return issued
@@ -79,7 +79,7 @@ async def issue_many(caller: Caller, offer: Offer, emails: Sequence[str], key: s
     """An invite for each address that can have one, all in one transaction; a reason for each other one."""
     outcomes = _judge(emails)
     await check_offer(caller, offer)
-    make_token = await tokens_for(caller, offer, key)
+    make_token = tokens_for(caller, offer, key)
     target = await caller.platform.database.write(_issue_many, caller, offer, outcomes, make_token)
     issued = [outcome.issued for outcome in outcomes if outcome.issued is not None]
     await deliver(caller.platform, caller.principal.username, target, issued)

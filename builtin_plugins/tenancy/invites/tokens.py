@@ -12,14 +12,21 @@ import hmac
 import json
 import secrets
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 from builtin_plugins.tenancy.invites.offers import Offer
-from kernel.sdk import Caller
+from kernel.sdk import Caller, Platform, ResourceKey
 
 MakeToken = Callable[[str], str]
 
-_SECRET = "invite-tokens"
+INVITE_SECRET: ResourceKey[bytes] = ResourceKey("tenancy.invite_secret")
+
+
+@asynccontextmanager
+async def open_secret(platform: Platform) -> AsyncIterator[bytes]:
+    """The resource `INVITE_SECRET`, made at the start: operators then copy the secrets to other machines."""
+    yield (await asyncio.to_thread(platform.secrets.ensure, "invite-tokens")).encode()
 
 
 def token_hash(token: str) -> str:
@@ -27,11 +34,11 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
 
 
-async def tokens_for(caller: Caller, offer: Offer, key: str | None) -> MakeToken:
+def tokens_for(caller: Caller, offer: Offer, key: str | None) -> MakeToken:
     """A function that makes the token for an address: with a key, the same one each time."""
     if key is None:
         return lambda _email: secrets.token_urlsafe(32)
-    secret = (await asyncio.to_thread(caller.platform.secrets.ensure, _SECRET)).encode()
+    secret = caller.platform.resource(INVITE_SECRET)
     request = [caller.principal.subject, offer.team_id, offer.organization_id, key]
 
     def make(email: str) -> str:

@@ -302,6 +302,8 @@ async def test_bounds(start_platform: Start) -> None:
 async def test_a_request_sent_again(start_platform: Start, database_url: str | None) -> None:
     """With the same key it returns the same token, even at the limit; a revoked one never comes back."""
     running = await started(start_platform, env={"DATABASE_URL": database_url})
+    # Operators copy a home's secrets to other machines after the first start.
+    assert (running.platform.settings.home / "secrets" / "access-token-keys").exists()
     ana, bob = await running.user("ana"), await running.user("bob")
     body = {
         "name": "script",
@@ -313,6 +315,8 @@ async def test_a_request_sent_again(start_platform: Start, database_url: str | N
     assert {answer.status for answer in answers} == {201}
     first = answers[0].json()
     assert [answer.json() for answer in answers] == [first] * 3
+    repeated = await audited(running.platform, "access_token.repeated")
+    assert [(one.target_id, one.actor_id) for one in repeated] == [(str(first["id"]), ana.user["id"])] * 2
     program = Actor(running, first["token"], first)
     assert (await program.get(WHO)).status == 200
     for change in ({"name": "other"}, {"scopes": ["tools"]}, {"expires_at": None}):

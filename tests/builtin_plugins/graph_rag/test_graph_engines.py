@@ -60,17 +60,20 @@ class PlainEngine:
         self.fault = fault
 
     def missing(self) -> str | None:
+        if self.fault == "missing":
+            raise RuntimeError("secret")
         return None
 
     def analyse(self, texts: Sequence[str], language: str | None) -> list[SimpleNamespace]:
         if self.fault == "raises":
             raise RuntimeError("secret")
         label = "HERO" if self.fault == "label" else "PERSON"
+        verb = None if self.fault == "verb" else "sees"
         mentions = [
-            (0, 3, "Ann", "", label),
+            (0, 3, "Ann", {"key": 5, "nul": "a\0"}.get(self.fault, ""), label),
             (9, 12, "Eve" if self.fault == "place" else "Bob", "", "PERSON"),
         ]
-        found = SimpleNamespace(mentions=mentions, links=[("ann", "sees", "bob", "SVO", 1.0, 0, 12)])
+        found = SimpleNamespace(mentions=mentions, links=[("ann", verb, "bob", "SVO", 1.0, 0, 12)])
         return [] if self.fault == "few" else [found for _ in texts]
 
 
@@ -87,7 +90,7 @@ class PlainPlugin(Plugin):
         return [self.engine]
 
 
-@pytest.mark.parametrize("fault", ["", "raises", "label", "place", "few"])
+@pytest.mark.parametrize("fault", ["", "raises", "label", "place", "few", "key", "nul", "verb", "missing"])
 async def test_a_stranger_s_engine(
     start_platform: Start, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:

@@ -96,14 +96,15 @@ class Faulty:
     def voices(self) -> dict[str, list[tuple[str, str]]]:
         if self.fault == "voices":
             raise RuntimeError("secret")
-        return {"en": [("faulty", "Faulty")]}
+        voices = {"en": [("faulty", "Faulty")]}
+        return None if self.fault == "no voices" else voices  # type: ignore[return-value]
 
     async def speak(self, text: str, language: str, voice: str | None, slow: bool) -> tuple[bytes, int]:
         if self.fault == "speak":
             raise RuntimeError("secret")
         if self.fault == "hangs":
             await asyncio.Event().wait()
-        return bytes(1600), 8000
+        return bytes(1600), 0 if self.fault == "rate" else 8000
 
 
 class FaultyPlugin(Plugin):
@@ -119,7 +120,7 @@ class FaultyPlugin(Plugin):
         return [self.engine]
 
 
-@pytest.mark.parametrize("fault", ["missing", "voices", "speak", "hangs"])
+@pytest.mark.parametrize("fault", ["missing", "voices", "no voices", "speak", "rate", "hangs"])
 async def test_an_engine_that_fails(
     start_platform: Start, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
@@ -128,12 +129,13 @@ async def test_an_engine_that_fails(
     running = await start_platform("speech", plugin, env={"PLATFORM_SPEECH_REMOTE_SECONDS": "0.2"})
     actor = await running.user()
     plugin.engine.fault = fault
+    named = fault in ("speak", "rate", "hangs")
     answer = await speak(actor, "Hello there.", voice="faulty")
     assert (await actor.get("/v1/tts/voices")).status == 200
     assert "the plugin 'faulty_engine' failed" in caplog.text
-    assert answer.status in ((503,) if fault in ("speak", "hangs") else (200, 422, 503))
+    assert answer.status in ((503,) if named else (200, 422, 503))
     assert "secret" not in answer.body.decode(errors="replace")
-    if fault in ("speak", "hangs"):
+    if named:
         assert "the plugin 'faulty_engine' failed" in answer.detail
 
 

@@ -267,6 +267,55 @@ async def test_a_blob_store_that_fails(
     assert "blob store of the plugin 'shelf' failed" in caplog.text and "secret" in caplog.text
 
 
+class SlottedBlobs:
+    """A store that loses what it stores, and has slots only."""
+
+    __slots__ = ("shelf",)
+    shelf: ShelfBlobs
+
+    def __init__(self, shelf: ShelfBlobs) -> None:
+        object.__setattr__(self, "shelf", shelf)
+
+    async def stage(self, chunks: AsyncIterator[bytes], limit: int) -> Staged:
+        return await self.shelf.stage(chunks, limit)
+
+    def keep(self, unit: Unit, staged: Staged, holder: str) -> None:
+        self.shelf.keep(unit, staged, holder)
+
+    def release(self, unit: Unit, sha256: str, holder: str) -> None:
+        self.shelf.release(unit, sha256, holder)
+
+    async def local(self, sha256: str) -> Path:
+        raise ValueError("secret")
+
+    async def sweep(self) -> int:
+        return await self.shelf.sweep()
+
+
+class FrozenBlobs(SlottedBlobs):
+    """One whose attributes can't be set, as those of a frozen dataclass."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(name)
+
+
+@pytest.mark.parametrize("kind", [SlottedBlobs, FrozenBlobs])
+async def test_a_blob_store_that_cannot_be_changed(start_platform: Start, kind: type[SlottedBlobs]) -> None:
+    """The platform starts all the same, and a failure names its plugin."""
+
+    class Frozen(ShelfPlugin):
+        @asynccontextmanager
+        async def _blobs(self, needs: StoreNeeds) -> AsyncIterator[Any]:
+            yield kind(ShelfBlobs(needs.database, needs.settings.home / "shelf"))
+
+    running = await start_platform("rag", Frozen, HashEmbeddings(), env={"PLATFORM_BLOB_STORE": "shelf"})
+    ann = await running.user()
+    base = await make_base(ann)
+    document = (await upload(ann, base, "handbook.md", HANDBOOK)).json()["document_id"]
+    answer = await ann.get(f"/v1/rag/knowledge-bases/{base}/documents/{document}/content")
+    assert (answer.status, answer.json()["code"]) == (503, "blob_store_failed")
+
+
 async def test_a_chosen_cache_that_is_away(start_platform: Start) -> None:
     """It is named in /health, and requests are answered as with any other cache store that is away."""
     running = await start_platform(ShelfPlugin, env={"PLATFORM_CACHE_STORE": "shelf"})
