@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from contextlib import suppress
+from string import ascii_lowercase, ascii_uppercase
 from typing import Final, NamedTuple
 
 from lxml import etree
@@ -20,8 +21,14 @@ _ROMAN: Final = (
     *((10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
 )
 _MOST_ROMAN: Final = 3_999
-_ALPHABET: Final = 26
+_ALPHABETS: Final = {
+    "lowerLetter": ascii_lowercase,
+    "upperLetter": ascii_uppercase,
+    "russianLower": "абвгдежзиклмнопрстуфхцчшщыэюя",
+    "russianUpper": "АБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЫЭЮЯ",
+}
 _LONGEST: Final = 10  # repetitions of a letter
+_LONGEST_TEXT: Final = 100  # of a level
 
 
 class _Level(NamedTuple):
@@ -38,15 +45,20 @@ class _Place(NamedTuple):
     level: int | None
 
 
+class _Style(NamedTuple):
+    place: _Place
+    based_on: str
+
+
 class Numbering:
     """Numbers the paragraphs of a document in their order."""
 
     def __init__(self, archive: zipfile.ZipFile, main: str) -> None:
         lists, styles = (_part(archive, main, kind) for kind in ("numbering", "styles"))
-        self._styles = {one.get(_own(one, "styleId"), ""): one for one in _children(styles, "style")}
+        self._styles = {one.get(_own(one, "styleId"), ""): _style(one) for one in _children(styles, "style")}
         abstract = {one.get(_own(one, "abstractNumId"), ""): one for one in _children(lists, "abstractNum")}
         linked = {_child(one, "styleLink"): key for key, one in abstract.items() if _child(one, "styleLink")}
-        self._levels = {key: _levels(one) for key, one in abstract.items()}
+        levels = {key: _levels(one) for key, one in abstract.items()}
         self._of_style = {
             value_of(mark): int(level.get(_own(level, "ilvl"), "0")[:1] or 0)
             for one in abstract.values()
@@ -54,12 +66,16 @@ class Numbering:
             for mark in level.iterfind("{*}pStyle")
         }
         self._lists: dict[str, str] = {}
+        self._levels: dict[str, dict[int, _Level]] = {}  # by number
         self._starts: dict[tuple[str, int], int] = {}
         for one in _children(lists, "num"):
             number, key = one.get(_own(one, "numId"), ""), _child(one, "abstractNumId")
             link = _child(abstract[key], "numStyleLink") if key in abstract else ""
             self._lists[number] = linked.get(link, key)
-            for other in one.iterfind("{*}lvlOverride"):
+            self._levels[number] = levels.get(self._lists[number], {})
+            for other in one.findall("{*}lvlOverride")[:_MOST_LEVELS]:
+                if own := _levels(other):
+                    self._levels[number] = self._levels[number] | own
                 if start := _child(other, "startOverride"):
                     self._starts[number, _number(other.get(_own(other, "ilvl"), ""), 0)] = _number(start, 1)
         self._counts: dict[str, dict[int, int]] = {}
@@ -68,11 +84,11 @@ class Numbering:
         """The number before a paragraph with these properties; empty if it has none, or a bullet."""
         style = _child(properties, "pStyle")
         place = self._place(properties, style)
-        levels = self._levels.get(self._lists.get(place.number or "", ""), {})
-        at = place.level or 0
-        if at not in levels:
+        number, at = place.number or "", place.level or 0
+        levels = self._levels.get(number, {})
+        if at not in levels or _is_removed(properties):
             return ""
-        counts = self._counted(place.number or "", at, levels[at])
+        counts = self._counted(number, at, levels)
         is_decimal = levels[at].is_decimal
 
         def written(found: re.Match[str]) -> str:
@@ -87,21 +103,22 @@ class Numbering:
         if own.number is not None and own.level is not None:
             return own
         for _ in range(_MOST_STYLES):
-            element = self._styles.get(style)
-            if element is None:
+            if style not in self._styles:
                 break
-            found = [_place_in(one) for one in element.iterfind("{*}pPr")]
-            if found and found[0].number is not None:
-                level = found[0].level if found[0].level is not None else self._of_style.get(style)
-                number = own.number if own.number is not None else found[0].number
+            found, based_on = self._styles[style]
+            if found.number is not None:
+                level = found.level if found.level is not None else self._of_style.get(style)
+                number = own.number if own.number is not None else found.number
                 return _Place(number, own.level if own.level is not None else level)
-            style = _child(element, "basedOn")
+            style = based_on
         return own
 
-    def _counted(self, number: str, at: int, level: _Level) -> dict[int, int]:
+    def _counted(self, number: str, at: int, levels: dict[int, _Level]) -> dict[int, int]:
         counts = self._counts.setdefault(self._lists[number], {})
         start = self._starts.pop((number, at), None)
-        counts[at] = counts.get(at, level.start - 1) + 1 if start is None else start
+        counts[at] = counts.get(at, levels[at].start - 1) + 1 if start is None else start
+        for above in [one for one in levels if one < at]:  # those passed over have begun
+            counts.setdefault(above, levels[above].start)
         for below in [one for one in counts if one > at]:
             del counts[below]
         return counts
@@ -130,6 +147,11 @@ def _child(element: etree._Element, name: str) -> str:
     return "" if found is None else value_of(found)
 
 
+def _is_removed(properties: etree._Element) -> bool:
+    """Whether the end of the paragraph was taken out: what is left belongs to the next one."""
+    return any(properties.find(f"{{*}}rPr/{{*}}{kind}") is not None for kind in ("del", "moveFrom"))
+
+
 def _place_in(properties: etree._Element) -> _Place:
     found = properties.find("{*}numPr")
     if found is None:
@@ -138,11 +160,17 @@ def _place_in(properties: etree._Element) -> _Place:
     return _Place(number or None, _number(level, 0) if level else None)
 
 
+def _style(element: etree._Element) -> _Style:
+    properties = element.find("{*}pPr")
+    place = _Place(None, None) if properties is None else _place_in(properties)
+    return _Style(place, _child(element, "basedOn"))
+
+
 def _levels(abstract: etree._Element) -> dict[int, _Level]:
     found = {}
     for one in abstract.findall("{*}lvl")[:_MOST_LEVELS]:
         form, start = _child(one, "numFmt") or "decimal", _number(_child(one, "start"), 0)
-        level = _Level(form, _child(one, "lvlText"), start, one.find("{*}isLgl") is not None)
+        level = _Level(form, _child(one, "lvlText")[:_LONGEST_TEXT], start, one.find("{*}isLgl") is not None)
         found[_number(one.get(_own(one, "ilvl"), ""), 0)] = level
     return found
 
@@ -154,14 +182,13 @@ def _number(text: str, default: int) -> int:
 def _written(count: int, form: str) -> str:
     if form == "none":
         return ""
-    if form in ("lowerLetter", "upperLetter") and count > 0:
-        times, letter = divmod(count - 1, _ALPHABET)
-        text = chr(ord("a") + letter) * min(times + 1, _LONGEST)
-    elif form in ("lowerRoman", "upperRoman") and 0 < count <= _MOST_ROMAN:
+    if form in _ALPHABETS and count > 0:
+        times, letter = divmod(count - 1, len(_ALPHABETS[form]))
+        return _ALPHABETS[form][letter] * min(times + 1, _LONGEST)
+    if form in ("lowerRoman", "upperRoman") and 0 < count <= _MOST_ROMAN:
         text = ""
         for value, sign in _ROMAN:
             text += sign * (count // value)
             count %= value
-    else:
-        return f"{count:02d}" if form == "decimalZero" else str(count)
-    return text.upper() if form.startswith("upper") else text
+        return text.upper() if form == "upperRoman" else text
+    return f"{count:02d}" if form == "decimalZero" else str(count)

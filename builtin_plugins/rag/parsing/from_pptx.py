@@ -53,10 +53,11 @@ def _notes(archive: zipfile.ZipFile, slide: str) -> Iterator[str]:
 
 def _comments(archive: zipfile.ZipFile, slide: str) -> Iterator[str]:
     """The comments on a slide: paragraphs since PowerPoint 2021, plain text before."""
-    for relationship in relationships(archive, slide):
-        if relationship.kind == "comments" and relationship.target in archive.NameToInfo:
-            yield from texts(archive, relationship.target)
-            with archive.open(relationship.target) as file:
+    parts = dict.fromkeys(one.target for one in relationships(archive, slide) if one.kind == "comments")
+    for part in parts:
+        if part in archive.NameToInfo:
+            yield from texts(archive, part)
+            with archive.open(part) as file:
                 for event, element in events(file, ("{*}text",)):
                     if event == "end" and element.text and element.text.strip():
                         yield element.text

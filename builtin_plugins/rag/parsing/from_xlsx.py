@@ -86,8 +86,9 @@ def _moment(value: object) -> str:
     if isinstance(value, datetime):
         return date_text(value)
     if isinstance(value, timedelta):
-        minutes, seconds = divmod(round(value.total_seconds()), 60)
-        return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
+        total = round(value.total_seconds())
+        minutes, seconds = divmod(abs(total), 60)
+        return f"{'-' if total < 0 else ''}{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
     return str(value)
 
 

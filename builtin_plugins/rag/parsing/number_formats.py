@@ -19,6 +19,8 @@ _DATE: Final = re.compile("[dmy]", re.IGNORECASE)
 _NOT_DATE: Final = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.|_.|General|Standard', re.IGNORECASE)
 _FIRST_DAY: Final = datetime(1899, 12, 30)
 _LAST_DAY: Final = 2_958_465  # 9999-12-31
+LONGEST_FORMAT: Final = 255
+"""Characters of a number format in Excel; some searches in a longer one would take very long."""
 
 Shown = Callable[[float], str]
 
@@ -47,6 +49,7 @@ def number_text(value: float, decimals: int | None = None) -> str:
 
 def cached_text(value: str, number_format: str) -> str:
     """The value that a chart keeps of a cell, as the cell shows it; what is no number stays as it is."""
+    number_format = number_format[:LONGEST_FORMAT]
     with suppress(ValueError):
         number = float(value)
         if _DATE.search(_NOT_DATE.sub("", number_format)) and 1 <= number <= _LAST_DAY:
@@ -56,5 +59,8 @@ def cached_text(value: str, number_format: str) -> str:
 
 
 def date_text(moment: datetime) -> str:
-    """A date without Excel's midnight."""
+    """A date without Excel's midnight, to the second: a day's fraction is a binary one."""
+    with suppress(OverflowError):
+        moment += timedelta(milliseconds=500)
+    moment = moment.replace(microsecond=0)
     return moment.date().isoformat() if moment.time() == time() else str(moment)

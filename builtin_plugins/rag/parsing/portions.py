@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from itertools import chain, groupby, islice
+from itertools import chain, dropwhile, groupby, islice, pairwise, zip_longest
 from typing import Final
 
 from builtin_plugins.rag.parsing.spans import LONGEST_REPEATED, names_of
@@ -114,16 +114,57 @@ def _head(first: list[str], wide: Collection[str]) -> tuple[int, str, list[str]]
     """How many titles there are, the row of column names, and the rows below it."""
     titles = titles_above([line.split("\t") for line in first])
     header, rows = first[titles], first[titles + 1 :]
-    below = rows[0].split("\t") if rows else []
-    if header in wide and below and all(_YEAR.fullmatch(one) or not _NUMBER.fullmatch(one) for one in below):
-        names = names_of([header.split("\t"), below])[1]
-        if all(names) and len(set(names)) == len(names):
-            return titles, "\t".join(names), rows[1:]
+    names, below = header.split("\t"), rows[0].split("\t") if rows else []
+    if header not in wide:
+        names = _spread(names, below)
+    if (header in wide or names) and below and all(map(_may_name, below)):
+        whole = names_of([names, below])[1]
+        if all(whole) and len(set(whole)) == len(whole):
+            return titles, "\t".join(whole), rows[1:]
     return titles, header, rows
 
 
+def _may_name(cell: str) -> bool:
+    return _YEAR.fullmatch(cell) is not None or not _NUMBER.fullmatch(cell)
+
+
+def _spread(names: list[str], below: list[str]) -> list[str]:
+    """Names with gaps, each repeated up to the next, if the row below can only be parts of them, as it
+    repeats itself; else none.
+    """
+    padded = names + [""] * (len(below) - len(names))
+    are_parts = below[:1] == [""] and all(below[1:]) and len(set(below)) < len(below)
+    if all(padded) or not padded[0] or not are_parts:
+        return []
+    for at in range(1, len(padded)):
+        padded[at] = padded[at] or padded[at - 1]
+    return padded
+
+
 def _names_numbers(header: str, rows: Sequence[str]) -> bool:
-    """Whether a row names columns, one of which has a number in the next row."""
-    names = header.split("\t")
-    cells = rows[0].split("\t") if rows else []
-    return names_columns(names) and len(names) == len(cells) and any(map(_NUMBER.fullmatch, cells))
+    """Whether a row names columns, one of which has a number in the next row. Names that could be data, as
+    they have digits or none names the first column, must all have one; numbers are names only as years above
+    other numbers.
+    """
+    below = rows[0].split("\t") if rows else []
+    pairs = zip_longest(header.split("\t"), below, fillvalue="")
+    columns = list(dropwhile(lambda pair: not any(pair), pairs))
+    is_crossed = bool(columns) and not columns[0][0]
+    named = columns[1:] if is_crossed else columns
+    names = [name for name, _ in named]
+    if not all(names) or len(set(names)) != len(names) or len(names) < 2:
+        return False
+    has_number = [_NUMBER.fullmatch(cell) is not None for _, cell in named]
+    is_unsure = [is_crossed or any(map(str.isdigit, name)) for name in names]
+    if any(unsure and not number for unsure, number in zip(is_unsure, has_number, strict=True)):
+        return False
+    if any(_YEAR.fullmatch(name) and _YEAR.fullmatch(cell) for name, cell in named):
+        return False
+    return any(has_number) and _may_be_years([name for name in names if _NUMBER.fullmatch(name)])
+
+
+def _may_be_years(numbers: list[str]) -> bool:
+    """Whether numbers are years that follow each other; so is nothing."""
+    if not all(map(_YEAR.fullmatch, numbers)) or len(numbers) == 1:
+        return False
+    return {int(after) - int(before) for before, after in pairwise(numbers)} in (set(), {1}, {-1})

@@ -15,13 +15,15 @@ from openpyxl.reader.excel import ExcelReader
 from openpyxl.utils import range_boundaries
 from openpyxl.xml.constants import ARC_CORE, ARC_CUSTOM, ARC_STYLE, ARC_THEME, REL_NS, SHEET_MAIN_NS
 
+from builtin_plugins.rag.parsing.number_formats import LONGEST_FORMAT
 from builtin_plugins.rag.parsing.ooxml import events, forget, relationships, safe_parser, texts
 from builtin_plugins.rag.parsing.portions import FIRST_ROWS
 from builtin_plugins.rag.parsing.spans import MOST_COLUMNS
 
 _UNREAD: Final = (ARC_CORE, ARC_CUSTOM, ARC_THEME)
+# Excludes "<": otherwise each unclosed tag would make the match scan the rest of the portion.
 _MERGED: Final = re.compile(
-    rb"<(?:\w+:)?mergeCell\s[^>]*?ref=[\"']([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})[\"']"
+    rb"<(?:\w+:)?mergeCell\s[^<>]*?ref=[\"']([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})[\"']"
 )
 _PLAIN_STYLES: Final = (
     f'<styleSheet xmlns="{SHEET_MAIN_NS}"><numFmts/><fonts><font/></fonts>'
@@ -111,22 +113,30 @@ def wide_cells(archive: ZipFile, part: str) -> dict[int, list[tuple[int, int]]]:
 
 def notes_of(archive: ZipFile, part: str) -> Iterator[str]:
     """The texts of a sheet's text boxes, then its comments, each below the name of its cell."""
-    others = [one for one in relationships(archive, part) if one.target in archive.NameToInfo]
-    for one in others:
-        if one.kind == "drawing":
-            yield from texts(archive, one.target)
-    for one in others:
-        if one.kind == "comments":
-            yield from _comments(archive, one.target)
+    linked = {(one.kind, one.target): None for one in relationships(archive, part)}
+    others = [one for one in linked if one[1] in archive.NameToInfo]
+    for kind, target in others:
+        if kind == "drawing":
+            yield from texts(archive, target)
+    in_threads = set[str]()
+    for wanted in ("threadedComment", "comments"):
+        for kind, target in others:
+            if kind == wanted:
+                yield from _comments(archive, target, in_threads)
 
 
-def _comments(archive: ZipFile, part: str) -> Iterator[str]:
+def _comments(archive: ZipFile, part: str, in_threads: set[str]) -> Iterator[str]:
+    """The comments in a part, but for copies of threads, which say first that the program is too old."""
     with archive.open(part) as file:
-        for event, element in events(file, ("{*}comment",)):
+        for event, element in events(file, ("{*}comment", "{*}threadedComment")):
             if event == "end":
-                words = "".join(text.text or "" for text in element.iterfind("{*}text//{*}t")).split()
-                if words:
-                    yield f"{element.get('ref', '')}: {' '.join(words)}"
+                cell, is_thread = element.get("ref", ""), element.tag.endswith("}threadedComment")
+                written = (text for one in element.iterfind("{*}text") for text in one.itertext())
+                words = "".join(written).split()
+                if is_thread:
+                    in_threads.add(cell)
+                if words and (is_thread or cell not in in_threads):
+                    yield f"{cell}: {' '.join(words)}"
                 forget(element)
 
 
@@ -140,5 +150,7 @@ def _number_formats(styles: bytes) -> bytes:
         for under in made.iterfind(f"{{*}}{group}"):
             for one in root.iterfind(f"{{*}}{group}/{{*}}{name}"):
                 values = {key: one.get(key, default) for key, default in attributes.items()}
+                if len(values.get("formatCode", "")) > LONGEST_FORMAT:
+                    continue
                 etree.SubElement(under, f"{{{SHEET_MAIN_NS}}}{name}", values)
     return bytes(etree.tostring(made))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import docx
+import pytest
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 
@@ -32,6 +33,8 @@ LISTS = "".join(
         ),
         "1": (level(0, "bullet", "\uf0b7"),),
         "2": (level(0, "decimalZero", "Step %1:"),),
+        "3": (level(0, "decimal", "%1." * 300_000),),
+        "4": (level(0, "russianUpper", "%1)"), level(1, "russianLower", "%2)")),
     }.items()
 )
 NUMBERING = (
@@ -39,7 +42,10 @@ NUMBERING = (
     '<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num>'
     '<w:num w:numId="2"><w:abstractNumId w:val="1"/></w:num><w:num w:numId="3"><w:abstractNumId w:val="2"/>'
     '</w:num><w:num w:numId="4"><w:abstractNumId w:val="2"/><w:lvlOverride w:ilvl="0"><w:startOverride '
-    'w:val="7"/></w:lvlOverride></w:num></w:numbering>'
+    'w:val="7"/></w:lvlOverride></w:num><w:num w:numId="5"><w:abstractNumId w:val="2"/><w:lvlOverride '
+    f'w:ilvl="0">{level(0, "upperLetter", "Part %1:")}</w:lvlOverride></w:num><w:num w:numId="6">'
+    '<w:abstractNumId w:val="3"/></w:num><w:num w:numId="7"><w:abstractNumId w:val="4"/></w:num>'
+    "</w:numbering>"
 )
 
 
@@ -100,6 +106,61 @@ def test_lists(tmp_path: Path) -> None:
         *("Step 01: Moor", "Wait.", "Step 02: Unload", "Fenders", "Step 07: Sign", "Step 08: Leave"),
         *("Of no list", "Taken out"),
     ]
+
+
+def test_levels_that_are_passed_over(tmp_path: Path) -> None:
+    """A clause right below a chapter begins the section that it lacks: the next section is the second."""
+    paragraphs: list[tuple[str, tuple[int, int] | str]] = [
+        *(("Scope", "Heading 1"), ("Ferries", (1, 2)), ("Boats", "Heading 2"), ("Barges", (1, 2))),
+    ]
+    assert texts(tmp_path / "a", paragraphs) == ["I. Scope", "(a) Ferries", "1.2 Boats", "(a) Barges"]
+
+
+def test_list_with_a_level_of_its_own(tmp_path: Path) -> None:
+    """A list may replace a level of the one that it is made from."""
+    assert texts(tmp_path / "a", [("Moor", (3, 0)), ("Sign", (5, 0))]) == ["Step 01: Moor", "Part B: Sign"]
+
+
+def test_cyrillic_letters(tmp_path: Path) -> None:
+    """Russian lists leave out letters that look like others."""
+    found = texts(tmp_path / "a", [("x", (7, 0)), *[("x", (7, 1))] * 30])
+    assert [text.split()[0] for text in found] == [
+        *("А)", "а)", "б)", "в)", "г)", "д)", "е)", "ж)", "з)", "и)", "к)", "л)", "м)", "н)", "о)", "п)"),
+        *("р)", "с)", "т)", "у)", "ф)", "х)", "ц)", "ч)", "ш)", "щ)", "ы)", "э)", "ю)", "я)", "аа)"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["del", "moveFrom"])
+def test_paragraphs_that_were_taken_out(tmp_path: Path, kind: str) -> None:
+    """A clause whose removal is tracked is not read, and not counted."""
+
+    def build(document: docx.document.Document) -> None:
+        for text in ("Moor", "Wait", "Unload"):
+            paragraph = document.add_paragraph(text, style="List Number")._p
+            if text == "Wait":
+                properties = paragraph.get_or_add_pPr()
+                properties.append(parse_xml(f"<w:rPr {NAMES}><w:{kind} w:id='1'/></w:rPr>"))
+                removed = parse_xml(f"<w:{kind} {NAMES} w:id='2'/>")
+                removed.extend(paragraph.r_lst)
+                paragraph.append(removed)
+
+    package = word(tmp_path / "a", build)
+    assert [block.text for block in from_docx.parse(package)] == ["1. Moor", "2. Unload"]
+
+
+def test_hostile_numbering(tmp_path: Path) -> None:
+    """A huge text of a level is cut, and a style with very many properties is read once."""
+    found = texts(tmp_path / "a", [("Moor", (6, 0))] * 2)
+    assert [len(text) < 1_000 for text in found] == [True, True]
+    package = word(tmp_path / "b", lambda document: [document.add_paragraph("x") for _ in range(2_000)])
+    style = f"<w:styles {NAMES}><w:style w:styleId='Odd'>{'<w:pPr/>' * 200_000}</w:style></w:styles>"
+    placed = b"<w:p><w:pPr><w:pStyle w:val='Odd'/></w:pPr><w:r>"
+
+    def spoil(name: str, data: bytes) -> bytes:
+        return style.encode() if name == "word/styles.xml" else data.replace(b"<w:p><w:r>", placed)
+
+    rewrite(package, spoil)
+    assert sum(1 for _ in from_docx.parse(package)) == 2_000
 
 
 def test_broken_numbering(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+import re
+import zipfile
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -50,7 +52,9 @@ def shown(path: Path) -> str:
         (99, None, "99"),
         (date(2024, 5, 1), None, "2024-05-01"),
         (datetime(2024, 5, 1, 13, 30), None, "2024-05-01 13:30:00"),
+        (datetime(2024, 5, 1, 7, 59, 59, 999_000), None, "2024-05-01 08:00:00"),
         (timedelta(hours=26, minutes=5), None, "26:05:00"),
+        (timedelta(minutes=-90), None, "-1:30:00"),
         (True, None, "True"),
         (0.1 + 0.2, None, "0.3"),
         (1200.0, None, "1200"),
@@ -176,6 +180,75 @@ def test_tables_below_each_other(tmp_path: Path) -> None:
     assert {portion.split("\n")[0] for portion in ferries[1:]} == {"Ferry\tSeats"}
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (["", "Person", "Age"], ["", "Ann", 30]),
+        (["Country", 2022, 2023], ["Norway", 7, 8]),
+        (["Country", "Q1", "Q2"], ["Norway", 7, 8]),
+        (["", "East", "West"], ["Bolts", 7, 8]),
+        (["Person", "Age", "Remark"], ["Ann", 30]),
+    ],
+)
+def test_names_of_a_second_table(tmp_path: Path, rows: Sequence[list[object]]) -> None:
+    """Years, quarters, a table beside the edge, a cross table, and values that are missing at the end."""
+
+    def build(sheet: Worksheet) -> None:
+        for row in (["Harbour", "Berths"], ["Lund", 12], [], *rows):
+            sheet.append(row)
+
+    first, second = ("\t".join(map(str, row)) for row in rows)
+    assert sheets(tmp_path / "a.xlsx", build) == ["Harbour\tBerths\nLund\t12", f"{first}\n{second}"]
+
+
+@pytest.mark.parametrize(
+    "row", [["Total", 52], ["Norway", 1960, 1961], ["A-12", "closed"], ["", "closed"], ["Malmo", ""]]
+)
+def test_rows_below_a_gap(tmp_path: Path, row: list[object]) -> None:
+    """A total, years, a number in a name and empty cells make no names of a row."""
+
+    def build(sheet: Worksheet) -> None:
+        for one in (["Harbour", "From", "To"], ["Lund", 1912, 1930], [], row, ["A-13", 1940, 1951]):
+            sheet.append(one)
+
+    assert len(sheets(tmp_path / "a.xlsx", build)) == 1
+
+
+def test_names_in_two_rows_without_merged_cells(tmp_path: Path) -> None:
+    """A year that is written once stands for the columns to its right."""
+
+    def build(sheet: Worksheet) -> None:
+        sheet.append(["Region", "2023", None, "2024", None])
+        sheet.append([None, "Wind", "Sun", "Wind", "Sun"])
+        sheet.append(["Lund", 12, 7, 14, 8])
+
+    names = "Region\t2023 Wind\t2023 Sun\t2024 Wind\t2024 Sun"
+    assert sheets(tmp_path / "a.xlsx", build) == [f"{names}\nLund\t12\t7\t14\t8"]
+
+
+def test_huge_number_format(tmp_path: Path) -> None:
+    """A format beyond Excel's limit of 255 characters is none."""
+    assert shown(book(tmp_path / "a.xlsx", 7.5, "[" * 1_000_000)) == "7.5"
+
+
+def test_row_of_values_that_repeat(tmp_path: Path) -> None:
+    """Below names without a gap, it is no second row of names."""
+
+    def build(sheet: Worksheet) -> None:
+        for row in (["Task", "Done", "Checked"], [None, "yes", "yes"], ["Moor", "yes", "no"]):
+            sheet.append(row)
+
+    assert sheets(tmp_path / "a.xlsx", build) == ["Task\tDone\tChecked\n\tyes\tyes\nMoor\tyes\tno"]
+
+
+def test_unclosed_merged_cells(tmp_path: Path) -> None:
+    """A megabyte of them is searched once."""
+    path = book(tmp_path / "a.xlsx", 7)
+    unclosed = b"<!--" + b"<mergeCell " * 100_000 + b"--></sheetData>"
+    rewrite(path, lambda _, data: data.replace(b"</sheetData>", unclosed))
+    assert shown(path) == "7"
+
+
 def test_comments(tmp_path: Path) -> None:
     """A comment is read below its sheet, with the name of its cell."""
 
@@ -184,3 +257,34 @@ def test_comments(tmp_path: Path) -> None:
         sheet["B1"].comment = Comment("Without the\ntwo that are closed.", "Ann")
 
     assert sheets(tmp_path / "a.xlsx", build)[1:] == ["B1: Without the two that are closed."]
+
+
+def test_threads_of_comments(tmp_path: Path) -> None:
+    """Excel repeats each thread as a comment for old programs, below a hint; a part is read once."""
+
+    def build(sheet: Worksheet) -> None:
+        sheet.append(["Berths", 12])
+        sheet["A1"].comment = Comment("As of May.", "Ann")
+        sheet["B1"].comment = Comment("[Threaded comment] Your version of Excel ... Comment: Closed?", "Ann")
+
+    path = tmp_path / "a.xlsx"
+    sheets(path, build)
+    kind = b"http://schemas.microsoft.com/office/2017/10/relationships/threadedComment"
+    relation = b'<Relationship Id="rId9" Type="%b" Target="/xl/threads.xml"/></Relationships>' % kind
+
+    def thread(name: str, data: bytes) -> bytes:
+        if not name.endswith("sheet1.xml.rels"):
+            return data
+        return re.sub(rb"<Relationship [^>]*comments[^>]*/>", rb"\g<0>\g<0>", data).replace(
+            b"</Relationships>", relation
+        )
+
+    rewrite(path, thread)
+    names = "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments"
+    with zipfile.ZipFile(path, "a") as archive:
+        replies = "".join(
+            f'<threadedComment ref="B1"><text>{text}</text></threadedComment>' for text in ("Closed?", "Yes.")
+        )
+        archive.writestr("xl/threads.xml", f'<ThreadedComments xmlns="{names}">{replies}</ThreadedComments>')
+    texts = [block.text for block in from_xlsx.parse(path)]
+    assert texts[2:] == ["B1: Closed?", "B1: Yes.", "A1: As of May."]
