@@ -18,11 +18,11 @@ def delete(username: str, heir: str | None, *, yes: bool, as_json: bool) -> None
     account = running.run(_find(username))
     if not yes:
         typer.confirm(
-            f"Delete {account.username} <{account.email}> with all of the account's knowledge bases,"
+            f"Delete {account.username} <{account.email}> and all of the account's knowledge bases,"
             " pipelines and conversations, for good?",
             abort=True,
         )
-    job_id = running.run(_delete(username, heir))
+    job_id = running.run(_delete(account.id, heir))
     if as_json:
         console.print_json({"id": account.id, "username": account.username, "job_id": job_id})
         return
@@ -39,29 +39,38 @@ async def _find(username: str) -> Account:
         return await find_account(platform, username)
 
 
-async def _delete(username: str, heir: str | None) -> str:
+async def _delete(account_id: int, heir: str | None) -> str:
+    """By id: since the confirmation, somebody else may have taken the name."""
     from cli.accounts import find_account, opened_accounts
     from cli.auditing import ORIGIN
+    from cli.failures import Refused
     from kernel.auth.callers import operator_of
     from kernel.auth.deletion import delete_account
     from kernel.auth.errors import StillShared
+    from kernel.errors import Unprocessable
 
     async with opened_accounts() as platform:
-        account = await find_account(platform, username)
         heir_id = None if heir is None else (await find_account(platform, heir)).id
         try:
-            return await delete_account(operator_of(platform, ORIGIN), account.id, heir_id)
+            return await delete_account(operator_of(platform, ORIGIN), account_id, heir_id)
         except StillShared as error:
-            raise _refusal(error) from None
+            raise _refusal(error, heir) from None
+        except Unprocessable:
+            raise Refused(f"{heir} can't be the heir", "Name another active account.") from None
 
 
-def _refusal(error: StillShared) -> Exception:
+def _refusal(error: StillShared, heir: str | None) -> Exception:
     from cli.failures import Refused
 
     assert isinstance(error.detail, dict)
     things = "; ".join(
         f"{one['kind']} '{one['name']}' ({one['shared_with']})" for one in error.detail["shared"]
     )
+    if heir is not None:
+        return Refused(
+            f"{heir} can't own what others use: {things}",
+            "Name somebody in these teams and organizations: --heir NAME",
+        )
     return Refused(
-        f"Others use what the account shares: {things}", "Name the account that gets it: --heir NAME"
+        f"Others use what the account shares: {things}", "Name the account that takes it over: --heir NAME"
     )

@@ -1,4 +1,4 @@
-"""Deleting an account: at once, nobody can use it and its row tells nothing; a durable job removes the rest.
+"""Deleting an account: nobody can use it and its row is emptied at once; a durable job removes the rest.
 
 No HTTP here.
 """
@@ -45,9 +45,9 @@ async def delete_account(caller: Caller, account_id: int, heir_id: int | None = 
 
 
 async def delete_own(caller: Caller, password: str | None) -> str:
-    """Delete the caller's own account, once it is confirmed; returns the id of the job.
+    """Delete the caller's own account after a confirmation; returns the id of the job.
 
-    By the password, or by a recent sign-in if there is none. Raises WrongPassword, SignInAgain, Unauthorized,
+    The password confirms it or, if there is none, a recent sign-in. Raises WrongPassword, SignInAgain, Unauthorized,
     and the errors of `delete_account`.
     """
     if caller.id is None:
@@ -68,7 +68,7 @@ async def _confirm(caller: Caller, account: Account, password: str | None) -> No
 
 
 def _delete_confirmed(unit: Unit, caller: Caller, confirmed: Account) -> str:
-    """Delete it, unless a password or session was changed meanwhile. Raises Unauthorized."""
+    """Delete it, unless its sessions were revoked meanwhile. Raises Unauthorized."""
     current = hold_account(unit, confirmed.id)
     if current.epoch != caller.principal.claims.get("epoch", 0):
         raise Unauthorized("The session was revoked; sign in again")
@@ -83,7 +83,7 @@ def _delete(unit: Unit, caller: Caller, account_id: int, heir_id: int | None) ->
     unit.session.flush()
     revoke_sessions(unit, account_id)
     tell_plugins(caller.platform, unit, account, "deleted")
-    # Afterwards, as plugins may have locked memberships by now.
+    # Only now: plugins may have locked memberships in the meantime.
     heir = None if heir_id is None else _heir(unit, caller.platform, account_id, heir_id)
     _hand_over(unit, caller, account, heir)
     _forget(unit, caller, account)
@@ -93,7 +93,7 @@ def _delete(unit: Unit, caller: Caller, account_id: int, heir_id: int | None) ->
 
 
 def _heir(unit: Unit, platform: Platform, account_id: int, heir_id: int) -> Scope:
-    """What the heir belongs to, as its next token would tell. Raises Unprocessable."""
+    """The heir's teams and organizations, as its next token would list them. Raises Unprocessable."""
     found = unit.session.get(Account, heir_id)
     if found is None or not found.is_active or heir_id == account_id:
         raise Unprocessable.field(("query", "heir_id"), "must be another active account", heir_id)
@@ -121,23 +121,23 @@ def _refusal(left: list[SharedThing], heir: Scope | None, *, is_own: bool) -> st
     named = ", ".join(f"'{thing.name}'" for thing in left[:5])
     more = f" and {len(left) - 5} more" if len(left) > 5 else ""
     if heir is not None:
-        return f"The heir can't own {named}{more}, which are shared with a team or organization it is not in"
+        return f"The heir must be in the team or organization that uses {named}{more}"
     if is_own:
         return (
             f"Others use {named}{more}. Delete them or make them private first,"
             " or have a Platform Admin delete the account and name an heir"
         )
-    return f"Others use {named}{more}. Name an heir, an account that becomes their owner"
+    return f"Others use {named}{more}. Name an heir: an account that becomes the owner"
 
 
 def _forget(unit: Unit, caller: Caller, account: Account) -> None:
-    """Remove what the kernel knows of the person; the name and the address are free again."""
+    """Remove what the kernel knows about the person; the name and the address are free again."""
     secrets = caller.platform.resource(OWNER_SECRETS)
     secrets.remove_all(unit, SecretOwner("account", account.id), caller.origin)
     forget_resets(unit, account.id)
     for table in (LinkApproval, SetupAttempt):
         unit.session.execute(delete(table).where(table.account_id == account.id))
-    # No name or address looks like this one: names have no spaces, addresses an @.
+    # Nobody else can have this name or address: names have no spaces, and addresses have an @.
     name = f"deleted account #{account.id}"
     account.username = account.username_key = account.email = account.email_key = name
     account.password_hash = account.sso_issuer = account.sso_subject = account.linked_at = None

@@ -19,6 +19,7 @@ from kernel.jobs.declarations import Job, LongJob
 from kernel.jobs.kinds import UNDER_WAY
 from kernel.jobs.progress import Progress
 from kernel.machine_faults import machine_fault
+from kernel.owner_secrets.store import OWNER_SECRETS, SecretOwner
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _NAME = "kernel.remove_account"
 
 _REQUESTS_END = timedelta(hours=1)
-"""How long after the deletion a request of the account may still store something."""
+"""How long after the deletion a request by the account may still store something."""
 
 
 class NotRemoved(PlatformError):
@@ -36,7 +37,7 @@ class NotRemoved(PlatformError):
 
 
 class AccountToRemove(BaseModel):
-    """A deleted account. `late`: its requests have ended; what was removed before that doesn't count."""
+    """A deleted account. `late`: its requests have ended; removals before that don't count."""
 
     account_id: int
     late: bool = False
@@ -70,13 +71,19 @@ async def _remove(platform: Platform, wanted: AccountToRemove, progress: Progres
             raise error
         else:
             failed[one.plugin] = error
+    await platform.database.write(_forget_secrets, platform, wanted.account_id)
     await platform.database.scrub()
     if failed:
         names = ", ".join(f"'{plugin}'" for plugin in failed)
-        raise NotRemoved(f"Not removed yet by {names}; tried again every night") from next(
+        raise NotRemoved(f"Not removed yet by {names}; retried every night") from next(
             iter(failed.values())
         )
     progress.report(message="")
+
+
+def _forget_secrets(unit: Unit, platform: Platform, account_id: int) -> None:
+    """Remove secrets that a request stored after the deletion, which removed the others."""
+    platform.resource(OWNER_SECRETS).remove_all(unit, SecretOwner("account", account_id))
 
 
 def _done(session: Session, wanted: AccountToRemove) -> set[str]:
@@ -94,7 +101,7 @@ def _note(unit: Unit, account_id: int, plugin: str) -> None:
 
 
 async def _again(platform: Platform, wanted: AccountToRemove) -> None:
-    """A deletion can't be taken back: a cancelled job begins anew."""
+    """A deletion can't be undone: a cancelled job starts over."""
     await platform.database.write(lambda unit: start_removal(unit, wanted.account_id, late=wanted.late))
 
 
@@ -105,7 +112,7 @@ async def _finish(platform: Platform, _: Nothing) -> None:
 
 
 def _unfinished(session: Session, plugins: Iterable[str]) -> list[int]:
-    """The deleted accounts of which some plugin may still have something."""
+    """The deleted accounts of which a plugin may still store something."""
     query = select(Account.id, Account.deleted_at).where(Account.deleted_at.is_not(None))
     gone: dict[int, datetime] = {
         account_id: deleted_at + _REQUESTS_END

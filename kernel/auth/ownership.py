@@ -100,7 +100,7 @@ def _visible(table: Any, values: Mapping[str, Any]) -> ColumnElement[bool]:
 
 @dataclass(frozen=True, slots=True)
 class SharedThing:
-    """Something that an account owns and others use. `kind` is in lower case with ``_``, `shared_with` is
+    """Something that an account owns and others use. `kind` is in snake_case; `shared_with` is
     `team`, `organization` or `shared` (everybody).
     """
 
@@ -113,8 +113,9 @@ class SharedThing:
 def hand_over_owned(
     unit: Unit, table: type[Any], kind: str, account_id: int, heir: Scope | None
 ) -> list[SharedThing]:
-    """For `hand_over_shared`: give rows of an `Owned` table, with `id` and `name`, that others can see to the
-    heir, and return those that it may not own, as it doesn't belong to their team or organization.
+    """For `hand_over_shared`: make the heir the owner of what others can see in an `Owned` table that has `id` and
+    `name`. Return the rows that it can't own because it isn't in their team or organization, or all of them
+    if there is no heir.
     """
     shared = (table.owner_id == account_id) & (table.visibility != "private")
     left = []

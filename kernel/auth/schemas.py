@@ -164,26 +164,26 @@ class ResetPasswordRequest(BaseModel):
 
 
 class DeleteOwnRequest(BaseModel):
-    """The password, as a confirmation."""
+    """The password, as confirmation."""
 
     model_config = example(password="correct horse battery")
 
     password: str | None = Field(
         None,
         max_length=_PASSWORD_LIMIT,
-        description="Needed unless you sign in through an identity provider.",
+        description="Required unless you sign in through an identity provider.",
     )
 
 
 class HeirQuery(BaseModel):
-    """Who gets what others use."""
+    """Who takes over what others use."""
 
     heir_id: int | None = Field(
         None,
         ge=1,
         le=2**31 - 1,
-        description="The account that becomes the owner of what the deleted one shares. It must be in the"
-        " teams and organizations concerned.",
+        description="The account that becomes the owner of what the deleted account shares. It must"
+        " be in the teams and organizations concerned.",
     )
 
 

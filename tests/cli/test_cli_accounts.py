@@ -98,6 +98,8 @@ class TestUsers:
         refused = await asyncio.to_thread(cli, *delete, "--yes")
         assert refused.exit_code == 4 and "'Atlas'" in refused.stderr and "--heir" in refused.stderr
         assert (await asyncio.to_thread(cli, *delete, "--yes", "--heir", "nobody")).exit_code == 3
+        himself = await asyncio.to_thread(cli, *delete, "--yes", "--heir", "bob")
+        assert himself.exit_code == 4 and "bob can't be the heir" in himself.stderr
         done = await asyncio.to_thread(cli, *delete, "--heir", "ada", "--json", input="y\n")
         assert done.exit_code == 0, done.output
         assert (await asyncio.to_thread(cli, *delete, "--yes")).exit_code == 3

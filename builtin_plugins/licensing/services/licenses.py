@@ -94,7 +94,8 @@ def _check_holder_known(session: Session, platform: Platform, wanted: ActivateRe
     user = wanted.user_id
     if user is None or user.startswith("service:"):
         return
-    if not (user.isdecimal() and len(user) <= 9) or session.get(Account, int(user)) is None:
+    account = session.get(Account, int(user)) if user.isdecimal() and len(user) <= 9 else None
+    if account is None or account.deleted_at is not None:
         raise Unprocessable.field(("body", "user_id"), "There is no account with this id", user)
 
 

@@ -1,4 +1,4 @@
-"""`/v1/auth`: register, login, refresh, change-password, delete oneself, capabilities (spec 4.1)."""
+"""`/v1/auth`: register, login, refresh, change-password, delete one's account, capabilities (spec 4.1)."""
 
 from __future__ import annotations
 
@@ -138,9 +138,9 @@ async def change_password(ctx: Context, body: ChangePasswordRequest) -> TokenRes
 async def delete_me(ctx: Context, body: DeleteOwnRequest) -> AccountDeletion:
     """Delete your account and everything that belongs to it, for good.
 
-    Confirm with your password; if you sign in through an identity provider, by having done so in the last ten
-    minutes. Refused while others use something of yours, which `detail` lists: delete it or make it private
-    first, or ask a Platform Admin to hand it over.
+    Confirm with your password; if you sign in through an identity provider, you must have done so in the last
+    ten minutes. Refused while others use something that you own, which `detail` lists: delete it or make it
+    private first, or ask a Platform Admin to delete your account and name an heir.
     """
     job_id = await delete_own(ctx.caller, body.password)
     return AccountDeletion(account_id=ctx.principal.id or 0, job_id=job_id, job=f"/v1/jobs/{job_id}")

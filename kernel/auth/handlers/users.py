@@ -100,8 +100,8 @@ async def delete_user(ctx: Context, user_id: int, query: HeirQuery) -> AccountDe
 
     It can no longer sign in, and its name and e-mail address are free again. A job then removes its knowledge
     bases, pipelines, conversations and so on. What it shares with others goes to the account `heir_id`;
-    without one, the deletion is refused, and `detail` lists what is shared. Orders, licenses and entries of
-    the audit log stay, under the account's id.
+    without one, the deletion is refused, and `detail` lists what is shared. Orders, licenses and audit log
+    entries are kept under the account's id.
     """
     job_id = await delete_account(ctx.caller, user_id, query.heir_id)
     return AccountDeletion(account_id=user_id, job_id=job_id, job=f"/v1/jobs/{job_id}")

@@ -118,3 +118,5 @@ async def test_the_account_is_deleted(licensing: Running) -> None:
     await delete_account(licensing, ben)
     assert (await ann.put(seats_of(organization, made["id"], eve.user["id"]))).status == 200
     assert await look_up(admin, ben.user["id"], own["id"]) == "pro"
+    body = {"plugin_id": own["id"], "tier": "free", "user_id": str(ben.user["id"])}
+    assert (await admin.post(f"{LICENSES}/activate", json=body)).status == 422

@@ -48,7 +48,8 @@ async def test_a_pdf_in_its_place(site: Running, visitor: Visitor, tmp_path: Pat
     await completed(ana, f"{path}/documents/{sent.json()['document_id']}")
     page = await visitor.arrive(ana)
     await visitor.ask(QUESTION)
-    await page.get_by_role("button", name=re.compile(r"^Source \d+: rules.pdf")).first.click()
+    citation = page.get_by_role("button", name=re.compile(r"^Source \d+: rules.pdf")).first
+    await citation.click()
     drawn = page.get_by_role("img", name="Page 2 of 2")
     await expect(page.locator(".pdf-marks span").first).to_be_visible()
     assert await drawn.evaluate(INK)
@@ -56,6 +57,12 @@ async def test_a_pdf_in_its_place(site: Running, visitor: Visitor, tmp_path: Pat
     await expect(page.get_by_role("img", name="Page 1 of 2")).to_be_visible()
     await page.get_by_role("button", name="Text").click()
     await expect(page.locator("mark")).to_contain_text("185 euro")
+    await page.keyboard.press("Escape")
+    await expect(citation).to_be_focused()
+    await citation.click()
+    await page.get_by_label("Your question").focus()
+    await page.keyboard.press("Escape")  # on a phone, Back asks the same
+    await expect(page.locator(".viewer")).to_have_count(0)
 
 
 @pytest.mark.long

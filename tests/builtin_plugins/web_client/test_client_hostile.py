@@ -101,6 +101,10 @@ async def hostile_things(ana: Actor) -> dict[str, Any]:
         pytest.param("[a](http://" * 40_000, id="links without an end"),
         pytest.param("[ " * 100_000, id="brackets without an end"),
         pytest.param("\n" * 1_000_000 + "```\n" * 30_001, id="code far below"),
+        pytest.param("- " * 50_000 + "\n" + "1. a\n\n" * 10_000, id="lists in lists"),
+        pytest.param(
+            "**" + "* " * 50_000 + "**a *b " * 10_000 + "~~_a__" * 10_000, id="marks without an end"
+        ),
     ],
 )
 async def test_an_answer_that_takes_hours_to_read(site: Running, visitor: Visitor, text: str) -> None:
@@ -117,6 +121,58 @@ async def test_an_answer_that_takes_hours_to_read(site: Running, visitor: Visito
     await page.route("**/query", answer)
     await visitor.ask("Which hotels are there?")
     await expect(page.locator(".markdown > :last-child")).to_have_text("The end.")
+
+
+FORMATTED = """# Rules
+
+1. Ask first:
+
+   ```sh
+   ask --first
+   ```
+
+2. Then **go *now*** or __stay__:
+   - by boat
+     - small
+3. Pay ~~cash~~ by card. See https://example.com/pay_now.
+
+Name | Price
+--- | ---:
+Boat | 2<br>3
+A \\| B | \\*4
+
+---
+
+- السعر: 185
+- [x] نعم
+"""
+
+
+async def test_markdown_as_models_write_it(site: Running, visitor: Visitor) -> None:
+    """Lists in lists, code in items, tables without outer bars, rules, marks of all kinds, Arabic lists."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    data = json.dumps({"text": FORMATTED})
+    page = await visitor.arrive(ana)
+    await page.route(
+        "**/query",
+        lambda route: route.fulfill(content_type="text/event-stream", body=f"event: token\ndata: {data}\n\n"),
+    )
+    await visitor.ask("Which rules are there?")
+    answer = page.locator(".markdown")
+    await expect(answer.locator("> ol > li")).to_have_count(3)
+    await expect(answer.locator("> ol > li > pre")).to_have_text("ask --first")
+    await expect(answer.locator("> ol > li > ul > li > ul")).to_have_text("small")
+    await expect(answer.locator("strong")).to_have_text(["go now", "stay"])
+    await expect(answer.locator("strong em")).to_have_text("now")
+    await expect(answer.locator("s")).to_have_text("cash")
+    await expect(answer.get_by_role("link")).to_have_attribute("href", "https://example.com/pay_now")
+    await expect(answer.get_by_role("cell")).to_have_text(
+        ["Boat", "2\n3", "A | B", "*4"], use_inner_text=True
+    )
+    await expect(answer.locator("hr")).to_have_count(1)
+    await expect(answer.locator("> ul")).to_have_css("direction", "rtl")
+    await expect(answer.locator("> ul > li").last).to_have_text("☑ نعم")
 
 
 async def test_names_stay_text(site: Running, visitor: Visitor) -> None:

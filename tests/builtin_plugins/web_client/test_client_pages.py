@@ -275,8 +275,8 @@ async def test_sharing(site: Running, visitor: Visitor) -> None:
 
 
 async def test_pipelines(site: Running, visitor: Visitor) -> None:
-    """A pipeline over two knowledge bases is made, and can be asked. Whoever shares it is told that the
-    knowledge bases aren't shared with it.
+    """A pipeline over two knowledge bases is made, changed, and can be asked. Whoever shares it is told that
+    the knowledge bases aren't shared with it.
     """
     ana = await site.user()
     await knowledge_base(ana, "One")
@@ -294,6 +294,15 @@ async def test_pipelines(site: Running, visitor: Visitor) -> None:
     await dialog.get_by_role("radio", name=re.compile("Everyone here")).check()
     await expect(dialog.get_by_role("status")).to_contain_text("2 of its knowledge bases are private")
     await dialog.get_by_role("button", name="Close").click()
+    await tile.get_by_role("button", name="More on Both").click()
+    await page.get_by_role("menuitem", name="Change").click()
+    [made] = (await ana.get("/v1/rag/pipeline")).json()["items"]
+    elsewhere = {"visibility": "shared"}
+    assert (await ana.patch(f"/v1/rag/pipeline/{made['id']}", json=elsewhere)).status == 200
+    await dialog.get_by_role("textbox", name="Name").fill("Both of them")
+    await dialog.get_by_role("button", name="Save").click()
+    tile = page.locator("article", has_text="Both of them")
+    await expect(tile).to_contain_text("Everyone here")  # what was changed in another tab stays
     await expect(tile).to_contain_text("One, Two")
     await tile.get_by_role("link", name="Ask").click()
     await visitor.ask("When does the canteen open?")
@@ -317,7 +326,7 @@ async def test_published_chats(site: Running, visitor: Visitor) -> None:
 
 
 async def test_teams(site: Running, visitor: Visitor) -> None:
-    """A team is made, and somebody invited with a link or token to pass on."""
+    """A team is made, and somebody invited with a link to pass on, even if the operator named no address."""
     ana = await site.user()
     crew = f"Crew of {ana.user['username']}"
     page = await visitor.arrive(ana, "/people")
@@ -329,8 +338,11 @@ async def test_teams(site: Running, visitor: Visitor) -> None:
     await page.get_by_label("E-mail").fill("guest@example.org")
     await page.get_by_role("dialog").get_by_role("button", name="Invite").click()
     await expect(page.get_by_role("dialog")).to_contain_text("Pass it on yourself")
+    link = (await page.get_by_role("dialog").locator("code").inner_text()).strip()
     await page.get_by_role("button", name="Done").click()
     await expect(page.get_by_role("region", name="Invites")).to_contain_text("guest@example.org")
+    await page.goto(link)
+    await expect(page.locator("main")).to_contain_text(crew)
 
 
 async def test_keys(site: Running, visitor: Visitor) -> None:

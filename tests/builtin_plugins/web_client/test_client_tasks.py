@@ -119,6 +119,7 @@ async def test_deleting_ones_account(site: Running, visitor: Visitor) -> None:
     await dialog.get_by_label("Password").fill(ana.password)
     await delete.click()
     await expect(dialog.get_by_role("listitem")).to_contain_text(["Knowledge base"])
+    await expect(dialog.get_by_role("alert")).not_to_contain_text(base["name"])
     assert (await ana.patch(path, json={"visibility": "private"})).status == 200
     await delete.click()
     await expect(page.get_by_role("button", name="Sign in")).to_be_visible()
@@ -143,6 +144,9 @@ async def test_deleting_an_account(site: Running, visitor: Visitor) -> None:
     await dialog.get_by_label("To confirm, type the username").fill(name)
     await delete.click()
     await expect(dialog.get_by_role("listitem")).to_contain_text([base["name"]])
+    await dialog.get_by_label("Who gets it").fill(name)
+    await delete.click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("Name another active account.")
     await dialog.get_by_label("Who gets it").fill("nobody-of-this-name")
     await delete.click()
     await expect(dialog.get_by_role("alert")).to_contain_text("nobody-of-this-name")
@@ -266,6 +270,8 @@ async def test_back_from_what_was_made(site: Running, visitor: Visitor) -> None:
     await page.get_by_role("link", name="Island").click()
     await expect(page.get_by_text("Knowledge base not found")).to_be_visible()
     await expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+    await page.get_by_role("alert").get_by_role("link", name="Documents").click()
+    await expect(page.get_by_role("heading", name="Documents", level=1)).to_be_visible()
 
 
 async def test_a_team_on_a_phone(site: Running, visitor: Visitor) -> None:

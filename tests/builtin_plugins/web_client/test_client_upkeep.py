@@ -116,13 +116,13 @@ async def test_cancelling_an_import(
     await expect(page.get_by_role("progressbar", name="The knowledge base is being imported")).to_be_visible()
     await page.get_by_role("button", name="Cancel").click()
     await expect(page.get_by_text("The import was cancelled")).to_be_visible()
+    await page.get_by_role("link", name="Documents").first.click()
+    await expect(page.locator(".tile")).to_have_count(1)
 
     async def is_removed() -> bool:  # by a job that follows
         return len((await ana.get("/v1/rag/knowledge-bases")).json()["items"]) == 1
 
     await eventually(is_removed, 60)
-    await page.get_by_role("link", name="Documents").first.click()
-    await expect(page.locator(".tile")).to_have_count(1)
 
 
 @pytest.mark.long

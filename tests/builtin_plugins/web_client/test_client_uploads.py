@@ -130,10 +130,10 @@ async def test_a_file_of_the_account_before_in_an_outage(site: Running, visitor:
 
 
 async def test_a_long_error_on_a_phone(site: Running, visitor: Visitor) -> None:
-    """Its text is not squeezed beside its buttons."""
+    """Its text is not squeezed beside its buttons, and its lines stay lines."""
     ana = await site.user()
     base = await knowledge_base(ana)
-    reason = "The disk of the server is full; ask an administrator to free some space, then try again. " * 2
+    reason = "The disk of the server is full.\n" + "Ask an administrator to free some space. " * 4
     await visitor.context.route(
         "**/upload", lambda route: route.fulfill(status=507, json={"detail": reason, "code": "full"})
     )
@@ -144,6 +144,7 @@ async def test_a_long_error_on_a_phone(site: Running, visitor: Visitor) -> None:
     await expect(card.get_by_role("button", name="Try again")).to_be_visible()
     text, whole = await card.locator(".notice-text").bounding_box(), await card.bounding_box()
     assert text and whole and text["width"] > 0.8 * whole["width"]
+    assert (await card.inner_text()).splitlines()[1] == "The disk of the server is full."
 
 
 async def test_a_document_that_failed_on_a_phone(site: Running, visitor: Visitor) -> None:
@@ -160,11 +161,15 @@ async def test_a_document_that_failed_on_a_phone(site: Running, visitor: Visitor
 
 
 async def test_deleting_on_a_phone(site: Running, visitor: Visitor) -> None:
-    """The buttons of the question whether to delete a document of the list say what they do."""
+    """The menu is on the screen; the buttons of the question whether to delete say what they do."""
     ana = await site.user()
     base = await knowledge_base(ana)
     page = await visitor.arrive(ana, f"/documents/{base['id']}")
     await page.set_viewport_size({"width": 360, "height": 740})
+    await page.get_by_role("button", name="More", exact=True).click()
+    menu = await page.get_by_role("menu").bounding_box()
+    assert menu and menu["x"] >= 0 and menu["x"] + menu["width"] <= 360
+    await page.keyboard.press("Escape")
     await page.get_by_role("button", name="More on handbook.md").click()
     await page.get_by_role("menuitem", name="Delete").click()
     for name in ("Cancel", "Delete"):
@@ -197,6 +202,38 @@ HAND_OVER = """(box, [kind, name, text]) => {
   const Kind = kind === "drop" ? DragEvent : ClipboardEvent;
   return box.dispatchEvent(new Kind(kind, options));
 }"""
+
+
+# A dropped folder, with what the system left in it, an empty file and one that can't be read.
+FOLDER = """(names) => {
+  const content = (name) => (name.startsWith("empty") ? [] : [name]);
+  const take = (name, give, fail) => (name === "locked.md" ? fail : give)(new File(content(name), name));
+  const file = (name) => ({ isFile: true, name, file: (give, fail) => take(name, give, fail) });
+  const batches = [names.map(file), []];
+  const folder = { name: "notes", createReader: () => ({ readEntries: (give) => give(batches.shift()) }) };
+  const transfer = { types: ["Files"], items: [{ webkitGetAsEntry: () => folder }] };
+  const event = new Event("drop", { cancelable: true });
+  Object.defineProperty(event, "dataTransfer", { value: transfer });
+  dispatchEvent(event);
+}"""
+
+
+async def test_a_folder_with_all_sorts(site: Running, visitor: Visitor) -> None:
+    """What can be read is sent, the rest is named, alike reasons once; what systems hide is not sent."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.get_by_role("link", name="handbook.md").wait_for()
+    names = ["fine.md", "locked.md", "empty.md", "empty.txt", ".DS_Store", "Thumbs.db", "~$fine.docx"]
+    await page.evaluate(FOLDER, names)
+    await expect(page.get_by_text("This could not be read: locked.md")).to_be_visible()
+    card = page.get_by_role("region", name="Uploads").get_by_role("alert")
+    await expect(card).to_contain_text("2 files were not added")
+    await expect(card).to_contain_text("empty.md, empty.txt")
+    await card.get_by_role("button", name="Dismiss").click()
+    await expect(page.get_by_role("link", name="fine.md")).to_be_visible()
+    await expect(page.get_by_role("region", name="Uploads")).to_have_count(0)
+    await expect(page.get_by_text("2 documents", exact=True)).to_be_visible()
 
 
 async def test_files_for_a_question(site: Running, visitor: Visitor) -> None:

@@ -279,6 +279,18 @@ class TestJob:
         await night(running, ann, hours=30)
         assert ann.user["id"] not in things.private
 
+    async def test_a_secret_stored_meanwhile(self, running: Running) -> None:
+        """A request that was still running when the account was deleted stores a secret: it goes, too."""
+        ann = await somebody(running)
+        secrets, owner = running.platform.resource(OWNER_SECRETS), SecretOwner("account", ann.user["id"])
+        await delete_account(running, ann)
+        await running.platform.database.write(secrets.put, owner, "things.key", "s3cret")
+        early = update(AccountRemoval).where(AccountRemoval.account_id == ann.user["id"])
+        await execute(running.platform.database, early.values(removed_at=utc_now() - timedelta(hours=30)))
+        await night(running, ann, hours=30)
+        names = await running.platform.database.read(secrets.list, owner)
+        assert names == []
+
     async def test_it_can_not_be_cancelled(self, running: Running, things: ThingsPlugin) -> None:
         """A cancelled job begins anew."""
         ann, admin = await somebody(running), await somebody(running, role="admin")

@@ -31,11 +31,12 @@ export function Notice({ tone = "info", title, children, onRetry, action }) {
   </div>`;
 }
 
-/** What went wrong, with the id by which an operator finds it in the log. */
-export function Failure({ error, onRetry, title }) {
+/** What went wrong, with the id by which an operator finds it in the log; from what is gone, `back` leads on. */
+export function Failure({ error, onRetry, title, back }) {
   if (!error) return null;
   // What doesn't exist won't exist at the next try.
-  return html`<${Notice} tone="bad" title=${title ?? error.message} onRetry=${error.status === 404 ? undefined : onRetry}>
+  const isGone = error.status === 404;
+  return html`<${Notice} tone="bad" title=${title ?? error.message} onRetry=${isGone ? undefined : onRetry} action=${isGone && back && html`<${Button} small to=${back.to}>${back.title}<//>`}>
     ${title && html`<span>${error.message}</span>`}
     ${error.status >= 500 && error.requestId && html` <span class="faint">${t("Request {id}", { id: error.requestId })}</span>`}
   <//>`;
@@ -59,9 +60,9 @@ export function Skeleton({ lines = 4 }) {
 }
 
 /** The state of a resource: gray lines, an error, or the page that `children` makes of it. */
-export function Loaded({ of, lines, children }) {
+export function Loaded({ of, lines, back, children }) {
   if (of.data !== null) return html`<${Failure} error=${of.error} onRetry=${of.reload} />${children(of.data)}`;
-  if (of.error) return html`<${Failure} error=${of.error} onRetry=${of.reload} />`;
+  if (of.error) return html`<${Failure} error=${of.error} onRetry=${of.reload} back=${back} />`;
   return html`<${Skeleton} lines=${lines} />`;
 }
 

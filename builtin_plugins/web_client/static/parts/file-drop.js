@@ -1,6 +1,12 @@
 /** Files that are dropped anywhere in the window, or pasted. */
 
 import { useEffect, useRef, useState } from "../lib/html.js";
+import { t } from "../lib/words.js";
+import { say } from "./layers.js";
+
+/** What systems and office programs leave in folders, and what they hide there: nobody means to share it. */
+const LITTER = /^(?:\.|~\$|(?:thumbs\.db|desktop\.ini|__macosx)$)/i;
+const NAMED = 5;
 
 /** Call `onFiles` with the files of each drop while this is shown. Returns whether files are over the window. */
 export function useFileDrop(onFiles) {
@@ -44,20 +50,28 @@ export function pastedFiles(data) {
   return lines.every((line) => names.has(line.split(/[/\\]/).at(-1))) ? [...data.files] : [];
 }
 
-/** Files of a drop, those in folders included. */
+/** Files of a drop, those in folders included. What can't be read is named, and holds up no other. */
 async function filesOf(transfer) {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   if (!entries.length) return [...transfer.files];
-  return (await Promise.all(entries.map(filesIn))).flat();
+  const unread = [];
+  const found = (await Promise.all(entries.map((entry) => filesIn(entry, unread)))).flat();
+  const names = [...unread.slice(0, NAMED), ...(unread.length > NAMED ? ["…"] : [])].join(", ");
+  if (unread.length) say(t("This could not be read: {names}", { names }), "bad");
+  else if (!found.length) say(t("There are no files in it."), "bad");
+  return found;
 }
 
-function filesIn(entry) {
-  if (entry.isFile) return new Promise((resolve, reject) => entry.file((file) => resolve([file]), reject));
-  const reader = entry.createReader();
-  const read = () => new Promise((resolve, reject) => reader.readEntries(resolve, reject));
-  return (async () => {
-    const found = [];
-    for (let batch = await read(); batch.length; batch = await read()) found.push(...(await Promise.all(batch.map(filesIn))).flat());
-    return found;
-  })();
+async function filesIn(entry, unread) {
+  try {
+    if (entry.isFile) return [await new Promise((resolve, reject) => entry.file(resolve, reject))];
+    const reader = entry.createReader();
+    const read = () => new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+    const inside = [];
+    for (let batch = await read(); batch.length; batch = await read()) inside.push(...batch.filter(({ name }) => !LITTER.test(name)));
+    return (await Promise.all(inside.map((other) => filesIn(other, unread)))).flat();
+  } catch {
+    unread.push(entry.name);
+    return [];
+  }
 }

@@ -9,7 +9,7 @@ import { signOut } from "../pages/sign-in/sign-out.js";
 import { navigation } from "../views.js";
 import { Button } from "./basics.js";
 import { Icon } from "./icons.js";
-import { Menu } from "./layers.js";
+import { Menu, useCloseRequest } from "./layers.js";
 import { Outage } from "./outage.js";
 import { Palette } from "./palette.js";
 import { SignInAgain } from "./sign-in-again.js";
@@ -31,6 +31,8 @@ export function Frame({ children }) {
   });
   const arrived = usePlace(path.value);
   useEffect(() => setOpen(false), [path.value]);
+  useCloseRequest(() => setOpen(false), open);
+  const leave = (event) => event.target.closest("a") && setOpen(false); // also to where one is
   return html`<div class="frame">
     <a class="skip" href="#main" onClick=${skip}>${t("Skip to the content")}</a>
     <header class="topbar">
@@ -39,7 +41,7 @@ export function Frame({ children }) {
       <${Button} kind="quiet" icon="search" aria-label=${t("Find anything")} onClick=${() => setPalette(true)} />
     </header>
     ${open && html`<div class="shade" onClick=${() => setOpen(false)}></div>`}
-    <aside class=${open ? "sidebar open" : "sidebar"}>
+    <aside class=${open ? "sidebar open" : "sidebar"} onClick=${leave}>
       <${Link} to="/" class="brand"><${Brand} /><//>
       <button type="button" class="find" onClick=${() => setPalette(true)}>
         <${Icon} name="search" size=${16} /><span>${t("Find anything")}</span><kbd>${modifier}K</kbd>

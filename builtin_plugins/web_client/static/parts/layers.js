@@ -7,6 +7,8 @@ import { Button } from "./basics.js";
 import { Form } from "./forms.js";
 import { Icon } from "./icons.js";
 
+const EDGE = 8;
+
 /** The browser's own dialog: it keeps the focus, and Escape closes it. */
 export function Dialog({ title, onClose, children, wide, closable = true }) {
   const box = useRef(null);
@@ -37,6 +39,21 @@ export function Dialog({ title, onClose, children, wide, closable = true }) {
   </dialog>`;
 }
 
+/**
+ * Call `fn` when somebody asks to close what is on top: with Escape, or on a phone with Back, which would otherwise leave
+ * the page. Dialogs of the browser do so themselves; where it knows no such requests, the buttons are left.
+ */
+export function useCloseRequest(fn, active = true) {
+  const latest = useRef(fn);
+  latest.current = fn;
+  useEffect(() => {
+    if (!active || !("CloseWatcher" in window)) return undefined;
+    const watcher = new window.CloseWatcher();
+    watcher.onclose = () => latest.current();
+    return () => watcher.destroy();
+  }, [active]);
+}
+
 /** Asks before something that can't be undone. `onConfirm` may fail: then the dialog shows why. */
 export function Confirm({ title, children, confirm, disabled, onConfirm, onClose }) {
   const action = useAction(async () => {
@@ -52,11 +69,13 @@ export function Confirm({ title, children, confirm, disabled, onConfirm, onClose
 export function Menu({ label, icon = "more", items, trigger, kind = "quiet", small = true, up }) {
   const [open, setOpen] = useState(false);
   const root = useRef(null);
+  useCloseRequest(() => setOpen(false), open);
   useEffect(() => {
     if (!open) return undefined;
     const away = (event) => root.current?.contains(event.target) || setOpen(false);
     document.addEventListener("pointerdown", away);
     root.current.querySelector("[role=menuitem]")?.focus();
+    keepInside(root.current.querySelector("[role=menu]"));
     return () => document.removeEventListener("pointerdown", away);
   }, [open]);
   const keys = (event) => {
@@ -95,6 +114,12 @@ export function Menu({ label, icon = "more", items, trigger, kind = "quiet", sma
       </div>`
     }
   </div>`;
+}
+
+/** Move a list that would begin to the left of the screen. */
+function keepInside(list) {
+  const { left } = list.getBoundingClientRect();
+  if (left < EDGE) list.style.translate = `${EDGE - left}px 0`;
 }
 
 const messages = signal([]);

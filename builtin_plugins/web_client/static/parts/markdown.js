@@ -3,87 +3,75 @@
  * part of the page. `cite(n)` makes what stands for [n].
  */
 
-import { html, useMemo } from "../lib/html.js";
+import { h, html, useMemo } from "../lib/html.js";
+import { blocksOf } from "./markdown-blocks.js";
 
-const BLOCK = /^(?:(#{1,6})\s+(.*)|\s*[-*+]\s+(.*)|\s*(\d{1,4})[.)]\s+(.*)|>\s?(.*)|```(.*))$/;
-const INLINE = /\[(\d{1,3})\]|`([^`]+)`|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|\[([^[\]]+)\]\((https?:\/\/[^\s)[]+)\)/g;
+const INLINE =
+  /\\([*_~`|#])|\[(\d{1,3})\]|`([^`]+)`|\*\*((?:[^*]|\*(?!\*)|\*(?=\*\*(?!\*)))+)\*\*|\*([^*\s][^*]*)\*|(?<![\p{L}\p{N}_])__([^_]+)__(?![\p{L}\p{N}_])|(?<![\p{L}\p{N}_])_([^_\s][^_]*)_(?![\p{L}\p{N}_])|~~([^~]+)~~|<br ?\/?>|\[([^[\]]+)\]\((https?:\/\/[^\s)[]+)\)|(https?:\/\/[^\s<>()[\]]*[^\s<>()[\].,;:!?'"*_|])/gu;
+const BOX = /^\[([ xX])\] /;
 
 export function Markdown({ text, cite = (label) => `[${label}]` }) {
-  return html`<div class="markdown">${useMemo(() => blocks(text), [text]).map((block) => render(block, cite))}</div>`;
+  const blocks = useMemo(() => blocksOf(text), [text]);
+  const highest = Math.min(...blocks.filter((block) => block.kind === "heading").map((block) => block.level));
+  return html`<div class="markdown">${blocks.map((block) => render(block, cite, highest))}</div>`;
 }
 
-/** Paragraphs, headings, lists, quotes, tables and code, as plain objects. */
-function blocks(text) {
-  const found = [];
-  const lines = text.replace(/\r\n?/g, "\n").split("\n");
-  for (let index = 0; index < lines.length; index += 1) {
-    const line = lines[index];
-    const [, hashes, heading, bullet, order, item, quote, fence] = line.match(BLOCK) ?? [];
-    const last = found.at(-1);
-    if (fence !== undefined) {
-      const begin = index + 1;
-      do index += 1;
-      while (index < lines.length && !lines[index].startsWith("```"));
-      found.push({ kind: "code", text: lines.slice(begin, index).join("\n") });
-    } else if (hashes) found.push({ kind: "heading", text: heading });
-    else if (bullet !== undefined) add(found, last, "bullets", bullet);
-    else if (item !== undefined) add(found, last, "numbers", item, Number(order));
-    else if (quote !== undefined) add(found, last, "quote", quote);
-    else if (/^\s*\|.*\|\s*$/.test(line)) add(found, last, "table", line);
-    else if (!line.trim()) found.push({ kind: "gap" });
-    else if (last?.kind === "paragraph") last.items.push(line);
-    else found.push({ kind: "paragraph", items: [line] });
-  }
-  return found.filter((block) => block.kind !== "gap");
-}
-
-function add(found, last, kind, item, start) {
-  if (last?.kind === kind) last.items.push(item);
-  else found.push({ kind, items: [item], start });
-}
-
-function render(block, cite) {
+/** The page's own headings are above those of the text, whatever level it begins with. */
+function render(block, cite, highest = 1) {
   const line = (text) => inline(text, cite);
   switch (block.kind) {
     case "code":
       return html`<pre tabindex="0"><code>${block.text}</code></pre>`;
     case "heading":
-      return html`<h3>${line(block.text)}</h3>`;
+      return h(`h${Math.min(6, 3 + Math.max(0, block.level - highest))}`, null, line(block.text));
+    case "rule":
+      return html`<hr />`;
     case "bullets":
-      return html`<ul>${block.items.map((item) => html`<li>${line(item)}</li>`)}</ul>`;
+      return html`<ul dir="auto">${block.items.map((item) => html`<li>${inside(item, cite)}</li>`)}</ul>`;
     case "numbers":
-      return html`<ol start=${block.start}>${block.items.map((item) => html`<li>${line(item)}</li>`)}</ol>`;
+      return html`<ol dir="auto" start=${block.start}>${block.items.map((item) => html`<li>${inside(item, cite)}</li>`)}</ol>`;
     case "quote":
-      return html`<blockquote>${line(block.items.join(" "))}</blockquote>`;
+      return html`<blockquote dir="auto">${line(block.text)}</blockquote>`;
     case "table":
-      return table(block.items, line);
+      return table(block, line);
     default:
-      return html`<p>${block.items.map((item, index) => html`${index > 0 && html`<br />`}${line(item)}`)}</p>`;
+      return html`<p>${linesOf(block, line)}</p>`;
   }
 }
 
-function table(rows, line) {
-  const cells = rows
-    .map((row) => row.trim().slice(1, -1).split("|").map((cell) => cell.trim()))
-    .filter((row) => !row.every((cell) => /^:?-+:?$/.test(cell)));
-  const [head, ...body] = cells;
-  return html`<div class="table-box"><table>
-    <thead><tr>${head.map((cell) => html`<th>${line(cell)}</th>`)}</tr></thead>
-    <tbody>${body.map((row) => html`<tr>${row.map((cell) => html`<td>${line(cell)}</td>`)}</tr>`)}</tbody>
+const linesOf = ({ items }, line) => items.map((item, index) => html`${index > 0 && html`<br />`}${line(item)}`);
+
+/** What an item says, and below it what belongs to it. A box that can be ticked in other places is a sign here. */
+function inside([first, ...others], cite) {
+  if (first?.kind !== "paragraph") return [first, ...others].filter(Boolean).map((block) => render(block, cite));
+  const [begin, ...more] = first.items;
+  const items = [begin.replace(BOX, (_, mark) => (mark === " " ? "☐ " : "☑ ")), ...more];
+  return [linesOf({ items }, (text) => inline(text, cite)), ...others.map((block) => render(block, cite))];
+}
+
+function table({ head, body, sides }, line) {
+  const cells = (row, Cell) => row.map((cell, index) => html`<${Cell} class=${sides[index] || undefined}>${line(cell)}<//>`);
+  return html`<div class="table-box"><table dir="auto">
+    <thead><tr>${cells(head, "th")}</tr></thead>
+    <tbody>${body.map((row) => html`<tr>${cells(row, "td")}</tr>`)}</tbody>
   </table></div>`;
 }
 
+/** Marks in a line. Formulas stay as they are written. */
 function inline(text, cite) {
   const parts = [];
   let at = 0;
   for (const found of text.matchAll(INLINE)) {
-    const [whole, label, code, bold, italic, title, address] = found;
+    const [whole, mark, label, code, bold, italic, strong, slanted, gone, title, address, bare] = found;
     parts.push(text.slice(at, found.index));
-    if (label) parts.push(cite(Number(label)));
+    if (mark) parts.push(mark);
+    else if (label) parts.push(cite(Number(label)));
     else if (code) parts.push(html`<code>${code}</code>`);
-    else if (bold) parts.push(html`<strong>${inline(bold, cite)}</strong>`);
-    else if (italic) parts.push(html`<em>${inline(italic, cite)}</em>`);
-    else parts.push(html`<a href=${address} target="_blank" rel="noreferrer noopener">${title}</a>`);
+    else if (bold ?? strong) parts.push(html`<strong>${inline(bold ?? strong, cite)}</strong>`);
+    else if (italic ?? slanted) parts.push(html`<em>${inline(italic ?? slanted, cite)}</em>`);
+    else if (gone) parts.push(html`<s>${inline(gone, cite)}</s>`);
+    else if (address ?? bare) parts.push(html`<a href=${address ?? bare} target="_blank" rel="noreferrer noopener">${title ?? bare}</a>`);
+    else parts.push(html`<br />`);
     at = found.index + whole.length;
   }
   parts.push(text.slice(at));

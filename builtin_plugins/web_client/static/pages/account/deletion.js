@@ -8,7 +8,7 @@ import { t } from "../../lib/words.js";
 import { Button, Notice } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Dialog, say } from "../../parts/layers.js";
-import { StillShared } from "../../parts/still-shared.js";
+import { StillShared, reworded } from "../../parts/still-shared.js";
 import { signOut } from "../sign-in/sign-out.js";
 
 export function DeleteAccount() {
@@ -27,7 +27,9 @@ function Ask({ onClose }) {
   const [password, setPassword] = useState("");
   const action = useAction(async () => {
     // Not repeated by itself: the account may be gone although the answer was lost.
-    await api.deleteOwnAccount({ body: { password: password || null }, repeatable: false });
+    await api.deleteOwnAccount({ body: { password: password || null }, repeatable: false }).catch((error) => {
+      throw reworded(error, t("Delete it or make it private first, or ask an administrator of this server to delete your account."));
+    });
     signOut();
     say(t("Your account is deleted."));
   });

@@ -1,10 +1,11 @@
 /** The place of a passage, beside the conversation. */
 
-import { html, useEffect, useRef } from "../../lib/html.js";
+import { html, useEffect, useLayoutEffect, useRef } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { t } from "../../lib/words.js";
 import { Button, Loaded } from "../../parts/basics.js";
+import { useCloseRequest } from "../../parts/layers.js";
 import { Reader } from "../documents/reader.js";
 
 /** A source doesn't name its knowledge base: find the one in the pipeline that has the document. */
@@ -28,7 +29,16 @@ async function textOf(base, passage, signal) {
 export function Viewer({ passage, onClose }) {
   const found = useResource((signal) => find(passage, signal), [passage.chunk_id]);
   const box = useRef(null);
-  useEffect(() => box.current.focus(), [passage]);
+  const before = useRef(null); // what opened it gets the focus back
+  useEffect(() => {
+    if (!box.current.contains(document.activeElement)) before.current = document.activeElement;
+    box.current.focus();
+  }, [passage]);
+  useLayoutEffect(() => {
+    const viewer = box.current;
+    return () => viewer.contains(document.activeElement) && before.current?.focus();
+  }, []);
+  useCloseRequest(onClose);
   const keys = (event) => event.key === "Escape" && onClose();
   const where = new URLSearchParams({ from: passage.char_start, to: passage.char_end, ...(passage.page ? { page: passage.page } : {}) });
   return html`<aside class="viewer" tabindex="-1" ref=${box} onKeyDown=${keys} aria-label=${t("Source {n}: {name}", { n: passage.number, name: passage.source })}>

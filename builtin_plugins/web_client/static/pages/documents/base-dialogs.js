@@ -8,14 +8,15 @@ import { plural, t } from "../../lib/words.js";
 import { Failure, Notice } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, say } from "../../parts/layers.js";
-import { VisibilityChoice } from "./visibility.js";
+import { VisibilityChoice, changesOf } from "./visibility.js";
 
 export function EditBase({ base, onSaved, onClose }) {
   const [name, setName] = useState(base.name);
   const [description, setDescription] = useState(base.description);
   const [seen, setSeen] = useState({ visibility: base.visibility, team_id: base.team_id, organization_id: base.organization_id });
   const action = useAction(async () => {
-    onSaved(await api.changeKnowledgeBase({ kb_id: base.id, body: { name, description, ...seen } }));
+    const body = changesOf(base, { name, description }, seen);
+    onSaved(await api.changeKnowledgeBase({ kb_id: base.id, body }));
     onClose();
     say(t("Saved"));
   });

@@ -31,7 +31,7 @@ export default function Base({ base: id }) {
   });
   const [dialog, setDialog] = useState("");
   if (upkeep.lost) return html`<div class="page"><${Unmade} job=${upkeep.lost} /></div>`;
-  if (!base.data) return html`<div class="page">${base.error ? html`<${Failure} error=${base.error} onRetry=${base.reload} />` : html`<${Skeleton} />`}</div>`;
+  if (!base.data) return html`<div class="page">${base.error ? html`<${Failure} error=${base.error} onRetry=${base.reload} back=${{ to: "/documents", title: t("Documents") }} />` : html`<${Skeleton} />`}</div>`;
   const mine = owns(base.data);
   return html`<div class="page">
     <${Head} title=${base.data.name} about=${base.data.description} back=${{ to: "/documents", title: t("Documents") }}>
@@ -112,20 +112,35 @@ function OnTheWay({ base }) {
   return html`<section class="stack close" aria-label=${t("Uploads")} aria-live="polite">
     ${waiting > 0 && html`<p class="row"><span class="spinner" aria-hidden="true"></span>${plural(waiting, "Sending one file …", "Sending {n} files …")}</p>`}
     ${known.length > 0 && html`<${Known} items=${known} />`}
-    ${refused.map(
-      (item) => html`<div class="notice notice-bad" key=${item.id} role="alert">
-        <div class="notice-text"><strong>${item.name}</strong><span>${item.error.message}</span></div>
-        ${!item.final && html`<${Button} small icon="retry" onClick=${() => retryUpload(item.id)}>${t("Try again")}<//>`}
-        <${Button} small kind="quiet" icon="close" aria-label=${t("Dismiss")} onClick=${() => removeUpload(item.id)} />
-      </div>`,
-    )}
+    ${alike(refused).map((group) => html`<${Refused} key=${group[0].id} items=${group} />`)}
   </section>`;
 }
 
+/** A folder may hold hundreds that are refused for the same reason. */
+function alike(refused) {
+  const groups = new Map();
+  for (const item of refused) groups.set(item.error.message, [...(groups.get(item.error.message) ?? []), item]);
+  return [...groups.values()];
+}
+
+function Refused({ items }) {
+  const again = items.filter((item) => !item.final);
+  const names = named(items.map((item) => item.name));
+  const dismiss = () => items.forEach((item) => removeUpload(item.id));
+  return html`<div class="notice notice-bad" role="alert">
+    <div class="notice-text"><strong>${items.length > 1 ? t("{n} files were not added", { n: number(items.length) }) : names}</strong>
+      <span>${items[0].error.message}</span>${items.length > 1 && html`<span class="faint">${names}</span>`}</div>
+    ${again.length > 0 && html`<${Button} small icon="retry" onClick=${() => again.forEach((item) => retryUpload(item.id))}>${t("Try again")}<//>`}
+    <${Button} small kind="quiet" icon="close" aria-label=${t("Dismiss")} onClick=${dismiss} />
+  </div>`;
+}
+
+const named = (names) => [...names.slice(0, NAMED), names.length > NAMED && "…"].filter(Boolean).join(", ");
+
 /** Files identical to an existing document: nothing was added. */
 function Known({ items }) {
-  const names = items.slice(0, NAMED).map(({ name, document }) => (name === document.filename ? name : t("{name} (as {other})", { name, other: document.filename })));
+  const names = items.map(({ name, document }) => (name === document.filename ? name : t("{name} (as {other})", { name, other: document.filename })));
   return html`<${Notice} title=${plural(items.length, "One file is here already", "{n} files are here already")}
     action=${html`<${Button} small kind="quiet" icon="close" aria-label=${t("Dismiss")} onClick=${() => items.forEach((item) => removeUpload(item.id))} />`}>
-    ${[...names, items.length > NAMED && "…"].filter(Boolean).join(", ")}<//>`;
+    ${named(names)}<//>`;
 }

@@ -21,7 +21,7 @@ export default function DocumentPage({ base, id }) {
   const here = `/documents/${base}/${id}`;
   const passage = placeOf(query.value);
   return html`<div class="page">
-    <${Loaded} of=${found}>${(document) => html`
+    <${Loaded} of=${found} back=${{ to: `/documents/${base}`, title: t("Documents") }}>${(document) => html`
       <${Head} title=${document.filename} back=${{ to: `/documents/${base}`, title: t("Documents") }}
         about=${[bytes(document.size_bytes), document.page_count && plural(document.page_count, "one page", "{n} pages")].filter(Boolean).join(" · ")}>
         <${Button} icon="download" onClick=${() => download(base, document).catch((error) => say(error.message, "bad"))}>${t("Download")}<//>

@@ -9,14 +9,27 @@ import { Button, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Dialog } from "../../parts/layers.js";
 import { ImportBase } from "./exchange.js";
+import { IMPORT } from "./upkeep.js";
 import { VisibilityBadge, VisibilityChoice } from "./visibility.js";
 
 const FEW = 8;
 
+/** Without those that an import began and didn't make: a job that follows removes them. */
+async function load(signal) {
+  const begun = api.jobs({ query: { kind: IMPORT, limit: 50 }, signal }).catch(() => ({ items: [] }));
+  const bases = await everything(api.knowledgeBases, { signal });
+  const unmade = new Set((await begun).items.filter((job) => ["failed", "cancelled"].includes(job.status)).map((job) => job.subject));
+  return bases.filter((base) => !unmade.has(base.id));
+}
+
 export default function Documents() {
-  const bases = useResource((signal) => everything(api.knowledgeBases, { signal }));
+  const bases = useResource(load);
   const [text, setText] = useState("");
   const [importing, setImporting] = useState(false);
+  const close = () => {
+    setImporting(false);
+    bases.reload(); // an import makes a knowledge base, and one that ends early takes it away
+  };
   const creating = query.value.get("new") === "1";
   const create = () => setQuery({ new: 1 });
   const fits = (base) => `${base.name} ${base.description}`.toLowerCase().includes(text.toLowerCase());
@@ -34,7 +47,7 @@ export default function Documents() {
             ${list.length > FEW && html`<div class="filters"><input class="input search" type="search" placeholder=${t("Find a knowledge base")} aria-label=${t("Find a knowledge base")} value=${text} onInput=${(event) => setText(event.target.value)} /></div>`}
             <div class="cards">${list.filter(fits).map((base) => html`<${Tile} key=${base.id} base=${base} />`)}</div>`
     }<//>
-    ${importing && html`<${ImportBase} onClose=${() => setImporting(false)} />`}
+    ${importing && html`<${ImportBase} onClose=${close} />`}
     ${creating && html`<${Create} onClose=${() => setQuery({ new: null })} />`}
   </div>`;
 }

@@ -61,8 +61,9 @@ export function State({ document, job }) {
   if (document.status === "failed") return html`<${Badge} tone="bad">${t("Failed")}<//>`;
   if (document.status === "completed") return html`${document.notice && html`<span title=${document.notice}><${Badge} tone="warn">${t("Read in part")}<//></span>`}<span class="faint wide-only nowrap">${plural(document.chunk_count, "one passage", "{n} passages")}</span>`;
   const { done = 0, total = null } = job?.progress ?? {};
+  const what = document.notice || (job?.status === "running" ? job.message || t("Reading") : t("Waiting"));
   return html`<span class="document-progress">
-    <small class="faint clip" title=${document.notice ?? ""}>${document.notice ? document.notice : job?.status === "running" ? job.message || t("Reading") : t("Waiting")}</small>
+    <small class="faint clip" title=${what}>${what}</small>
     <${Meter} value=${done} max=${total} label=${t("Reading {name}", { name: document.filename })} />
   </span>`;
 }

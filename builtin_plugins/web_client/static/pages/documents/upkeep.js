@@ -10,7 +10,7 @@ import { Check, Field, Form } from "../../parts/forms.js";
 import { Dialog, say } from "../../parts/layers.js";
 
 const PAUSE = 1_500;
-const IMPORT = "rag.import_knowledge_base";
+export const IMPORT = "rag.import_knowledge_base";
 const KINDS = { "rag.reembed": "The embedding model is being changed", "rag.build_trees": "Trees are being built", [IMPORT]: "The knowledge base is being imported" };
 const ENDED = ["done", "failed", "cancelled"];
 

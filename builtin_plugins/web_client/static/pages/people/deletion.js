@@ -7,7 +7,7 @@ import { useAction } from "../../lib/resource.js";
 import { t } from "../../lib/words.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Dialog, say } from "../../parts/layers.js";
-import { StillShared, isStillShared } from "../../parts/still-shared.js";
+import { StillShared, isStillShared, reworded } from "../../parts/still-shared.js";
 
 /** The id of the account with exactly this name. */
 async function idOf(name) {
@@ -29,7 +29,8 @@ export function DeleteUser({ user, onDone, onClose }) {
       await api.deleteUser({ user_id: user.id, query, repeatable: false });
     } catch (error) {
       if (isStillShared(error)) setShared(error);
-      throw error;
+      if (error.status === 422) throw new ApiError(422, error.code, t("Name another active account."));
+      throw reworded(error, heir.trim() ? t("{name} is not in the team or organization that uses it.", { name: heir.trim() }) : t("Name the account that becomes its owner."));
     }
     onClose();
     say(t("{name} is deleted. What belonged to the account is being removed.", { name }));

@@ -2,6 +2,7 @@
 
 import { html, useState } from "../../lib/html.js";
 import { useAction } from "../../lib/resource.js";
+import { addressOf } from "../../lib/router.js";
 import { day, t } from "../../lib/words.js";
 import { Badge, Button, Copyable, Notice } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
@@ -9,6 +10,9 @@ import { Dialog } from "../../parts/layers.js";
 
 const TONES = { pending: "accent", accepted: "good", revoked: "neutral", expired: "neutral" };
 const WORDS = { pending: "Pending", accepted: "Accepted", revoked: "Revoked", expired: "Expired" };
+
+/** Where an invite is accepted: at the operator's address for this client, or else at the one it is open at. */
+const linkOf = (issued) => issued.link ?? `${location.origin}${addressOf("/invites")}#token=${issued.token}`;
 
 /** `roles` maps values to texts; `send({email, role})` returns the issued invite. */
 export function InviteDialog({ title, roles, send, onSent, onClose }) {
@@ -23,8 +27,8 @@ export function InviteDialog({ title, roles, send, onSent, onClose }) {
     ${
       issued
         ? html`<${Notice} tone="good" title=${issued.email_sent ? t("The invitation is on its way by e-mail.") : t("The invitation is ready. Pass it on yourself:")}>
-            ${!issued.email_sent && html`<p>${issued.how_to_accept}</p>`}<//>
-          ${!issued.email_sent && html`<${Copyable} text=${issued.link ?? issued.token} label=${t("Invitation")} />`}
+            ${!issued.email_sent && html`<p>${t("The invited person opens the link and signs in or registers.")}</p>`}<//>
+          ${!issued.email_sent && html`<${Copyable} text=${linkOf(issued)} label=${t("Invitation")} />`}
           <div class="form-actions"><${Button} kind="primary" onClick=${onClose}>${t("Done")}<//></div>`
         : html`<${Form} action=${action} submit=${t("Invite")} onCancel=${onClose}>
             <${Field} label=${t("E-mail")} type="email" value=${email} onInput=${setEmail} required autofocus error=${action.error?.fields?.email} />

@@ -9,7 +9,7 @@ import { ago, plural, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
-import { StillPrivate, VisibilityBadge, VisibilityChoice } from "../documents/visibility.js";
+import { StillPrivate, VisibilityBadge, VisibilityChoice, changesOf } from "../documents/visibility.js";
 
 async function load(signal) {
   const [pipelines, bases, offered] = await Promise.all([
@@ -61,24 +61,29 @@ function Tile({ item, bases, onDialog }) {
   </article>`;
 }
 
+const FEW = 8;
+
 function Edit({ item, bases, onSaved, onClose }) {
   const [name, setName] = useState(item?.name ?? "");
+  const [text, setText] = useState("");
   const [chosen, setChosen] = useState(item?.knowledge_base_ids ?? []);
   const [seen, setSeen] = useState({ visibility: item?.visibility ?? "private", team_id: item?.team_id, organization_id: item?.organization_id });
   const action = useAction(async () => {
-    const body = { name, knowledge_base_ids: chosen, ...seen };
-    if (item) await api.changePipeline({ pipeline_id: item.id, body });
-    else await api.createPipeline({ body });
+    const fields = { name, knowledge_base_ids: chosen };
+    if (item) await api.changePipeline({ pipeline_id: item.id, body: changesOf(item, fields, seen) });
+    else await api.createPipeline({ body: { ...fields, ...seen } });
     say(t("Saved"));
     onClose();
     onSaved();
   });
+  const fits = (base) => chosen.includes(base.id) || base.name.toLowerCase().includes(text.trim().toLowerCase());
   const toggle = (id, on) => setChosen(on ? [...chosen, id] : chosen.filter((other) => other !== id));
   return html`<${Dialog} title=${item ? item.name : t("New pipeline")} onClose=${onClose}>
     <${Form} action=${action} submit=${item ? t("Save") : t("Create")} onCancel=${onClose} disabled=${!name.trim() || !chosen.length}>
       <${Field} label=${t("Name")} value=${name} onInput=${setName} required autofocus />
       <fieldset class="choice scroll"><legend>${t("Knowledge bases to ask")}</legend>
-        ${bases.map((base) => html`<${Check} key=${base.id} label=${base.name} hint=${plural(base.document_count, "One document", "{n} documents")} checked=${chosen.includes(base.id)} onChange=${(on) => toggle(base.id, on)} />`)}
+        ${bases.length > FEW && html`<input class="input search" type="search" placeholder=${t("Find a knowledge base")} aria-label=${t("Find a knowledge base")} value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${(event) => event.key === "Enter" && event.preventDefault()} />`}
+        ${bases.filter(fits).map((base) => html`<${Check} key=${base.id} label=${base.name} hint=${plural(base.document_count, "One document", "{n} documents")} checked=${chosen.includes(base.id)} onChange=${(on) => toggle(base.id, on)} />`)}
         ${!bases.length && html`<p class="muted">${t("Make a knowledge base first.")}</p>`}
       </fieldset>
       <${VisibilityChoice} value=${seen} onChange=${setSeen} />
