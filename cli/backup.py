@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -149,7 +150,13 @@ async def _look_for(name: str) -> None:
 def _missing(name: str) -> Missing:
     from cli.failures import Missing
 
-    return Missing(f"there is no backup called '{name}'", "See: platformctl backup list")
+    remedy = "See: platformctl backup list"
+    if Path(name).is_file():
+        remedy = (
+            "Copy everything in its folder, including 'objects', to PLATFORM_HOME/backups, or set"
+            " PLATFORM_BACKUP_TO to that folder; then use the name without the path."
+        )
+    return Missing(f"there is no backup called '{name}'", remedy)
 
 
 async def _restore(name: str) -> str:

@@ -192,7 +192,11 @@ async def _check_database(overrides: dict[str, str], *, heartbeats: bool) -> Asy
         async with running.stored_platform(apply_migrations=False, overrides=overrides) as platform:
             kind = "SQLite" if platform.database.is_sqlite else "PostgreSQL"
             late = [item.owner for item in platform.resource(SCHEMA).pending]
-            if late and overrides:
+            if await platform.database.is_read_only():
+                text = f"{kind} is read-only; nothing can be saved"
+                remedy = "If it is a standby, promote it; otherwise, turn off default_transaction_read_only."
+                yield Finding("database", "failed", text, remedy)
+            elif late and overrides:
                 yield Finding("database", "ok", f"{kind}: tables will be created at the first start")
             elif late:
                 text = f"{kind}: migrations are pending for {', '.join(late)}"

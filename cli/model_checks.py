@@ -19,20 +19,22 @@ def check_models(platform: Platform, loaded: Collection[str]) -> Iterator[Findin
         yield Finding("models", "ok", "all models that settings name are available")
     elif _others(platform, loaded):
         names = ", ".join(sorted({model for _, model in unknown}))
-        yield Finding("models", "ok", f"only model servers or other plugins can know {names}; none was asked")
+        yield Finding("models", "ok", f"only a model server or a plugin can have {names}; none was asked")
     else:
-        remedy = "Correct it, or configure a server that has it. Here are: "
+        remedy = "Correct it, or configure a server that has it. Available here: "
         remedy += ", ".join(_offered(platform, loaded))
         for setting, model in unknown:
-            yield Finding("models", "failed", f"{setting} names '{model}', which nobody offers", remedy)
+            yield Finding("models", "failed", f"{setting} names '{model}', which is not available", remedy)
 
 
 def _wanted(platform: Platform, loaded: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Settings that name embedding models, with these."""
+    """Settings that name embedding models, each with its model."""
     if "rag" in loaded:
         from builtin_plugins.rag.settings import RagSettings
 
-        yield "PLATFORM_RAG_EMBEDDING_MODEL", platform.settings_of(RagSettings).embedding_model
+        settings = platform.settings_of(RagSettings)
+        if "embedding_model" in settings.model_fields_set:
+            yield "PLATFORM_RAG_EMBEDDING_MODEL", settings.embedding_model
     for _, model in _webhook_models(platform, loaded):
         yield "PLATFORM_WEBHOOK_EMBED_MODELS", model
 
@@ -56,7 +58,7 @@ def _mapped_in_vain(platform: Platform, loaded: Collection[str]) -> Iterator[Fin
 
 
 def _is_known(platform: Platform, loaded: Collection[str], model: str) -> bool:
-    """Whether the plugin `embeddings` has it; it need not be opened for that."""
+    """Whether the plugin `embeddings` has the model; the plugin need not be opened for that."""
     if "embeddings" not in loaded:
         return False
     from builtin_plugins.embeddings.catalog import find_model
@@ -77,7 +79,7 @@ def _offered(platform: Platform, loaded: Collection[str]) -> list[str]:
 
 
 def _others(platform: Platform, loaded: Collection[str]) -> bool:
-    """Whether somebody else may embed, who can only be asked by a platform that is running."""
+    """Whether a model server or another plugin may have it, which only a running platform can ask."""
     asked = {one.plugin for one in platform.hooks.implementations(embed_texts)} - {"embeddings"}
     if "models" not in asked or "models" not in loaded:
         return bool(asked)

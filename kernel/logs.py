@@ -117,8 +117,10 @@ def configure(level: str, style: Literal["auto", "json", "text"] = "auto", file:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
-    for noisy in ("aiosqlite", "asyncio", "alembic", "dbos", "httpx", "watchfiles"):
+    for noisy in ("aiosqlite", "asyncio", "alembic", "dbos", "faiss", "httpx", "watchfiles"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, root.level))
+    # DBOS gives its logger a handler if it has none; its lines would be plain text, with secrets in them.
+    logging.getLogger("dbos").handlers[:] = [logging.NullHandler()]
 
 
 class LogStream:

@@ -105,10 +105,10 @@ class KernelSettings(Settings):
         validation_alias=env("DATABASE_URL"),
         description="postgresql://… or sqlite:///…; when unset, an SQLite file in PLATFORM_HOME.",
     )
-    min_free_disk_mb: int = Field(
-        100, ge=0, description="Free disk space to keep; uploads are refused when less is left."
+    min_free_disk_mb: int = Field(100, ge=0, description="Uploads are refused when less disk space is free.")
+    database_pool_size: int = Field(
+        10, ge=1, le=200, description="A process opens up to twice as many PostgreSQL connections, plus two."
     )
-    database_pool_size: int = Field(10, ge=1, le=200, description="Usual PostgreSQL connections per process.")
     vector_store: str = Field(
         "auto",
         pattern=_STORE,
@@ -257,7 +257,7 @@ class KernelSettings(Settings):
         10, gt=0, description="Time limit in seconds for receiving the headers of a request."
     )
     body_timeout: float = Field(
-        30, gt=0, description="Seconds that a request body may pause, or fall behind 500 bytes a second."
+        30, gt=0, description="Seconds that a request body may pause, or lag behind 500 bytes per second."
     )
     send_timeout: float = Field(
         60,

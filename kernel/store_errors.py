@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 
-from kernel.db.outages import is_outage
+from kernel.db.outages import is_lost, is_outage, is_read_only
 from kernel.errors import PlatformError, Unavailable
 from kernel.machine_faults import machine_fault, public_error
 from kernel.stores.disk import DiskSpace
 
 log = logging.getLogger("platform")
+
+READ_ONLY = "The database is read-only, so nothing can be saved; try again later"
 
 
 def store_error(error: BaseException, disk: DiskSpace) -> PlatformError | None:
@@ -19,7 +21,13 @@ def store_error(error: BaseException, disk: DiskSpace) -> PlatformError | None:
         return None
     if fault == "disk" and disk.is_short():
         fault = "disk_full"
-    # No traceback: it would go to the full disk with every request.
-    shown = None if fault == "disk_full" else error
-    log.error("%s: %s", fault or "a store is unreachable", type(error).__name__, exc_info=shown)
-    return Unavailable("The database is unreachable; try again") if fault is None else public_error(fault)
+    # No traceback for errors that every request hits: they would fill the disk.
+    shown = None if fault == "disk_full" or is_lost(error) or is_read_only(error) else error
+    log.error("%s: %s", fault or _brief(error), type(error).__name__, exc_info=shown)
+    if fault is not None:
+        return public_error(fault)
+    return Unavailable(READ_ONLY if is_read_only(error) else "The database is unreachable; try again")
+
+
+def _brief(error: BaseException) -> str:
+    return "the database is read-only" if is_read_only(error) else "a store is unreachable"

@@ -153,6 +153,10 @@ class Database:
         """Raise an error if the database does not answer."""
         await self.read(_ping)
 
+    async def is_read_only(self) -> bool:
+        """Whether PostgreSQL refuses writes, as a standby does; SQLite can write if its disk can."""
+        return not self.is_sqlite and await self.read(_takes_no_writes)
+
     async def scrub(self) -> None:
         """Purge deleted data from SQLite's write-ahead log; PostgreSQL vacuums by itself.
 
@@ -184,6 +188,11 @@ class Database:
 
 def _ping(session: Session) -> None:
     session.execute(text("SELECT 1"))
+
+
+def _takes_no_writes(session: Session) -> bool:
+    setting: str | None = session.scalar(text("SELECT current_setting('transaction_read_only')"))
+    return setting == "on"
 
 
 def _sqlite_engines(url: str) -> tuple[AsyncEngine, AsyncEngine]:

@@ -23,17 +23,33 @@ def is_outage(error: BaseException) -> bool:
     return isinstance(error, ConnectionError) or is_database_outage(error)
 
 
+def is_lost(error: BaseException) -> bool:
+    """Whether the connection to the database server was lost or could not be made."""
+    if isinstance(error, DBAPIError):  # without a statement, it comes from connecting, or from a commit
+        return error.connection_invalidated or (error.statement is None and is_database_outage(error))
+    return isinstance(error, DatabaseUnreachable) or _is_from_connecting(error)
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Whether the database server refuses writes, as a standby does."""
+    return getattr(getattr(error, "orig", None), "sqlstate", None) == _READ_ONLY
+
+
 def is_database_outage(error: BaseException) -> bool:
     """Whether the error means that the database is out of service."""
     if isinstance(error, OperationalError | InterfaceError | DatabaseUnreachable | NoneLeft):
         return True
     if isinstance(error, DBAPIError):
         return error.connection_invalidated or _tells_of_the_server(error.orig)
+    return _is_from_connecting(error) and (
+        isinstance(error, sys.modules["asyncpg"].InterfaceError) or _tells_of_the_server(error)
+    )
+
+
+def _is_from_connecting(error: BaseException) -> bool:
     # SQLAlchemy doesn't wrap the driver's errors while it sets up a new connection.
     driver = sys.modules.get("asyncpg")
-    if driver is None or not isinstance(error, driver.InterfaceError | driver.PostgresError):
-        return False
-    return isinstance(error, driver.InterfaceError) or _tells_of_the_server(error)
+    return driver is not None and isinstance(error, driver.InterfaceError | driver.PostgresError)
 
 
 def _tells_of_the_server(error: BaseException | None) -> bool:

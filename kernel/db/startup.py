@@ -14,9 +14,11 @@ from kernel.auth.models import Account
 from kernel.db import migrate
 from kernel.db.engine import Database
 from kernel.db.migrate import NewerDatabase, Owner, Pending
+from kernel.db.outages import is_lost
 from kernel.declarations import Declarations
 from kernel.errors import ANY_ERROR, StartupError
 from kernel.jobs.queue import migrate_queue
+from kernel.machine_faults import is_machine_fault
 from kernel.plugin_states import PluginStates
 from kernel.resource_keys import ResourceKey
 
@@ -122,11 +124,16 @@ class Schema:
             try:
                 await migrate.upgrade(self._database, owner, taken)
             except ANY_ERROR as error:
-                if owner.name == "kernel":
+                if owner.name == "kernel" or _is_not_its_fault(error):
                     raise
                 # The reason is one line; the log has the statement and the traceback for the plugin's author.
                 log.warning("a migration of %s failed", owner.name, exc_info=error)
                 self._states.fail(owner.name, f"its migration failed: {reason_of(error)}")
+
+
+def _is_not_its_fault(error: BaseException) -> bool:
+    """Whether a plugin's migration failed because of the machine or the connection; it may work next time."""
+    return is_lost(error) or is_machine_fault(error)
 
 
 def _holds_accounts(session: Session) -> bool:

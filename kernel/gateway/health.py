@@ -80,6 +80,8 @@ async def _figures(platform: Platform, service: Service) -> dict[str, Any]:
 
 async def _check_database(platform: Platform) -> None:
     await platform.database.ping()
+    if await platform.database.is_read_only():
+        raise Unhealthy("the database is read-only; nothing can be saved")
 
 
 async def _check_disk(platform: Platform) -> None:

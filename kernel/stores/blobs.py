@@ -35,7 +35,7 @@ class FileBlobs(HeldBlobs):
 
     def place(self, staged: Staged) -> None:
         target = self.path(staged.sha256)
-        if target.exists():
+        if _has(target, staged.size):
             staged.discard()
             return
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -57,3 +57,11 @@ class FileBlobs(HeldBlobs):
                 continue
             found[path.parent.name + path.name] = StoredBlob(about.st_size, about.st_mtime)
         return found
+
+
+def _has(path: Path, size: int) -> bool:
+    """Whether all of the content is there; if not, the next upload of it replaces what is there."""
+    try:
+        return path.stat().st_size == size
+    except FileNotFoundError:
+        return False

@@ -149,6 +149,28 @@ def test_restore_of_what_is_not_there(cli: Cli, home: Path) -> None:
     assert usernames(home) == {"ann"}
 
 
+def test_restore_of_a_path(cli: Cli, home: Path, tmp_path: Path) -> None:
+    """A backup in another folder is not restored from there; the remedy says what to copy, and where."""
+    elsewhere = tmp_path / "platform-20260131-030000.tar.gz"
+    elsewhere.touch()
+    result = cli("backup", "restore", str(elsewhere), "--yes")
+    told = " ".join(result.output.split())
+    assert (result.exit_code, "there is no backup called" in told) == (3, True), result.output
+    assert "Copy everything in its folder, including 'objects'" in told
+    assert "PLATFORM_BACKUP_TO" in told
+
+
+def test_restore_without_the_pieces(cli: Cli, home: Path) -> None:
+    """A copied archive without its pieces names the missing folder, and changes nothing."""
+    name = newest(cli)
+    (home / "backups" / "objects").rename(home / "backups" / "forgotten")
+    result = cli("backup", "restore", name, "--yes")
+    told = " ".join(result.output.split())
+    assert result.exit_code == 1
+    assert "is missing from 'objects', the folder next to the archive" in told
+    assert usernames(home) == {"ann"}
+
+
 def test_sizes_of_backups(cli: Cli, home: Path) -> None:
     """A small backup has a size, too."""
     [listed] = json.loads(cli("backup", "list", "--json").stdout)

@@ -149,7 +149,7 @@ RETURNED: dict[str, tuple[str, Any, str]] = {
     "raising_settings": (
         "register_settings",
         RaisingSettings,
-        "reading its settings raised KeyError; the log says more. For a wrong value, a validator of "
+        "reading its settings raised KeyError; see the log. To refuse a value, a validator of "
         "RaisingSettings must raise ValueError",
     ),
     "list_of_settings": (

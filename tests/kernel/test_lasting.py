@@ -10,7 +10,7 @@ from kernel.lasting import lasting
 
 
 async def test_an_unexpected_error_does_not_end_it(caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged with the name of the work, which begins again; returning and cancelling end it."""
+    """An error is logged with the work's name, and the work starts again; returning and cancelling end it."""
     begun = 0
 
     async def work() -> None:
@@ -22,7 +22,7 @@ async def test_an_unexpected_error_does_not_end_it(caplog: pytest.LogCaptureFixt
     task = lasting("looking around", work, pause=0)
     await task
     assert (begun, task.get_name()) == (3, "looking around")
-    assert caplog.text.count("looking around: ended by an unexpected error") == 2
+    assert caplog.text.count("looking around: stopped by an unexpected error") == 2
     assert "nobody thought of this" in caplog.text
     cancelled = lasting("waiting", asyncio.Event().wait)
     cancelled.cancel()
@@ -31,7 +31,7 @@ async def test_an_unexpected_error_does_not_end_it(caplog: pytest.LogCaptureFixt
 
 
 async def test_an_error_while_it_is_being_stopped(caplog: pytest.LogCaptureFixture) -> None:
-    """The process can end: the error is logged, and the work does not begin again."""
+    """The process can end: the error is logged, and the work does not start again."""
     begun, again = asyncio.Event(), asyncio.Event()
 
     async def work() -> None:

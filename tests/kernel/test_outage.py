@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -11,7 +13,8 @@ from sqlalchemy import func, select
 
 from kernel.auth.models import Account
 from kernel.sdk import Platform, Plugin, Service, hookimpl
-from kernel.testing import Running, Start
+from kernel.testing import Running, Start, environment
+from tests.fakes.processes import platformctl
 
 ALICE = {"username": "alice", "password": "a password of hers"}
 
@@ -78,12 +81,36 @@ async def test_who_signed_in_is_not_limited_as_a_stranger(start_platform: Start,
     assert {(await alice.get("/v1/auth/users/1")).status for _ in range(20)} == {503}
 
 
-async def test_a_server_that_takes_no_writes(start_platform: Start, postgres_url: str) -> None:
-    """A read-only database is out of service for a write, not broken."""
-    running = await start_platform(env={"DATABASE_URL": postgres_url})
+async def test_a_server_that_takes_no_writes(
+    start_platform: Start, postgres_url: str, tmp_path: Path
+) -> None:
+    """A read-only database is out of service for a write, not broken, and everybody is told."""
+    env = {"DATABASE_URL": postgres_url}
+    running = await start_platform(env=env)
     await Server(postgres_url).make_read_only()
+    health = await running.anonymous.get("/health")
+    assert (health.status, health.json()["status"]) == (503, "unhealthy")
+    assert health.json()["checks"]["database"] == "unhealthy: the database is read-only; nothing can be saved"
     answer = await running.anonymous.post("/v1/auth/register", json={**ALICE, "email": "alice@example.com"})
     assert (answer.status, answer.json()["code"]) == (503, "unavailable")
+    assert answer.detail == "The database is read-only, so nothing can be saved; try again later"
+    doctor = environment(tmp_path / "other", env)
+    result = await asyncio.to_thread(platformctl, "doctor", "--json", env=doctor)
+    found = {item["check"]: item for item in json.loads(result.stdout)}
+    assert (result.returncode, found["database"]["status"]) == (1, "failed")
+    assert found["database"]["text"] == "PostgreSQL is read-only; nothing can be saved"
+
+
+async def test_an_outage_fills_no_log(
+    start_platform: Start, postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each request that a lost database refuses is one line in the log, without a traceback."""
+    running = await start_platform(env={"DATABASE_URL": postgres_url})
+    await Server(postgres_url).close()
+    caplog.clear()
+    assert [(await sign_in(running))[0] for _ in range(2)] == [503, 503]
+    told = [line for line in caplog.records if "store is unreachable" in line.getMessage()]
+    assert len(told) == 2 and [line for line in told if line.exc_info] == []
 
 
 class CountingPlugin(Plugin):

@@ -53,7 +53,9 @@ class Objects:
         try:
             stored = self._place.read(_name(digest), _STORED)
         except FileNotFoundError:
-            raise ArchiveBroken(f"the piece {digest[:12]}… is missing") from None
+            raise ArchiveBroken(
+                f"the piece {digest[:12]}… is missing from '{FOLDER}', the folder next to the archive"
+            ) from None
         try:
             piece = decompressed(stored, PIECE)
         except Damaged:

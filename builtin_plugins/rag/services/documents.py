@@ -14,6 +14,7 @@ from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services import deletions, knowledge_bases, loading, receipts
 from builtin_plugins.rag.services.ingestion_jobs import queue_document
+from builtin_plugins.rag.services.originals import original
 from builtin_plugins.rag.services.receipts import SIGNER, Signer
 from builtin_plugins.rag.services.records import Arrived, keep_document, write_kept
 from builtin_plugins.rag.settings import RagSettings
@@ -87,9 +88,12 @@ def _get(session: Session, scope: Scope, kb_id: str, document_id: str) -> Docume
 
 
 async def content(caller: Caller, kb_id: str, document_id: str) -> tuple[Document, Path]:
-    """A document and the file with its original bytes. Raises KnowledgeBaseNotFound, DocumentNotFound."""
+    """A document and the file with its original bytes.
+
+    Raises KnowledgeBaseNotFound, DocumentNotFound, OriginalLost.
+    """
     document = await get(caller, kb_id, document_id)
-    return document, await caller.platform.blobs.local(document.sha256)
+    return document, await original(caller.platform, document)
 
 
 async def chunks(

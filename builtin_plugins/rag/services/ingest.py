@@ -31,6 +31,7 @@ from builtin_plugins.rag.services.attempts import Gone, IngestPayload, fail, is_
 from builtin_plugins.rag.services.deletions import forget
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.languages import languages_of
+from builtin_plugins.rag.services.originals import OriginalLost, original
 from builtin_plugins.rag.services.outcomes import note_outcome
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
 from builtin_plugins.rag.services.places import place_of
@@ -165,7 +166,10 @@ class Ingestion:
 
     async def _parse(self, sink: Path) -> ParsedDocument:
         limits = limits_of(self._settings, large=self._payload.large)
-        path = await self._platform.blobs.local(self._document.sha256)
+        try:
+            path = await original(self._platform, self._document)
+        except OriginalLost:
+            raise UnparsableDocument("corrupt", "its stored file is not whole") from None
         children = self._platform.resource(PARSER_PROCESSES)
 
         async def tell() -> None:

@@ -1,4 +1,4 @@
-"""What becomes of an account's knowledge bases and pipelines when the account is deleted."""
+"""What happens to an account's knowledge bases and pipelines when the account is deleted."""
 
 from __future__ import annotations
 

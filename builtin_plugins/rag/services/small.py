@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from typing import Final
 
 from sqlalchemy import select
@@ -25,6 +27,7 @@ from builtin_plugins.rag.services.attempts import IngestPayload, is_wanted, path
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.ingest import complete, point_of
 from builtin_plugins.rag.services.languages import languages_of
+from builtin_plugins.rag.services.originals import OriginalLost, original
 from builtin_plugins.rag.services.outcomes import note_outcome
 from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
 from builtin_plugins.rag.settings import RagSettings
@@ -146,18 +149,19 @@ def _load(session: Session, jobs: Mapping[str, IngestPayload]) -> tuple[list[_Sm
 
 async def _chunked(platform: Platform, found: Sequence[_Small]) -> Iterator[_Small]:
     parsers = platform.resource(PARSERS)
-    fit: list[tuple[_Small, Parser]] = []
+    fit: list[_Small] = []
+    given: list[tuple[Path, Parser]] = []
     for small in found:
         parser = parsers.for_media_type(small.document.content_type)
         if parser in _PARSERS:
-            fit.append((small, parser))
+            with suppress(OriginalLost):  # its own job says so
+                given.append((await original(platform, small.document), parser))
+                fit.append(small)
     if not fit:
         return iter(())
-    paths = [await platform.blobs.local(small.document.sha256) for small, _ in fit]
-    given = [(path, parser) for path, (_, parser) in zip(paths, fit, strict=True)]
     settings = platform.settings_of(RagSettings)
     parsed = await parse_small(platform.resource(PARSER_PROCESSES), given, limits_of(settings, large=False))
-    return _cut(zip((small for small, _ in fit), parsed, strict=True), settings.max_chunks)
+    return _cut(zip(fit, parsed, strict=True), settings.max_chunks)
 
 
 def _cut(parsed: Iterable[tuple[_Small, list[Block] | None]], most: int) -> Iterator[_Small]:

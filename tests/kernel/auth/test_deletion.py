@@ -76,7 +76,7 @@ class TestWho:
         assert (await victim.post("/v1/auth/refresh")).status == 200
 
     async def test_unknown_and_twice(self, running: Running) -> None:
-        """There is no such account, or none any more."""
+        """No such account, or one that is already deleted."""
         assert (await deletion(running, 2**31 - 1)).status == 404
         victim = await somebody(running)
         assert (await deletion(running, victim)).status == 202
@@ -89,7 +89,7 @@ class TestWho:
         assert (await admin.post(f"{path}/reset-password", json={"mode": "generate"})).status == 404
 
     async def test_own_account(self, running: Running) -> None:
-        """A Platform Admin deletes the own account like everybody: confirmed by the password."""
+        """Platform Admins delete their own accounts like everybody else, confirmed by the password."""
         admin = await somebody(running, platform_admin=True)
         answer = await admin.delete(f"{USERS}/{admin.user['id']}")
         assert answer.status == 409 and answer.json()["code"] == "own_account"
@@ -119,7 +119,7 @@ class TestOneself:
         assert (await job_of(running, answer)).status == "done"
 
     async def test_without_a_password(self, running: Running) -> None:
-        """Whoever has none must have signed in within the last minutes."""
+        """Whoever has no password must have signed in within the last few minutes."""
         ann = await somebody(running)
         tokens, account = running.platform.resource(TOKENS), await row_of(running, ann.user["id"])
         old = tokens.mint(Account(**account), {}, auth_time=int(time.time()) - 700)
@@ -149,7 +149,7 @@ class TestAtOnce:
             assert found.json()["total"] == 0
 
     async def test_a_stream_ends(self, running: Running) -> None:
-        """What its session is being sent ends with the account."""
+        """Responses being streamed to its sessions end with the account."""
         ann = await somebody(running)
         headers = {"Authorization": f"Bearer {ann.token}"}
         async with running.session.get(f"{running.url}/v1/things/events", headers=headers) as stream:
@@ -169,7 +169,7 @@ class TestAtOnce:
         assert (await ann.get("/v1/jobs")).status == 401 and (await fresh.get("/v1/jobs")).status == 200
 
     async def test_the_row_tells_nothing(self, running: Running) -> None:
-        """Neither the row nor the entry of the audit log says who that was."""
+        """Neither the row nor the entry of the audit log says who it was."""
         ann = await running.user()
         was = update(Account).where(Account.id == ann.user["id"])
         sso = {"sso_issuer": "https://id", "sso_subject": f"s{ann.user['id']}", "linked_at": utc_now()}
@@ -184,7 +184,7 @@ class TestAtOnce:
         assert (entry.before_state, entry.after_state) == (None, None) and entry.actor_id is not None
 
     async def test_secrets(self, running: Running) -> None:
-        """What the account has stored encrypted is gone; another's stays."""
+        """The account's encrypted secrets are gone; another account's stay."""
         ann, bob = await somebody(running), await somebody(running)
         secrets = running.platform.resource(OWNER_SECRETS)
         for one in (ann, bob):
@@ -218,7 +218,7 @@ class TestWhatOthersUse:
         assert (await ann.post("/v1/auth/refresh")).status == 200
 
     async def test_goes_to_the_heir(self, running: Running, things: ThingsPlugin) -> None:
-        """Another active account gets it."""
+        """Another active account becomes the owner."""
         ann, bob = await somebody(running), await somebody(running)
         things.shared[ann.user["id"]] = ["globe"]
         await delete_account(running, ann, heir_id=bob.user["id"])
@@ -268,7 +268,7 @@ class TestJob:
         assert things.calls.count(ann.user["id"]) == calls
 
     async def test_what_a_request_stored_meanwhile(self, running: Running, things: ThingsPlugin) -> None:
-        """A request that was still running when the job was done: its things go in a later night."""
+        """What a request stored after the job was done is removed on a later night."""
         ann = await somebody(running)
         await delete_account(running, ann)
         things.private[ann.user["id"]] = ["a late note"]
@@ -280,7 +280,7 @@ class TestJob:
         assert ann.user["id"] not in things.private
 
     async def test_a_secret_stored_meanwhile(self, running: Running) -> None:
-        """A request that was still running when the account was deleted stores a secret: it goes, too."""
+        """A secret that a running request stores after the deletion is removed, too."""
         ann = await somebody(running)
         secrets, owner = running.platform.resource(OWNER_SECRETS), SecretOwner("account", ann.user["id"])
         await delete_account(running, ann)
@@ -292,7 +292,7 @@ class TestJob:
         assert names == []
 
     async def test_it_can_not_be_cancelled(self, running: Running, things: ThingsPlugin) -> None:
-        """A cancelled job begins anew."""
+        """A cancelled job starts over."""
         ann, admin = await somebody(running), await somebody(running, role="admin")
         things.private[ann.user["id"]] = ["diary"]
         answer = await deletion(running, ann)
@@ -303,7 +303,7 @@ class TestJob:
 
 
 async def test_the_last_of_a_kind(start_platform: Start) -> None:
-    """The last instance administrator and the last Platform Admin stay, also by their own wish."""
+    """The last instance administrator and the last Platform Admin can't be deleted, even by themselves."""
     alone = await start_platform()
     ada = await alone.user("ada", role="admin")  # the first to sign in is Platform Admin
     own = {"json": {"password": ada.password}}
@@ -320,7 +320,7 @@ async def test_the_last_of_a_kind(start_platform: Start) -> None:
 async def test_killed_in_the_middle(
     start_platform: Start, platform_home: Path, database_url: str | None, tmp_path: Path
 ) -> None:
-    """A worker that dies while it removes something: the next one begins again."""
+    """If a worker dies during a removal, the next one starts again."""
     here = await start_platform(DyingPlugin, env={"DATABASE_URL": database_url})
     ann = await somebody(here)
     answer = await deletion(here, ann)

@@ -19,6 +19,7 @@ from kernel.testing import Running, Start, environment
 from tests.fakes.echo import EchoPlugin
 from tests.fakes.processes import running_process
 from tests.fakes.rows import execute
+from tests.fakes.small_disk import small_disk
 from tests.fakes.tables import (
     BROKEN,
     SHELF_FIRST,
@@ -137,6 +138,37 @@ class TestOwners:
         assert await rows(running, "SELECT name FROM shelf_shelf") == [("novels",)]
         assert (await running.anonymous.get("/v1/echo/open")).status == 200
         assert (await running.anonymous.get("/health")).json()["status"] == "degraded"
+
+    async def test_a_full_disk_stops_the_start(
+        self, start_platform: Start, shelf: Plugin, shelf_with_notes: Plugin, tmp_path: Path
+    ) -> None:
+        """A migration that finds no room stops the start; with room, the next start works."""
+        with small_disk(tmp_path / "disk", 8) as disk:
+            env = {"DATABASE_URL": f"sqlite:///{disk.folder}/platform.db", "PLATFORM_MIN_FREE_DISK_MB": "1"}
+            first = await start_platform(shelf, env=env)
+            await write(first, "INSERT INTO shelf_shelf (id, name) VALUES (1, 'novels')")
+            disk.fill()
+            with pytest.raises(StartupError, match="disk is full"):
+                await start_platform(shelf_with_notes, env=env)
+            disk.relieve()
+            running = await start_platform(shelf_with_notes, env=env)
+            assert await rows(running, "SELECT name, note FROM shelf_shelf") == [("novels", "")]
+
+    async def test_a_lost_connection_stops_the_start(
+        self, start_platform: Start, postgres_url: str, shelf_with_notes: Plugin, tmp_path: Path
+    ) -> None:
+        """A database that goes away during a plugin's migration is not the plugin's fault."""
+        gone = """
+        op.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        """
+        cut = plugin_with_tables(
+            "shelf", shelf_base(), write_migrations(tmp_path / "cut", [SHELF_FIRST, gone])
+        )
+        env = {"DATABASE_URL": postgres_url}
+        with pytest.raises(StartupError, match="the database can't be used"):
+            await start_platform(cut, env=env)
+        running = await start_platform(shelf_with_notes, env=env)
+        assert await rows(running, "SELECT name, note FROM shelf_shelf") == []
 
     async def test_dependants_of_a_failed_migration(
         self, start_platform: Start, broken_shelf: Plugin, tmp_path: Path

@@ -106,7 +106,7 @@ class TestBodySize:
 
     @pytest.mark.parametrize("coding", ["snappy", "gzip, gzip", *([] if HAS_BROTLI else ["br"])])
     async def test_an_unknown_coding(self, start_platform: Start, coding: str) -> None:
-        """A body that there is no decoder for is 415, which names those that there are."""
+        """A body in an unknown coding is 415, and the response names the known ones."""
         running = await start_platform(EchoPlugin)
         headers = {"Content-Encoding": coding, "Content-Type": "application/json"}
         body = b'{"name": "not what it seems"}'
@@ -116,7 +116,7 @@ class TestBodySize:
         assert "uncompressed" in answer.json()["detail"]
 
     async def test_an_unknown_transfer_coding(self, start_platform: Start) -> None:
-        """A body that is compressed for the transfer isn't read as if it were plain."""
+        """A body with a compressed transfer coding isn't read as if it were plain."""
         running = await start_platform(EchoPlugin)
         async with raw_client(running.url) as client:
             request = head("POST", "/v1/echo/body", "Transfer-Encoding: gzip, chunked")
@@ -258,7 +258,7 @@ class TestSlowClients:
             assert (answer.status, json.loads(answer.body)["code"]) == (408, "request_timeout")
 
     async def test_a_body_that_trickles(self, start_platform: Start) -> None:
-        """A body that never stops coming but stays too slow is 408 too."""
+        """A body that keeps coming, but too slowly, is 408, too."""
         running = await start_platform(EchoPlugin, env={"PLATFORM_BODY_TIMEOUT": "0.3"})
         async with raw_client(running.url) as client:
             await client.send(head("POST", "/v1/echo/body", "Content-Length: 5000") + b'{"name"')
@@ -267,7 +267,7 @@ class TestSlowClients:
             dripping.cancel()
 
     async def test_a_body_over_a_slow_line(self, start_platform: Start) -> None:
-        """What has come counts: a slow body may take longer in all than one silence may."""
+        """Received data counts: in total, a slow body may take longer than one pause may."""
         running = await start_platform(EchoPlugin, env={"PLATFORM_BODY_TIMEOUT": "0.3"})
         body = b'{"name": "slow"' + b" " * 1000
         async with raw_client(running.url) as client:
