@@ -27,7 +27,7 @@ app = App(
         ("platformctl users list --json", "as JSON"),
         ("platformctl users reset-password bob", "prints a temporary password"),
         ("platformctl users deactivate bob", "ends all of bob's sessions"),
-        ("platformctl users delete bob", "removes bob and all that belongs to the account"),
+        ("platformctl users delete bob", "removes bob and everything that belongs to the account"),
     ),
 )
 
@@ -291,7 +291,7 @@ def activate(username: Username, as_json: AsJson = False) -> None:
         ("platformctl users delete bob", "asks for confirmation"),
         ("platformctl users delete bob --heir ada", "ada becomes the owner of what bob shares with others"),
         after="Refused for the last Platform Admin, administrator, organization owner or team_admin, and"
-        " without an heir while others use something of the account.",
+        " while others use something the account owns, unless an heir is named.",
     )
 )
 def delete(

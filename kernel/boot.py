@@ -117,7 +117,7 @@ async def open_platform(
         if role != "tool":
             await _hold_home(storage, stack)
         offered = _offered_stores(plugins)
-        # Without plugins, the store that the settings name is missing; such a command needs none.
+        # Commands that load no plugins don't need the store that the settings name, and don't have it.
         storeless = role == "tool" and not candidates
         blobs = None if storeless else await open_early_blobs(storage.needs, offered, stack)
         opening = Opening(storage.needs, schema.owners, blobs)

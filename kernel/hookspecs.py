@@ -319,11 +319,11 @@ def on_account_event(platform: Platform, unit: Unit, account: Account, change: A
 def hand_over_shared(
     platform: Platform, unit: Unit, account: Account, heir: Scope | None
 ) -> Sequence[SharedThing] | None:
-    """What an account that is being deleted owns and others use. Asked inside the unit that deletes it.
+    """What an account that is being deleted owns and others use. Called inside the unit that deletes it.
 
-    If there is an `heir`, make it the owner of whatever it may own. Return what is left: then the deletion is
-    refused, and lists it. ``hand_over_owned`` does this for a table of `Owned` rows. What is neither returned
-    nor handed over is removed by `on_account_deleted`.
+    If there is an `heir`, make it the owner of whatever it may own. Return what is left: the deletion is then
+    refused, and the error lists it. ``hand_over_owned`` does this for a table of `Owned` rows. What is
+    neither returned nor handed over is removed by `on_account_deleted`.
     """
 
 
@@ -332,10 +332,10 @@ def on_account_deleted(platform: Platform, account_id: int) -> None:
     """Remove everything that belongs to a deleted account. Its id is never used again.
 
     Called by a worker, in a durable job, until it succeeds, even if the plugin was disabled or not installed
-    at the time; and again in a later night, for what a request that was still running has stored. So it
-    must be idempotent; delete much in several units. An implementation that fails, or takes more than five
-    minutes, is named in the job and called again; the other plugins go on meanwhile. Records that must stay,
-    such as orders, keep the id and no name.
+    at the time; and again on a later night, for anything that a request still running at the time has stored.
+    So it must be idempotent; delete large amounts in several units. An implementation that fails, or takes
+    more than five minutes, is named in the job and called again; other plugins are not affected. Records that
+    must stay, such as orders, keep only the id, not the name.
     """
 
 

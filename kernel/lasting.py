@@ -1,4 +1,4 @@
-"""Work that goes on beside everything else for as long as a process runs, such as looking for what is due."""
+"""Background work that runs for as long as the process does, such as looking for due schedules."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Work = Callable[[], Coroutine[Any, Any, object]]
 
 
 def lasting(name: str, work: Work, *, pause: float = _PAUSE) -> asyncio.Task[None]:
-    """Begin `work` as a task that ends when the work returns or is cancelled, but not with an error.
+    """Start `work` as a task that ends when the work returns or is cancelled, but not when it fails.
 
-    An error that the work does not expect is logged, and the work begins again after `pause` seconds.
-    Otherwise nobody would notice its end until what it does is missed. An error while the task is being
-    cancelled is logged and ends it: otherwise the process could not stop.
+    An unexpected error is logged, and the work starts again after `pause` seconds; otherwise nobody would
+    notice that it ended. An error while the task is being cancelled is logged and ends it; otherwise the
+    process could not stop.
     """
     return asyncio.create_task(_again_and_again(name, work, pause), name=name)
 
@@ -34,5 +34,5 @@ async def _again_and_again(name: str, work: Work, pause: float) -> None:
             if task is not None and task.cancelling():
                 log.exception("%s: failed while it was being stopped", name)
                 raise asyncio.CancelledError from None
-            log.exception("%s: ended by an unexpected error; begins again in %g s", name, pause)
+            log.exception("%s: stopped by an unexpected error; starting again in %g s", name, pause)
         await asyncio.sleep(pause)

@@ -102,7 +102,7 @@ class PluginSettings:
         except ANY_ERROR as error:  # boundary: another author's validators
             log.exception("plugin %s: its settings can't be read", plugin)
             raise StartupError(
-                f"reading its settings raised {type(error).__name__}; the log says more. For a wrong value, a"
+                f"reading its settings raised {type(error).__name__}; see the log. To refuse a value, a"
                 f" validator of {cls.__name__} must raise ValueError"
             ) from None
 

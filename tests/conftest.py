@@ -94,9 +94,9 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_collection(session: pytest.Session) -> None:
-    """Several processes import the modules of tests each from another one on: at first, pytest rewrites the
-    asserts of every module, which takes as long as half of all else before the first test, and keeps that on
-    disk. In the same order, all of them would do it for all modules.
+    """Make each of several processes import the test modules starting at a different one: pytest rewrites the
+    asserts of every module, which is a third of the time before the first test, and keeps the result on disk.
+    In the same order, all processes would do it for all modules.
     """
     worker = getattr(session.config, "workerinput", None)
     if worker is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:

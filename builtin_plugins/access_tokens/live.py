@@ -115,13 +115,13 @@ class LiveTokens:
 
 LIVE_TOKENS: ResourceKey[LiveTokens] = ResourceKey("access_tokens.live")
 KEYS = "access-token-keys"
-"""The secret that tokens of requests with an idempotency key are derived from."""
+"""The secret from which the tokens of requests with an idempotency key are derived."""
 
 
 @asynccontextmanager
 async def open_live_tokens(platform: Platform) -> AsyncIterator[LiveTokens]:
     """The resource `LIVE_TOKENS`."""
-    # Now rather than for the first request: the secrets are copied to other machines after a start.
+    # Here rather than at the first request: operators copy the secrets to other machines after a start.
     await asyncio.to_thread(platform.secrets.ensure, KEYS)
     live = LiveTokens(platform)
     flushing = lasting("access-tokens", live.flush_for_ever)

@@ -63,7 +63,7 @@ class AccessTokensPlugin(Plugin):
 
     @hookimpl
     async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
-        """Remove the tokens that an account kept because this plugin was switched off at its deletion."""
+        """Remove tokens that are left because this plugin was off when the account was deleted."""
         await platform.database.write(_end_all, account_id, "deleted")
 
 

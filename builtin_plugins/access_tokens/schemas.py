@@ -47,8 +47,8 @@ class AccessTokenCreate(BaseModel):
         min_length=1,
         max_length=255,
         description="Any text of your choice, such as a UUID; use a new one for each token. If the response "
-        "is lost, send the request again with the same key: the token that it made is returned. 409 if the "
-        "request now differs.",
+        "is lost, send the same request with the same key again to get the same token. 409 if the request "
+        "differs.",
     )
 
 

@@ -33,7 +33,7 @@ def new_token(_created_at: datetime) -> str:
 def derived_tokens(secret: str, account_id: int, key: str) -> MakeToken:
     """A function that makes the token of an account's request with this idempotency key.
 
-    The moment of its creation is part of it: after a revocation, the same key makes another token.
+    It depends on the time of creation, too: after a revocation, the same key makes another token.
     """
 
     def make(created_at: datetime) -> str:

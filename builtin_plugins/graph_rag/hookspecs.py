@@ -32,7 +32,7 @@ def register_extractors() -> Sequence[Extractor]:
 
     It returns an object for each text. Its `mentions` are tuples ``(start, end, text, key, label)``: `text`
     is ``passage[start:end]``, mentions with the same `key` are one entity (``""``: judged by spelling), and
-    `label` is one of OntoNotes 5 or ``NOUN_PHRASE``. Its `links` are None, which relates what is close
-    together, or tuples ``(subject, predicate, object, kind, weight, start, end)``: keys of two entities,
-    `kind` ``SVO`` or ``CO_OCCURRENCE``, and a `weight` up to 1.
+    `label` is one of OntoNotes 5 or ``NOUN_PHRASE``. Its `links` are None, which relates entities that
+    are close together, or tuples ``(subject, predicate, object, kind, weight, start, end)``: keys of two
+    entities, `kind` ``SVO`` or ``CO_OCCURRENCE``, and a `weight` up to 1.
     """

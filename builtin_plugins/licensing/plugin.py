@@ -59,7 +59,7 @@ class LicensingPlugin(Plugin):
 
     @hookimpl
     async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
-        """Free the account's seats; its orders and licenses are records of purchases, and stay."""
+        """Free the account's seats; its orders and licenses are purchase records, and stay."""
         await platform.database.write(seats.free_all, account_id)
 
 

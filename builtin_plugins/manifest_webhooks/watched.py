@@ -89,7 +89,7 @@ class WatchedFolder(ManifestFolder):
                 failing = True
                 asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._told.set)
             except Exception:
-                self._told.set()  # so that it is the first thing done when this begins again
+                self._told.set()  # so that this is done first when the work starts again
                 raise
             else:
                 failing = False

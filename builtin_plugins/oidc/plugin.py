@@ -57,7 +57,7 @@ class OidcPlugin(Plugin):
 
     @hookimpl
     def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
-        """Forget the sessions at the provider of a deleted account."""
+        """Forget a deleted account's sessions at the provider."""
         if change == "deleted" and account.sso_subject is not None:
             of_account = ProviderSession.subject == account.sso_subject
             unit.session.execute(delete(ProviderSession).where(of_account))

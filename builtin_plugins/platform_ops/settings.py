@@ -20,7 +20,7 @@ def _schedule(value: str) -> str:
         try:
             croniter(value).get_next()
         except ValueError:
-            raise ValueError("names a day that never comes; write one such as '0 3 * * *'") from None
+            raise ValueError("names a date that never occurs; write one such as '0 3 * * *'") from None
     return value
 
 

@@ -119,7 +119,7 @@ class LiveState:
                 log.warning("the registry's tables can't be read: %s", type(error).__name__)
                 asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._changed.set)
             except Exception:
-                self._changed.set()  # so that it is the first thing done when this begins again
+                self._changed.set()  # so that this is done first when the work starts again
                 raise
 
 

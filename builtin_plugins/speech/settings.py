@@ -79,7 +79,7 @@ class SpeechSettings(Settings):
         None, description="Folder with a model for faster-whisper, which is an extra package."
     )
     remote_seconds: float = Field(
-        120, gt=0, description="Time limit in seconds for one call to such a server, or to a plugin's engine."
+        120, gt=0, description="Time limit in seconds for one call to such a server or to a plugin's engine."
     )
 
     @field_validator("default_tts_language")

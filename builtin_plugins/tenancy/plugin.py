@@ -128,8 +128,8 @@ class TenancyPlugin(Plugin):
 
     @hookimpl
     def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
-        """Make sure that every organization keeps an owner who can sign in, and after a deletion, every team
-        an administrator.
+        """Make sure that every organization keeps an owner who can sign in and, after a deletion, that every
+        team keeps a team_admin.
         """
         if change in ("deactivated", "deleted"):
             unit.lock(LOCK)

@@ -47,8 +47,8 @@ async def delete_account(caller: Caller, account_id: int, heir_id: int | None = 
 async def delete_own(caller: Caller, password: str | None) -> str:
     """Delete the caller's own account after a confirmation; returns the id of the job.
 
-    The password confirms it or, if there is none, a recent sign-in. Raises WrongPassword, SignInAgain, Unauthorized,
-    and the errors of `delete_account`.
+    The password confirms it or, if there is none, a recent sign-in. Raises WrongPassword, SignInAgain,
+    Unauthorized, and the errors of `delete_account`.
     """
     if caller.id is None:
         raise Unauthorized("A service has no account")

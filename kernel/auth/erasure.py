@@ -75,9 +75,7 @@ async def _remove(platform: Platform, wanted: AccountToRemove, progress: Progres
     await platform.database.scrub()
     if failed:
         names = ", ".join(f"'{plugin}'" for plugin in failed)
-        raise NotRemoved(f"Not removed yet by {names}; retried every night") from next(
-            iter(failed.values())
-        )
+        raise NotRemoved(f"Not removed yet by {names}; retried every night") from next(iter(failed.values()))
     progress.report(message="")
 
 

@@ -113,9 +113,9 @@ class SharedThing:
 def hand_over_owned(
     unit: Unit, table: type[Any], kind: str, account_id: int, heir: Scope | None
 ) -> list[SharedThing]:
-    """For `hand_over_shared`: make the heir the owner of what others can see in an `Owned` table that has `id` and
-    `name`. Return the rows that it can't own because it isn't in their team or organization, or all of them
-    if there is no heir.
+    """For `hand_over_shared`: make the heir the owner of what others can see in an `Owned` table that has
+    `id` and `name`. Return the rows that it can't own because it isn't in their team or organization, or all
+    of them if there is no heir.
     """
     shared = (table.owner_id == account_id) & (table.visibility != "private")
     left = []

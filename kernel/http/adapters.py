@@ -19,7 +19,7 @@ def adapter_of(kind: Any) -> TypeAdapter[Any]:
 
 
 def schema_check_of(kind: Any) -> Any:
-    """What checks JSON against the schema that clients read of a type; a model's is made only once."""
+    """A check of JSON against the schema that clients see for a type; a model's is built only once."""
     return _check_of_model(kind) if _is_model(kind) else _schema_check(TypeAdapter(kind))
 
 

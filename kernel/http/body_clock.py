@@ -1,4 +1,4 @@
-"""How long a client may take to send a body: a limit on each silence, and a rate that it must keep up."""
+"""How long a client may take to send a body: a limit on each pause, and a rate that it must keep up."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kernel.errors import RequestTimeout
 T = TypeVar("T")
 
 SLOWEST = 500
-"""Bytes a second, on average, once the time of one silence is used up; any modem is faster.
+"""Bytes per second, on average, once the time for one pause is used up; any modem is faster.
 
-Without it, a byte now and then would keep a connection for months.
+Without this limit, a byte now and then would keep a connection open for months.
 """
 
 
 class BodyClock:
-    """Measures how long one request's body is waited for; the time for working on it doesn't count."""
+    """Measures the time spent waiting for one request's body; the time spent processing it doesn't count."""
 
     def __init__(self, request: web.Request, silence: float) -> None:
         self._content = request.content
@@ -41,6 +41,6 @@ class BodyClock:
             self._waited += now() - began
 
     def _received(self) -> int:
-        """Bytes on the wire: decompressed ones would be worth a thousand times as much time."""
+        """Bytes on the wire: counting decompressed ones could allow a thousand times as much time."""
         packed = getattr(self._content, "total_compressed_bytes", None)  # aiohttp's empty body lacks it
         return self._content.total_bytes if packed is None else packed

@@ -51,8 +51,8 @@ async def read_body(
 
 
 async def iter_body(request: web.Request, silence: float) -> typing.AsyncIterator[bytes]:
-    """Read the body piece by piece. Raises RequestTimeout after `silence` seconds without data, and for one
-    that then arrives at less than 500 bytes a second.
+    """Read the body piece by piece. Raises RequestTimeout after `silence` seconds without data, and after
+    that time if it averages less than 500 bytes per second.
     """
     clock = BodyClock(request, silence)
     while chunk := await clock.wait(request.content.readany()):

@@ -42,7 +42,7 @@ TOO_LATE = web.RequestKey("too_late", str)
 
 
 def unknown_coding() -> UnsupportedMediaType:
-    """The error for a body that can't be decompressed for want of a decoder (RFC 9110, 15.5.16)."""
+    """The error for a body that the server has no decoder for (RFC 9110, 15.5.16)."""
     detail = f"The body's Content-Encoding is not supported; send it uncompressed, or as one of: {_CODINGS}"
     return UnsupportedMediaType(detail, headers={hdrs.ACCEPT_ENCODING: _CODINGS})
 
@@ -98,7 +98,7 @@ class Request(web.Request):
             raise web.HTTPExpectationFailed()
 
     def heed_coding(self) -> None:
-        """Refuse a body that there is no decoder for: it would be read as plain.
+        """Refuse a body that there is no decoder for; otherwise it would be read undecoded.
 
         Raises UnsupportedMediaType, and BadRequest for a transfer coding.
         """
@@ -106,7 +106,7 @@ class Request(web.Request):
             return
         transfer = self.headers.get(hdrs.TRANSFER_ENCODING, "chunked")
         if transfer.lower() != "chunked":
-            raise BadRequest("The body's Transfer-Encoding is not supported; the only one is 'chunked'")
+            raise BadRequest("The body's Transfer-Encoding is not supported; use 'chunked'")
         codings = self.headers.getall(hdrs.CONTENT_ENCODING, None)
         if codings is None:
             return
@@ -117,7 +117,7 @@ class Request(web.Request):
     def forgo_body(self, response: web.StreamResponse) -> None:
         """Drop the rest of a compressed body that nobody read, and the connection with it.
 
-        aiohttp would read it to its end: a few megabytes that become gigabytes block the loop for seconds.
+        aiohttp would read it to the end: a few megabytes that expand to gigabytes block the loop for seconds.
         """
         if self._message.compression is not None and not self._payload.is_eof():
             response.force_close()

@@ -70,7 +70,7 @@ def _cron_of(platform: Platform, job: JobRef) -> str | None:
     if cron is not None:
         if not croniter.is_valid(cron):
             raise ValueError(f"{cron!r} is not a schedule; write one such as '0 3 * * *'")
-        croniter(cron).get_next()  # raises for a day that never comes, such as February 30
+        croniter(cron).get_next()  # raises for a date that never occurs, such as February 30
     return cron
 
 

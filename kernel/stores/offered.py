@@ -1,4 +1,4 @@
-"""A plugin's vector store, watched: no answer is awaited forever, and a failure names the plugin."""
+"""A plugin's vector store, watched: no call is awaited forever, and a failure names the plugin."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class _Watched:
                 return await ask(*args, **named)
 
     def _in_unit(self, what: str, write: Callable[..., Any], *args: Any, **named: Any) -> Any:
-        """Nothing can end a plain function that hangs: the log tells which one it is."""
+        """A plain function that hangs can't be ended, so the log names it."""
         timer = threading.Timer(self._seconds, self._tell_that_it_hangs, (what,))
         timer.daemon = True
         timer.start()
         try:
-            with self._naming(what, SQLAlchemyError):  # after some, the transaction is tried again
+            with self._naming(what, SQLAlchemyError):  # some make the transaction run again
                 return write(*args, **named)
         finally:
             timer.cancel()
@@ -93,9 +93,9 @@ class _Watched:
 
 
 def watched(store: VectorStore, plugin: str, seconds: float = PROMPTLY) -> VectorStore:
-    """The store. What awaits takes at most `seconds`; what fails, or takes longer, raises VectorStoreFailed.
+    """The store. An awaited call that fails, or takes more than `seconds`, raises VectorStoreFailed.
 
-    A method that is called in a unit of work can't be ended: one that takes longer is named in the log.
+    A method that is called in a unit of work can't be ended; if it takes longer, the log names it.
     """
     return cast(VectorStore, _Watched(store, plugin, seconds))
 

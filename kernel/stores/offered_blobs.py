@@ -1,4 +1,4 @@
-"""A plugin's blob store, watched: a failure that is its own fault names the plugin."""
+"""A plugin's blob store, watched: failures of its own name the plugin."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BlobStoreFailed(Unavailable):
 
 
 class _Pieces:
-    """What a client sends, and the error with which that ended: such an error is not the store's."""
+    """What a client sends, and the error that ended it, if any: that error is not the store's."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
@@ -46,9 +46,9 @@ class _Pieces:
 
 
 def watched_blobs(store: BlobStore, plugin: str) -> BlobStore:
-    """The same store; what fails by its own fault raises BlobStoreFailed.
+    """The same store; failures of its own raise BlobStoreFailed.
 
-    Its methods are replaced one by one, since callers look at its class for what else it can do.
+    Its methods are replaced one by one, since callers check its class for what else it can do.
     """
     stage, local, sweep = store.stage, store.local, store.sweep
 
@@ -83,7 +83,7 @@ def _naming(plugin: str, what: str, pieces: _Pieces | None = None) -> Iterator[N
     try:
         yield
     except (PlatformError, SQLAlchemyError, OSError):
-        raise  # an answer, the database's, or the disk's and the network's
+        raise  # an answer, or a fault of the database, disk or network
     except ANY_ERROR as error:  # boundary: another author's store
         if is_machine_fault(error) or (pieces is not None and error is pieces.broke):
             raise

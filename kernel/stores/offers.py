@@ -59,9 +59,9 @@ class StoreOffer(Generic[T]):
 
     The setting of its kind chooses it by `name`, as in ``PLATFORM_VECTOR_STORE=name``, or by an address with
     the name as its scheme, as in ``PLATFORM_BLOB_STORE=name://place``. It must pass the conformance suite of
-    its kind (`kernel.stores.conformance`, `kernel.stores.conformance_vectors`). A method of a vector
-    store that fails, or that is awaited for more than 30 seconds, is answered with 503 and the plugin's name;
-    a write inside a unit can't be ended, and is named in the log after 30 seconds.
+    its kind (`kernel.stores.conformance`, `kernel.stores.conformance_vectors`). If a method of a vector
+    store fails, or is awaited for more than 30 seconds, the response is 503 with the plugin's name; a write
+    inside a unit can't be ended, but the log names it after 30 seconds.
 
     An `early` store needs no tables of its plugin before it is settled (`HeldBlobs.settle`). It is opened
     before the migrations, so that a backup made then, or before a restore, can contain what it stores.

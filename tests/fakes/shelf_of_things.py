@@ -1,4 +1,4 @@
-"""A stranger's plugin that keeps things of accounts, of which some are shared, and removes them."""
+"""A third-party plugin that stores things for accounts, some of them shared, and removes them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kernel.sdk import (
 
 
 class ThingsPlugin(Plugin):
-    """Its things are in memory, by the id of their owner. It fails for as many times as `failures` says."""
+    """Its things are in memory, by the id of their owner. It fails `failures` times."""
 
     name = "things"
 
@@ -80,7 +80,7 @@ class ThingsPlugin(Plugin):
 
 
 class DyingPlugin(Plugin):
-    """Dies while it removes something, if `DIES` is set; writes down what it has removed in the folder."""
+    """Dies while it removes something, if `DIES` is set; notes in the folder what it has removed."""
 
     name = "dying"
 

@@ -17,7 +17,7 @@ log = logging.getLogger("platform.graph_rag")
 
 
 def offered(plugin: str, engine: OfferedEngine) -> Extractor:
-    """The engine as the others are; `analyse` raises Unavailable where it fails."""
+    """The engine in the form of the built-in ones; `analyse` raises Unavailable if it fails."""
     failed = f"The extraction engine of the plugin '{plugin}' failed; the server's log says why"
 
     def missing() -> str | None:

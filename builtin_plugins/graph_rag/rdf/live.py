@@ -35,7 +35,7 @@ _ROWS_AT_ONCE = 100
 PATIENCE = 30.0
 """Seconds that a query waits for the store to be up to date."""
 _SOON = 5
-"""Seconds after which to ask again at the earliest."""
+"""The fewest seconds to wait before asking again."""
 _REMOVING = 0.5
 """Seconds for which deleted graphs are removed before other work gets a turn; one may take longer."""
 _STOPPING = "The server is stopping; try again soon"

@@ -1,4 +1,4 @@
-"""What becomes of an account's listings, ratings and installs when the account is deleted."""
+"""What happens to an account's listings, ratings and installs when the account is deleted."""
 
 from __future__ import annotations
 

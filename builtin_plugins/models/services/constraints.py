@@ -64,9 +64,9 @@ def _read(session: Session, model: str) -> dict[str, object]:
 
 
 def forget_name(unit: Unit, account: Account) -> None:
-    """Name a deleted account by its id in every list, as somebody else may take its name.
+    """Replace a deleted account's name with its id in every list, since somebody else may take the name.
 
-    It is not removed: a list that becomes empty would let everybody in.
+    The entry stays: an empty list would let everybody in.
     """
     for row in unit.session.scalars(select(ModelRule).order_by(ModelRule.model).with_for_update()):
         allowed = row.allowed_users or ()

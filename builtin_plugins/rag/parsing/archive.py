@@ -22,7 +22,7 @@ _PORTION_BYTES: Final = 65_536
 # Archivers' own files; macOS adds a "._name" for each file with extended attributes.
 _CHAFF: Final = (".DS_Store", "Thumbs.db", "desktop.ini")
 _CHAFF_STARTS: Final = "._"
-# Drawing programs begin these with a document type declaration; none is read.
+# Drawing programs start these with a document type declaration; they are never read.
 _DRAWING: Final = ".svg"
 _CHAFF_FOLDER: Final = "__MACOSX/"
 _ARCHIVES: Final = (".zip", ".jar", ".war", ".tar", ".gz", ".tgz", ".bz2", ".tbz2", ".xz", ".txz")
@@ -126,8 +126,8 @@ def directory_bytes(file: BinaryIO) -> int | None:
 
 @contextmanager
 def open_archive(path: Path, *, checked: Collection[str] | None = None) -> Iterator[zipfile.ZipFile]:
-    """Open a document's zip, refusing bombs, passwords and, in the `checked` members (without any named: in
-    all but drawings), document type declarations.
+    """Open a document's zip, refusing bombs, passwords and, in the `checked` members (by default, all but
+    drawings), document type declarations.
 
     Raises `UnparsableDocument`: `too_large` when the directory or the declared contents exceed the limits
     (`zipfile` never inflates a member beyond its declared size), `encrypted`, `corrupt`.

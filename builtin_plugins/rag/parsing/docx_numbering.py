@@ -1,4 +1,4 @@
-"""The numbers of headings and list items in a Word document (ECMA-376-1, 17.9): the text has none of them."""
+"""The numbers of headings and list items in a Word document (ECMA-376-1, 17.9), which its text lacks."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Numbering:
         counts = self._counts.setdefault(self._lists[number], {})
         start = self._starts.pop((number, at), None)
         counts[at] = counts.get(at, levels[at].start - 1) + 1 if start is None else start
-        for above in [one for one in levels if one < at]:  # those passed over have begun
+        for above in [one for one in levels if one < at]:  # skipped levels count as begun
             counts.setdefault(above, levels[above].start)
         for below in [one for one in counts if one > at]:
             del counts[below]
@@ -138,7 +138,7 @@ def _children(root: etree._Element | None, name: str) -> list[etree._Element]:
 
 
 def _own(element: etree._Element, name: str) -> str:
-    """The name of an attribute in the namespace of its element, as Word's attributes have one."""
+    """The name of an attribute in its element's namespace, as Word's attributes are."""
     return f"{{{etree.QName(element).namespace}}}{name}"
 
 
@@ -148,7 +148,7 @@ def _child(element: etree._Element, name: str) -> str:
 
 
 def _is_removed(properties: etree._Element) -> bool:
-    """Whether the end of the paragraph was taken out: what is left belongs to the next one."""
+    """Whether the end of the paragraph was removed, so that what is left belongs to the next one."""
     return any(properties.find(f"{{*}}rPr/{{*}}{kind}") is not None for kind in ("del", "moveFrom"))
 
 

@@ -14,7 +14,7 @@ _LITERAL: Final = re.compile(r'"([^"]*)"')
 _CURRENCY: Final = re.compile(r"\[\$([^\]-]{1,5})|([€£¥]|(?<!\[)\$)")
 _DECIMALS: Final = re.compile(r"\.([0#?]+)")
 _POWER: Final = re.compile("E[-+]")
-# A date has letters that no other format has, apart from literal text, colors and conditions.
+# A date's format has letters that no other has, apart from literal text, colors and conditions.
 _DATE: Final = re.compile("[dmy]", re.IGNORECASE)
 _NOT_DATE: Final = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.|_.|General|Standard', re.IGNORECASE)
 _FIRST_DAY: Final = datetime(1899, 12, 30)
@@ -38,8 +38,8 @@ def shown_as(number_format: str) -> Shown:
 
 
 def number_text(value: float, decimals: int | None = None) -> str:
-    """A number with the 15 digits that Excel has (0.1 + 0.2 is 0.3 there), and at most these decimals, unless
-    nothing would be left.
+    """A number with Excel's 15 digits (0.1 + 0.2 is 0.3 there), and at most this many decimals, unless only
+    zero would be left.
     """
     if isinstance(value, int):
         return str(value)
@@ -48,7 +48,7 @@ def number_text(value: float, decimals: int | None = None) -> str:
 
 
 def cached_text(value: str, number_format: str) -> str:
-    """The value that a chart keeps of a cell, as the cell shows it; what is no number stays as it is."""
+    """A cell's value as a chart stores it, in the form that the cell shows; other text is unchanged."""
     number_format = number_format[:LONGEST_FORMAT]
     with suppress(ValueError):
         number = float(value)
@@ -59,7 +59,7 @@ def cached_text(value: str, number_format: str) -> str:
 
 
 def date_text(moment: datetime) -> str:
-    """A date without Excel's midnight, to the second: a day's fraction is a binary one."""
+    """A date without Excel's midnight, rounded to the second: fractions of a day are binary."""
     with suppress(OverflowError):
         moment += timedelta(milliseconds=500)
     moment = moment.replace(microsecond=0)

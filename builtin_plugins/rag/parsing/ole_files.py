@@ -6,7 +6,7 @@ import struct
 from typing import Final, NamedTuple
 
 WHOLE: Final = ("Package", "CONTENTS")
-"""Streams of an object that are a file: of Office since 2007, and of others, such as PDF."""
+"""Streams of an object that are whole files: of Office since 2007, and of others, such as PDF."""
 PACKED: Final = "\x01Ole10Native"
 _START: Final = 6
 _KIND: Final = b"\0\0\x03\0"

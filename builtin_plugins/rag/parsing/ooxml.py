@@ -197,7 +197,7 @@ class _Walk:
 
     def _end_properties(self, element: etree._Element) -> None:
         parent = element.getparent()
-        if self._labels and parent is not None and parent.tag.endswith("}p"):  # others are of former versions
+        if self._labels and parent is not None and parent.tag.endswith("}p"):  # others: earlier versions
             self._labels[-1] = self._label(element)
 
     def _end_row(self, table: list[list[str]]) -> Iterator[str]:

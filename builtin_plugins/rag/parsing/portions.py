@@ -129,8 +129,8 @@ def _may_name(cell: str) -> bool:
 
 
 def _spread(names: list[str], below: list[str]) -> list[str]:
-    """Names with gaps, each repeated up to the next, if the row below can only be parts of them, as it
-    repeats itself; else none.
+    """Names with gaps, each repeated up to the next, if the row below can only name parts of them because it
+    repeats itself; otherwise none.
     """
     padded = names + [""] * (len(below) - len(names))
     are_parts = below[:1] == [""] and all(below[1:]) and len(set(below)) < len(below)
@@ -142,9 +142,9 @@ def _spread(names: list[str], below: list[str]) -> list[str]:
 
 
 def _names_numbers(header: str, rows: Sequence[str]) -> bool:
-    """Whether a row names columns, one of which has a number in the next row. Names that could be data, as
-    they have digits or none names the first column, must all have one; numbers are names only as years above
-    other numbers.
+    """Whether a row names columns, at least one of which has a number in the next row. Names that could be
+    data (they contain digits, or the first column has no name) must all have a number below them; numbers are
+    names only if they are years above other numbers.
     """
     below = rows[0].split("\t") if rows else []
     pairs = zip_longest(header.split("\t"), below, fillvalue="")
@@ -164,7 +164,7 @@ def _names_numbers(header: str, rows: Sequence[str]) -> bool:
 
 
 def _may_be_years(numbers: list[str]) -> bool:
-    """Whether numbers are years that follow each other; so is nothing."""
+    """Whether numbers are consecutive years; true if there are none."""
     if not all(map(_YEAR.fullmatch, numbers)) or len(numbers) == 1:
         return False
     return {int(after) - int(before) for before, after in pairwise(numbers)} in (set(), {1}, {-1})

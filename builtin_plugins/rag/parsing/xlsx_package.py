@@ -1,5 +1,5 @@
-"""What openpyxl does not tell of a workbook it reads row by row, or refuses it for: merged cells, comments,
-text boxes, and faulty styles.
+"""What openpyxl leaves out when it reads a workbook row by row (merged cells, comments, text boxes), and what
+it refuses workbooks for (faulty styles, strict names).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _LONGEST: Final = 256  # bytes of the element of a merged cell
 
 
 class _Package(ZipFile):
-    """A workbook with no styles but its number formats: for a border or font that is not as the standard
-    says, openpyxl would refuse all of it. Strict workbooks get the names that openpyxl knows.
+    """A workbook with none of its styles but the number formats: for one border or font that violates the
+    standard, openpyxl would refuse all of it. Strict workbooks get the names that openpyxl knows.
     """
 
     def read(self, name: Any, pwd: bytes | None = None) -> bytes:
@@ -54,7 +54,7 @@ class _Package(ZipFile):
 
 
 class _Usual(RawIOBase):
-    """A part with the usual names at its beginning, where it declares them."""
+    """A part whose beginning, where it declares its names, has the usual ones."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -112,7 +112,7 @@ def wide_cells(archive: ZipFile, part: str) -> dict[int, list[tuple[int, int]]]:
 
 
 def notes_of(archive: ZipFile, part: str) -> Iterator[str]:
-    """The texts of a sheet's text boxes, then its comments, each below the name of its cell."""
+    """The texts of a sheet's text boxes, then its comments, each after the name of its cell."""
     linked = {(one.kind, one.target): None for one in relationships(archive, part)}
     others = [one for one in linked if one[1] in archive.NameToInfo]
     for kind, target in others:
@@ -126,7 +126,7 @@ def notes_of(archive: ZipFile, part: str) -> Iterator[str]:
 
 
 def _comments(archive: ZipFile, part: str, in_threads: set[str]) -> Iterator[str]:
-    """The comments in a part, but for copies of threads, which say first that the program is too old."""
+    """The comments in a part, except copies of threads, which begin by saying that Excel is too old."""
     with archive.open(part) as file:
         for event, element in events(file, ("{*}comment", "{*}threadedComment")):
             if event == "end":

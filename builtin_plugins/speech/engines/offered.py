@@ -1,4 +1,4 @@
-"""Engines of other plugins: one that fails or hangs is named, and leaves the others to work."""
+"""Engines of other plugins: one that fails or hangs is named, and the others still work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Offered:
         self.name = engine.name
 
     async def missing(self) -> str | None:
-        """What the engine lacks, or that it failed to tell."""
+        """What the engine lacks, or that it failed to say."""
         try:
             async with self._guarded(_ASKED):
                 return await self._missing()

@@ -1,4 +1,4 @@
-"""What becomes of an account's memberships when the account is deleted."""
+"""What happens to an account's memberships when the account is deleted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kernel.sdk import Account, Unit
 
 
 def keep_admins_of_all(session: Session, user_id: int) -> None:
-    """Raise LastTeamAdmin, naming the teams, if a deleted account leaves teams without an administrator.
+    """Raise LastTeamAdmin, naming the teams, if deleting the account leaves teams without a team_admin.
 
     The caller holds the lock.
     """

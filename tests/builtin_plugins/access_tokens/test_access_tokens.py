@@ -347,7 +347,7 @@ async def test_last_use_survives_the_process(start_platform: Start) -> None:
 
 
 async def test_the_account_is_deleted(start_platform: Start, database_url: str | None) -> None:
-    """Its tokens are refused at once, and not kept; another's go on. A token itself deletes no account."""
+    """Its tokens are refused at once, and removed; others still work. A token can't delete an account."""
     running = await start_platform("access_tokens", EchoPlugin, env={"DATABASE_URL": database_url})
     keys = []
     people = [await running.user(), await running.user()]

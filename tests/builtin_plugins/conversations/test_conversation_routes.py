@@ -361,7 +361,7 @@ async def test_old_conversations_go(tmp_path: Path) -> None:
 
 @pytest.mark.each_database
 async def test_the_account_is_deleted(talk: Talk) -> None:
-    """What it began is gone, also what it shared; what others began stays, with its questions in it."""
+    """Conversations that it started are gone, even shared ones; others' stay, with its questions in them."""
     eve, own, shared, bobs = await somebody(talk.running), fresh(), fresh(), fresh()
     for conversation in (own, shared):
         await talk.ask(eve, conversation)

@@ -94,7 +94,7 @@ class PlainPlugin(Plugin):
 async def test_a_stranger_s_engine(
     start_platform: Start, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
-    """It needs nothing of this plugin's own; where it fails or returns nonsense, its plugin is named."""
+    """It needs nothing from this plugin; if it fails or returns nonsense, its own plugin is named."""
     env = {"PLATFORM_GRAPH_RAG_ENGINE": "plain"}
     running = await start_platform("graph_rag", PlainPlugin(fault), env=env)
     ann = await running.user()

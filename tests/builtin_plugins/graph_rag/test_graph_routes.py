@@ -355,7 +355,7 @@ class TestAccess:
 
 @pytest.mark.each_database
 async def test_the_account_is_deleted(running: Running) -> None:
-    """The graphs that it made are gone with all their rows; another's of the same text stay."""
+    """The graphs that it made are gone with all their rows; another account's, of the same text, stay."""
     ann, bob = await somebody(running), await somebody(running)
     for one in (ann, bob):
         await construct(one, f"of-{one.user['id']}", INSTITUTE)

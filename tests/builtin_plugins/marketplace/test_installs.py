@@ -208,7 +208,7 @@ async def test_the_account_is_deleted(market: Market) -> None:
 
 @pytest.mark.each_database
 async def test_the_author_is_deleted(market: Market) -> None:
-    """Not without an heir for what is published; it goes on under the heir's hands, without the address."""
+    """Published listings need an heir, who becomes their author; the e-mail address is removed."""
     ann, eve = await market.user(), await market.user()
     listing = await bring(ann, market.admin, "approved", author_email=ann.user["email"])
     refused = await deletion(market.running, ann)

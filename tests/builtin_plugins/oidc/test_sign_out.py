@@ -295,7 +295,7 @@ class TestKeys:
 
 
 async def test_a_deleted_account_signs_in_again(site: Site) -> None:
-    """It is a new account, under the same name, with nothing of the old one."""
+    """A new account under the same name, with nothing from the old one."""
     old = await signed_in(site)
     claims = site.running.platform.resource(TOKENS).verify(old.token or "")
     answer = await old.delete("/v1/auth/me", json={})

@@ -158,7 +158,7 @@ async def test_cap(tmp_path_factory: pytest.TempPathFactory, cap: str, offered: 
 
 
 async def test_the_account_is_deleted(careful: Stage) -> None:
-    """A call that waits for its confirmation is forgotten; another's waits on."""
+    """A call that awaits confirmation is removed; another account's still waits."""
     mine, ben = await waiting(careful), await careful.running.user()
     careful.play(OLD)
     reply = await careful.chat("Delete the old one.", actor=ben, platform_tools=True)

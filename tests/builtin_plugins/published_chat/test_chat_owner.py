@@ -199,7 +199,7 @@ async def test_nobody_keeps_a_visitors_address(tmp_path: Path) -> None:
 
 @pytest.mark.each_database
 async def test_the_owner_is_deleted(running: Running) -> None:
-    """The chat is gone with its visitors' sessions and conversations; another's goes on."""
+    """The chat is gone with its visitors' sessions and conversations; another account's chat stays."""
     shop, other = await open_shop(running), await open_shop(running)
     assert (await (await here(shop)).ask()).status == 200
     visitor = await here(other)

@@ -258,7 +258,7 @@ async def test_a_parser_that_cannot_be_started(start_platform: Start) -> None:
 
 
 async def test_a_parser_that_fails(start_platform: Start, caplog: pytest.LogCaptureFixture) -> None:
-    """The log has its name and its last words: to the author, not each document is a damaged one."""
+    """The log has its name and last output: its author must see that the parser failed, not the document."""
     running = await start_platform("rag", HashEmbeddings(), FooParser("tests.fakes.child_tasks:pid"))
     ann = await somebody(running)
     found = await ingest(running, ann, await make_base(ann), "a.foo", "FOO\nSome words.")

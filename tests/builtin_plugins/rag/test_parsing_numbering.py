@@ -1,4 +1,4 @@
-"""Numbers of headings and list items in Word documents, which Word counts and the text does not have."""
+"""Numbers of headings and list items in Word documents, which Word computes and the text lacks."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class TestSpreadsheets:
         assert [block.text for block in from_ods.parse(path)] == ["A", "one two"]
 
     def test_names_below_a_merged_cell_and_a_second_table(self, tmp_path: Path) -> None:
-        """Names are whole, a merged title is none of them, and a table below a gap has its own."""
+        """Names are complete, a merged title is not one of them, and a table below a gap has its own."""
         two = 'table:number-columns-spanned="2"'
         covered = "<table:covered-table-cell/>"
         rows = [

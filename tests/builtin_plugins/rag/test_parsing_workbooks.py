@@ -144,7 +144,7 @@ def test_names_below_a_merged_cell(tmp_path: Path) -> None:
 
 
 def test_rows_below_a_merged_cell(tmp_path: Path) -> None:
-    """A row of values is none of the names, even if the names have a merged cell."""
+    """A row of values is not taken for names, even below names with a merged cell."""
 
     def build(sheet: Worksheet) -> None:
         sheet.append(["Region", "Output", None])
@@ -205,7 +205,7 @@ def test_names_of_a_second_table(tmp_path: Path, rows: Sequence[list[object]]) -
     "row", [["Total", 52], ["Norway", 1960, 1961], ["A-12", "closed"], ["", "closed"], ["Malmo", ""]]
 )
 def test_rows_below_a_gap(tmp_path: Path, row: list[object]) -> None:
-    """A total, years, a number in a name and empty cells make no names of a row."""
+    """A row with a total, years, a number in a name, or empty cells is not taken for names."""
 
     def build(sheet: Worksheet) -> None:
         for one in (["Harbour", "From", "To"], ["Lund", 1912, 1930], [], row, ["A-13", 1940, 1951]):
@@ -227,7 +227,7 @@ def test_names_in_two_rows_without_merged_cells(tmp_path: Path) -> None:
 
 
 def test_huge_number_format(tmp_path: Path) -> None:
-    """A format beyond Excel's limit of 255 characters is none."""
+    """A format beyond Excel's limit of 255 characters is ignored."""
     assert shown(book(tmp_path / "a.xlsx", 7.5, "[" * 1_000_000)) == "7.5"
 
 

@@ -494,7 +494,7 @@ class TestSettings:
 
     @pytest.mark.parametrize("drop", [b"", b"a"])
     async def test_slow_client(self, start_platform: Start, drop: bytes) -> None:
-        """A client that goes silent in mid-upload, or sends only drops, gets 408 and leaves nothing."""
+        """A client that goes silent mid-upload, or only trickles, gets 408 and leaves nothing."""
         running = await start_platform(LoadedOnce, "rag", env={"PLATFORM_BODY_TIMEOUT": "0.3"})
         ann = await somebody(running)
         base = await make_base(ann)

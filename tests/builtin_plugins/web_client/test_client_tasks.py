@@ -102,7 +102,7 @@ async def test_ones_own_data(site: Running, visitor: Visitor) -> None:
 
 
 async def test_deleting_ones_account(site: Running, visitor: Visitor) -> None:
-    """What others use is named first; made private, it goes with the account, and the session ends."""
+    """What others use is named first; once private, it is deleted with the account, and the session ends."""
     ana = await site.user()
     base = await knowledge_base(ana)
     path = f"/v1/rag/knowledge-bases/{base['id']}"
@@ -128,7 +128,7 @@ async def test_deleting_ones_account(site: Running, visitor: Visitor) -> None:
 
 
 async def test_deleting_an_account(site: Running, visitor: Visitor) -> None:
-    """A Platform Admin types the name, and names an heir for what others use."""
+    """A Platform Admin types the username, and enters an heir for what others use."""
     root, _ = await one_of_everything(site)
     bob, eve = await site.user(), await site.user()
     base = await knowledge_base(bob)
@@ -144,13 +144,13 @@ async def test_deleting_an_account(site: Running, visitor: Visitor) -> None:
     await dialog.get_by_label("To confirm, type the username").fill(name)
     await delete.click()
     await expect(dialog.get_by_role("listitem")).to_contain_text([base["name"]])
-    await dialog.get_by_label("Who gets it").fill(name)
+    await dialog.get_by_label("Username of the new owner").fill(name)
     await delete.click()
-    await expect(dialog.get_by_role("alert")).to_contain_text("Name another active account.")
-    await dialog.get_by_label("Who gets it").fill("nobody-of-this-name")
+    await expect(dialog.get_by_role("alert")).to_contain_text("Enter another active account.")
+    await dialog.get_by_label("Username of the new owner").fill("nobody-of-this-name")
     await delete.click()
     await expect(dialog.get_by_role("alert")).to_contain_text("nobody-of-this-name")
-    await dialog.get_by_label("Who gets it").fill(eve.user["username"])
+    await dialog.get_by_label("Username of the new owner").fill(eve.user["username"])
     await delete.click()
     await expect(page.get_by_text(f"{name} is deleted.")).to_be_visible()
     await expect(page.get_by_role("button", name=f"More on {name}")).to_be_hidden()

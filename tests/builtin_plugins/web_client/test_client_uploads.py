@@ -219,14 +219,14 @@ FOLDER = """(names) => {
 
 
 async def test_a_folder_with_all_sorts(site: Running, visitor: Visitor) -> None:
-    """What can be read is sent, the rest is named, alike reasons once; what systems hide is not sent."""
+    """Readable files are sent, the others are named, each reason once; hidden system files are not sent."""
     ana = await site.user()
     base = await knowledge_base(ana)
     page = await visitor.arrive(ana, f"/documents/{base['id']}")
     await page.get_by_role("link", name="handbook.md").wait_for()
     names = ["fine.md", "locked.md", "empty.md", "empty.txt", ".DS_Store", "Thumbs.db", "~$fine.docx"]
     await page.evaluate(FOLDER, names)
-    await expect(page.get_by_text("This could not be read: locked.md")).to_be_visible()
+    await expect(page.get_by_text("Could not be read: locked.md")).to_be_visible()
     card = page.get_by_role("region", name="Uploads").get_by_role("alert")
     await expect(card).to_contain_text("2 files were not added")
     await expect(card).to_contain_text("empty.md, empty.txt")

@@ -31,7 +31,7 @@ export function Notice({ tone = "info", title, children, onRetry, action }) {
   </div>`;
 }
 
-/** What went wrong, with the id by which an operator finds it in the log; from what is gone, `back` leads on. */
+/** What went wrong, with the id by which an operator finds it in the log; `back` is the way on from what no longer exists. */
 export function Failure({ error, onRetry, title, back }) {
   if (!error) return null;
   // What doesn't exist won't exist at the next try.

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "../lib/html.js";
 import { t } from "../lib/words.js";
 import { say } from "./layers.js";
 
-/** What systems and office programs leave in folders, and what they hide there: nobody means to share it. */
+/** What systems and office programs leave or hide in folders: nobody means to share it. */
 const LITTER = /^(?:\.|~\$|(?:thumbs\.db|desktop\.ini|__macosx)$)/i;
 const NAMED = 5;
 
@@ -50,15 +50,15 @@ export function pastedFiles(data) {
   return lines.every((line) => names.has(line.split(/[/\\]/).at(-1))) ? [...data.files] : [];
 }
 
-/** Files of a drop, those in folders included. What can't be read is named, and holds up no other. */
+/** Files of a drop, those in folders included. What can't be read is named, and doesn't stop the others. */
 async function filesOf(transfer) {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   if (!entries.length) return [...transfer.files];
   const unread = [];
   const found = (await Promise.all(entries.map((entry) => filesIn(entry, unread)))).flat();
   const names = [...unread.slice(0, NAMED), ...(unread.length > NAMED ? ["…"] : [])].join(", ");
-  if (unread.length) say(t("This could not be read: {names}", { names }), "bad");
-  else if (!found.length) say(t("There are no files in it."), "bad");
+  if (unread.length) say(t("Could not be read: {names}", { names }), "bad");
+  else if (!found.length) say(t("It contains no files."), "bad");
   return found;
 }
 

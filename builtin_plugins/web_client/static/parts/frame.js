@@ -32,7 +32,7 @@ export function Frame({ children }) {
   const arrived = usePlace(path.value);
   useEffect(() => setOpen(false), [path.value]);
   useCloseRequest(() => setOpen(false), open);
-  const leave = (event) => event.target.closest("a") && setOpen(false); // also to where one is
+  const leave = (event) => event.target.closest("a") && setOpen(false); // also to the current page
   return html`<div class="frame">
     <a class="skip" href="#main" onClick=${skip}>${t("Skip to the content")}</a>
     <header class="topbar">

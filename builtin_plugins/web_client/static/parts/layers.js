@@ -41,7 +41,7 @@ export function Dialog({ title, onClose, children, wide, closable = true }) {
 
 /**
  * Call `fn` when somebody asks to close what is on top: with Escape, or on a phone with Back, which would otherwise leave
- * the page. Dialogs of the browser do so themselves; where it knows no such requests, the buttons are left.
+ * the page. The browser's dialogs do so themselves; in browsers without such requests, the buttons remain.
  */
 export function useCloseRequest(fn, active = true) {
   const latest = useRef(fn);

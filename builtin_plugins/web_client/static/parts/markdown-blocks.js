@@ -8,7 +8,7 @@ const HEADING = /^\s{0,3}(#{1,6})\s+(.*)$/;
 const ITEM = /^(\s*)(?:[-*+]|(\d{1,4})[.)])(\s+)(.*)$/;
 const RULE = /^\s{0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/;
 const QUOTE = /^\s{0,3}>\s?(.*)$/;
-const DEEPEST = 8; // levels of lists: what is deeper is text
+const DEEPEST = 8; // levels of lists; anything deeper is text
 
 /** The blocks of a text. */
 export const blocksOf = (text) => read(text.replace(/\r\n?/g, "\n").split("\n"), 0);
@@ -39,7 +39,7 @@ const indentOf = (line) => line.length - line.trimStart().length;
 
 const closes = (line, marks) => line.trimStart().startsWith(marks) && !line.trim().replaceAll(marks[0], "");
 
-/** Code ends with the marks that it began with; while it arrives, with the text. */
+/** Code ends with the marks that it began with or, while it is still arriving, with the text. */
 function code(lines, begin) {
   const [, indent, marks] = lines[begin].match(FENCE);
   let end = begin + 1;
@@ -48,7 +48,7 @@ function code(lines, begin) {
   return [{ kind: "code", text }, end + 1];
 }
 
-/** Items of one kind, each with what is indented below it; their numbers go on, also after an empty line. */
+/** Items of one kind, each with what is indented below it; numbering continues even after an empty line. */
 function list(lines, begin, depth) {
   const [, indent, number] = lines[begin].match(ITEM);
   const kind = number ? "numbers" : "bullets";
@@ -73,7 +73,7 @@ function list(lines, begin, depth) {
   return [{ kind, items, start: number && Number(number) }, at];
 }
 
-/** An item goes on with lines that are further in, with text that follows it directly, and to the end of its code. */
+/** An item continues with lines that are indented further, text that follows directly, and the rest of its code. */
 function endOfItem(lines, begin, indent) {
   let end = begin + 1;
   let marks = lines[begin].match(ITEM)[4].match(FENCE)?.[2];
@@ -106,7 +106,7 @@ function paragraph(lines, begin, depth) {
 const isBarred = (line) => /^\s*\|.*\|\s*$/.test(line);
 const isDelimiter = (line = "") => /^[\s|:-]+$/.test(line) && line.includes("|") && cellsOf(line).every((cell) => /^:?-+:?$/.test(cell));
 
-/** A line in bars is one already; without them, the line below tells. */
+/** A line between bars is a row; without bars, the line below decides. */
 const isTable = (lines, at) => isBarred(lines[at]) || (lines[at].includes("|") && isDelimiter(lines[at + 1]));
 
 function table(lines, begin) {
@@ -119,7 +119,7 @@ function table(lines, begin) {
   return [{ kind: "table", head: head ?? [], body, sides }, end];
 }
 
-/** A bar after a backslash belongs to its cell. */
+/** A bar after a backslash is part of its cell. */
 function cellsOf(row) {
   const inside = row.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "");
   return inside.split(/(?<!\\)\|/).map((cell) => cell.trim());

@@ -41,7 +41,7 @@ function render(block, cite, highest = 1) {
 
 const linesOf = ({ items }, line) => items.map((item, index) => html`${index > 0 && html`<br />`}${line(item)}`);
 
-/** What an item says, and below it what belongs to it. A box that can be ticked in other places is a sign here. */
+/** An item's text, and below it what belongs to it. A checkbox is shown as a character. */
 function inside([first, ...others], cite) {
   if (first?.kind !== "paragraph") return [first, ...others].filter(Boolean).map((block) => render(block, cite));
   const [begin, ...more] = first.items;

@@ -1,4 +1,4 @@
-/** What others use and keeps an account from being deleted, from the refusal. */
+/** What others use, which keeps an account from being deleted; taken from the refusal. */
 
 import { html } from "../lib/html.js";
 import { ApiError } from "../lib/http.js";
@@ -8,7 +8,7 @@ const kinds = () => ({ knowledge_base: t("Knowledge base"), pipeline: t("Pipelin
 
 export const isStillShared = (error) => error?.code === "still_shared";
 
-/** The refusal in words of the page, as the list says already what others use; any other error as it is. */
+/** The refusal in the page's words, since the list already says what others use; any other error unchanged. */
 export function reworded(error, message) {
   if (!isStillShared(error)) return error;
   return new ApiError(error.status, error.code, message, { detail: error.detail });

@@ -1,4 +1,4 @@
-/** Deleting one's own account, for good. */
+/** Deleting your own account, for good. */
 
 import { html, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
@@ -26,7 +26,7 @@ function Ask({ onClose }) {
   const [typed, setTyped] = useState("");
   const [password, setPassword] = useState("");
   const action = useAction(async () => {
-    // Not repeated by itself: the account may be gone although the answer was lost.
+    // Never retried automatically: the account may be gone even if the response was lost.
     await api.deleteOwnAccount({ body: { password: password || null }, repeatable: false }).catch((error) => {
       throw reworded(error, t("Delete it or make it private first, or ask an administrator of this server to delete your account."));
     });
@@ -37,7 +37,7 @@ function Ask({ onClose }) {
   return html`<${Dialog} title=${t("Delete your account?")} onClose=${onClose}>
     <${Form} action=${action} submit=${t("Delete your account")} submitKind="danger" disabled=${typed !== name || !(password || elsewhere)} onCancel=${onClose}>
       <p>${t("You can no longer sign in. Your knowledge bases, pipelines, conversations, published chats and keys are removed for good.")}</p>
-      <${Notice}>${t("The audit log and records of purchases stay, and so does what you asked in other people’s conversations.")}<//>
+      <${Notice}>${t("The audit log and purchase records are kept, and so is what you asked in other people’s conversations.")}<//>
       <${Field} label=${t("To confirm, type your username: {name}", { name })} value=${typed} onInput=${setTyped} autocomplete="off" autocapitalize="none" disabled=${action.busy} autofocus />
       <${Field} label=${t("Password")} type="password" value=${password} onInput=${setPassword} autocomplete="current-password" disabled=${action.busy} required=${!elsewhere} hint=${elsewhere ? t("Leave it empty if you sign in through an identity provider.") : ""} />
       <${StillShared} error=${action.error} />

@@ -14,7 +14,7 @@ import { VisibilityBadge, VisibilityChoice } from "./visibility.js";
 
 const FEW = 8;
 
-/** Without those that an import began and didn't make: a job that follows removes them. */
+/** Without those of failed or cancelled imports: a later job removes them. */
 async function load(signal) {
   const begun = api.jobs({ query: { kind: IMPORT, limit: 50 }, signal }).catch(() => ({ items: [] }));
   const bases = await everything(api.knowledgeBases, { signal });

@@ -24,7 +24,7 @@ export function VisibilityBadge({ of }) {
   return html`<${Badge}><${Icon} name=${icon} size=${13} />${t(title)}<//>`;
 }
 
-/** The fields that a form changes, and who sees it if that is changed: what was changed elsewhere meanwhile stays. */
+/** The fields that a form changes, and the visibility if it changed: what was changed elsewhere in the meantime stays. */
 export function changesOf(before, fields, seen) {
   const differs = (values) => Object.entries(values).filter(([key, value]) => JSON.stringify(value ?? null) !== JSON.stringify(before[key] ?? null));
   return { ...Object.fromEntries(differs(fields)), ...(differs(seen).length > 0 ? seen : {}) };

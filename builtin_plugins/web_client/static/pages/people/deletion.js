@@ -25,12 +25,12 @@ export function DeleteUser({ user, onDone, onClose }) {
   const action = useAction(async () => {
     try {
       const query = heir.trim() ? { heir_id: await idOf(heir.trim()) } : {};
-      // Not repeated by itself: the account may be gone although the answer was lost.
+      // Never retried automatically: the account may be gone even if the response was lost.
       await api.deleteUser({ user_id: user.id, query, repeatable: false });
     } catch (error) {
       if (isStillShared(error)) setShared(error);
-      if (error.status === 422) throw new ApiError(422, error.code, t("Name another active account."));
-      throw reworded(error, heir.trim() ? t("{name} is not in the team or organization that uses it.", { name: heir.trim() }) : t("Name the account that becomes its owner."));
+      if (error.status === 422) throw new ApiError(422, error.code, t("Enter another active account."));
+      throw reworded(error, heir.trim() ? t("{name} is not in the team or organization that uses it.", { name: heir.trim() }) : t("Enter the account that takes it over."));
     }
     onClose();
     say(t("{name} is deleted. What belonged to the account is being removed.", { name }));
@@ -41,7 +41,7 @@ export function DeleteUser({ user, onDone, onClose }) {
       <p>${t("They can no longer sign in. Their knowledge bases, pipelines, conversations, published chats and keys are removed for good.")}</p>
       <${Field} label=${t("To confirm, type the username: {name}", { name })} value=${typed} onInput=${setTyped} autocomplete="off" autocapitalize="none" disabled=${action.busy} autofocus />
       <${StillShared} error=${shared} />
-      ${shared && html`<${Field} label=${t("Who gets it: a username")} value=${heir} onInput=${setHeir} autocomplete="off" autocapitalize="none" disabled=${action.busy} hint=${t("Somebody in the teams and organizations that it is shared with.")} />`}
+      ${shared && html`<${Field} label=${t("Username of the new owner")} value=${heir} onInput=${setHeir} autocomplete="off" autocapitalize="none" disabled=${action.busy} hint=${t("Somebody in the teams and organizations that it is shared with.")} />`}
     <//>
   <//>`;
 }
