@@ -15,7 +15,6 @@ export function LongList({ items, keyOf, rowHeight, row, label }) {
     const look = () => {
       waiting = 0;
       if (!box.current) return;
-      if (!box.current) return;
       const top = -box.current.getBoundingClientRect().top;
       const seen = within(items.length, Math.floor(top / rowHeight), Math.ceil((top + innerHeight) / rowHeight));
       const wanted = within(items.length, seen[0] - BEYOND, seen[1] + BEYOND);

@@ -11,7 +11,6 @@ export function Citation({ source, label, onShow }) {
   const id = useId();
   const button = useRef(null);
   const open = () => {
-    if (!button.current) return;
     const box = button.current.getBoundingClientRect();
     const width = Math.min(380, innerWidth - 2 * EDGE);
     const left = Math.max(EDGE, Math.min(box.left - 24, innerWidth - width - EDGE));
