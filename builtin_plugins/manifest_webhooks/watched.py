@@ -75,6 +75,7 @@ class WatchedFolder(ManifestFolder):
         Never claims anything: machines with different folders would take paths from each other forever.
         """
         failing = False
+        self._told.set()  # this may have been stopped by an error meanwhile (`lasting`)
         while True:
             await self._told.wait()
             self._told.clear()
@@ -88,9 +89,6 @@ class WatchedFolder(ManifestFolder):
                     log.warning("the claims of manifests can't be read until the database is back: %s", why)
                 failing = True
                 asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._told.set)
-            except Exception:
-                self._told.set()  # so that this is done first when the work starts again
-                raise
             else:
                 failing = False
 

@@ -108,6 +108,7 @@ class LiveState:
             self._applied[plugin] = values
 
     async def _follow(self) -> None:
+        self._changed.set()  # this may have been stopped by an error meanwhile (`lasting`)
         while True:
             await self._changed.wait()
             self._changed.clear()
@@ -118,9 +119,6 @@ class LiveState:
             except (SQLAlchemyError, OSError) as error:
                 log.warning("the registry's tables can't be read: %s", type(error).__name__)
                 asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._changed.set)
-            except Exception:
-                self._changed.set()  # so that this is done first when the work starts again
-                raise
 
 
 LIVE: ResourceKey[LiveState] = ResourceKey("plugin registry")

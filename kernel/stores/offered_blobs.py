@@ -40,7 +40,7 @@ class _Pieces:
             return await anext(self._chunks)
         except StopAsyncIteration:
             raise
-        except BaseException as error:
+        except BaseException as error:  # boundary: the client's body; its error is passed on unchanged
             self.broke = error
             raise
 

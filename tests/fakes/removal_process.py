@@ -6,27 +6,10 @@ Run as ``python -m tests.fakes.removal_process``; the environment says where the
 from __future__ import annotations
 
 import asyncio
-import os
 
-from kernel.boot import open_platform
-from kernel.jobs.worker import Worker, executor_slot
 from kernel.plugins import given
-from kernel.serve import stop_on_signals
-from kernel.settings import SettingsLoader
+from tests.fakes.plugin_worker import work_until_stopped
 from tests.fakes.shelf_of_things import DyingPlugin
 
-
-async def main() -> None:
-    """Work until SIGTERM."""
-    stop = stop_on_signals()
-    loader = SettingsLoader.from_home()
-    async with (
-        open_platform(loader, role="worker", candidates=given([DyingPlugin])) as platform,
-        executor_slot(platform) as executor,
-    ):
-        await Worker(platform, executor).run(stop)
-    os._exit(0)
-
-
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(work_until_stopped(given([DyingPlugin])))

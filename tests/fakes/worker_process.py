@@ -12,12 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from kernel.boot import open_platform
-from kernel.jobs.worker import Worker, executor_slot
 from kernel.plugins import given
 from kernel.sdk import Job, JobMoved, Platform, Plugin, hookimpl
-from kernel.serve import stop_on_signals
-from kernel.settings import SettingsLoader
+from tests.fakes.plugin_worker import work_until_stopped
 
 
 class Step(BaseModel):
@@ -76,18 +73,5 @@ class StepsPlugin(Plugin):
         return [STEP, STUMBLE]
 
 
-async def main() -> None:
-    """Work until SIGTERM."""
-    stop = stop_on_signals()
-    loader = SettingsLoader.from_home()
-    async with (
-        open_platform(loader, role="worker", candidates=given([StepsPlugin])) as platform,
-        executor_slot(platform) as executor,
-    ):
-        await Worker(platform, executor).run(stop)
-    # As `platformctl worker` does: threads of interrupted jobs wait for the end of the process.
-    os._exit(0)
-
-
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(work_until_stopped(given([StepsPlugin])))

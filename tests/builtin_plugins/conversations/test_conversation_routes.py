@@ -140,8 +140,10 @@ class TestSharing:
 
     @pytest.mark.each_database
     async def test_shared_with_me(self, running: Running) -> None:
-        """What others share in pipelines that the caller may use, latest first, in pages: nothing of
-        their own or unshared, and nothing once the pipeline is out of sight. Administrators see no more.
+        """Lists what others share in pipelines that the caller may use, latest first, in pages.
+
+        It leaves out the caller's own conversations, those not shared, and those of pipelines that the caller
+        can no longer see. Administrators see no more than others.
         """
         talk = await open_talk(running)
         admin = await running.user(role="admin")

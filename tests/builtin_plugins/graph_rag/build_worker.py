@@ -13,14 +13,10 @@ from pathlib import Path
 
 from builtin_plugins.graph_rag.building.protocol import Extractor, Found
 from builtin_plugins.graph_rag.building.ruled import rules
-from kernel.boot import open_platform
-from kernel.housekeeping import housekeep
-from kernel.jobs.worker import Worker, executor_slot
 from kernel.sdk import Plugin, hookimpl
-from kernel.serve import stop_on_signals
-from kernel.settings import SettingsLoader
 from kernel.testing import candidates_of
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.plugin_worker import work_until_stopped
 
 
 class StoppingPlugin(Plugin):
@@ -46,15 +42,8 @@ class StoppingPlugin(Plugin):
 
 async def main() -> None:
     """Work until SIGTERM."""
-    stop = stop_on_signals()
-    candidates = candidates_of("rag", "graph_rag", HashEmbeddings(), StoppingPlugin(os.environ["REACHED"]))
-    async with (
-        open_platform(SettingsLoader.from_home(), role="worker", candidates=candidates) as platform,
-        executor_slot(platform) as executor,
-    ):
-        await housekeep(platform)
-        await Worker(platform, executor).run(stop)
-    os._exit(0)
+    stopping = StoppingPlugin(os.environ["REACHED"])
+    await work_until_stopped(candidates_of("rag", "graph_rag", HashEmbeddings(), stopping), tidy=True)
 
 
 if __name__ == "__main__":

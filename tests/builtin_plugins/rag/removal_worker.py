@@ -11,13 +11,9 @@ import os
 import signal
 from pathlib import Path
 
-from kernel.boot import open_platform
-from kernel.housekeeping import housekeep
-from kernel.jobs.worker import Worker, executor_slot
 from kernel.sdk import Event, Plugin, hookimpl
-from kernel.serve import stop_on_signals
-from kernel.settings import SettingsLoader
 from kernel.testing import candidates_of
+from tests.fakes.plugin_worker import work_until_stopped
 
 DELETED = "rag.document_deleted"
 
@@ -44,16 +40,8 @@ class DeletionsPlugin(Plugin):
 
 async def main() -> None:
     """Work until SIGTERM."""
-    stop = stop_on_signals()
     plugin = DeletionsPlugin(os.environ["DELETIONS"], dies="DELETIONS_DIE" in os.environ)
-    candidates = candidates_of("rag", plugin)
-    async with (
-        open_platform(SettingsLoader.from_home(), role="worker", candidates=candidates) as platform,
-        executor_slot(platform) as executor,
-    ):
-        await housekeep(platform)
-        await Worker(platform, executor).run(stop)
-    os._exit(0)
+    await work_until_stopped(candidates_of("rag", plugin), tidy=True)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,9 @@ import os
 import threading
 from pathlib import Path
 
-from kernel.boot import open_platform
-from kernel.jobs.worker import Worker, executor_slot
-from kernel.serve import stop_on_signals
-from kernel.settings import SettingsLoader
 from kernel.testing import candidates_of
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.plugin_worker import work_until_stopped
 
 
 def hanging(at: int, sign: Path) -> HashEmbeddings:
@@ -34,15 +31,8 @@ def hanging(at: int, sign: Path) -> HashEmbeddings:
 
 async def main() -> None:
     """Work until SIGTERM."""
-    stop = stop_on_signals()
     embeddings = hanging(int(os.environ["HANGS_AT"]), Path(os.environ["HANGING"]))
-    candidates = candidates_of(*os.environ.get("PLUGINS", "rag").split(), embeddings)
-    async with (
-        open_platform(SettingsLoader.from_home(), role="worker", candidates=candidates) as platform,
-        executor_slot(platform) as executor,
-    ):
-        await Worker(platform, executor).run(stop)
-    os._exit(0)
+    await work_until_stopped(candidates_of(*os.environ.get("PLUGINS", "rag").split(), embeddings))
 
 
 if __name__ == "__main__":

@@ -116,9 +116,8 @@ export function Menu({ label, icon = "more", items, trigger, kind = "quiet", sma
   </div>`;
 }
 
-/** Move a list that would begin to the left of the screen. Called with null when it is closed. */
+/** Move a list that would begin to the left of the screen. */
 function keepInside(list) {
-  if (!list) return;
   const { left } = list.getBoundingClientRect();
   if (left < EDGE) list.style.translate = `${EDGE - left}px 0`;
 }

@@ -1,6 +1,6 @@
 /** A citation: its passage on hover or focus, its place in the document on a click. */
 
-import { html, useId, useRef, useState } from "../../lib/html.js";
+import { html, useId, useState } from "../../lib/html.js";
 import { pageOf, t } from "../../lib/words.js";
 
 const EDGE = 8;
@@ -9,9 +9,8 @@ const LONGEST = 480;
 export function Citation({ source, label, onShow }) {
   const [place, setPlace] = useState(null);
   const id = useId();
-  const button = useRef(null);
-  const open = () => {
-    const box = button.current.getBoundingClientRect();
+  const open = (event) => {
+    const box = event.currentTarget.getBoundingClientRect();
     const width = Math.min(380, innerWidth - 2 * EDGE);
     const left = Math.max(EDGE, Math.min(box.left - 24, innerWidth - width - EDGE));
     const below = box.bottom < innerHeight * 0.55;
@@ -19,7 +18,7 @@ export function Citation({ source, label, onShow }) {
   };
   const close = () => setPlace(null);
   return html`<span class="citation" onMouseEnter=${open} onMouseLeave=${close}>
-    <button type="button" ref=${button} aria-label=${t("Source {n}: {name}", { n: label, name: source.source })} aria-describedby=${place ? id : undefined}
+    <button type="button" aria-label=${t("Source {n}: {name}", { n: label, name: source.source })} aria-describedby=${place ? id : undefined}
       onFocus=${open} onBlur=${close} onClick=${onShow} onKeyDown=${(event) => event.key === "Escape" && close()}>${label}</button>
     ${
       place &&
