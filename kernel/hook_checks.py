@@ -7,11 +7,9 @@ import inspect
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kernel.hook_manager import HookManager
-from kernel.hook_types import PROJECT, HookSpec
+from kernel.hook_manager import IMPL, HookManager, marked_names
+from kernel.hook_types import HookSpec
 from kernel.places import Flaw
-
-_IMPL = f"{PROJECT}_impl"
 
 
 def strange_argument(manager: HookManager, instance: Any) -> Flaw | None:
@@ -37,7 +35,7 @@ def hook_mismatch(manager: HookManager, instance: Any) -> Flaw | None:
 
 
 def _unfit(manager: HookManager, name: str, method: Any) -> str | None:
-    options, spec = getattr(method, _IMPL), manager.specs.get(name)
+    options, spec = getattr(method, IMPL), manager.specs.get(name)
     if options["wrapper"] or options["hookwrapper"]:
         return f"its hook '{name}' is a wrapper, which is not supported; implement it as a plain method"
     if spec is None and options["optionalhook"]:
@@ -52,25 +50,25 @@ def _unfit(manager: HookManager, name: str, method: Any) -> str | None:
 def _unmarked(manager: HookManager, instance: Any) -> Flaw | None:
     """A method that looks like a hook but isn't marked as one, and so would silently never be called."""
     for name in sorted(dir(type(instance))):
-        if name.startswith("_") or not callable(inspect.getattr_static(instance, name)):
+        looks_like_one = name in manager.specs or name.startswith("register_")
+        if not looks_like_one or not callable(inspect.getattr_static(instance, name)):
             continue
         method = getattr(instance, name)
-        if hasattr(method, _IMPL):
+        if hasattr(method, IMPL):
             continue
         if name in manager.specs:
             reason = f"its method '{name}' is named like a hook but lacks @hookimpl; add it or rename it"
             return Flaw(reason, method)
-        if name.startswith("register_"):
-            meant = _closest(name, manager.specs)
-            return Flaw(f"its method '{name}' is named like a hook, but there is no such hook{meant}", method)
+        meant = _closest(name, manager.specs)
+        return Flaw(f"its method '{name}' is named like a hook, but there is no such hook{meant}", method)
     return None
 
 
 def _marked(instance: Any) -> Iterator[tuple[str, Any]]:
-    for name in dir(instance):
+    for name in sorted(marked_names(instance)):
         method = getattr(instance, name, None)
-        if inspect.isroutine(method) and isinstance(getattr(method, _IMPL, None), dict):
-            yield getattr(method, _IMPL)["specname"] or name, method
+        if inspect.isroutine(method) and isinstance(getattr(method, IMPL, None), dict):
+            yield getattr(method, IMPL)["specname"] or name, method
 
 
 def _unknown_parameters(spec: HookSpec[..., Any], method: Any) -> list[str]:

@@ -15,7 +15,7 @@ def adapter_of(kind: Any) -> TypeAdapter[Any]:
 
     Other types can't be cache keys: `A | B` equals `B | A`, but their schemas differ.
     """
-    return _of_model(kind) if _is_model(kind) else TypeAdapter(kind)
+    return _of_model(kind) if _is_model(kind) or kind is Any else TypeAdapter(kind)
 
 
 def schema_check_of(kind: Any) -> Any:
@@ -28,7 +28,7 @@ def _is_model(kind: Any) -> bool:
 
 
 @lru_cache(_MODELS)
-def _of_model(kind: type[BaseModel]) -> TypeAdapter[Any]:
+def _of_model(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 

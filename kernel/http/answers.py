@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
 
-from kernel.http.adapters import adapter_of, schema_check_of
 from kernel.http.routes import Route
 
 
@@ -35,12 +34,12 @@ def renderer(route: Route, *, strict: bool) -> Callable[[Any], bytes]:
     With `strict`, what a model contains must fit, too, including the schema that clients read.
     """
     if route.returns is None:
-        return adapter_of(Any).serializer.to_json
-    adapter = adapter_of(route.returns)
+        return route.answer_adapter.serializer.to_json
+    adapter = route.answer_adapter
     read = partial(adapter.validator.validate_python, from_attributes=True, by_alias=True, by_name=True)
     # The serializer itself: for a small result, the adapter's method doubles the cost.
     to_json = partial(adapter.serializer.to_json, by_alias=True)
-    write = _checked(route.returns, to_json) if strict else to_json
+    write = _checked(route, to_json) if strict else to_json
 
     def render(answer: Any) -> bytes:
         try:
@@ -52,13 +51,12 @@ def renderer(route: Route, *, strict: bool) -> Callable[[Any], bytes]:
     return render
 
 
-def _checked(kind: Any, to_json: Callable[..., bytes]) -> Callable[[Any], bytes]:
+def _checked(route: Route, to_json: Callable[..., bytes]) -> Callable[[Any], bytes]:
     """The same, checked against the schema that clients read."""
-    check = cache(lambda: schema_check_of(kind))
 
     def checked(answer: Any) -> bytes:
         body = to_json(answer, warnings="error")
-        check().validate(json.loads(body))
+        route.answer_check.validate(json.loads(body))
         return body
 
     return checked

@@ -6,18 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
-from pydantic import TypeAdapter
 
 from kernel.acting import Acting, acting_var
 from kernel.errors import PlatformError, PluginDisabled, Unauthorized
 from kernel.http.access_control import ACCESS_CONTROL
-from kernel.http.adapters import adapter_of
 from kernel.http.answers import renderer
 from kernel.http.context import Context
-from kernel.http.paths import PathTemplate
+from kernel.http.paths import template_of
 from kernel.http.request_limits import REQUEST_LIMITS
 from kernel.http.responses import Answer, json_response
-from kernel.http.routes import AUTHENTICATED, RawBody, Route, Upload
+from kernel.http.routes import AUTHENTICATED, Route
 from kernel.http.validation import QueryParser, parse_body, read_body
 from kernel.plugin_states import PLUGIN_STATES
 from kernel.tracing import TRACING
@@ -41,12 +39,14 @@ class Endpoint:
         service: str,
         plugin: str | None = None,
     ) -> None:
+        self._body = route.body_adapter
+        self._to_json = renderer(route, strict=platform.settings.strict_answers)
         if gated and route.method in WRITES and route.access.kind == "public" and not route.open_to_writes:
             route = replace(route, access=AUTHENTICATED)
         self.route = route
         self.service = service
         self.plugin = plugin
-        self.template = PathTemplate(path)
+        self.template = template_of(path)
         self.judges_credential = route.judges_credential
         self._states = platform.resource(PLUGIN_STATES)
         self._access = platform.resource(ACCESS_CONTROL)
@@ -55,8 +55,6 @@ class Endpoint:
         self._patience = platform.settings.body_timeout
         self._limit = route.max_body or platform.settings.max_body_size_mb * 1024 * 1024
         self._query = QueryParser(route.query) if route.query else None
-        self._body = _body_adapter(route)
-        self._to_json = renderer(route, strict=platform.settings.strict_answers)
         self._kept: tuple[int, bytes] | None = None
 
     async def __call__(self, ctx: Context) -> web.StreamResponse:
@@ -105,9 +103,3 @@ class Endpoint:
         if status == 204:
             return web.Response(status=204, headers=headers)
         return json_response(self._to_json(result), status, headers)
-
-
-def _body_adapter(route: Route) -> TypeAdapter[Any] | None:
-    if route.body is None or isinstance(route.body, Upload | RawBody):
-        return None
-    return adapter_of(route.body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable
 
-from kernel.http.paths import PathTemplate
+from kernel.http.paths import template_of
 from kernel.http.routes import RawBody, Route, Upload
 
 _BY_KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -34,7 +34,7 @@ def handler_problem(route: Route) -> str | None:
 
 def _handed(route: Route) -> list[str]:
     """The keywords with which the handler will be called."""
-    found = list(PathTemplate(route.path).kinds)
+    found = list(template_of(route.path).kinds)
     if route.query is not None:
         found.append("query")
     if not (route.body is None or isinstance(route.body, Upload | RawBody)):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
 from itertools import takewhile
 from typing import Any
 
@@ -49,8 +50,14 @@ _PARSERS: dict[str | None, Callable[[str], Any]] = {
 }
 
 
+@lru_cache(2048)  # more than routes have paths
+def template_of(path: str) -> PathTemplate:
+    """The path's template. A start asks for each about eight times, to check routes and to serve them."""
+    return PathTemplate(path)
+
+
 class PathTemplate:
-    """A path with typed parameters."""
+    """A path with typed parameters; it never changes."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -63,22 +70,22 @@ class PathTemplate:
         self.kinds = kinds
         self._parsers = [(name, _PARSERS[kind]) for name, kind in kinds.items()]
 
-    @property
+    @cached_property
     def aiohttp(self) -> str:
         """The path in aiohttp's router syntax."""
         return _PARAMETER.sub(lambda m: f"{{{m[1]}:.*}}" if m[2] == "path" else f"{{{m[1]}}}", self.path)
 
-    @property
+    @cached_property
     def openapi(self) -> str:
         """The path in OpenAPI's syntax; also the `endpoint` label of metrics."""
         return _PARAMETER.sub(lambda m: f"{{{m[1]}}}", self.path)
 
-    @property
+    @cached_property
     def shape(self) -> str:
         """The path with uniform parameters: paths with the same shape match the same requests."""
         return _PARAMETER.sub("{}", _REST.sub("{*}", self.path))
 
-    @property
+    @cached_property
     def depth(self) -> int:
         """How many segments come before the first parameter. If two routes match a request, the one with more
         serves it, else the one added first.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Container, Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple, get_args
 
 from pydantic import BaseModel
@@ -12,10 +13,9 @@ from kernel.auth.permissions import Permission
 from kernel.auth.principals import TokenScope
 from kernel.errors import PlatformError
 from kernel.gateway.services import slot_of
-from kernel.http.adapters import adapter_of
 from kernel.http.handler_checks import handler_problem
-from kernel.http.paths import PathTemplate
-from kernel.http.routes import Access, Rate, RawBody, Route, RouteTable, Upload
+from kernel.http.paths import PathTemplate, template_of
+from kernel.http.routes import Access, Rate, Route, RouteTable
 from kernel.places import Flaw
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -52,7 +52,7 @@ class RouteChecks:
         for root, route in offered:
             why = problem_of(route, self._permissions)
             if why is None:
-                key = (root, route.method, PathTemplate(route.path).shape)
+                key = (root, route.method, template_of(route.path).shape)
                 why = _taken(self._owners.get(key) or own.get(key)) or self._hiding(owner, root, route)
                 own[key] = owner
             if why is not None:
@@ -64,7 +64,7 @@ class RouteChecks:
 
     def _hiding(self, owner: str, root: str, route: Route) -> str | None:
         """What is wrong with a route that would serve requests for another owner's."""
-        path = PathTemplate(route.path)
+        path = template_of(route.path)
         claims = () if owner in self._trusted else self._claims.get(root, ())
         hidden = (
             claim
@@ -81,13 +81,13 @@ class RouteChecks:
         """Remember a route, and its public paths if it is a service's: public routes are matched first, and
         all but the prefix may be known on another machine only.
         """
-        path = PathTemplate(route.path)
+        path = template_of(route.path)
         self._claims.setdefault(root, []).append(_Claim(owner, route.method, path, path.depth + 1))
         slot = slot_of(root)
         for mount in slot.mounts if slot else ():
             public = mount.public_path(route.path)
             if public is not None and route.method in mount.methods:
-                path, prefix = PathTemplate(public), PathTemplate(mount.prefix)
+                path, prefix = template_of(public), template_of(mount.prefix)
                 self._owners.setdefault(("", route.method, path.shape), owner)
                 self._claims.setdefault("", []).append(_Claim(owner, route.method, path, prefix.depth))
 
@@ -110,6 +110,12 @@ def problem_of(route: Route, permissions: Mapping[str, Permission]) -> str | Non
         return "must start with '/'"
     if route.fixed and (route.body or route.query or "{" in route.path):
         return "can't have fixed=True: it takes parameters"
+    return _own_problem(route)
+
+
+@lru_cache(2048)  # more than there are routes, whose answers stay: tests start platforms by the hundred
+def _own_problem(route: Route) -> str | None:
+    """What is wrong with it whichever plugins are loaded."""
     if not inspect.iscoroutinefunction(route.handler):
         return "must be served by an 'async def'"
     odd = _odd_option(route)
@@ -153,9 +159,7 @@ def _is_placed(route: Route, permissions: Mapping[str, Permission]) -> bool:
 
 def _build(route: Route) -> None:
     """Make the parts of the route's endpoint once, to find errors."""
-    PathTemplate(route.path)
-    for declared in (route.body, route.returns):
-        if not (declared is None or isinstance(declared, Upload | RawBody)):
-            adapter_of(declared)
+    template_of(route.path)
+    _ = route.body_adapter, route.answer_adapter
     if not (route.query is None or (isinstance(route.query, type) and issubclass(route.query, BaseModel))):
         raise TypeError("its query must be a pydantic model")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from kernel.auth.permissions import Permission
 from kernel.auth.principals import TokenScope
 from kernel.errors import PlatformError
+from kernel.http.adapters import adapter_of, schema_check_of
 from kernel.http.context import ErrorFormat
 from kernel.http.error_formats import PLAIN_ERRORS
 from kernel.settings import Settings
@@ -100,9 +102,12 @@ class RawBody:
         return {**first, **self.more_examples}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Route:
-    """One route as declared: the record from which access checks, validation and OpenAPI come."""
+    """One route as declared: the record from which access checks, validation and OpenAPI come.
+
+    What is made from it alone is made once, for all the paths and platforms that serve it.
+    """
 
     method: str
     path: str
@@ -129,6 +134,22 @@ class Route:
     error_format: ErrorFormat
     token_scopes: tuple[TokenScope, ...]
     name: str
+
+    @cached_property
+    def body_adapter(self) -> TypeAdapter[Any] | None:
+        """Reads the body; None if there is none, or the handler reads it."""
+        own = self.body is None or isinstance(self.body, Upload | RawBody)
+        return None if own else adapter_of(self.body)
+
+    @cached_property
+    def answer_adapter(self) -> TypeAdapter[Any]:
+        """Reads and writes what the handler returns."""
+        return adapter_of(Any if self.returns is None else self.returns)
+
+    @cached_property
+    def answer_check(self) -> Any:
+        """The check of an answer against the schema that clients see."""
+        return schema_check_of(self.returns)
 
     @property
     def summary(self) -> str:

@@ -127,6 +127,7 @@ def check_shown(shown: str) -> None:
         assert text in said, (text, said)
 
 
+@pytest.mark.long
 async def test_what_is_shown_first(catalog: Catalog, environment: Environment) -> None:
     """Package and versions come from another instance's catalog; a trial changes nothing."""
     shown = await catalog.install(environment, "Tide tables", "--dry-run", address=catalog.admin.running.url)

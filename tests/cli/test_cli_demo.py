@@ -79,6 +79,7 @@ def test_every_document_is_ingested_and_the_webhook_found(shown: str) -> None:
     assert "nordlys/aurora-firmware#318: Negative wind speed after the update to 4.2" in shown
 
 
+@pytest.mark.long
 async def test_failure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step that goes wrong ends the demo with its reason, and the instance is stopped."""
     (tmp_path / "samples").mkdir()

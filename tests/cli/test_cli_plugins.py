@@ -356,6 +356,7 @@ class TestInstalling:
         assert (result.returncode, environment.installed()) == (1, set())
         assert "nothing was changed" in result.stderr
 
+    @pytest.mark.long
     def test_half_an_installation_is_undone(self, environment: Environment, tmp_path: Path) -> None:
         """When pip fails at the plugin, the library that it had installed before is removed again."""
         Package("acme-blocked", requires=["acme-lib"]).wheel(tmp_path)
@@ -381,6 +382,7 @@ class TestInstalling:
         assert environment.plugins("install", str(wheel), "--force").returncode == 0
         assert environment.installed() == {"acme_broken"}
 
+    @pytest.mark.long
     def test_one_that_requires_a_disabled_plugin(self, environment: Environment, tmp_path: Path) -> None:
         """What the operator has disabled is not there for a plugin that requires it."""
         wheel = Package("acme-needs", body=GOOD + '    requires = ("rag",)\n').wheel(tmp_path)

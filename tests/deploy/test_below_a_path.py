@@ -123,7 +123,10 @@ async def test_the_client_below_a_path(
 
 @pytest.mark.parametrize(
     ("below", "path", "status"),
-    [("platform/", "health", 200), ("platform/v1/rag/", "knowledge-bases", 401)],
+    [
+        ("platform/", "health", 200),
+        pytest.param("platform/v1/rag/", "knowledge-bases", 401, marks=pytest.mark.long),
+    ],
 )
 async def test_trying_a_route_below_a_path(
     below: str,

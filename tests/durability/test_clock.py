@@ -138,6 +138,7 @@ async def test_a_worker_whose_clock_is_a_year_ahead(
         assert await read(lambda session: session.scalar(select(EventRow.event_id))) == "e"
 
 
+@pytest.mark.long
 async def test_conversations_of_today_and_a_worker_whose_clock_is_a_year_ahead(
     platform_home: Path, postgres_url: str, clock: Clock, start_platform: Start
 ) -> None:
@@ -178,6 +179,7 @@ async def test_conversations_of_today_and_a_worker_whose_clock_is_a_year_ahead(
     assert await read(lambda session: session.scalar(select(VisitorSession.id))) == "visitor"
 
 
+@pytest.mark.long
 async def test_a_conversation_with_a_server_whose_clock_is_a_year_behind(
     platform_home: Path, postgres_url: str, tmp_path: Path, clock: Clock, start_platform: Start
 ) -> None:

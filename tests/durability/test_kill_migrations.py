@@ -48,6 +48,7 @@ async def killed_after(process: Process, schema: Schema, more: int) -> bool:
     return at_work
 
 
+@pytest.mark.either_database
 async def test_killed_migrations_are_finished_by_the_next(
     platform_home: Path, empty_database_url: str | None, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -218,6 +218,25 @@ class TestHooks:
 
         assert "wrapper" in (the(load(Wrapper), "wrapper").reason or "")
 
+    def test_properties_are_not_read(self) -> None:
+        """To find hooks, no code of the plugin runs: one whose property raises stops no start."""
+
+        class Later(Plugin):
+            name = "later"
+
+            @property
+            def connection(self) -> object:
+                raise RuntimeError("not open yet")
+
+            @hookimpl
+            def register_routes(self) -> list[Any]:
+                return []
+
+        host = load(Later, plugin("fine"))
+        assert [the(host, name).status for name in ("later", "fine")] == ["loaded", "loaded"]
+        hooks = host.manager.get_hookcallers(the(host, "later").instance) or []
+        assert [hook.name for hook in hooks] == ["register_routes"]
+
     def test_optional_hook_of_an_absent_plugin(self) -> None:
         """A hook of another plugin may be implemented as optional where that plugin is not installed."""
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 METHODS = (
-    *("standard", "hyde", "raptor"),
-    *(pytest.param(method, marks=pytest.mark.long) for method in ("self_rag", "corrective", "auto")),
+    *("standard", "raptor"),
+    *(pytest.param(method, marks=pytest.mark.long) for method in ("hyde", "self_rag", "corrective", "auto")),
 )
 NAMED: Any = {"type": "function", "function": {"name": "office_weather"}}
 BEEP: Any = {
@@ -184,7 +184,7 @@ async def test_a_demanded_function(stage: Stage) -> None:
     )
 
 
-@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("stream", [pytest.param(False, marks=pytest.mark.long), True])
 async def test_a_demanded_tool_of_the_platform(stage: Stage, stream: bool) -> None:
     """The call is made once as the caller; what comes back goes to the model, which then is free."""
     stage.office.callers.clear()

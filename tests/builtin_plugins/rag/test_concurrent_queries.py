@@ -19,8 +19,6 @@ from tests.builtin_plugins.rag.rag_support import (
 )
 from tests.fakes.hash_embeddings import HashEmbeddings
 
-pytestmark = pytest.mark.each_database
-
 ROUNDS = 6
 
 

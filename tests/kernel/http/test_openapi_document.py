@@ -37,11 +37,21 @@ def references(value: Any) -> set[str]:
     return set().union(*map(references, value)) if isinstance(value, list) else set()
 
 
+@pytest.fixture(scope="module")
+def documents() -> dict[str, dict[str, Any]]:
+    """Those that were fetched: the first test that looks at one starts its platform."""
+    return {}
+
+
 @pytest.fixture(params=["echo", "built-in"])
-async def found(request: pytest.FixtureRequest, start_platform: Start) -> dict[str, Any]:
+async def found(
+    request: pytest.FixtureRequest, start_platform: Start, documents: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
     """The document of a platform with a plugin of every kind of route, then of the built-in plugins."""
-    plugins = [EchoPlugin] if request.param == "echo" else [candidate.name for candidate in installed()]
-    return await document(await start_platform(*plugins))
+    if request.param not in documents:
+        plugins = [EchoPlugin] if request.param == "echo" else [candidate.name for candidate in installed()]
+        documents[request.param] = await document(await start_platform(*plugins))
+    return documents[request.param]
 
 
 class TestDocument:

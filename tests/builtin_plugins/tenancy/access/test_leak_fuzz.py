@@ -619,7 +619,6 @@ def placed(made: dict[str, Any]) -> int | None:
     return place
 
 
-@pytest.mark.each_database
 async def test_answers_hold_nothing_out_of_sight(
     database_url: str | None, start_platform: Start, request: pytest.FixtureRequest
 ) -> None:

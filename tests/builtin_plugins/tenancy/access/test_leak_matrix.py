@@ -64,24 +64,27 @@ PEOPLE = (
     "outsider",
     "other_team",
     "other_org",
-    "sub_owner",
-    "parent_member",
     "parent_owner",
     "suspended",
     "deactivated",
-    "expired",
     "member",
     "admin",
     "platform_admin",
     "rightful",
-    "outsider_token",
     "member_token",
+)
+LIKE_OTHERS = (
+    "sub_owner",
+    "parent_member",
+    "expired",
+    "outsider_token",
     "platform_admin_token",
     "rightful_token",
     "admin_token",
     "other_org_token",
     "ended_token",
 )
+"""They differ from one of the people only in place, in kind of credential, or in why it has ended."""
 OWNED = (
     *("kb", "document", "pipeline", "job", "listing", "endpoint"),
     *("evaluation_set", "evaluation_run", "question"),
@@ -166,7 +169,9 @@ async def test_every_route_has_its_row(matrix: Matrix) -> None:
     assert {label for label, _ in (*MORE, *CROSSED)} <= set(matrix.endpoints)
 
 
-@pytest.mark.parametrize("name", PEOPLE)
+@pytest.mark.parametrize(
+    "name", [*PEOPLE, *(pytest.param(name, marks=pytest.mark.long) for name in LIKE_OTHERS)]
+)
 async def test_cells(matrix: Matrix, name: str, request: pytest.FixtureRequest) -> None:
     """All cells of one actor: the answer, its words, its counts, and that it changes nothing."""
     world, person = matrix.world, matrix.world.people[name]
