@@ -41,7 +41,8 @@ class Administration:
     """Changes to accounts, each in one transaction with its checks, audit entry and revocations.
 
     Routes decide whether the caller may, and so does `check(unit, account)`, which runs first in the same
-    transaction and raises an error to refuse the change. Raises NotFound for an unknown account.
+    transaction and raises an error to refuse the change. Raises NotFound for an unknown account, and
+    Unauthorized for a caller whose session was revoked in the meantime.
     """
 
     def __init__(self, platform: Platform, passwords: Passwords) -> None:
@@ -140,7 +141,7 @@ ADMINISTRATION: ResourceKey[Administration] = ResourceKey("administration")
 
 def _hold(unit: Unit, account_id: int, act: _Act) -> Account:
     """The account, held against other changes until the end of the transaction, once `check` agrees."""
-    account = hold_account(unit, account_id)
+    account = hold_account(unit, account_id, act.caller)
     if act.check is not None:
         act.check(unit, account)
     return account

@@ -37,7 +37,7 @@ async def delete_account(caller: Caller, account_id: int, heir_id: int | None = 
     """Delete somebody's account; returns the id of the job that removes what belonged to it.
 
     What others use goes to the account `heir_id`. Raises NotFound, OwnAccount, LastAdmin, LastPlatformAdmin,
-    StillShared, Unprocessable, and whatever Conflict a plugin raises.
+    StillShared, Unprocessable, Unauthorized, and whatever Conflict a plugin raises.
     """
     if caller.id == account_id:
         raise OwnAccount()
@@ -68,15 +68,14 @@ async def _confirm(caller: Caller, account: Account, password: str | None) -> No
 
 
 def _delete_confirmed(unit: Unit, caller: Caller, confirmed: Account) -> str:
-    """Delete it, unless its sessions were revoked meanwhile. Raises Unauthorized."""
-    current = hold_account(unit, confirmed.id)
-    if current.epoch != caller.principal.claims.get("epoch", 0):
+    """Delete it, unless its password was changed meanwhile. Raises Unauthorized."""
+    if hold_account(unit, confirmed.id, caller).epoch != confirmed.epoch:
         raise Unauthorized("The session was revoked; sign in again")
     return _delete(unit, caller, confirmed.id, None)
 
 
 def _delete(unit: Unit, caller: Caller, account_id: int, heir_id: int | None) -> str:
-    account = hold_account(unit, account_id)
+    account = hold_account(unit, account_id, caller)
     refuse_last_platform_admin(unit, account)
     refuse_last_admin(unit, account)
     account.is_active, account.deleted_at = False, unit.now()

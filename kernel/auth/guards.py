@@ -8,22 +8,39 @@ from __future__ import annotations
 
 from sqlalchemy import ColumnElement, or_, select
 
+from kernel.auth.callers import Caller
 from kernel.auth.errors import LastAdmin, LastPlatformAdmin
 from kernel.auth.models import Account
 from kernel.db.engine import Unit
-from kernel.errors import NotFound
+from kernel.errors import NotFound, Unauthorized
 
 ACCOUNTS_LOCK = "accounts"
 
 
-def hold_account(unit: Unit, account_id: int) -> Account:
-    """The account, held against other changes until the end of the transaction. Raises NotFound."""
+def hold_account(unit: Unit, account_id: int, caller: Caller) -> Account:
+    """The account, held for a change by `caller` against other changes until the end of the transaction.
+
+    Raises NotFound, and Unauthorized if the caller has lost its session or rights since it was identified.
+    """
     unit.lock(ACCOUNTS_LOCK)
+    if caller.id is not None:
+        _refuse_revoked(unit, caller, own=caller.id == account_id)
     query = select(Account).where(Account.id == account_id, Account.deleted_at.is_(None))
     account: Account | None = unit.session.scalar(query.with_for_update())
     if account is None:
         raise NotFound("User not found")
     return account
+
+
+def _refuse_revoked(unit: Unit, caller: Caller, *, own: bool) -> None:
+    query = select(Account.is_active, Account.epoch, Account.platform_admin).where(Account.id == caller.id)
+    current = unit.session.execute(query).one()
+    principal = caller.principal
+    # Personal access tokens have no epoch: they outlive sessions.
+    ended = principal.claims.get("epoch", current.epoch) != current.epoch
+    demoted = principal.platform_admin and not current.platform_admin and not own
+    if ended or demoted or not current.is_active:
+        raise Unauthorized("The session was revoked; sign in again")
 
 
 def is_sso(account: Account) -> bool:

@@ -201,6 +201,15 @@ class TestAtOnce:
         answers = await asyncio.gather(*(deletion(running, ann) for _ in range(2)))
         assert sorted(answer.status for answer in answers) == [202, 404]
 
+    async def test_each_other_at_the_same_time(self, running: Running) -> None:
+        """Of two Platform Admins who delete each other, one remains: the other may not act any more."""
+        ann = await somebody(running, platform_admin=True)
+        bob = await somebody(running, platform_admin=True)
+        answers = await asyncio.gather(
+            ann.delete(f"{USERS}/{bob.user['id']}"), bob.delete(f"{USERS}/{ann.user['id']}")
+        )
+        assert sorted(answer.status for answer in answers) == [202, 401]
+
 
 @together
 class TestWhatOthersUse:

@@ -428,3 +428,13 @@ class TestLastOfAKind:
         assert statuses[0] == 200 and statuses[1] in (401, 403, 409)
         query = select(Account).where(Account.platform_admin, Account.is_active)
         assert await running.platform.database.read(lambda session: len(session.scalars(query).all())) == 1
+
+    async def test_resets_of_each_other(self, running: Running) -> None:
+        """Two Platform Admins who reset each other's password at once: the one locked out changes nothing."""
+        pat, pia = [await platform_admin(running, name) for name in ("pat", "pia")]
+        body = {"mode": "generate"}
+        statuses = await self.race(
+            pat.post(path_of(pia, "/reset-password"), json=body),
+            pia.post(path_of(pat, "/reset-password"), json=body),
+        )
+        assert statuses == [200, 401]
