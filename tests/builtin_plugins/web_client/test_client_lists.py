@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Route, expect
 
 from kernel.testing import Running
-from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+from tests.builtin_plugins.web_client.visits import Visitor, colleagues, knowledge_base
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -156,3 +156,26 @@ async def test_an_outage_on_a_phone(site: Running, visitor: Visitor) -> None:
     await page.reload()
     box = await page.locator(".outage").bounding_box()
     assert box and box["width"] > 340 and box["height"] < 100
+
+
+async def test_a_crowd_is_drawn_in_parts(site: Running, visitor: Visitor) -> None:
+    """Of hundreds of members the first are shown, more on request; anybody is found by name or e-mail."""
+    ana, _, organization = await colleagues(site)
+    [owner, *_] = (await ana.get(f"/v1/organizations/{organization}/members")).json()["items"]
+    items = [owner] + [
+        {**owner, "user_id": 10_000 + n, "username": f"crew-{n:03}", "email": f"{n:03}@crew.example"}
+        for n in range(299)
+    ]
+
+    async def answer(route: Route) -> None:
+        await route.fulfill(json={"items": items, "total": len(items), "limit": 500, "offset": 0})
+
+    await visitor.context.route(f"**/v1/organizations/{organization}/members?*", answer)
+    page = await visitor.arrive(ana, f"/people/organizations/{organization}")
+    rows = page.locator("tbody tr")
+    await expect(rows).to_have_count(100)
+    await page.get_by_role("button", name="Show more").click()
+    await expect(rows).to_have_count(200)
+    await page.get_by_label("Find by name or e-mail").fill("298@crew")
+    await expect(rows).to_have_count(1)
+    await expect(rows).to_contain_text("crew-298")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -76,8 +77,17 @@ async def test_a_view_that_was_not_there(site: Running, browser: Browser, door: 
 
 
 async def test_a_session_ends_in_a_form(site: Running, visitor: Visitor) -> None:
-    """One signs in over the form; what stands in it is sent then, unchanged."""
+    """One signs in over the form; what stands in it is sent then, unchanged. A late refusal of the session
+    that has ended doesn't end the new one.
+    """
     ana = await site.user()
+    late, signed_in = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        late.set()
+        await signed_in.wait()
+        await route.continue_()
+
     page = await visitor.sign_in(ana, "/documents?new=1")
     form = page.get_by_role("dialog", name="New knowledge base")
     await form.get_by_label("Name").fill("Harbours of Senja")
@@ -87,8 +97,15 @@ async def test_a_session_ends_in_a_form(site: Running, visitor: Visitor) -> None
     await form.get_by_role("button", name="Create").click()
     again = page.get_by_role("dialog", name="Your session has ended")
     await again.get_by_label("Password").fill(ana.password)
+    await page.route("**/v1/auth/refresh", hold)
+    await page.evaluate("dispatchEvent(new Event('focus'))")  # lists are loaded again
+    await late.wait()
     await again.get_by_role("button", name="Sign in", exact=True).click()
     await expect(page.get_by_role("heading", name="Harbours of Senja", level=1)).to_be_visible()
+    async with page.expect_response("**/v1/conversations/shared-with-me?*") as answer:
+        signed_in.set()
+    assert (await answer.value).status == 200
+    await expect(again).to_have_count(0)
     await expect(page.get_by_text("Half a page of careful words")).to_be_visible()
 
 

@@ -310,18 +310,32 @@ async def test_pipelines(site: Running, visitor: Visitor) -> None:
 
 
 async def test_published_chats(site: Running, visitor: Visitor) -> None:
-    """A pipeline is published for a site, and the line to embed it is shown."""
-    ana = await site.user()
-    base = await knowledge_base(ana)
+    """A pipeline of one's own is published for a site, and the line to embed it is shown. Whoever has none is
+    told to make one; Back closes a dialog.
+    """
+    ana, bob = await site.user(), await site.user()
+    base, shared = await knowledge_base(ana), await knowledge_base(bob)
+    body = {"name": "Everybody's", "knowledge_base_ids": [shared["id"]], "visibility": "shared"}
+    assert (await bob.post("/v1/rag/pipeline", json=body)).status == 200
+    page = await visitor.arrive(ana, "/chats")
+    await page.get_by_role("button", name="New chat").first.click()
+    dialog = page.get_by_role("dialog", name="New chat")
+    await expect(dialog).to_contain_text("Make one first")
+    await dialog.get_by_role("link", name="New pipeline").click()
+    await page.get_by_role("dialog", name="New pipeline").get_by_label("Name").fill("Handb")
+    await page.go_back()
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await expect(page.get_by_role("heading", name="Pipelines", level=1)).to_be_visible()
     await ana.post("/v1/rag/pipeline", json={"name": "Handbook", "knowledge_base_ids": [base["id"]]})
-    page = await visitor.arrive(ana, "/chats?new=1")
-    dialog = page.get_by_role("dialog")
+    await visitor.go("/chats?new=1")
+    await expect(dialog.get_by_label("Pipeline").get_by_role("option")).to_have_text(["Handbook"])
     await dialog.get_by_role("textbox", name="Name").fill("Help desk")
     await dialog.get_by_role("textbox", name="Address").fill("help-desk")
     await dialog.get_by_label("Sites that may show it").fill("https://www.example.org")
     await dialog.get_by_role("button", name="Publish").click()
     await page.get_by_role("button", name="Embed").click()
-    await expect(dialog.locator("code")).to_contain_text("/v1/chat/help-desk/widget.js")
+    line = page.get_by_role("dialog", name="Help desk").locator("code")
+    await expect(line).to_contain_text("/v1/chat/help-desk/widget.js")
     assert (await site.anonymous.get("/v1/chat/help-desk")).json()["name"] == "Help desk"
 
 

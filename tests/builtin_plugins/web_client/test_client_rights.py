@@ -15,20 +15,32 @@ from tests.builtin_plugins.web_client.visits import Visitor, colleagues, knowled
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-OF_MANAGERS = re.compile("^(Invite|Import|New role|More|Delete.*|Add files.*|Try again)$")
+OF_MANAGERS = re.compile(
+    "^(Invite|Import|New role|More|Delete.*|Add .*|Make .*|Run|New set.*|Upload a folder|Try again)$"
+)
 
 
 async def test_readers_get_no_buttons_of_owners(site: Running, visitor: Visitor) -> None:
-    """A plain member reads knowledge base, document and organization, and is offered nothing refused."""
+    """A plain member reads knowledge base, document, questions and organization, and is offered nothing
+    refused. A pipeline that would answer nothing isn't what is asked first.
+    """
     ana, bob, organization = await colleagues(site)
     shared: dict[str, Any] = {"visibility": "organization", "organization_id": organization}
     base = await knowledge_base(ana, "Handbook of Nordlys", **shared)
     documents = (await ana.get(f"/v1/rag/knowledge-bases/{base['id']}/documents")).json()["items"]
+    question = {"question": "How much?", "answers": ["185"]}
+    asked = {"knowledge_base_id": base["id"], "name": "Basics", "questions": [question]}
+    questions = (await ana.post("/v1/rag/evaluation/sets", json=asked)).json()["id"]
+    private = await knowledge_base(ana, "Only hers")
+    empty = {"name": "Of nothing", "knowledge_base_ids": [private["id"]], **shared}
+    pipeline = (await ana.post("/v1/rag/pipeline", json=empty)).json()["pipeline_id"]
     place = f"/people/organizations/{organization}"
     page = await visitor.arrive(bob, f"/documents/{base['id']}")
     for path, heading in (
         (f"/documents/{base['id']}", "Handbook of Nordlys"),
         (f"/documents/{base['id']}/{documents[0]['document_id']}", "handbook.md"),
+        (f"/evaluation?base={base['id']}", "Evaluation"),
+        (f"/evaluation/sets/{questions}", "Basics"),
         (place, "Nordlys"),
         (f"{place}/roles", "Nordlys"),
         ("/people/organizations", "People"),
@@ -37,6 +49,8 @@ async def test_readers_get_no_buttons_of_owners(site: Running, visitor: Visitor)
         await expect(page.get_by_role("heading", name=heading, level=1)).to_be_visible()
         await expect(page.locator("main").get_by_role("button", name=OF_MANAGERS)).to_have_count(0)
         await expect(page.locator("main input[type=file]")).to_have_count(0)
+    await visitor.go("/")
+    await expect(page.get_by_label("What to ask")).not_to_have_value(f"pipeline:{pipeline}")
     await visitor.go(place)
     await page.get_by_role("button", name=f"More on {bob.user['username']}").click()
     await expect(page.get_by_role("menuitem")).to_have_text(["What may I do here?", "Leave the organization"])

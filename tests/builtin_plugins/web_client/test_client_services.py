@@ -107,10 +107,14 @@ async def test_rated_answers_become_questions(site: Running, visitor: Visitor) -
 
 
 async def test_graph(site: Running, visitor: Visitor) -> None:
-    """A graph is built on request; an entity shows its connections and leads to its passage."""
+    """A graph is built on request; an entity shows its connections and leads to its passage. Where an address
+    names a knowledge base that is gone, no other one is shown in its place.
+    """
     ana = await site.user()
     base = await knowledge_base(ana, text=HANDBOOK + STATION)
-    page = await visitor.arrive(ana, f"/graph?base={base['id']}")
+    page = await visitor.arrive(ana, "/graph?base=deleted")
+    await expect(page.get_by_text("There is no such knowledge base")).to_be_visible()
+    await page.get_by_label("Knowledge base").select_option(base["id"])
     await page.get_by_role("button", name="Build the graph").click()
     await page.get_by_label("Find an entity").fill("senja")
     await page.get_by_role("button", name="Senja Station").click()

@@ -326,12 +326,23 @@ async def test_what_visitors_asked(site: Running, visitor: Visitor) -> None:
 
 
 async def test_german(site: Running, browser: Browser) -> None:
-    """Texts, dates and numbers follow the browser's language, and a choice is kept over a reload."""
+    """Texts, dates, numbers and the commonest refusals follow the browser's language, and a choice is kept
+    over a reload.
+    """
     ana = await site.user()
     base = await knowledge_base(ana)
     context = await browser.new_context(locale="de-DE")
     visitor = Visitor(site, context)
-    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    page = await visitor.open()
+    await page.get_by_label("Benutzername").fill(ana.user["username"])
+    await page.get_by_label("Passwort").fill("not this one")
+    await page.get_by_role("button", name="Anmelden", exact=True).click()
+    await expect(page.get_by_role("alert")).to_have_text("Benutzername oder Passwort ist falsch.")
+    await visitor.arrive(ana, "/documents/gone")
+    alert = page.get_by_role("alert")
+    await expect(alert).to_contain_text("Es existiert nicht, oder Sie haben keinen Zugriff darauf.")
+    await expect(alert.locator("[lang=en]")).to_have_text("Not found")
+    await visitor.go(f"/documents/{base['id']}")
     await expect(page.locator(".document")).to_contain_text("eine Passage")
     await page.locator(".document a").click()
     await page.get_by_role("link", name="Einzelheiten").click()

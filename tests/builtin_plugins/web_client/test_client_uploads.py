@@ -218,8 +218,10 @@ FOLDER = """(names) => {
 }"""
 
 
-async def test_a_folder_with_all_sorts(site: Running, visitor: Visitor) -> None:
-    """Readable files are sent, the others are named, each reason once; hidden system files are not sent."""
+async def test_a_folder_with_all_sorts(site: Running, visitor: Visitor, tmp_path: Path) -> None:
+    """Readable files are sent, the others are named, each reason once; hidden system files are not sent.
+    A folder can be chosen, too, with the keyboard alone.
+    """
     ana = await site.user()
     base = await knowledge_base(ana)
     page = await visitor.arrive(ana, f"/documents/{base['id']}")
@@ -234,6 +236,15 @@ async def test_a_folder_with_all_sorts(site: Running, visitor: Visitor) -> None:
     await expect(page.get_by_role("link", name="fine.md")).to_be_visible()
     await expect(page.get_by_role("region", name="Uploads")).to_have_count(0)
     await expect(page.get_by_text("2 documents", exact=True)).to_be_visible()
+    inner = tmp_path / "more" / "inner"
+    for path in (inner / "chosen.md", inner / ".git" / "config.md", inner / "Thumbs.db"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(path.name)
+    async with page.expect_file_chooser() as opened:
+        await page.get_by_role("button", name="Upload a folder").press("Enter")
+    await (await opened.value).set_files(tmp_path / "more")
+    await expect(page.get_by_role("link", name="chosen.md")).to_be_visible()
+    await expect(page.get_by_text("3 documents", exact=True)).to_be_visible()
 
 
 async def test_files_for_a_question(site: Running, visitor: Visitor) -> None:

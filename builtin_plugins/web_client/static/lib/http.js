@@ -4,14 +4,15 @@
 
 import { signal } from "./html.js";
 import { API } from "./place.js";
+import { refusalOf } from "./refusals.js";
 import { account, end, interrupted, refresh, tokenToSend } from "./session.js";
-import { t } from "./words.js";
+import { plural, t } from "./words.js";
 
-/** A refusal or failure; `message` can be shown as it is. */
+/** A refusal or failure; `message` can be shown as it is, and `said` is the API's English text if that says more. */
 export class ApiError extends Error {
-  constructor(status, code, message, { fields = {}, requestId = "", retryAfter = 0, detail = null } = {}) {
+  constructor(status, code, message, { fields = {}, requestId = "", retryAfter = 0, detail = null, said = "" } = {}) {
     super(message);
-    Object.assign(this, { status, code, fields, requestId, retryAfter, detail });
+    Object.assign(this, { status, code, fields, requestId, retryAfter, detail, said });
   }
 }
 
@@ -103,16 +104,18 @@ async function canBeRead(body) {
   return Promise.all(files.map((file) => file.slice(0, 1).arrayBuffer())).then(() => true, () => false);
 }
 
-/** A refresh, or else the person's own sign-in over the page; throws when they leave instead. */
+/** A refresh, or else the person's own sign-in over the page; throws when they leave, or somebody else signs in. */
 async function signInAgain() {
+  const { sub } = account.value;
   if (await refresh()) return;
+  const ended = new ApiError(401, "signed_out", t("You are signed out."));
+  if (account.value?.sub !== sub) throw ended;
   interrupted.value = true;
   await new Promise((resolve, reject) => {
-    const ended = new ApiError(401, "signed_out", t("You are signed out."));
     const stop = interrupted.subscribe((still) => {
       if (still) return;
       queueMicrotask(() => stop());
-      if (account.value) resolve();
+      if (account.value?.sub === sub) resolve();
       else reject(ended);
     });
   });
@@ -161,8 +164,13 @@ function queryText(query = {}) {
   return kept.length ? `?${new URLSearchParams(kept.map(([key, value]) => [key, String(value)]))}` : "";
 }
 
-/** What is wrong with a field; a regular expression means nothing to people. */
-const textOf = ({ type, msg }) => (type === "string_pattern_mismatch" ? t("It has characters that aren’t allowed here, or not in this place.") : msg);
+/** What is wrong with a field; "string" and regular expressions mean nothing to people. */
+function textOf({ type, msg, ctx }) {
+  if (type === "string_pattern_mismatch") return t("It has characters that aren’t allowed here, or not in this place.");
+  if (type === "string_too_short" && ctx?.min_length) return plural(ctx.min_length, "At least one character is needed.", "At least {n} characters are needed.");
+  if (type === "string_too_long" && ctx?.max_length) return plural(ctx.max_length, "At most one character is allowed.", "At most {n} characters are allowed.");
+  return msg;
+}
 
 /** The error in a response: `detail` is a text, or a list with one entry for each wrong field. */
 export async function errorOf(answer) {
@@ -173,11 +181,14 @@ export async function errorOf(answer) {
     for (const problem of detail) fields[problem.loc?.at(-1) ?? ""] ??= textOf(problem);
   }
   const listed = Object.entries(fields).map(([name, text]) => (name ? `${name}: ${text}` : text));
-  const text = typeof detail === "string" ? detail : listed.join("; ") || detail?.message;
-  return new ApiError(answer.status, code, text || t("The request failed ({status}).", { status: answer.status }), {
+  const retryAfter = Number(answer.headers.get("Retry-After")) || 0;
+  const text = listed.join("; ") || detail?.message;
+  const { message, said } = text ? { message: text } : refusalOf(answer.status, code, detail, retryAfter);
+  return new ApiError(answer.status, code, message || t("The request failed ({status}).", { status: answer.status }), {
     fields,
     detail,
+    said,
     requestId: answer.headers.get("X-Request-ID") ?? "",
-    retryAfter: Number(answer.headers.get("Retry-After")) || 0,
+    retryAfter,
   });
 }

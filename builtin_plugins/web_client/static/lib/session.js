@@ -35,6 +35,9 @@ export const isOwn = (row) => String(row.owner_id ?? row.owner_user_id) === Stri
 /** Whether it may be changed: by its owner, and by administrators. */
 export const owns = (row) => isAdministrator.value || isOwn(row);
 
+/** The same rows, one's own first. */
+export const ownFirst = (rows) => [...rows.filter(isOwn), ...rows.filter((row) => !isOwn(row))];
+
 /** Call `fn` when another account than the one before signs in in this tab. */
 export function onNextAccount(fn) {
   let last = null;
@@ -141,6 +144,8 @@ async function exchange() {
     schedule(SHORTEST_WAIT);
     return false;
   }
+  // Meanwhile, somebody signed in or out here: the response belongs to a session that is over.
+  if (session.value !== used) return session.value?.claims.sub === used.claims.sub;
   if (answer.ok) begin({ ...fresh, user: { must_change_password: used.mustChange } });
   else if (answer.status === 429) schedule(15_000);
   return answer.ok;

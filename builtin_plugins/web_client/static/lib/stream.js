@@ -1,6 +1,7 @@
 /** Server-sent events over `fetch`, which can send a token and a body (WHATWG HTML, section 9.2). */
 
 import { ApiError, cutOff } from "./http.js";
+import { refusalOf } from "./refusals.js";
 import { t } from "./words.js";
 
 /** The events of a response, each as {name, data}; an `error` event throws. */
@@ -46,6 +47,8 @@ function parse(block) {
 }
 
 function failed(data) {
-  const text = typeof data?.detail === "string" ? data.detail : t("The answer could not be completed.");
-  return new ApiError(data?.status ?? 0, data?.code ?? "stream_failed", text);
+  const { status = 0, code = "stream_failed", detail } = data ?? {};
+  if (typeof detail !== "string") return new ApiError(status, code, t("The answer could not be completed."));
+  const { message, said } = refusalOf(status, code, detail);
+  return new ApiError(status, code, message, { said });
 }

@@ -38,6 +38,7 @@ export function Failure({ error, onRetry, title, back }) {
   const isGone = error.status === 404;
   return html`<${Notice} tone="bad" title=${title ?? error.message} onRetry=${isGone ? undefined : onRetry} action=${isGone && back && html`<${Button} small to=${back.to}>${back.title}<//>`}>
     ${title && html`<span>${error.message}</span>`}
+    ${error.said && html`<span class="block" lang="en">${error.said}</span>`}
     ${error.status >= 500 && error.requestId && html` <span class="faint">${t("Request {id}", { id: error.requestId })}</span>`}
   <//>`;
 }

@@ -50,6 +50,13 @@ export function pastedFiles(data) {
   return lines.every((line) => names.has(line.split(/[/\\]/).at(-1))) ? [...data.files] : [];
 }
 
+/** The files of a chosen folder, without what systems left in it. */
+export function meantOf(files) {
+  const found = files.filter((file) => !file.webkitRelativePath.split("/").slice(1).some((name) => LITTER.test(name)));
+  if (!found.length) say(t("It contains no files."), "bad");
+  return found;
+}
+
 /** Files of a drop, those in folders included. What can't be read is named, and doesn't stop the others. */
 async function filesOf(transfer) {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);

@@ -9,7 +9,7 @@ import { Icon } from "./icons.js";
 
 const EDGE = 8;
 
-/** The browser's own dialog: it keeps the focus, and Escape closes it. */
+/** The browser's own dialog: it keeps the focus, and Escape and Back close it. */
 export function Dialog({ title, onClose, children, wide, closable = true }) {
   const box = useRef(null);
   const id = useId();
@@ -27,6 +27,7 @@ export function Dialog({ title, onClose, children, wide, closable = true }) {
     event.preventDefault();
     if (closable) onClose();
   };
+  useBack(box, onClose, closable);
   const outside = (event) => closable && event.target === box.current && onClose();
   return html`<dialog ref=${box} class=${wide ? "dialog wide" : "dialog"} aria-labelledby=${id} onCancel=${cancel} onMouseDown=${outside}>
     <div class="dialog-inside">
@@ -51,6 +52,27 @@ export function useCloseRequest(fn, active = true) {
     const watcher = new window.CloseWatcher();
     watcher.onclose = () => latest.current();
     return () => watcher.destroy();
+  }, [active]);
+}
+
+/**
+ * Call `fn` instead of leaving the page when somebody presses Back while this dialog is on top. A browser lets a page do so
+ * once for each click or key press, and not where Back leads to another site; others without such events leave the page.
+ */
+export function useBack(box, fn, active = true) {
+  const latest = useRef(fn);
+  latest.current = fn;
+  useEffect(() => {
+    if (!active || !("navigation" in window)) return undefined;
+    const { navigation } = window;
+    const leave = (event) => {
+      const isBack = event.navigationType === "traverse" && event.destination.index < navigation.currentEntry.index;
+      if (!isBack || !event.cancelable || [...document.querySelectorAll("dialog[open]")].at(-1) !== box.current) return;
+      event.preventDefault();
+      latest.current();
+    };
+    navigation.addEventListener("navigate", leave);
+    return () => navigation.removeEventListener("navigate", leave);
   }, [active]);
 }
 

@@ -8,6 +8,7 @@ import { LANGUAGES, chooseLanguage, t } from "../lib/words.js";
 import { signOut } from "../pages/sign-in/sign-out.js";
 import { VIEWS, navigation } from "../views.js";
 import { Icon } from "./icons.js";
+import { useBack } from "./layers.js";
 
 const MOST = 12;
 
@@ -50,6 +51,7 @@ export function Palette({ onClose }) {
   const [chosen, setChosen] = useState(0);
   const box = useRef(null);
   const found = useResource(things, []);
+  useBack(box, onClose);
   // Before the next key press, which should already go into it.
   useLayoutEffect(() => {
     const before = document.activeElement;

@@ -1,15 +1,13 @@
 /** What can be asked: pipelines, and knowledge bases through a pipeline of their own. */
 
-import { api } from "../../lib/api.js";
-import { account, isOwn } from "../../lib/session.js";
+import { api, everything } from "../../lib/api.js";
+import { account, ownFirst } from "../../lib/session.js";
 
 const KEPT = "platform.ask";
 
 /** Everything that the caller may ask. */
 export async function loadSources(signal) {
-  const query = { limit: 500 };
-  const [pipelines, bases] = await Promise.all([api.pipelines({ query, signal }), api.knowledgeBases({ query, signal })]);
-  return sourcesOf(pipelines.items, bases.items);
+  return sourcesOf(...(await Promise.all([everything(api.pipelines, { signal }), everything(api.knowledgeBases, { signal })])));
 }
 
 const sourcesOf = (pipelines, bases) => ({ pipelines, bases, alone: bases.filter((base) => !pipelineOf(base.id, pipelines)) });
@@ -17,10 +15,13 @@ const sourcesOf = (pipelines, bases) => ({ pipelines, bases, alone: bases.filter
 /** The pipeline with only this knowledge base, which is used to ask it. */
 const pipelineOf = (base, pipelines) => pipelines.find((item) => item.knowledge_base_ids.length === 1 && item.knowledge_base_ids[0] === base);
 
-/** The initial choice: from the address, else the last one, else the first of the user's own, else the first. */
+/**
+ * The initial choice: from the address, else the last one, else the first of the user's own, else the first. A pipeline
+ * whose knowledge bases the user can't see answers nothing: it is last.
+ */
 export function firstChoice({ pipelines, alone }, wanted) {
-  const all = [...pipelines.map((item) => ["pipeline", item]), ...alone.map((base) => ["base", base])];
-  const known = [...all.filter(([, item]) => isOwn(item)), ...all].map(([kind, { id }]) => `${kind}:${id}`);
+  const [useful, useless] = [true, false].map((is) => pipelines.filter((item) => item.knowledge_base_ids.length > 0 === is));
+  const known = [...ownFirst([...useful, ...alone]), ...useless].map((item) => `${item.knowledge_base_ids ? "pipeline" : "base"}:${item.id}`);
   const asked = [wanted, localStorage.getItem(KEPT)].map((choice) => throughPipeline(choice, pipelines)).find((choice) => known.includes(choice));
   return asked ?? known[0] ?? "";
 }

@@ -5,6 +5,7 @@ import { api, everything } from "../../lib/api.js";
 import { apiAddress } from "../../lib/place.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { Link, go, query, setQuery } from "../../lib/router.js";
+import { ownFirst, owns } from "../../lib/session.js";
 import { number, t } from "../../lib/words.js";
 import { Badge, Button, Copyable, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
@@ -20,9 +21,10 @@ const STATES = {
   method_gone: { title: "Its method of answering is no longer available", tone: "bad" },
 };
 
+/** The chats, and the pipelines that the caller may publish. */
 async function load(signal) {
   const [chats, pipelines] = await Promise.all([everything(api.chats, { signal }), everything(api.pipelines, { signal })]);
-  return { chats, pipelines };
+  return { chats, pipelines: ownFirst(pipelines.filter(owns)) };
 }
 
 export default function Chats() {
@@ -35,7 +37,7 @@ export default function Chats() {
     <${Head} title=${t("Published chats")} about=${t("Let visitors of a website ask a pipeline, without accounts and within limits.")}>${add}<//>
     <${Loaded} of=${found}>${({ chats, pipelines }) => html`
       ${chats.length ? html`<div class="cards">${chats.map((chat) => html`<${Tile} key=${chat.id} chat=${chat} onDialog=${setDialog} onChanged=${found.reload} />`)}</div>` : html`<${Empty} icon="share" title=${t("No published chats")} action=${add}>${t("Choose a pipeline and the sites that may show it. You get a line to put into their pages.")}<//>`}
-      ${query.value.get("new") === "1" && html`<${Create} pipelines=${pipelines} onMade=${found.reload} onClose=${() => setQuery({ new: null })} />`}
+      ${query.value.get("new") === "1" && html`<${pipelines.length ? Create : PipelineFirst} pipelines=${pipelines} onMade=${found.reload} onClose=${() => setQuery({ new: null })} />`}
       ${dialog?.kind === "embed" && html`<${Embed} chat=${dialog.chat} onClose=${close} />`}
       ${dialog?.kind === "figures" && html`<${Figures} chat=${dialog.chat} onClose=${close} />`}
       ${dialog?.kind === "delete" && html`<${Confirm} title=${t("Delete “{name}”?", { name: dialog.chat.name })} confirm=${t("Delete")} onClose=${close}
@@ -61,10 +63,15 @@ function Tile({ chat, onDialog, onChanged }) {
   </article>`;
 }
 
+const PipelineFirst = ({ onClose }) => html`<${Dialog} title=${t("New chat")} onClose=${onClose}>
+  <p>${t("A chat answers from a pipeline of yours, and you have none yet. Make one first.")}</p>
+  <div class="form-actions"><${Button} onClick=${onClose}>${t("Cancel")}<//><${Button} kind="primary" icon="plus" to="/pipelines?new=1">${t("New pipeline")}<//></div>
+<//>`;
+
 function Create({ pipelines, onMade, onClose }) {
   const [name, setName] = useState("");
   const [slug, setSlug] = useState("");
-  const [pipeline, setPipeline] = useState(pipelines[0]?.id ?? "");
+  const [pipeline, setPipeline] = useState(pipelines[0].id);
   const [origins, setOrigins] = useState("");
   const [greeting, setGreeting] = useState("");
   const action = useAction(async () => {
@@ -75,10 +82,10 @@ function Create({ pipelines, onMade, onClose }) {
   });
   const wrong = action.error?.fields ?? {};
   return html`<${Dialog} title=${t("New chat")} onClose=${onClose}>
-    <${Form} action=${action} submit=${t("Publish")} onCancel=${onClose} disabled=${!name.trim() || !slug.trim() || !pipeline}>
+    <${Form} action=${action} submit=${t("Publish")} onCancel=${onClose} disabled=${!name.trim() || !slug.trim()}>
       <${Field} label=${t("Name")} value=${name} onInput=${setName} hint=${t("Visitors see it.")} error=${wrong.name} required autofocus />
       <${Field} label=${t("Address")} value=${slug} onInput=${setSlug} hint=${t("Letters, digits, and _ . -")} error=${wrong.slug} required />
-      <${Field} as="select" label=${t("Pipeline")} value=${pipeline} onInput=${setPipeline}>${pipelines.map((item) => html`<option key=${item.id} value=${item.id}>${item.name}</option>`)}<//>
+      <${Field} as="select" label=${t("Pipeline")} value=${pipeline} onInput=${setPipeline} error=${wrong.pipeline_id}>${pipelines.map((item) => html`<option key=${item.id} value=${item.id}>${item.name}</option>`)}<//>
       <${Field} label=${t("Sites that may show it")} value=${origins} onInput=${setOrigins} placeholder="https://www.example.org" hint=${t("Origins, separated by commas.")} error=${wrong.allowed_origins} optional />
       <${Field} label=${t("Greeting")} value=${greeting} onInput=${setGreeting} error=${wrong.greeting} optional />
     <//>

@@ -119,7 +119,10 @@ function OnTheWay({ base }) {
 /** A folder may hold hundreds that are refused for the same reason. */
 function alike(refused) {
   const groups = new Map();
-  for (const item of refused) groups.set(item.error.message, [...(groups.get(item.error.message) ?? []), item]);
+  for (const item of refused) {
+    const reason = `${item.error.message} ${item.error.said ?? ""}`;
+    groups.set(reason, [...(groups.get(reason) ?? []), item]);
+  }
   return [...groups.values()];
 }
 
@@ -129,7 +132,7 @@ function Refused({ items }) {
   const dismiss = () => items.forEach((item) => removeUpload(item.id));
   return html`<div class="notice notice-bad" role="alert">
     <div class="notice-text"><strong>${items.length > 1 ? t("{n} files were not added", { n: number(items.length) }) : names}</strong>
-      <span>${items[0].error.message}</span>${items.length > 1 && html`<span class="faint">${names}</span>`}</div>
+      <span>${items[0].error.message}</span>${items[0].error.said && html`<span lang="en">${items[0].error.said}</span>`}${items.length > 1 && html`<span class="faint">${names}</span>`}</div>
     ${again.length > 0 && html`<${Button} small icon="retry" onClick=${() => again.forEach((item) => retryUpload(item.id))}>${t("Try again")}<//>`}
     <${Button} small kind="quiet" icon="close" aria-label=${t("Dismiss")} onClick=${dismiss} />
   </div>`;

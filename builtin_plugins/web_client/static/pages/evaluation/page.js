@@ -4,10 +4,12 @@ import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useAction, usePolling, useResource } from "../../lib/resource.js";
 import { Link, go, query, setQuery } from "../../lib/router.js";
+import { owns } from "../../lib/session.js";
 import { ago, number, plural, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Head, Loaded, Meter } from "../../parts/basics.js";
 import { Choice, Field, Form } from "../../parts/forms.js";
 import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
+import { PickBase, baseIn } from "../../parts/pick-base.js";
 import { StartRun } from "./start.js";
 
 const PAUSE = 2_000;
@@ -15,7 +17,7 @@ const PAUSE = 2_000;
 export default function Evaluation() {
   const bases = useResource((signal) => everything(api.knowledgeBases, { signal }));
   return html`<div class="page">
-    <${Loaded} of=${bases}>${(list) => (list.length ? html`<${Base} bases=${list} />` : html`
+    <${Loaded} of=${bases}>${(list) => (list.length ? html`<${Bases} list=${list} />` : html`
       <${Head} title=${t("Evaluation")} about=${ABOUT()} />
       <${Empty} icon="evaluation" title=${t("Nothing to evaluate yet")} action=${html`<${Button} kind="primary" to="/documents">${t("Add documents")}<//>`}>${t("First make a knowledge base and add documents to it.")}<//>`)}<//>
   </div>`;
@@ -29,35 +31,39 @@ async function load(base, signal) {
   return { sets, runs };
 }
 
-function Base({ bases }) {
-  const base = bases.find((item) => item.id === query.value.get("base")) ?? bases[0];
+function Bases({ list }) {
+  const base = baseIn(list);
+  const mine = base && owns(base);
+  const add = mine && html`<${Button} kind="primary" icon="plus" onClick=${() => setQuery({ new: 1 })}>${t("New set of questions")}<//>`;
+  return html`
+    <${Head} title=${t("Evaluation")} about=${ABOUT()}>${add}<//>
+    <${PickBase} list=${list} base=${base} onPick=${(id) => setQuery({ base: id })} />
+    ${base && html`<${Base} key=${base.id} base=${base} mine=${mine} add=${add} />`}`;
+}
+
+function Base({ base, mine, add }) {
   const found = useResource((signal) => load(base.id, signal), [base.id]);
   const [starting, setStarting] = useState(null);
   const creating = query.value.get("new") === "1";
   usePolling(found.reload, PAUSE, found.data?.runs.some((run) => run.status === "running") ?? false);
-  const add = html`<${Button} kind="primary" icon="plus" onClick=${() => setQuery({ new: 1 })}>${t("New set of questions")}<//>`;
   return html`
-    <${Head} title=${t("Evaluation")} about=${ABOUT()}>${add}<//>
-    <${Field} as="select" pick label=${t("Knowledge base")} value=${base.id} onInput=${(id) => setQuery({ base: id })}>
-      ${bases.map((item) => html`<option key=${item.id} value=${item.id}>${item.name}</option>`)}
-    <//>
     <${Loaded} of=${found}>${({ sets, runs }) => html`
-      ${sets.length ? html`<div class="cards">${sets.map((set) => html`<${SetTile} key=${set.id} set=${set} onRun=${() => setStarting(set)} onChanged=${found.reload} />`)}</div>`
-        : html`<${Empty} icon="evaluation" title=${t("No questions yet")} action=${add}>${t("Write questions and say what should be found, upload a file, or have questions made from the documents’ headings and definitions.")}<//>`}
+      ${sets.length ? html`<div class="cards">${sets.map((set) => html`<${SetTile} key=${set.id} set=${set} mine=${mine} onRun=${() => setStarting(set)} onChanged=${found.reload} />`)}</div>`
+        : html`<${Empty} icon="evaluation" title=${t("No questions yet")} action=${add}>${mine ? t("Write questions and say what should be found, upload a file, or have questions made from the documents’ headings and definitions.") : t("Only the owner of a knowledge base can measure it.")}<//>`}
       ${runs.length > 0 && html`<${Runs} runs=${runs} sets=${sets} />`}
     `}<//>
-    ${creating && html`<${NewSet} base=${base} onClose=${() => setQuery({ new: null })} />`}
+    ${creating && mine && html`<${NewSet} base=${base} onClose=${() => setQuery({ new: null })} />`}
     ${starting && html`<${StartRun} set=${starting} onClose=${() => setStarting(null)} />`}`;
 }
 
-function SetTile({ set, onRun, onChanged }) {
+function SetTile({ set, mine, onRun, onChanged }) {
   const [deleting, setDeleting] = useState(false);
   return html`<article class="tile">
     <div class="row tight"><h2 class="grow"><${Link} to=${`/evaluation/sets/${set.id}`}>${set.name}<//></h2>
-      <${Menu} label=${t("More on {name}", { name: set.name })} items=${[{ title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDeleting(true) }]} /></div>
+      <${Menu} label=${t("More on {name}", { name: set.name })} items=${mine && [{ title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDeleting(true) }]} /></div>
     <p>${plural(set.question_count, "One question", "{n} questions")}</p>
     <div class="tile-foot"><span>${ago(set.created_at)}</span><span class="grow"></span>
-      <${Button} small icon="next" disabled=${!set.question_count} onClick=${onRun}>${t("Run")}<//></div>
+      ${mine && html`<${Button} small icon="next" disabled=${!set.question_count} onClick=${onRun}>${t("Run")}<//>`}</div>
     ${deleting && html`<${Confirm} title=${t("Delete “{name}”?", { name: set.name })} confirm=${t("Delete")} onClose=${() => setDeleting(false)}
       onConfirm=${async () => { await api.deleteEvaluationSet({ set_id: set.id }); onChanged(); }}><p>${t("Its questions and what was measured with them are removed.")}</p><//>`}
   </article>`;

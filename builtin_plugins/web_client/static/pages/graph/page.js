@@ -7,7 +7,7 @@ import { query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
 import { plural, t } from "../../lib/words.js";
 import { Button, Empty, Failure, Head, Loaded, Tabs } from "../../parts/basics.js";
-import { Field } from "../../parts/forms.js";
+import { PickBase, baseIn } from "../../parts/pick-base.js";
 import { Correlations } from "./correlations.js";
 import { Entity } from "./entity.js";
 import { Picture } from "./picture.js";
@@ -20,13 +20,12 @@ export default function Graph() {
   const bases = useResource((signal) => everything(api.knowledgeBases, { signal }));
   return html`<div class="page">
     <${Loaded} of=${bases}>${(list) => {
-      const base = list.find((item) => item.id === query.value.get("base")) ?? list.find((item) => item.graph) ?? list[0];
+      const base = baseIn(list, (item) => item.graph);
       return html`
         <${Head} title=${t("Graph")} about=${t("The people, places and things that your documents name, and what connects them.")} />
-        ${!base ? html`<${Empty} icon="graph" title=${t("Nothing to draw yet")} action=${html`<${Button} kind="primary" to="/documents">${t("Add documents")}<//>`}>${t("First make a knowledge base and add documents to it.")}<//>`
-          : html`<${Field} as="select" pick label=${t("Knowledge base")} value=${base.id} onInput=${(id) => setQuery({ base: id, entity: null })}>
-              ${list.map((item) => html`<option key=${item.id} value=${item.id}>${item.name}</option>`)}<//>
-            ${base.graph ? html`<${Base} key=${base.id} base=${base} />` : html`<${TurnOn} base=${base} onChanged=${bases.reload} />`}`}`;
+        ${!list.length ? html`<${Empty} icon="graph" title=${t("Nothing to draw yet")} action=${html`<${Button} kind="primary" to="/documents">${t("Add documents")}<//>`}>${t("First make a knowledge base and add documents to it.")}<//>`
+          : html`<${PickBase} list=${list} base=${base} onPick=${(id) => setQuery({ base: id, entity: null })} />
+            ${base && (base.graph ? html`<${Base} key=${base.id} base=${base} />` : html`<${TurnOn} base=${base} onChanged=${bases.reload} />`)}`}`;
     }}<//>
   </div>`;
 }

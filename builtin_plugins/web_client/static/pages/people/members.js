@@ -7,11 +7,13 @@ import { account } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 import { Badge, Loaded } from "../../parts/basics.js";
 import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
+import { useFew } from "./few.js";
 import { organizationRoles } from "./organization.js";
 import { AssignRole } from "./roles.js";
 
 export function Members({ id, rights }) {
   const members = useResource((signal) => everything(api.members, { org_id: id, signal }), [id]);
+  const { shown, search, more } = useFew(members.data ?? []);
   const [dialog, setDialog] = useState(null);
   const told = (work) => work.then(members.reload, (error) => say(error.message, "bad"));
   const me = Number(account.value?.sub);
@@ -30,15 +32,17 @@ export function Members({ id, rights }) {
       : { title: t("Suspend"), icon: "lock", onSelect: () => told(api.suspendMember({ org_id: id, user_id: member.user_id })) }),
     (acts(member) || (member.user_id === me && !isLast(member))) && { title: member.user_id === me ? t("Leave the organization") : t("Remove"), icon: "trash", danger: true, onSelect: () => setDialog({ kind: "remove", member }) },
   ];
-  return html`<${Loaded} of=${members}>${(list) => html`
+  return html`<${Loaded} of=${members}>${() => html`
+    ${search}
     <div class="table-box menus" tabindex="0" role="region" aria-label=${t("Members")}><table>
       <thead><tr><th>${t("Name")}</th><th>${t("E-mail")}</th><th>${t("Role")}</th><th><span class="hidden">${t("Actions")}</span></th></tr></thead>
-      <tbody>${list.map(
+      <tbody>${shown.map(
         (member) => html`<tr key=${member.user_id}><td><span class="name">${member.username}</span></td><td>${member.email}</td>
           <td><div class="row start"><${Badge} tone=${member.org_role === "owner" ? "accent" : "neutral"}>${organizationRoles()[member.org_role]}<//>
             ${member.suspended && html`<${Badge} tone="warn">${t("Suspended")}<//>`}${!member.is_active && html`<${Badge} tone="bad">${t("Deactivated")}<//>`}</div></td>
           <td class="right"><${Menu} label=${t("More on {name}", { name: member.username })} items=${menuOf(member)} /></td></tr>`,
       )}</tbody></table></div>
+    ${more}
     ${dialog?.kind === "rights" && html`<${Rights} org=${id} member=${dialog.member} onClose=${() => setDialog(null)} />`}
     ${dialog?.kind === "assign" && html`<${AssignRole} org=${id} member=${dialog.member} onClose=${() => setDialog(null)} />`}
     ${dialog?.kind === "remove" && html`<${Confirm} title=${t("Remove {name}?", { name: dialog.member.username })} confirm=${t("Remove")} onClose=${() => setDialog(null)}

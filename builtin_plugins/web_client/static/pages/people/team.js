@@ -9,6 +9,7 @@ import { day, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Head, Loaded } from "../../parts/basics.js";
 import { Confirm, Menu, say } from "../../parts/layers.js";
 import { saveJson } from "../../parts/save.js";
+import { useFew } from "./few.js";
 import { Import } from "./import.js";
 import { InviteDialog, Invites } from "./invited.js";
 import { useRights } from "./rights.js";
@@ -24,6 +25,7 @@ function notTheirs(error) {
 export default function Team({ id }) {
   const team = useResource((signal) => api.team({ team_id: id, signal }), [id]);
   const invites = useResource((signal) => everything(api.teamInvites, { query: { team_id: id }, signal }).catch(notTheirs), [id]);
+  const { shown, search, more } = useFew(team.data?.members ?? []);
   const [dialog, setDialog] = useState("");
   const me = Number(account.value?.sub);
   const rights = useRights(team.data?.organization_id);
@@ -53,13 +55,15 @@ export default function Team({ id }) {
         ]} />`}
       <//>
       <${Failure} error=${rights.error} onRetry=${rights.reload} />
+      ${search}
       <div class="table-box menus" tabindex="0" role="region" aria-label=${t("Members")}><table>
         <thead><tr><th>${t("Name")}</th><th>${t("E-mail")}</th><th>${t("Role")}</th><th class="wide-only">${t("Since")}</th><th><span class="hidden">${t("Actions")}</span></th></tr></thead>
-        <tbody>${data.members.map(
+        <tbody>${shown.map(
           (member) => html`<tr key=${member.user_id}><td><span class="name">${member.username}</span></td><td>${member.email}</td>
             <td><${Badge} tone=${member.team_role === "team_admin" ? "accent" : "neutral"}>${teamRoles()[member.team_role]}<//></td><td class="wide-only">${day(member.joined_at)}</td>
             <td class="right"><${Menu} label=${t("More on {name}", { name: member.username })} items=${menuOf(member)} /></td></tr>`,
         )}</tbody></table></div>
+      ${more}
       ${leads && html`<section class="stack"><h2>${t("Invites")}</h2><${Loaded} of=${invites}>${(items) => html`<${Invites} items=${items} onRevoke=${(invite) => api.revokeTeamInvite({ invite_id: invite.id }).then(invites.reload, (error) => say(error.message, "bad"))} />`}<//></section>`}
       ${dialog === "invite" && html`<${InviteDialog} title=${t("Invite to {name}", { name: data.name })} roles=${teamRoles()} send=${({ email, role }) => api.inviteToTeam({ body: { email, team_id: Number(id), team_role: role } })} onSent=${invites.reload} onClose=${() => setDialog("")} />`}
       ${dialog === "delete" && html`<${Confirm} title=${t("Delete “{name}”?", { name: data.name })} confirm=${t("Delete")} onClose=${() => setDialog("")}
