@@ -42,17 +42,20 @@ def fit(everything: Sequence[Found], model: str) -> str:
     glance = _logistic(glanced, decided >= least, np.ones(len(found)))
     hopeful = np.quantile(decided[there], _LOST)
     sure = _levelled(_logistic(signs, right, np.where(there & ~right, _WRONG_SENTENCE, 1.0)), signs, right)
-    models = f"enough {_shown(enough)}\nglance {_shown(glance)}\nsure {_shown(sure)}"
-    return f"{model}: worth {how.worth}\n{models}\nhopeful {hopeful:.3f}"
+    return f"{model}: worth {how.worth}\n{_shown(enough, glance, sure)}\nhopeful {hopeful:.3f}"
 
 
 def _probability(model: tuple[float, Weights], signs: Weights) -> float:
     return float(1.0 / (1.0 + np.exp(-(model[0] + signs @ model[1]))))
 
 
-def _shown(model: tuple[float, Weights]) -> str:
-    weights = "".join(f'    "{name}": {weight:.2f},\n' for name, weight in zip(NAMES, model[1], strict=True))
-    return f"{model[0]:.2f} {{\n{weights}}}"
+def _shown(*models: tuple[float, Weights]) -> str:
+    """The bias, then each sign, with what it counts in each model."""
+    rows = {"bias": [bias for bias, _ in models]}
+    rows |= {name: [weights[at] for _, weights in models] for at, name in enumerate(NAMES)}
+    return "\n".join(
+        f'"{name}": ({", ".join(f"{weight:.2f}" for weight in row)}),' for name, row in rows.items()
+    )
 
 
 def signs_of(found: Found, how: Calibration, *, by_glance: bool = False) -> list[float]:

@@ -12,27 +12,29 @@ _WIDE = "\u2e7f"  # ideographs and kana are above
 class Candidate(NamedTuple):
     """A sentence that may be quoted, with its passage's 1-based position and its place in it.
 
-    ``overlap`` is its share of the question's words, weighted by rarity; ``joined`` is that of the sentence
-    together with the one before it and its heading, as "It was founded in 1897" leaves out what was.
-    ``opens``: it begins a passage with several sentences, so it says what they are about and is near any
-    question. ``under`` is the heading above it; the first ``headed`` characters of ``text`` are from it.
-    ``whole`` is the text to embed, with the heading if that contains part of the question.
+    ``around`` are its words and those that it may refer to. ``under`` is the heading above it; the first
+    ``headed`` characters of ``text`` are from it. ``whole`` is the text to embed, with the heading if that
+    contains part of the question. ``opens``: it begins a passage with several sentences, so it says what they
+    are about and is near any question. ``overlap`` is its share of the question's words, weighted by rarity;
+    ``joined`` is that of ``around``, as "It was founded in 1897" leaves out what was.
     """
 
     text: str
     passage: int
     start: int
-    overlap: float
-    joined: float
-    stems: frozenset[str]
-    is_row: bool
     order: int
-    fits: int
-    nearness: float
+    stems: frozenset[str]
+    around: frozenset[str]
+    is_row: bool
+    quotable: bool
+    under: str
+    whole: str
+    headed: int
     opens: bool = False
-    under: str = ""
-    whole: str = ""
-    headed: int = 0
+    overlap: float = 0.0
+    joined: float = 0.0
+    fits: int = 0
+    nearness: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,11 @@ from functools import cached_property, lru_cache
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.reading import MOST_READ
 from builtin_plugins.rag.answering.words import (
-    LEAST_SHARED,
     Initials,
+    Stems,
     content_forms,
     content_words,
-    fold,
     forms_in,
-    found_in,
     has_number,
     named_terms,
 )
@@ -35,15 +33,14 @@ class Coverage:
         read = _reading(passage)
         return sum(map(read.means, self.wanted)) / len(self.wanted) if self.wanted else 0.0
 
-    def unnamed(self, passages: Sequence[Passage], *, translated: bool = False) -> float:
-        """The share of the question's names, codes and numbers that none of the passages has.
+    def unnamed(self, passage: Passage, *, translated: bool = False) -> float:
+        """The share of the question's names, codes and numbers that a passage lacks.
 
         For a `translated` text, only names with digits count: others are spelled differently there.
         """
-        read = [_reading(passage) for passage in passages]
+        read = _reading(passage)
         names = {name for name in self._names if has_number(name)} if translated else self._names
-        missing = [name for name in names if not any(one.has(name) for one in read)]
-        return len(missing) / len(names) if names else 0.0
+        return sum(not read.has(name) for name in names) / len(names) if names else 0.0
 
 
 def subject_of(question: str, passages: Sequence[Passage]) -> str:
@@ -77,7 +74,6 @@ class _Read:
 
     def __init__(self, text: str, language: str | None) -> None:
         self._text, self._language = text, language
-        self._folded = fold(text)
         self._initials = Initials(text)
 
     def read(self) -> None:
@@ -90,23 +86,11 @@ class _Read:
 
     def has(self, word: str) -> bool:
         """Whether the text has a form of the word, or an acronym's long form."""
-        return (self._may_have(word) and found_in(word, self._stems)) or self._initials.spell(word)
-
-    def _may_have(self, word: str) -> bool:
-        """Whether a closer look is worth it: forms of a word begin alike (but for the last letter of a root:
-        dine, studi), parts of a compound begin or end alike, and numbers differ in commas.
-        """
-        head = word[:-1] if word.isascii() else word
-        alike = head[:LEAST_SHARED] in self._folded or word[-LEAST_SHARED:] in self._folded
-        return alike or word in self._without_commas
+        return bool(self._stems.meant_by(word)) or self._initials.spell(word)
 
     @cached_property
-    def _without_commas(self) -> str:
-        return self._folded.replace(",", "")
-
-    @cached_property
-    def _stems(self) -> frozenset[str]:
-        return content_forms(self._text, self._language)
+    def _stems(self) -> Stems:
+        return Stems(content_forms(self._text, self._language))
 
 
 def _context(passage: Passage) -> str:

@@ -12,6 +12,7 @@ _ASCII = re.compile(  # begins with a set of characters, so that the search skip
 )
 _QUOTES = frozenset('"”»)」』）】')
 _CLOSING = "\"'”’»)]」』）】"
+_ENDLESS = re.compile(r"[\u0e00-\u0eff]")  # Thai and Lao
 _ASKING = frozenset("?？؟፧⁇⁈⁉‽")
 _GREEK_ASKS = r"[\u0370-\u03ff\u1f00-\u1fff]{2}[;\u037e]"  # after a letter in a formula, it is a semicolon
 _GREEK = re.compile(_GREEK_ASKS)
@@ -63,9 +64,14 @@ def ends_sentence(text: str) -> bool:
     return last in {".", "!", "?"} if last.isascii() else bool(_of_any_script().mark.match(last))
 
 
+def is_endless(text: str) -> bool:
+    """Whether most of a text is in a script without closing marks: only spaces separate its sentences."""
+    return not text.isascii() and 2 * len(_ENDLESS.findall(text)) > len(text)
+
+
 def is_closed(text: str) -> bool:
-    """Whether a text needs no period: it ends with such a mark, or with a closing quote or bracket."""
-    return ends_sentence(text) or text[-1:] in _QUOTES
+    """Whether a text needs no period: it ends with such a mark, a closing quote or bracket, or has none."""
+    return ends_sentence(text) or text[-1:] in _QUOTES or is_endless(text)
 
 
 def asks(text: str) -> bool:

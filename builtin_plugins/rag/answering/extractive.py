@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
 
 from builtin_plugins.rag.answering import codes
 from builtin_plugins.rag.answering.candidate import Candidate
@@ -54,9 +53,7 @@ def candidates(
     ``language`` is the question's.
     """
     pieces = [
-        piece
-        for number, passage in enumerate(passages, 1)
-        for piece in _quotable(list(_pieces(question, number, passage)), _Asked(question, passage.language))
+        piece for number, passage in enumerate(passages, 1) for piece in _quotable(question, number, passage)
     ]
     pieces = _of_asked_code(question, pieces)
     known = _Words(question, pieces, language, {one.language for one in passages if one.language})
@@ -65,7 +62,10 @@ def candidates(
     for piece in pieces:
         if piece.quotable:
             nearness = max(0.0, passages[piece.passage - 1].score / best)
-            unique.setdefault(piece.text.casefold(), known.candidate(piece, nearness))
+            fit = fits(question, piece.text)
+            unique.setdefault(
+                piece.text.casefold(), known.measured(piece)._replace(fits=fit, nearness=nearness)
+            )
     ranked = sorted(unique.values(), key=lambda one: (-_promise(one), one.passage, one.start))
     return _with_first(ranked, limit)
 
@@ -110,7 +110,7 @@ def compose(
     return Answer(text, tuple(sorted(set(numbers))), supported=True, confidence=weighed.sure, pages=pages)
 
 
-def _of_asked_code(question: str, pieces: list[_Piece]) -> list[_Piece]:
+def _of_asked_code(question: str, pieces: list[Candidate]) -> list[Candidate]:
     """The pieces, without entries about other codes if the question's code is in the passages."""
     asked = codes.Asked(question, (f"{one.under} {one.text}" for one in pieces))
     if not asked.is_there:
@@ -119,40 +119,12 @@ def _of_asked_code(question: str, pieces: list[_Piece]) -> list[_Piece]:
     return [one for one, entry in zip(pieces, entries, strict=True) if not asked.is_beside(entry)]
 
 
-class _Piece(NamedTuple):
-    """A sentence that may become a candidate; ``around`` are its words and those that it may refer to."""
-
-    text: str
-    passage: int
-    start: int
-    stems: frozenset[str]
-    around: frozenset[str]
-    is_row: bool
-    order: int
-    quotable: bool
-    under: str
-    opens: bool = False
-    whole: str = ""
-    headed: int = 0
-
-
-class _Asked:
-    """The question, as a passage may repeat it without answering it."""
-
-    def __init__(self, question: str, language: str | None) -> None:
-        self._question, self._language = question, language
-
-    def is_in(self, text: str) -> bool:
-        """Whether a sentence is a question without any new word."""
-        return asks(text) and self._forms(text.rpartition(": ")[2]) <= self._forms(self._question)
-
-    def _forms(self, text: str) -> frozenset[str]:
-        return content_forms(text, self._language)
-
-
-def _quotable(pieces: Sequence[_Piece], asked: _Asked) -> Iterator[_Piece]:
-    """The pieces of a passage; one of headings alone, such as a line without a period, is text, too."""
-    pieces = [one for one in pieces if not asked.is_in(one.text)]
+def _quotable(question: str, number: int, passage: Passage) -> Iterator[Candidate]:
+    """The sentences of a passage that don't just repeat the question; one of headings alone, such as a line
+    without a period, is text, too.
+    """
+    found = _sentences(question, number, passage)
+    pieces = [one for one in found if not _repeats(one.text, question, passage.language)]
     opening = next((piece for piece in pieces if piece.quotable), None)
     several = sum(piece.quotable for piece in pieces) > 1
     for piece in pieces:
@@ -162,14 +134,28 @@ def _quotable(pieces: Sequence[_Piece], asked: _Asked) -> Iterator[_Piece]:
             yield piece._replace(opens=True) if several and piece is opening else piece
 
 
-def _pieces(question: str, number: int, passage: Passage) -> Iterator[_Piece]:
+def _repeats(text: str, question: str, language: str | None) -> bool:
+    """Whether a sentence is a question without any new word."""
+    if not asks(text):
+        return False
+    return content_forms(text.rpartition(": ")[2], language) <= content_forms(question, language)
+
+
+def _sentences(question: str, number: int, passage: Passage) -> Iterator[Candidate]:
     """The sentences of one passage, with the headings that they need."""
     above = _Above(question, passage.language)
     for order, one in enumerate(read(passage)):
         shown = above.shown(one)
-        quotable = bool(one.stems) and not one.is_heading
-        yield _Piece(
-            *(shown, number, one.start, one.stems, one.around, one.is_row, order, quotable, one.under),
+        yield Candidate(
+            text=shown,
+            passage=number,
+            start=one.start,
+            order=order,
+            stems=one.stems,
+            around=one.around,
+            is_row=one.is_row,
+            quotable=bool(one.stems) and not one.is_heading,
+            under=one.under,
             whole=above.whole(one, shown),
             headed=len(shown) - len(one.marked),
         )
@@ -187,9 +173,8 @@ class _Above:
         """The sentence as it is quoted: with its heading if it is the first there, or if that says what it is
         about, and if it adds something to what was asked. An entry stands alone.
         """
-        first = one.opened_by is not None
-        needed = _is_short(one.under) and not one.is_row and (first or self._is_told(one))
-        return _below(one) if needed and self._adds(one, first=first) else one.marked
+        needed = _is_short(one.under) and not one.is_row and (one.is_first or self._is_told(one))
+        return _below(one) if needed and self._adds(one) else one.marked
 
     def whole(self, one: ReadSentence, shown: str) -> str:
         """The sentence in its context: "The default is 8" is about its heading."""
@@ -201,13 +186,13 @@ class _Above:
             self._told[one.under] = content_forms(one.under, self._language) & self._asked
         return not one.is_heading and not self._told[one.under] <= one.stems
 
-    def _adds(self, one: ReadSentence, *, first: bool) -> bool:
+    def _adds(self, one: ReadSentence) -> bool:
         heading = one.under
         known = {word.casefold() for word in (*words(self._question), *words(one.marked))}
         missing = any(word.casefold() not in known for word in words(heading))
         marked = any(not char.isalnum() and not char.isspace() for char in heading)
         is_code = marked and not asks(heading) and heading not in self._question
-        return (first and one.is_bare) or missing or is_code
+        return (one.is_first and one.is_bare) or missing or is_code
 
 
 def _is_short(heading: str) -> bool:
@@ -223,9 +208,8 @@ class _Words:
     """The question's words, weighted by how few of the sentences have them."""
 
     def __init__(
-        self, question: str, pieces: Sequence[_Piece], language: str | None, languages: Collection[str]
+        self, question: str, pieces: Sequence[Candidate], language: str | None, languages: Collection[str]
     ) -> None:
-        self._question = question
         known = Stems(frozenset().union(*(piece.around for piece in pieces)))
         wanted = content_words(question, language) or content_words(question)
         self._meaning = defaultdict[str, list[int]](list)
@@ -241,23 +225,9 @@ class _Words:
         total = sum(raw) or 1.0
         self._weights = [one / total for one in raw]
 
-    def candidate(self, piece: _Piece, nearness: float) -> Candidate:
-        return Candidate(
-            piece.text,
-            piece.passage,
-            piece.start,
-            self._share(piece.stems),
-            self._share(piece.around),
-            piece.stems,
-            piece.is_row,
-            piece.order,
-            fits(self._question, piece.text),
-            nearness,
-            piece.opens,
-            piece.under,
-            piece.whole,
-            piece.headed,
-        )
+    def measured(self, piece: Candidate) -> Candidate:
+        """The sentence, with its shares of the question's words."""
+        return piece._replace(overlap=self._share(piece.stems), joined=self._share(piece.around))
 
     def _share(self, stems: frozenset[str]) -> float:
         """How much of the question the stems cover. Cached, as many sentences share the same few words."""

@@ -1,23 +1,24 @@
-"""Which lines are headings: short ones without a closing mark, except in lists and settings."""
+"""Which lines are headings: short ones without a closing mark, except in lists, settings and records."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from builtin_plugins.rag.answering.ends import asks, ends_sentence
+from builtin_plugins.rag.answering.ends import asks, ends_sentence, is_endless
 
 MARKED = re.compile(r"#{1,6}\s+")
 BULLET = re.compile(r"[-*+•‣◦–—]\s+")
 ITEM = re.compile(rf"(?:{BULLET.pattern}|\(?\d{{1,3}}[.)]\s+|\(?[a-zA-Z]\)\s+|[a-z]\.\s+)")
 SETTING = re.compile(r"[\w.-]{1,60}\s?=\s?[^\s=]")
 """A name and its value: `max_connections = 100`."""
+FIELD = re.compile(r"[^\s:|][^:|.!?]{0,48}:\s+\S")
 _LONGEST = 60
 _LONGEST_QUESTION = 100
+_LONGEST_VALUE = 5
+"""The most words in a field and value that end with a period without being prose: "Role: Clerk."."""
 _LEAST_ITEMS, _LEAST_LINES = 2, 3
 """How many consecutive short lines make a list: two without bullets may be a title and subtitle."""
-_ENDLESS = re.compile(r"[\u0e00-\u0eff]")
-"""Thai and Lao, whose sentences have no closing mark but contain spaces."""
 
 
 def body_of(block: str) -> str:
@@ -32,9 +33,10 @@ def are_headings(blocks: Sequence[tuple[str, bool]]) -> list[bool]:
 
     A question is a heading, too, if it is a whole block (`is_question`).
     """
+    lines = ["", *(block for block, _ in blocks), ""]
     listed = {at for run in _runs(blocks) if len(run) >= _least(blocks[run[0]][0]) for at in run}
     return [
-        bool(MARKED.match(block)) or (at not in listed and _may_head(block))
+        bool(MARKED.match(block)) or (at not in listed and _may_head(block)) or _is_title(lines[at : at + 3])
         for at, (block, _) in enumerate(blocks)
     ]
 
@@ -61,11 +63,20 @@ def _least(block: str) -> int:
     return _LEAST_ITEMS if _is_item(block) else _LEAST_LINES
 
 
-def _is_short(block: str) -> bool:
-    body = body_of(block)
-    if len(body) > _LONGEST or MARKED.match(block) or ": " in body or "|" in body or "\t" in body:
+def is_prose(text: str) -> bool:
+    """Whether a line is a sentence rather than a field's value: "E7: The filter is full of sand."."""
+    return ends_sentence(text) and not asks(text) and len(text.split()) > _LONGEST_VALUE
+
+
+def _is_brief(body: str) -> bool:
+    if len(body) > _LONGEST or "|" in body or "\t" in body:
         return False
     return body[-1:] not in {":", ";", ","} and not ends_sentence(body)
+
+
+def _is_short(block: str) -> bool:
+    body = body_of(block)
+    return _is_brief(body) and ": " not in body and not MARKED.match(block)
 
 
 def _is_item(block: str) -> bool:
@@ -73,8 +84,18 @@ def _is_item(block: str) -> bool:
 
 
 def _may_head(block: str) -> bool:
-    """Whether a line by itself looks like a heading."""
+    """Whether a line by itself looks like a heading. Sentences without closing marks have spaces."""
     body = body_of(block)
     if not _is_short(block) or ":" in body or BULLET.match(block) or SETTING.match(body):
         return False
-    return not (" " in body and _ENDLESS.search(body))
+    return not (" " in body and is_endless(body))
+
+
+def _is_title(lines: Sequence[str]) -> bool:
+    """Whether the second of three lines heads prose, though it looks like a field: "Chapter 3: Storage"."""
+    before, line, after = lines
+    if not FIELD.match(line) or not _is_brief(line) or _is_item(line) or FIELD.match(before):
+        return False
+    value = line.partition(":")[2].strip()
+    has_name = not value[0].islower() and not any(map(str.isdigit, value))
+    return has_name and is_prose(after) and not FIELD.match(after)

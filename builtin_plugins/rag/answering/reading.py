@@ -23,8 +23,8 @@ class ReadSentence(NamedTuple):
     """A sentence and its content words.
 
     `around` adds those of its heading, of the sentence that opens the paragraph, which says what it is about,
-    and of the one before it. `opened_by` is the heading that it is the first sentence of, `under` the one
-    above it. A bare "No." has the words of its heading, as has what follows it there.
+    and of the one before it. `under` is the heading above it; `is_first` tells that it is the first sentence
+    there. A bare "No." has the words of its heading, as has what follows it there.
     """
 
     text: str
@@ -33,8 +33,8 @@ class ReadSentence(NamedTuple):
     around: frozenset[str]
     is_heading: bool
     is_row: bool
-    opened_by: str | None
     under: str = ""
+    is_first: bool = False
     is_bare: bool = False
     begun: bool = False
     unended: bool = False
@@ -77,25 +77,29 @@ def places(text: str) -> Mapping[str, Sequence[int]]:
 
 def _sentences(text: str, language: str | None) -> Iterator[ReadSentence]:
     nothing = frozenset[str]()
-    heading: Sentence | None = None
     above = before = topic = nothing
-    first = False
+    under, is_first = "", False
     for one, stems in _with_stems(split_sentences(text, language), language):
         if one.is_heading:
-            heading, above, before, topic, first = one, stems, nothing, nothing, True
-            yield ReadSentence(one.text, one.start, stems, stems, True, False, None)
+            under, is_first, above, before, topic = one.text, True, stems, nothing, nothing
+            yield ReadSentence(one.text, one.start, stems, stems, is_heading=True, is_row=False)
             continue
-        under = "" if heading is None else heading.text
-        is_bare = first and not stems
+        is_bare = is_first and not stems
         stems = above if is_bare else stems
-        around = stems | before | topic | above
-        opened_by = under if first and heading is not None else None
         yield ReadSentence(
-            *(one.text, one.start, stems, around, False, one.is_row, opened_by, under, is_bare),
+            text=one.text,
+            start=one.start,
+            stems=stems,
+            around=stems | before | topic | above,
+            is_heading=False,
+            is_row=one.is_row,
+            under=under,
+            is_first=is_first,
+            is_bare=is_bare,
             begun=one.begun,
             unended=one.unended,
         )
-        before, topic, first = stems, topic or stems, False
+        before, topic, is_first = stems, topic or stems, False
 
 
 def _with_stems(found: Sequence[Sentence], language: str | None) -> Iterator[tuple[Sentence, frozenset[str]]]:

@@ -23,7 +23,7 @@ _LEAST_LISTED = 3
 _BY_CHANCE = 0.1
 """The share of a question by which similar entries may differ: Thai pairs of letters match by chance."""
 
-_ALIKE = 0.35
+_ALIKE = 0.3
 """The share of words that two such sentences have in common: a short one is mostly names and values."""
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from builtin_plugins.rag.answering.abbreviations import is_abbreviation
-from builtin_plugins.rag.answering.ends import asks, ends, ends_sentence, is_closed
+from builtin_plugins.rag.answering.ends import ends, ends_sentence, is_closed, is_endless
 from builtin_plugins.rag.answering.fences import lines_of
-from builtin_plugins.rag.answering.headings import ITEM, MARKED, SETTING, are_headings, is_question
+from builtin_plugins.rag.answering.headings import (
+    FIELD,
+    ITEM,
+    MARKED,
+    SETTING,
+    are_headings,
+    is_prose,
+    is_question,
+)
 from builtin_plugins.rag.answering.logs import are_records
-from builtin_plugins.rag.answering.ordinals import is_ordinal
+from builtin_plugins.rag.answering.periods import is_within_sentence
 from builtin_plugins.rag.answering.tables import Table, cells_of, is_rule
 from builtin_plugins.rag.answering.words import INVISIBLE, visible
 
@@ -19,16 +25,8 @@ MAX_SENTENCE = 500
 _SHORTEST_CUT = 200
 _SOFT_WRAP = 50
 _RECORD = 300
-_LONGEST_VALUE = 5
-"""The most words in a field and value that end with a period without being prose: "Role: Clerk."."""
-_FIELD = re.compile(r"[^\s:|][^:|.!?]{0,48}:\s+\S")
-_BEFORE = re.compile(r"((?:[^\W_]|[\u0900-\u0903\u093a-\u094f])+(?:\.[^\W_]+)*)$")  # with the vowels of Hindi
-_WORD = re.compile(r"[^\W_]+")
-_THAI = re.compile(r"(?<![\u0e00-\u0eff])[\u0e00-\u0eff]{1,4}$")  # a period after this few is part of "พ.ศ."
-_NEXT_LETTER = re.compile(r"\s+[^\W\d_]\.")  # part of an abbreviation with spaces, as in German: "z. B."
-_LONGEST_ABBREVIATION = 20
-_NO_ABBREVIATION = 7
-"""Consecutive letters, more than any abbreviation has."""
+_LONGEST_ENDLESS = 150
+"""The most characters of a piece without closing marks: 30 words of Thai."""
 
 
 class Sentence(NamedTuple):
@@ -105,7 +103,8 @@ def _blocks(text: str) -> Iterator[tuple[int, str, bool]]:
         code = now_code
         if stripped:
             start = place + line.index(stripped) if not block else start
-            block = f"{block}{'; ' if same_record else ' '}{stripped}" if block else stripped
+            joint = "; " if same_record else "\n"
+            block = f"{block}{joint}{stripped}" if block else stripped
         place += len(line)
         before = stripped
     if block:
@@ -116,15 +115,10 @@ def _same_record(block: str, before: str, line: str) -> bool:
     """Whether fields belong to one row, as they follow each other without a gap; a single one would not tell
     whose it is. A repeated field begins the next row.
     """
-    both = bool(block and not ITEM.match(line) and _FIELD.match(before) and _FIELD.match(line))
-    if not both or _is_prose(before) or f"; {line[: line.index(':') + 1]}" in f"; {block}":
+    both = bool(block and not ITEM.match(line) and FIELD.match(before) and FIELD.match(line))
+    if not both or is_prose(before) or f"; {line[: line.index(':') + 1]}" in f"; {block}":
         return False
     return len(block) + len(line) < _RECORD and not are_records(block, line)
-
-
-def _is_prose(field: str) -> bool:
-    """Whether a name is followed by prose rather than a value: "E7: The filter is full of sand."."""
-    return ends_sentence(field) and not asks(field) and len(field.split()) > _LONGEST_VALUE
 
 
 def _continues(block: str, line: str) -> bool:
@@ -137,7 +131,7 @@ def _continues(block: str, line: str) -> bool:
 
 def _stands_alone(line: str) -> bool:
     return (
-        bool(ITEM.match(line) or MARKED.match(line) or _FIELD.match(line) or SETTING.match(line))
+        bool(ITEM.match(line) or MARKED.match(line) or FIELD.match(line) or SETTING.match(line))
         or "|" in line
         or "\t" in line
     )
@@ -164,42 +158,18 @@ def _of_block(start: int, block: str, heading: bool, language: str | None) -> It
 def _pieces(body: str, language: str | None) -> Iterator[tuple[int, str]]:
     begin = 0
     for match in ends(body):
-        if not _inside_sentence(body, match, language):
+        if not is_within_sentence(body, match, language):
             yield from _bounded(begin, body[begin : match.end()])
             begin = match.end()
     yield from _bounded(begin, body[begin:])
 
 
-def _inside_sentence(body: str, end: re.Match[str], language: str | None) -> bool:
-    """Whether a period belongs to an abbreviation, an initial or an ordinal."""
-    at = end.start()
-    if body[at] == "." and body[at - 3 : at].lower() == "str":  # "Hauptstr. 5", however long its name is
-        return True
-    if body[at] != "." or (at >= _NO_ABBREVIATION and body[at - _NO_ABBREVIATION : at].isalnum()):
-        return False
-    if not body[at - 1 : at].isascii() and _THAI.search(body, max(at - _LONGEST_ABBREVIATION, 0), at):
-        return True
-    if not (before := _BEFORE.search(body, max(at - _LONGEST_ABBREVIATION, 0), at)):
-        return False
-    word = before.group(1)
-    following = body[end.end() :].lstrip()[:1]
-    if is_abbreviation(word, following):
-        return True
-    if len(word) == 1 and word.isalpha() and _NEXT_LETTER.match(body, end.end()):
-        return True
-    return is_ordinal(word, _next_word(body, end.end()), language)
-
-
-def _next_word(body: str, at: int) -> str:
-    found = _WORD.search(body, at)
-    return found[0] if found else ""
-
-
 def _bounded(start: int, piece: str) -> Iterator[tuple[int, str]]:
-    """Text without punctuation, as extraction from tables leaves it, cut at spaces."""
-    while len(piece) > MAX_SENTENCE:
-        cut = piece.rfind(" ", MAX_SENTENCE // 2, MAX_SENTENCE)
-        cut = cut if cut > 0 else MAX_SENTENCE
+    """Text without punctuation, as in Thai or extracted from tables, cut between lines or at spaces."""
+    longest = _LONGEST_ENDLESS if is_endless(piece) else MAX_SENTENCE
+    while len(piece) > longest:
+        cut = max(piece.rfind("\n", longest // 3, longest), 0) or piece.rfind(" ", longest // 2, longest)
+        cut = cut if cut > 0 else longest
         yield start, piece[:cut]
         start, piece = start + cut, piece[cut:]
     yield start, piece

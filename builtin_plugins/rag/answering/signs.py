@@ -26,39 +26,29 @@ _CLEARLY = 0.4  # similarity from which a passage in another language counts as 
 class Signs:
     """Signs of the best sentence, its passage ("home") and other passages; mostly 0..1, larger is better.
 
-    `similarity` is the sentence's, `ahead` how far it is above the mean of the sentences weighed, `margin`
-    its lead in worth over the next, `apart` that over the best of another passage. `near` is the home's
-    similarity, `matched` its share of a full match by words, each with its lead over the best of the others.
-    `agreed` is 1 if both parts of the search rank the home first. `joined` and `overlap` are shares of the
-    question's words in the sentence, with and without what precedes it, `coverage` that in the home.
-    `unnamed` is the share of its names, codes and numbers that no passage has, `home_unnamed` that the home
-    lacks; if question and home are in different languages, both count only those with digits. `share` is that
-    of the best sentence among all by their worths, as probabilities. `fit` and `unfit` tell whether the
-    sentence has the expected kind of thing; both are 0 if any kind will do. `subject` is the sentence's
-    similarity to what the question is about (`Near`), `subject_ahead` how far it is above the mean;
-    `subjectless` is 1 if the question has no subject. `foreign` is above 0 if question and home are in
+    `similarity` is the sentence's, `ahead` how far it is above the mean of the sentences weighed, `apart` its
+    lead in worth over the best of another passage. `near` is the home's similarity, `near_lead` its lead over
+    the best of the others, `matched_lead` that of its share of a full match by words. `agreed` is 1 if both
+    parts of the search rank the home first. `coverage` is the share of the question's words that the home
+    has, `unnamed` the share of its names, codes and numbers that it lacks; if question and home are in
+    different languages, only those with digits count. `share` is that of the best sentence among all by their
+    worths, as probabilities. `unfit` is 1 if the sentence has nothing of the expected kind. `subject` is the
+    sentence's similarity to what the question is about (`Near`), `subject_ahead` how far that is above the
+    mean; `subjectless` is 1 if the question has no subject. `foreign` is above 0 if question and home are in
     different languages, unless their words match anyway, if the home is near, and lacks no code or number.
     """
 
     similarity: float
     ahead: float
-    margin: float
     apart: float
     near: float
     near_lead: float
-    matched: float
     matched_lead: float
     agreed: float
     rank: float
-    joined: float
-    overlap: float
     coverage: float
     unnamed: float
-    home_unnamed: float
-    fit: float
     unfit: float
-    row: float
-    brief: float
     foreign: float
     share: float
     subject: float
@@ -86,30 +76,21 @@ class Signs:
         if len(by_words) < len(passages):  # two scales in one list can't be compared
             by_words = [covered.of(one) for one in passages]
         similarity, alone = similarities[order[0]], len(passages) == 1
-        unrivalled = _margin_alone(similarity) if alone else _MOST_MARGIN
         abroad = _differ(language, home.language)
-        home_unnamed = covered.unnamed([home], translated=abroad)
+        unnamed = covered.unnamed(home, translated=abroad)
         return cls(
             similarity=similarity,
             ahead=similarity - sum(similarities) / len(similarities),
-            margin=_margin(scores[order[0]], [scores[at] for at in order[1:]], unrivalled),
-            apart=_margin(scores[order[0]], elsewhere, unrivalled),
+            apart=_apart(scores[order[0]], elsewhere, _margin_alone(similarity) if alone else _MOST_MARGIN),
             near=near[place],
             near_lead=_lead(near, place, _UNRELATED),
-            matched=by_words[place],
             matched_lead=_lead(by_words, place, min(_UNMATCHED, by_words[place])),
             agreed=float(not alone and near[place] == max(near) and by_words[place] == max(by_words)),
             rank=place / 4,
-            joined=best.joined,
-            overlap=best.overlap,
             coverage=covered.of(home),
-            unnamed=covered.unnamed(passages, translated=abroad),
-            home_unnamed=home_unnamed,
-            fit=float(best.fits > 0),
+            unnamed=unnamed,
             unfit=float(best.fits < 0),
-            row=float(best.is_row),
-            brief=1.0 / max(1, len(covered.wanted)),
-            foreign=(1.0 - home_unnamed) * _foreign(by_words[place], near[place]) if abroad else 0.0,
+            foreign=(1.0 - unnamed) * _foreign(by_words[place], near[place]) if abroad else 0.0,
             share=1.0 / sum(math.exp(score - scores[order[0]]) for score in scores),
             subject=nearness.to_subject(order[0]),
             subject_ahead=subject[order[0]] - sum(subject) / len(subject) if subject else 0.0,
@@ -128,7 +109,7 @@ def _foreign(matched: float, near: float) -> float:
     return (1.0 - min(1.0, matched)) * min(1.0, max(0.0, near) / _CLEARLY)
 
 
-def _margin(best: float, others: Sequence[float], unrivalled: float) -> float:
+def _apart(best: float, others: Sequence[float], unrivalled: float) -> float:
     return min(best - max(others), _MOST_MARGIN) if others else unrivalled
 
 

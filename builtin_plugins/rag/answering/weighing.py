@@ -81,7 +81,7 @@ def weigh(
     return Weighed(
         *(question, passages, found, scores, how),
         enough=enough.probability(signs),
-        sure=round(how.sure.probability(signs), 4),
+        sure=how.sure.probability(signs),
     )
 
 

@@ -21,7 +21,7 @@ _OTHER_SCRIPTS = ("ar", "bg", "el", "fa", "he", "hi", "ja", "ko", "ru", "th", "u
 _PLAIN = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _LEAST_FOREIGN = 3
-LEAST_SHARED = 5
+_LEAST_SHARED = 5
 """The minimum of letters that two different forms of a word share at their beginning."""
 _LEAST_PART = 5
 _LEAST_REST = 3
@@ -226,7 +226,7 @@ def same_word(one: str, other: str) -> bool:
     short, long = sorted((len(one), len(other)))
     if not one.isascii():  # suffixes that were not removed: озеро and озера, основал and основана
         return len(one) > 2 and shared >= max(_LEAST_FOREIGN, short - 2) and shared >= 0.6 * long
-    return shared >= LEAST_SHARED and shared >= short - 1 and shared >= 0.5 * long
+    return shared >= _LEAST_SHARED and shared >= short - 1 and shared >= 0.5 * long
 
 
 def found_in(wanted: str, stems: Collection[str]) -> bool:
@@ -236,7 +236,7 @@ def found_in(wanted: str, stems: Collection[str]) -> bool:
 
 def meant_by(wanted: str, stems: Iterable[str]) -> Iterator[str]:
     """The stems that may mean ``wanted``."""
-    least = LEAST_SHARED if wanted.isascii() else _LEAST_FOREIGN
+    least = _LEAST_SHARED if wanted.isascii() else _LEAST_FOREIGN
     head = wanted[:least]
     for one in stems:
         inflected = one.startswith(head) and len(wanted) >= least and same_word(wanted, one)

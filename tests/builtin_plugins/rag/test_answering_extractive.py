@@ -302,7 +302,18 @@ def test_the_line_of_a_log_is_quoted_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "sentence", ["दिल्ली राजधानी है।", "دہلی ہے۔", "متى؟", "Եր է։", "ཡིན།", "「はい。」", "It is."]
+    "sentence",
+    [
+        "दिल्ली राजधानी है।",
+        "دہلی ہے۔",
+        "متى؟",
+        "Եր է։",
+        "ཡིན།",
+        "「はい。」",
+        "ปิดวันจันทร์",
+        "เปิดทุกวัน เวลา 6.00",
+        "It is.",
+    ],
 )
 def test_a_quote_that_has_ended_gets_no_full_stop(sentence: str) -> None:
     """Whatever its script ends sentences with."""

@@ -380,6 +380,46 @@ def test_a_line_without_a_full_stop_may_be_a_sentence_in_thai() -> None:
     assert found[1].text == fee
 
 
+@pytest.mark.parametrize("text", ["{0}\n{1}", "{0}\n\n{1}", "{1}\n\n{0}\n{1}"])
+@pytest.mark.parametrize("title", ["Dune: Part Two", "Chapter 3: Storage"])
+def test_a_title_may_contain_a_colon(title: str, text: str) -> None:
+    """Alone above a paragraph it is a heading."""
+    prose = "The drums stay in the cellar until the spring."
+    found = split_sentences(text.format(title, prose))
+    assert [one.text for one in found if one.is_heading] == [title]
+    assert found[-1].text == prose
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Weight: 2 kg\n\nThe drill has a strong motor and a case.",
+        "Status: Open\n\nOwner: Ann\n\nThe drill has a strong motor and a case.",
+        "Status: Open\n\nOwner: Ann",
+        "Tools:\n- Drill: Aurora\n- Saw: Borealis\n\nThe drill has a strong motor and a case.",
+    ],
+)
+def test_a_field_is_no_title(text: str) -> None:
+    """It has a number for a value, stands beside other fields, or is an item."""
+    assert not any(one.is_heading and ": " in one.text for one in split_sentences(text))
+
+
+THAI = [
+    "ค่าส่วนกลางเดือนละ 1,850 บาท ชำระภายในวันที่ 5 ของทุกเดือนที่สำนักงานนิติบุคคลชั้น 1",
+    "ห้ามเลี้ยงสัตว์ทุกชนิดในห้องพัก ผู้ฝ่าฝืนต้องชำระค่าปรับครั้งละ 2,000 บาท ตามระเบียบของอาคาร",
+    "สระว่ายน้ำเปิดทุกวัน เวลา 6.00 ถึง 21.00 ยกเว้นวันจันทร์ซึ่งปิดเพื่อทำความสะอาดและตรวจสอบระบบน้ำ",
+    "ที่จอดรถอยู่ชั้นใต้ดิน แต่ละห้องจอดได้หนึ่งคัน ผู้มาติดต่อจอดได้ไม่เกินสองชั่วโมงที่ลานด้านหน้าอาคาร",
+]
+
+
+def test_lines_of_thai_do_not_run_together() -> None:
+    """No mark ends its sentences, so that a long piece is cut: between lines, else at a space."""
+    assert texts("\n".join(THAI)) == THAI
+    long = texts(" ".join(THAI))
+    assert " ".join(long) == " ".join(THAI)
+    assert max(map(len, long)) <= 150
+
+
 def test_fields_of_prose_are_no_record() -> None:
     """What one code means does not run on into the next."""
     text = "E1: The tank is empty. Fill it with clean water.\nE2: The door is open. Press it shut."
