@@ -77,7 +77,8 @@ class Numbering:
                 if own := _levels(other):
                     self._levels[number] = self._levels[number] | own
                 if start := _child(other, "startOverride"):
-                    self._starts[number, _number(other.get(_own(other, "ilvl"), ""), 0)] = _number(start, 1)
+                    at = number_in(other.get(_own(other, "ilvl"), ""), 0)
+                    self._starts[number, at] = number_in(start, 1)
         self._counts: dict[str, dict[int, int]] = {}
 
     def label(self, properties: etree._Element) -> str:
@@ -94,7 +95,7 @@ class Numbering:
         def written(found: re.Match[str]) -> str:
             other = int(found[1]) - 1
             level = levels.get(other, levels[at])
-            return _written(counts.get(other, level.start), "decimal" if is_decimal else level.form)
+            return written_number(counts.get(other, level.start), "decimal" if is_decimal else level.form)
 
         return "" if levels[at].form == "bullet" else _PLACE.sub(written, levels[at].text).strip()
 
@@ -157,7 +158,7 @@ def _place_in(properties: etree._Element) -> _Place:
     if found is None:
         return _Place(None, None)
     number, level = _child(found, "numId"), _child(found, "ilvl")
-    return _Place(number or None, _number(level, 0) if level else None)
+    return _Place(number or None, number_in(level, 0) if level else None)
 
 
 def _style(element: etree._Element) -> _Style:
@@ -169,17 +170,19 @@ def _style(element: etree._Element) -> _Style:
 def _levels(abstract: etree._Element) -> dict[int, _Level]:
     found = {}
     for one in abstract.findall("{*}lvl")[:_MOST_LEVELS]:
-        form, start = _child(one, "numFmt") or "decimal", _number(_child(one, "start"), 0)
+        form, start = _child(one, "numFmt") or "decimal", number_in(_child(one, "start"), 0)
         level = _Level(form, _child(one, "lvlText")[:_LONGEST_TEXT], start, one.find("{*}isLgl") is not None)
-        found[_number(one.get(_own(one, "ilvl"), ""), 0)] = level
+        found[number_in(one.get(_own(one, "ilvl"), ""), 0)] = level
     return found
 
 
-def _number(text: str, default: int) -> int:
+def number_in(text: str, default: int) -> int:
+    """The number that an attribute holds."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else default
 
 
-def _written(count: int, form: str) -> str:
+def written_number(count: int, form: str) -> str:
+    """A number in one of the forms that Word names; OpenDocument has some of them."""
     if form == "none":
         return ""
     if form in _ALPHABETS and count > 0:

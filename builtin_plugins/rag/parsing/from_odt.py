@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,8 @@ from lxml import etree
 from builtin_plugins.rag.parsing.archive import open_archive
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 from builtin_plugins.rag.parsing.from_html import Collector
+from builtin_plugins.rag.parsing.odt_numbering import Numbering, attribute
+from builtin_plugins.rag.parsing.ooxml import safe_parser
 
 CONTENT: Final = "content.xml"
 CHECKED: Final = (CONTENT,)
@@ -22,6 +25,12 @@ _MANIFEST_BYTES: Final = 1024 * 1024
 _PORTION_BYTES: Final = 65_536
 _MAX_SPACES: Final = 100
 _IGNORED: Final = "script"
+_STYLES: Final = "styles.xml"
+_MAX_STYLES_BYTES: Final = 8 * 1024 * 1024
+_NUMBERED: Final = frozenset({"p", "h"})
+_COMMENT: Final = "annotation"
+_UNREAD: Final = frozenset({"tracked-changes", _COMMENT})
+_BESIDE: Final = re.compile("}(?:header|footer)(?:-left|-first)?$")
 _RAISED: Final = re.compile("super|[1-9]")  # raised by a percentage of the font size
 _STYLING: Final = frozenset({"style", "text-properties", "span"})
 # The HTML equivalents of elements, for the HTML collector, which makes the blocks.
@@ -36,7 +45,7 @@ _AS_HTML: Final = {
     "list-item": "li",
     "line-break": "br",
     "tracked-changes": _IGNORED,
-    "annotation": _IGNORED,
+    _COMMENT: _IGNORED,
     "note-citation": _IGNORED,
     "automatic-styles": _IGNORED,
     "scripts": _IGNORED,
@@ -44,11 +53,18 @@ _AS_HTML: Final = {
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield a block per paragraph, heading and table; cells are separated by tabs. Pages are not stored.
+    """Yield a block per paragraph, heading and table, then comments, headers and footers; cells are separated
+    by tabs. Pages are not stored.
 
     Raises `UnparsableDocument` for a bomb, a password, or a broken package.
     """
-    yield from _walked(path, _Walk())
+    walk = _Walk(Numbering())
+    yield from _walked(path, walk)
+    yield from walk.comments
+    with open_archive(path, checked=CHECKED) as archive:
+        if (info := archive.NameToInfo.get(_STYLES)) and info.file_size <= _MAX_STYLES_BYTES:
+            with suppress(etree.XMLSyntaxError):  # broken styles only cost the headers
+                yield from dict.fromkeys(_part(archive, _STYLES, _Beside()))
 
 
 def parse_slides(path: Path) -> Iterator[Block]:
@@ -59,16 +75,21 @@ def parse_slides(path: Path) -> Iterator[Block]:
 def _walked(path: Path, walk: _Walk) -> Iterator[Block]:
     with open_archive(path, checked=CHECKED) as archive:
         check_readable(archive)
-        parser = etree.XMLParser(
-            target=walk, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
-        )
-        with archive.open(CONTENT) as part:
-            while portion := part.read(_PORTION_BYTES):
-                parser.feed(portion)
-                yield from walk.take()
-        parser.close()
-        walk.collector.end_paragraph()
-        yield from walk.take()
+        walk.take_styles(archive)
+        yield from _part(archive, CONTENT, walk)
+
+
+def _part(archive: zipfile.ZipFile, name: str, walk: _Walk) -> Iterator[Block]:
+    parser = etree.XMLParser(
+        target=walk, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
+    )
+    with archive.open(name) as part:
+        while portion := part.read(_PORTION_BYTES):
+            parser.feed(portion)
+            yield from walk.take()
+    parser.close()
+    walk.collector.end_paragraph()
+    yield from walk.take()
 
 
 def check_readable(archive: zipfile.ZipFile) -> None:
@@ -85,8 +106,13 @@ class _Walk:
     Paragraphs in a cell or a note become part of its line.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, numbering: Numbering) -> None:
         self.collector = Collector()
+        self._numbering = numbering
+        self._label = ""
+        self._unread: list[str] = []
+        self._comment: list[str] | None = None  # of the current paragraph of a comment
+        self.comments: list[Block] = []
         self._inline = 0
         self._note_begins = False
         self._style = ""
@@ -95,6 +121,7 @@ class _Walk:
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         name = tag.rpartition("}")[2]
         html = _AS_HTML.get(name)
+        self._number(name, attributes)
         if name == "s":
             self.collector.data(" " * _spaces(attributes))
         elif name in _STYLING:
@@ -108,30 +135,68 @@ class _Walk:
         self._inline += _is_inline(name)
         self._note_begins = name == "note-body"
 
+    def _number(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Keep the number of a paragraph until its text, as an empty one isn't shown."""
+        if name in _UNREAD:
+            self._unread.append(name)
+        if name in _NUMBERED and self._unread == [_COMMENT]:
+            self._comment = []
+        if not self._unread:
+            self._numbering.learn(name, attributes)
+            self._numbering.start(name, attributes)
+            if name in _NUMBERED:
+                self._label = self._numbering.label(name, attributes)
+
     def _take_style(self, name: str, attributes: Mapping[str, str]) -> None:
         """Note a style's properties; styles precede the text."""
         if name == "style":
-            self._style = _attribute(attributes, "name")
-        elif name == "text-properties" and _RAISED.match(_attribute(attributes, "text-position")):
+            self._style = attribute(attributes, "name")
+        elif name == "text-properties" and _RAISED.match(attribute(attributes, "text-position")):
             self._raised.add(self._style)
-        elif name == "span" and _attribute(attributes, "style-name") in self._raised:
+        elif name == "span" and attribute(attributes, "style-name") in self._raised:
             self.collector.start("sup", {})
 
     def end(self, tag: str) -> None:
         name = tag.rpartition("}")[2]
         html = _AS_HTML.get(name)
+        if name in _UNREAD:
+            self._unread.pop()
+        if not self._unread:
+            self._numbering.end(name)
+        if name in _NUMBERED:
+            self._end_paragraph()
         self._inline -= _is_inline(name)
         if name == "note-body":
             self.collector.data(")")
         elif html is not None and (not self._inline or html == _IGNORED):
             self.collector.end(html)
 
+    def _end_paragraph(self) -> None:
+        self._label = ""
+        if text := " ".join("".join(self._comment or ()).split()):
+            self.comments.append(Block(text))
+        self._comment = None
+
     def take(self) -> list[Block]:
         """Return the finished blocks."""
         return self.collector.take()
 
     def data(self, data: str) -> None:
+        if self._label and not self._unread and data.strip():
+            self.collector.data(f"{self._label} ")
+            self._label = ""
+        if self._comment is not None:
+            self._comment.append(data)
         self.collector.data(data)
+
+    def take_styles(self, archive: zipfile.ZipFile) -> None:
+        """Learn how headings and lists are numbered from the part that has the named styles."""
+        info = archive.NameToInfo.get(_STYLES)
+        if info is None or info.file_size > _MAX_STYLES_BYTES:
+            return
+        with suppress(etree.XMLSyntaxError):  # broken styles only cost the numbers
+            for element in etree.fromstring(archive.read(info), safe_parser()).iter(etree.Element):
+                self._numbering.learn(element.tag.rpartition("}")[2], element.attrib)
 
     def close(self) -> None:
         """Nothing to do: the rest is fetched from the collector."""
@@ -141,7 +206,7 @@ class _Slides(_Walk):
     """Adds to each block the slide that it is on."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(Numbering(of_slides=True))
         self._page = 0
         self._finished: list[Block] = []
 
@@ -155,9 +220,32 @@ class _Slides(_Walk):
 
     def take(self) -> list[Block]:
         page = self._page or None
-        taken = [*self._finished, *(block._replace(page=page) for block in self.collector.take())]
-        self._finished = []
+        blocks = [*self.collector.take(), *self.comments]
+        taken = [*self._finished, *(block._replace(page=page) for block in blocks)]
+        self._finished, self.comments = [], []
         return taken
+
+
+class _Beside(_Walk):
+    """Reads only the headers and footers of a text, from the part that has its styles."""
+
+    def __init__(self) -> None:
+        super().__init__(Numbering())
+        self._within = False
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._within = self._within or _BESIDE.search(tag) is not None
+        if self._within:
+            super().start(tag, attributes)
+
+    def end(self, tag: str) -> None:
+        if self._within:
+            super().end(tag)
+        self._within = self._within and not _BESIDE.search(tag)
+
+    def data(self, data: str) -> None:
+        if self._within:
+            super().data(data)
 
 
 def _is_inline(name: str) -> bool:
@@ -165,9 +253,5 @@ def _is_inline(name: str) -> bool:
 
 
 def _spaces(attributes: Mapping[str, str]) -> int:
-    count = _attribute(attributes, "c") or "1"
+    count = attribute(attributes, "c") or "1"
     return min(int(count[:9]), _MAX_SPACES) if count.isdecimal() else 1
-
-
-def _attribute(attributes: Mapping[str, str], own: str) -> str:
-    return next((value for name, value in attributes.items() if name.endswith("}" + own)), "")

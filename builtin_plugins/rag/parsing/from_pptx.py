@@ -12,6 +12,7 @@ from builtin_plugins.rag.parsing.archive import open_archive
 from builtin_plugins.rag.parsing.blocks import Block
 from builtin_plugins.rag.parsing.ooxml import events, main_part, relationships, texts
 from builtin_plugins.rag.parsing.ooxml_drawings import in_drawings
+from builtin_plugins.rag.parsing.pptx_numbering import Numbering
 
 _RELATIONSHIP_IDS: Final = (
     "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id",
@@ -28,7 +29,7 @@ def parse(path: Path) -> Iterator[Block]:
     with open_archive(path) as archive:
         for page, slide in enumerate(_slides(archive), start=1):
             yield Block("", page)
-            for text in texts(archive, slide):
+            for text in texts(archive, slide, Numbering().label):
                 yield Block(text, page)
             for text in in_drawings(archive, slide):
                 yield Block(text, page)

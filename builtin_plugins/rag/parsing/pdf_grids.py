@@ -16,11 +16,13 @@ from pypdfium2 import raw
 
 from builtin_plugins.rag.parsing.pdf_boxes import box_of, turned
 from builtin_plugins.rag.parsing.pdf_rtl import is_from_right, mirrored
+from builtin_plugins.rag.parsing.pdf_ruled import Region, Rule, Sign, has_rules, ruled_regions
 from builtin_plugins.rag.parsing.pdf_unspaced import goes_on
 from builtin_plugins.rag.parsing.portions import names_columns
 from builtin_plugins.rag.parsing.spans import Grid as Columns
 from builtin_plugins.rag.parsing.spans import Span, names_of
 
+_BOX: Final = (4, 5, 6)  # corners; the first may be repeated
 _THIN: Final = 3.0  # points: a narrower shape is a line, and lines closer together are one
 _MOST_CORNERS: Final = 20_000  # on a page
 _MOST_LETTERS: Final = 100_000  # on a page
@@ -45,11 +47,13 @@ class Ruling(NamedTuple):
 
 
 class Letter(NamedTuple):
-    """A character and its center."""
+    """A character, its center and its size."""
 
     text: str
     x: float
     y: float
+    width: float
+    height: float
 
 
 class Grid(NamedTuple):
@@ -98,13 +102,20 @@ class _Cells(NamedTuple):
 
 
 def grids_of(page: Any, text_page: Any, lines: Sequence[str], turns: int) -> list[Grid]:
-    """The tables with borders on a page whose text is in `lines`, from the top. All places are those after
+    """The tables with lines on a page whose text is in `lines`, from the top. All places are those after
     the quarter turns that bring the text upright.
     """
-    found = [cells for group in _groups(_rulings(page, turns)) if (cells := _cells(group))][:_MOST_TABLES]
-    if not found or text_page.count_chars() > _MOST_LETTERS:
+    rulings, shades = _rulings(page, turns)
+    found = [cells for group in _groups(rulings) if (cells := _cells(group))]
+    rules = [Rule(one.place, one.start, one.end) for one in [*rulings, *shades] if one.is_horizontal]
+    rules = [rule for rule in rules if not any(cells.ys[-1] <= rule.place <= cells.ys[0] for cells in found)]
+    if not (found or has_rules(rules)) or text_page.count_chars() > _MOST_LETTERS:
         return []
     letters = [_letter(text_page, at, turns) for at in range(text_page.count_chars())]
+    found += map(_ruled, ruled_regions(rules, map(_sign, filter(_is_shown, letters))))
+    found = found[:_MOST_TABLES]
+    if not found:
+        return []
     inside = [[cells.find(letter.x, letter.y) for letter in letters] for cells in found]
     owners = _owners(letters, inside, lines)
     pairs = enumerate(zip(found, inside, strict=True))
@@ -112,9 +123,32 @@ def grids_of(page: Any, text_page: Any, lines: Sequence[str], turns: int) -> lis
     return [grid for grid in grids if grid]
 
 
-def _rulings(page: Any, turns: int) -> list[Ruling]:
-    """The straight lines on a page; none if it is a drawing with very many."""
+def _ruled(region: Region) -> _Cells:
+    """The cells of a table without lines between its columns."""
+    cell_at: dict[tuple[int, int], int] = {}
+    spans: dict[int, tuple[int, int, Span]] = {}
+    for row, cells in enumerate(region.rows):
+        for first, last in cells:
+            cell_at |= dict.fromkeys(((row, at) for at in range(first, last + 1)), len(spans))
+            spans[len(spans)] = (row, first, Span(last + 1 - first, 1))
+    return _Cells(region.xs, region.ys, cell_at, spans)
+
+
+def _is_shown(letter: Letter) -> bool:
+    return letter.text.isprintable() and not letter.text.isspace()
+
+
+def _sign(letter: Letter) -> Sign:
+    half = letter.width / 2
+    return Sign(letter.text, letter.x - half, letter.x + half, letter.y, letter.height)
+
+
+def _rulings(page: Any, turns: int) -> tuple[list[Ruling], list[Ruling]]:
+    """The straight lines on a page, and the upper and lower edges of shades; none if it is a drawing with
+    very many.
+    """
     found: list[Ruling] = []
+    shades: dict[tuple[int, int, int, int], Ruling] = {}
     corners = 0
     for shape in page.get_objects(filter=(raw.FPDF_PAGEOBJ_PATH,), max_depth=1):
         fill, stroke = ctypes.c_int(), ctypes.c_int()
@@ -122,9 +156,22 @@ def _rulings(page: Any, turns: int) -> list[Ruling]:
         for points in _outlines(shape, turns) if fill.value or stroke.value else ():
             corners += len(points)
             if corners > _MOST_CORNERS:
-                return []
-            found.extend(_lines_of(points, is_drawn=bool(stroke.value)))
-    return found
+                return [], []
+            lines = list(_lines_of(points, is_drawn=bool(stroke.value)))
+            found.extend(lines)
+            if not lines and len(points) in _BOX and not stroke.value:
+                color = _color(shape)
+                for edge in _lines_of(points, is_drawn=True):
+                    key = round(edge.place), round(edge.start), round(edge.end), color
+                    if edge.is_horizontal and shades.pop(key, None) is None:  # else it shows nothing
+                        shades[key] = edge
+    return found, list(shades.values())
+
+
+def _color(shape: Any) -> int:
+    parts = [ctypes.c_uint() for _ in range(4)]
+    raw.FPDFPageObj_GetFillColor(shape.raw, *map(ctypes.byref, parts))
+    return int.from_bytes(bytes(part.value for part in parts))
 
 
 def _outlines(shape: Any, turns: int) -> Iterator[list[tuple[float, float]]]:
@@ -253,7 +300,9 @@ def _places(places: Iterator[float]) -> list[float]:
 def _letter(text_page: Any, at: int, turns: int) -> Letter:
     box = box_of(text_page, at)
     text = chr(raw.FPDFText_GetUnicode(text_page, at))
-    return Letter(text, *turned((box.left + box.right) / 2, (box.bottom + box.top) / 2, turns))
+    center = turned((box.left + box.right) / 2, (box.bottom + box.top) / 2, turns)
+    size = box.right - box.left, box.top - box.bottom
+    return Letter(text, *center, *(size[::-1] if turns % 2 else size))
 
 
 def _owners(
@@ -328,7 +377,7 @@ def _texts(letters: Sequence[Letter], inside: Sequence[int | None]) -> dict[int,
     texts: dict[int, str] = {}
     last: int | None = None
     between = ""
-    for (text, _, _), cell in zip(letters, inside, strict=True):
+    for (text, *_), cell in zip(letters, inside, strict=True):
         if text in _CUTS or text.isspace() or not text.isprintable():
             between += text
         elif cell is not None:

@@ -1,0 +1,319 @@
+"""Tables on a PDF page with lines or shades only between rows: the gaps in the text show their columns.
+
+Where several rows lie between two lines, the text of a cell goes on in the next line if its first word would
+not have fit above.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
+from math import inf
+from operator import attrgetter
+from statistics import median
+from typing import Final, NamedTuple
+
+_NEAR: Final = 3.0  # points: lines of a table begin and end at the same places
+_MOST_LINES: Final = 500  # on a page
+_LEAST_LINES: Final = 3
+_MOST_GROUPS: Final = 30
+_LEAST_WIDTH: Final = 60.0  # points
+_GAP: Final = 0.7  # between cells, in letter heights
+_SPACE: Final = 0.2  # between words
+_LEADING: Final = 1.7  # between lines of a cell
+_BESIDE: Final = 2.5  # between lines of a table, or from its first or last rule
+_MOST_NAMES: Final = 2  # lines above the first rule
+_EVEN: Final = 1.15  # lines with gaps no more different from each other are rows, if all cells are filled
+_TABULAR: Final = 3  # at least every third line has several cells
+_MOST_COLUMNS: Final = 40
+_LONGEST: Final = 500  # characters of a cell: columns of prose are longer
+_NUMBER: Final = re.compile(r"\W*\d[\d.,:/\s%-]*\W*")
+_ALIKE: Final = 0.6  # of a column's cells
+_WORDS: Final = 3  # in a line that is full
+
+
+class Sign(NamedTuple):
+    """A visible character: where it is."""
+
+    text: str
+    left: float
+    right: float
+    y: float
+    height: float
+
+
+class Rule(NamedTuple):
+    """A horizontal line."""
+
+    place: float
+    start: float
+    end: float
+
+
+class Region(NamedTuple):
+    """A table: the places between columns from the left and rows from the top, and each row's first and last
+    column of each cell.
+    """
+
+    xs: Sequence[float]
+    ys: Sequence[float]
+    rows: Sequence[Sequence[tuple[int, int]]]
+
+
+class _Piece(NamedTuple):
+    left: float
+    right: float
+    text: str
+
+
+class _Line(NamedTuple):
+    y: float
+    height: float
+    pieces: Sequence[_Piece]
+
+
+_Band = list[_Line]  # the lines between two rules
+_Column = tuple[float, float]
+
+
+def ruled_regions(rules: Iterable[Rule], signs: Iterable[Sign]) -> Iterator[Region]:
+    """Yield the tables whose rows such lines separate."""
+    ordered = sorted(signs, key=attrgetter("y"), reverse=True)
+    for group in islice(_groups(_joined(rules)), _MOST_GROUPS):
+        start, end = group[0].start - _NEAR, group[0].end + _NEAR
+        within = [sign for sign in ordered if start <= sign.left and sign.right <= end]
+        places = [rule.place for rule in group]
+        around = [inf, *places, -inf]
+        cuts = [bisect_left(within, -place, key=_depth) for place in around]
+        bands = [_lines(within[top:low]) for top, low in pairwise(cuts)]
+        for first, last in _tabular(bands[1:-1]):
+            own, edges = bands[first + 1 : last + 1], places[first : last + 1]
+            columns = _columns(own)
+            if above := _beside(bands[first][::-1], places[first], columns)[:_MOST_NAMES]:
+                own, edges = [above[::-1], *own], [above[-1].y + above[-1].height, *edges]
+            if below := _beside(bands[last + 1], places[last], columns):
+                own, edges = [*own, below], [*edges, below[-1].y - below[-1].height]
+            if region := _region(own, edges, (start, end)):
+                yield region
+
+
+def _depth(sign: Sign) -> float:
+    return -sign.y
+
+
+def has_rules(rules: Iterable[Rule]) -> bool:
+    """Whether there are enough such lines for a table."""
+    return next(_groups(_joined(rules)), None) is not None
+
+
+def _joined(rules: Iterable[Rule]) -> list[Rule]:
+    """Lines as they are seen: they may be drawn cell by cell."""
+    found: list[Rule] = []
+    for rule in sorted(rules, key=lambda one: (-round(one.place), one.start)):
+        last = found[-1] if found else None
+        if last and abs(last.place - rule.place) < _NEAR / 2 and rule.start <= last.end + _NEAR:
+            found[-1] = last._replace(end=max(last.end, rule.end))
+        else:
+            found.append(rule)
+    return [rule for rule in found if rule.end - rule.start >= _LEAST_WIDTH]
+
+
+def _groups(rules: Sequence[Rule]) -> Iterator[list[Rule]]:
+    """Lines from the top that begin and end at the same places."""
+    groups: list[list[Rule]] = []
+    for rule in rules if len(rules) <= _MOST_LINES else ():
+        for group in groups:
+            if abs(group[0].start - rule.start) <= _NEAR and abs(group[0].end - rule.end) <= _NEAR:
+                if group[-1].place - rule.place > _NEAR:
+                    group.append(rule)
+                break
+        else:
+            groups.append([rule])
+    yield from (group for group in groups if len(group) >= _LEAST_LINES)
+
+
+def _lines(signs: Sequence[Sign]) -> _Band:
+    """The lines that signs from the top are in."""
+    rows: list[list[Sign]] = []
+    for sign in signs:
+        if rows and rows[-1][0].y - sign.y <= max(rows[-1][0].height, sign.height) / 2:
+            rows[-1].append(sign)
+        else:
+            rows.append([sign])
+    return [_line(sorted(row, key=attrgetter("left"))) for row in rows]
+
+
+def _line(signs: Sequence[Sign]) -> _Line:
+    height = max(sign.height for sign in signs)
+    pieces = [_Piece(signs[0].left, signs[0].right, signs[0].text)]
+    for sign in signs[1:]:
+        last = pieces[-1]
+        gap = sign.left - last.right
+        if gap > _GAP * height:
+            pieces.append(_Piece(sign.left, sign.right, sign.text))
+        else:
+            text = last.text + (" " if gap > _SPACE * height else "") + sign.text
+            pieces[-1] = _Piece(last.left, max(last.right, sign.right), text)
+    return _Line(signs[0].y, height, pieces)
+
+
+def _tabular(bands: Sequence[_Band]) -> Iterator[tuple[int, int]]:
+    """Runs of bands with cells; there may be prose between two tables."""
+    start = 0
+    for at, band in enumerate([*bands, []]):
+        several = sum(len(line.pieces) > 1 for line in band)
+        if not band or (_TABULAR * several < len(band) and len(band) > 1):
+            if at - start >= _LEAST_LINES - 1:
+                yield start, at
+            start = at + 1
+
+
+def _beside(lines: Sequence[_Line], place: float, columns: Sequence[_Column]) -> list[_Line]:
+    """The lines of cells above the first rule or below the last one, from the nearest."""
+    found: list[_Line] = []
+    for line in lines:
+        under = [_under(columns, piece) for piece in line.pieces]
+        is_row = len(under) > 1 and all(len(one) == 1 for one in under)
+        if not is_row or abs(line.y - place) > _BESIDE * line.height:
+            break
+        found.append(line)
+        place = line.y
+    return found
+
+
+def _region(bands: Sequence[_Band], places: Sequence[float], sides: tuple[float, float]) -> Region | None:
+    columns = _columns(bands)
+    if not 2 <= len(columns) <= _MOST_COLUMNS or not _is_aligned(bands, columns):
+        return None
+    inside = [[*_rows(band, columns)] for band in bands[1:]]
+    are_rows = all(sum(len(row[0].pieces) > 1 for row in rows) < 2 for rows in inside)
+    head = bands[0]
+    is_wide = any(len(_under(columns, piece)) > 1 for line in head for piece in line.pieces)
+    is_one = not any(_is_filled(line, columns) for line in head[1:])
+    parted = [[head] if is_one and not is_wide else [[line] for line in head]]
+    parted += [[band] for band in bands[1:]] if are_rows and len(bands) > 2 else inside
+    ys, rows = [places[0]], []
+    for low, band in zip(places[1:], parted, strict=True):
+        rows += [_spans(row, columns) for row in band]
+        ys += [(one[-1].y + other[0].y) / 2 for one, other in pairwise(band)]
+        ys.append(low)
+    for row in (row for band in parted for row in band):
+        lengths = Counter[int]()
+        for piece in (piece for line in row for piece in line.pieces):
+            lengths.update(dict.fromkeys(_under(columns, piece)[:1], len(piece.text)))
+        if max(lengths.values(), default=0) > _LONGEST:
+            return None
+    middles = [(one[1] + other[0]) / 2 for one, other in pairwise(columns)]
+    return Region([sides[0], *middles, sides[1]], ys, rows)
+
+
+def _columns(bands: Sequence[_Band]) -> list[_Column]:
+    """Where the text of each column begins and ends."""
+    lines = [line for band in bands[1:] for line in band]
+    columns: list[_Column] = []
+    for piece in sorted(piece for line in lines if len(line.pieces) > 1 for piece in line.pieces):
+        if columns and piece.left <= columns[-1][1]:
+            columns[-1] = columns[-1][0], max(columns[-1][1], piece.right)
+        else:
+            columns.append((piece.left, piece.right))
+    if len(columns) > _MOST_COLUMNS:
+        return []
+    for line in [*bands[0][-1:], *(line for line in lines if len(line.pieces) == 1)]:
+        for piece in line.pieces:
+            under = _under(columns, piece)
+            if len(columns) > _MOST_COLUMNS:
+                return []
+            if not under and line is bands[0][-1]:
+                columns = sorted([*columns, (piece.left, piece.right)])
+            elif len(under) == 1:
+                left, right = columns[under[0]]
+                columns[under[0]] = min(left, piece.left), max(right, piece.right)
+    return columns
+
+
+def _is_aligned(bands: Sequence[_Band], columns: Sequence[_Column]) -> bool:
+    """Whether the cells of each column begin, end, or have their middles at the same places."""
+    found: list[list[_Piece]] = [[] for _ in columns]
+    for line in (line for band in bands for line in band if len(line.pieces) > 1):
+        for piece in line.pieces:
+            if len(under := _under(columns, piece)) == 1:
+                found[under[0]].append(piece)
+    places = [
+        (
+            [piece.left for piece in cells],
+            [piece.right for piece in cells],
+            [sum(piece[:2]) / 2 for piece in cells],
+        )
+        for cells in found
+    ]
+    return all(len(column[0]) > 1 and any(map(_are_alike, column)) for column in places)
+
+
+def _are_alike(places: Sequence[float]) -> bool:
+    middle = median(places)
+    return sum(abs(place - middle) <= _NEAR for place in places) >= _ALIKE * len(places)
+
+
+def _under(columns: Sequence[_Column], piece: _Piece) -> list[int]:
+    return [at for at, (left, right) in enumerate(columns) if piece.left < right and left < piece.right]
+
+
+def _rows(band: _Band, columns: Sequence[_Column]) -> Iterator[_Band]:
+    """The rows between two lines."""
+    gaps = [above.y - line.y for above, line in pairwise(band)]
+    is_even = not gaps or max(gaps) <= _EVEN * min(gaps)
+    row: _Band = []
+    for line in band:
+        if row and ((is_even and _is_filled(line, columns)) or not _goes_on(row[-1], line, columns)):
+            yield row
+            row = []
+        row.append(line)
+    if row:
+        yield row
+
+
+def _goes_on(above: _Line, line: _Line, columns: Sequence[_Column]) -> bool:
+    """Whether a line has the rest of the cells above."""
+    if above.y - line.y > _LEADING * line.height:
+        return False
+    over = {at: piece for piece in above.pieces for at in _under(columns, piece)[:1]}
+    is_sure = False
+    for piece in line.pieces:
+        under = _under(columns, piece)
+        before = over.get(under[0]) if len(under) == 1 else None
+        if before is None or (_NUMBER.fullmatch(before.text) and _NUMBER.fullmatch(piece.text)):
+            return False
+        word = piece.text.partition(" ")[0]
+        width = (piece.right - piece.left) * len(word) / len(piece.text)
+        is_split = before.text.endswith("-")
+        if " " not in before.text and not is_split:
+            return False
+        if before.right + _SPACE * line.height + width < columns[under[0]][1] and not is_split:
+            return False
+        is_full = before.text.count(" ") >= _WORDS - piece.text[0].islower() - 1
+        is_sure = is_sure or is_full or is_split
+    return is_sure
+
+
+def _is_filled(line: _Line, columns: Sequence[_Column]) -> bool:
+    return len({at for piece in line.pieces for at in _under(columns, piece)}) == len(columns)
+
+
+def _spans(row: _Band, columns: Sequence[_Column]) -> list[tuple[int, int]]:
+    """The first and last column of each cell in a row."""
+    wide = sorted(
+        (under[0], under[-1])
+        for line in row
+        for piece in line.pieces
+        if len(under := _under(columns, piece)) > 1
+    )
+    spans: list[tuple[int, int]] = []
+    at = 0
+    while at < len(columns):
+        last = max((end for start, end in wide if start <= at <= end), default=at)
+        spans.append((at, last))
+        at = last + 1
+    return spans
