@@ -18,9 +18,9 @@ class Handover:
         self._waiting: deque[Settle] = deque()
         self._called = False
 
-    def give(self, settle: Settle) -> None:
-        """From any thread: have `settle()` run in the loop; calls keep their order."""
-        self._waiting.append(settle)
+    def give(self, *settle: Settle) -> None:
+        """From any thread: have each `settle()` run in the loop; calls keep their order."""
+        self._waiting.extend(settle)
         if not self._called:
             self._called = True
             try:

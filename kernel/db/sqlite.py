@@ -229,8 +229,7 @@ class Writer:
             self._drop_connection()
             self._fail([task for task, _, _ in done], error)
         else:
-            for task, unit, result in done:
-                self._handover.give(partial(self._follow, task, unit, result))
+            self._handover.give(*(partial(self._follow, *each) for each in done))
         for task, why in failed:
             self._fail([task], why)
 
@@ -294,8 +293,7 @@ class Writer:
         return found
 
     def _fail(self, tasks: list[Task], error: BaseException) -> None:
-        for task in tasks:
-            self._handover.give(partial(settle, task.future, None, error))
+        self._handover.give(*(partial(settle, task.future, None, error) for task in tasks))
 
     def _drop_connection(self) -> None:
         """Close a connection whose state is unknown."""
@@ -315,7 +313,20 @@ def _engine(url: str, begin: str, *pragmas: str) -> Engine:
     """A synchronous engine whose connections stay with the thread that opened them."""
     engine = create_engine(make_url(url).set(drivername="sqlite"), poolclass=NullPool, hide_parameters=True)
     prepare_sqlite(engine, begin, *pragmas)
+    dialect: Any = engine.dialect
+    # SQLAlchemy compiles its own statements each time: 40 µs of processor time each.
+    dialect.do_savepoint = partial(_run_plain, "SAVEPOINT")
+    dialect.do_release_savepoint = partial(_run_plain, "RELEASE SAVEPOINT")
+    dialect.do_rollback_to_savepoint = partial(_run_plain, "ROLLBACK TO SAVEPOINT")
     return engine
+
+
+def _run_plain(statement: str, connection: Connection, name: str) -> None:
+    driver: Any = connection.connection.driver_connection
+    try:
+        driver.execute(f"{statement} {name}")
+    except sqlite3.Error:  # the ordinary way meets the error again and raises SQLAlchemy's
+        connection.exec_driver_sql(f"{statement} {name}")
 
 
 def prepare_sqlite(engine: Engine, begin: str, *pragmas: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from kernel.db.engine import Database
@@ -17,13 +16,13 @@ class FileBlobs(HeldBlobs):
 
     def __init__(self, database: Database, folder: Path, disk: DiskSpace) -> None:
         super().__init__(database, disk, folder / "staging")
+        self.syncs = True
         self._folder = folder
         self._lasting: set[str] = set()
         """Folders that this process has synced itself; it doesn't rely on another process to do that."""
 
     async def secure(self, staged: Staged) -> None:
-        """Sync the staged bytes to disk."""
-        await asyncio.to_thread(sync, staged.path)
+        """Nothing is left to do: the file was synced as it was written."""
 
     async def local(self, sha256: str) -> Path:
         """The path of the content."""
@@ -38,8 +37,11 @@ class FileBlobs(HeldBlobs):
         if _has(target, staged.size):
             staged.discard()
             return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        staged.path.replace(target)
+        try:
+            staged.path.replace(target)
+        except FileNotFoundError:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            staged.path.replace(target)
         sync(target.parent)
         if target.parent.name not in self._lasting:
             sync(target.parent.parent)

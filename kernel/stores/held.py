@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -68,6 +69,8 @@ class HeldBlobs(ABC):
         self._scratch = Scratch(staging)
         self.leave_alone = 0.0
         """Seconds for which the sweep spares content without a row."""
+        self.syncs = False
+        """Whether staged files are synced as they are written: they are themselves to be kept."""
 
     @abstractmethod
     async def secure(self, staged: Staged) -> None:
@@ -120,7 +123,7 @@ class HeldBlobs(ABC):
         Raises PayloadTooLarge beyond `limit` bytes, InsufficientStorage if the disk is short of space.
         """
         self._disk.require()
-        arriving = _Arriving(self._scratch)
+        arriving = _Arriving(self._scratch, syncs=self.syncs)
         try:
             staged = await self._write(arriving, chunks, limit)
             await self.secure(staged)
@@ -201,8 +204,9 @@ class HeldBlobs(ABC):
 class _Arriving:
     """A temporary file, written in threads; a small one in a single call."""
 
-    def __init__(self, scratch: Scratch) -> None:
+    def __init__(self, scratch: Scratch, *, syncs: bool) -> None:
         self._scratch = scratch
+        self._syncs = syncs
         self._digest = hashlib.sha256()
         self._handle: FileIO | None = None
         self._path: Path | None = None
@@ -219,6 +223,8 @@ class _Arriving:
         """Write the last bytes."""
         self.append(piece)
         assert self._handle is not None and self._path is not None
+        if self._syncs:
+            os.fsync(self._handle.fileno())
         self._handle.close()
         return Staged(self._path, self._digest.hexdigest(), size)
 

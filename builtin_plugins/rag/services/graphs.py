@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, bindparam, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from kernel.sdk import Platform, Scope, Unit, Unprocessable, contracts
+from kernel.sdk import Platform, Prepared, Scope, Unit, Unprocessable, contracts
 
 
 def check_graph(platform: Platform, wanted: bool) -> None:
@@ -49,9 +49,8 @@ def graph_documents(session: Session, kb_id: str) -> list[contracts.GraphDocumen
 
 def hold(unit: Unit, document_id: str) -> contracts.GraphDocument | None:
     """Lock a document that needs a graph, and its knowledge base, until the unit ends."""
-    query = _wanted().where(Document.id == document_id).with_for_update(read=True)
-    row = unit.session.execute(query).one_or_none()
-    return None if row is None else contracts.GraphDocument(*row)
+    row = _HELD.first(unit.session, {"wanted": document_id})
+    return None if row is None else contracts.GraphDocument(**row)
 
 
 async def read_passages(
@@ -74,9 +73,18 @@ async def read_passages(
 
 
 def _wanted() -> Select[Any]:
-    columns: list[Any] = [Document.id, KnowledgeBase.id, KnowledgeBase.owner_id, Document.filename]
+    columns: list[Any] = [
+        Document.id.label("document_id"),
+        KnowledgeBase.id.label("knowledge_base_id"),
+        KnowledgeBase.owner_id,
+        Document.filename.label("name"),
+    ]
     return (
         select(*columns)
         .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
         .where(KnowledgeBase.graph, Document.status == "completed")
     )
+
+
+_HELD = Prepared(_wanted().where(Document.id == bindparam("wanted")).with_for_update(read=True))
+"""Built once: it runs after every ingestion."""

@@ -114,7 +114,7 @@ def _place(document: Document, largest: int) -> _Place:
     """For other kinds, the amount of work is known only after parsing: see `LARGE_PASSAGES`."""
     size, is_text = document.size_bytes, document.content_type in TEXTS
     if is_text and size <= _SMALL_BYTES:
-        return _Place("quick", 1 + size // 1024)
+        return _Place("quick", max(1, -(-size // 1024)))
     if size > largest or (is_text and size > _LARGE_TEXT_BYTES):
         return _Place("large", 1)
     return _Place("standard", 1)

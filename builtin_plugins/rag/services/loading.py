@@ -38,7 +38,10 @@ _BASES = Prepared(
 
 async def knowledge_base(caller: Caller, kb_id: str) -> KnowledgeBase:
     """A knowledge base that the caller may see. Raises KnowledgeBaseNotFound, also for an invisible one."""
-    scope = await scope_of(caller.platform, caller.principal)
+    return await _seen(caller, await scope_of(caller.platform, caller.principal), kb_id)
+
+
+async def _seen(caller: Caller, scope: Scope, kb_id: str) -> KnowledgeBase:
     row = await caller.platform.database.read(_ONE_BASE.first, {**scope.binds, "wanted": kb_id})
     if row is None:
         raise KnowledgeBaseNotFound()
@@ -47,8 +50,9 @@ async def knowledge_base(caller: Caller, kb_id: str) -> KnowledgeBase:
 
 async def own_knowledge_base(caller: Caller, kb_id: str) -> KnowledgeBase:
     """A knowledge base that the caller may change. Raises KnowledgeBaseNotFound, NotOwner."""
-    found = await knowledge_base(caller, kb_id)
-    if not (await scope_of(caller.platform, caller.principal)).owns(found):
+    scope = await scope_of(caller.platform, caller.principal)
+    found = await _seen(caller, scope, kb_id)
+    if not scope.owns(found):
         raise NotOwner()
     return found
 

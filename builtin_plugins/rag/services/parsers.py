@@ -45,12 +45,13 @@ class Parsers:
         return await asyncio.to_thread(why_refused, path)
 
     def _detect(self, path: Path, filename: str) -> str | None:
-        with path.open("rb") as handle:
-            head = handle.read(_HEAD)
-        for plugin, detect in self._detectors:
-            found = _ask(plugin, detect, head)
-            if found in self._by_type:
-                return found
+        if self._detectors:
+            with path.open("rb") as handle:
+                head = handle.read(_HEAD)
+            for plugin, detect in self._detectors:
+                found = _ask(plugin, detect, head)
+                if found in self._by_type:
+                    return found
         return detect_media_type(path, filename)
 
 

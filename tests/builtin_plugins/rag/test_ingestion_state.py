@@ -106,6 +106,34 @@ async def test_small_documents_together(start_platform: Start) -> None:
             assert (one["status"], one["chunk_count"] > 0) == (wanted, wanted == "completed")
 
 
+class CountedCalls(HashEmbeddings):
+    """How many texts each call was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[int] = []
+
+    @hookimpl
+    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
+        self.batches.append(len(texts))
+        return await super().embed_texts(model, texts)
+
+
+async def test_64_kilobytes_are_read_together(start_platform: Start) -> None:
+    """Four texts of exactly 16 KB are taken up at once and share a batch."""
+    models = CountedCalls()
+    running = await start_platform("rag", models)
+    ann = await somebody(running)
+    base = await make_base(ann, chunk_size=8000, chunk_overlap=0)
+    models.batches.clear()  # one was to try the model
+    for number in range(4):
+        await upload(ann, base, f"{number}.txt", (f"Text {number} of several. " * 1000)[: 16 * 1024])
+    await running.run_jobs()
+    listed = (await ann.get(f"/v1/rag/knowledge-bases/{base}/documents")).json()["items"]
+    assert {one["status"] for one in listed} == {"completed"}
+    assert models.batches == [sum(one["chunk_count"] for one in listed)]
+
+
 class SlowEndpoint(HashEmbeddings):
     """One of the models answers only when it is told to."""
 

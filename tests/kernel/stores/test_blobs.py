@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -19,12 +20,13 @@ from kernel.testing import Running, Start, eventually, open_unit
 from tests.fakes.statements import statements
 
 
-class TestFileBlobs(BlobStoreConformance):
-    @pytest.fixture
-    async def running(self, start_platform: Start, database_url: str | None) -> Running:
-        """A platform without plugins."""
-        return await start_platform(env={"DATABASE_URL": database_url})
+@pytest.fixture
+async def running(start_platform: Start, database_url: str | None) -> Running:
+    """A platform without plugins."""
+    return await start_platform(env={"DATABASE_URL": database_url})
 
+
+class TestFileBlobs(BlobStoreConformance):
     @pytest.fixture
     def database(self, running: Running) -> Database:
         """Its database."""
@@ -63,6 +65,32 @@ class TestFileBlobs(BlobStoreConformance):
         assert await sweeping == 0
         assert blobs.path(staged.sha256).read_bytes() == content
         assert await blobs.unheld() == set()
+
+
+async def test_synced_before_it_is_acknowledged(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes are on the disk once they are staged, and the name that they are kept under before the
+    commit.
+    """
+    synced, sync = list[os.stat_result](), os.fsync
+
+    def fsync(descriptor: int) -> None:
+        sync(descriptor)
+        synced.append(os.fstat(descriptor))
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"lasting"
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    blobs = FileBlobs(running.platform.database, tmp_path / "blobs", running.platform.disk)
+    staged = await blobs.stage(chunks(), limit=1000)
+    (content,) = synced
+    assert os.path.samestat(content, staged.path.stat()) and content.st_size == len(b"lasting")
+    async with open_unit(running.platform.database, lambda unit: blobs.keep(unit, staged, "a")):
+        kept = blobs.path(staged.sha256).parent
+        for folder in (kept, kept.parent):
+            assert any(os.path.samestat(one, folder.stat()) for one in synced)
 
 
 async def test_leftovers_of_a_killed_process(start_platform: Start, platform_home: Path) -> None:
