@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -226,6 +227,69 @@ async def test_endless_names_are_refused(site: Running, visitor: Visitor) -> Non
         assert await page.evaluate(LOOT) == [], path
         assert await form.evaluate(FITS), path
         assert (await fields.first.input_value()).startswith("\u202e")
+
+
+MANY = "Zu viele Anfragen. Versuchen Sie es"
+FAILED = "Die Anfrage ist fehlgeschlagen ({}).".format
+
+
+def answering(**answer: Any) -> Callable[[Route], Awaitable[None]]:
+    """A handler that gives this answer."""
+
+    async def give(route: Route) -> None:
+        await route.fulfill(**answer)
+
+    return give
+
+
+async def test_refusals_in_disguise(site: Running, visitor: Visitor) -> None:
+    """Codes that every object has, markup, braces, lists and times that make no sense: each is told in a
+    sentence. A request that may be sent again in an hour isn't left waiting; a short message doesn't lose
+    what the API says.
+    """
+    ana = await site.user()
+    team = (await ana.post("/v1/teams", json={"name": "Nordlys {n}"})).json()["id"]
+    answers: list[tuple[str, dict[str, Any]]] = [
+        (MARKUP, {"status": 418, "json": {"detail": MARKUP, "code": "x"}}),
+        ("{n} {status}", {"status": 418, "json": {"detail": "{n} {status}", "code": "toString"}}),
+        ("Odd", {"status": 418, "json": {"detail": "Odd", "code": "constructor"}}),
+        ("Odder", {"status": 418, "json": {"detail": "Odder", "code": "__proto__"}}),
+        (FAILED(500), {"status": 500, "body": f"<h1>{MARKUP}</h1>"}),
+        (FAILED(409), {"status": 409, "json": {"detail": {"shared": []}, "code": "x"}}),
+        (FAILED(400), {"status": 400, "json": {"detail": [], "code": "x"}}),
+        *(
+            (f"{name}: Odd", {"status": 422, "json": {"detail": [{"loc": ["body", name], "msg": "Odd"}]}})
+            for name in ("constructor", "__proto__")
+        ),
+        (f"{MANY} in 2.000 Minuten noch einmal.", {"status": 429, "headers": {"Retry-After": "120000"}}),
+        (f"{MANY} in einer Sekunde noch einmal.", {"status": 429, "headers": {"Retry-After": "1"}}),
+        *(
+            (f"{MANY} später noch einmal.", {"status": 429, "headers": {"Retry-After": strange}})
+            for strange in ("-5", "1e99", "Infinity", "Sat, 28 Nov 2026 01:00:00 GMT")
+        ),
+    ]
+    await visitor.context.add_init_script("localStorage['platform.language'] = 'de'")
+    page = await visitor.open()
+    await page.get_by_label("Benutzername").fill("ana")
+    await page.get_by_label("Passwort").fill("anything")
+    for text, answer in answers:
+        await page.route("**/v1/auth/login", answering(**answer), times=1)
+        async with page.expect_response("**/v1/auth/login"):
+            await page.get_by_role("button", name="Anmelden", exact=True).click()
+        await expect(page.get_by_role("alert")).to_have_text(text)
+    assert await page.evaluate(LOOT) == []
+
+    full = {"detail": "At most 3 a day", "code": "limit_reached"}
+    await page.route("**/v1/teams/*/export", answering(status=409, json=full))
+    later = answering(status=429, headers={"Retry-After": "3600"})
+    await page.route(f"**/v1/teams/{team}", later, times=1)
+    await visitor.arrive(ana, f"/people/teams/{team}")
+    await expect(page.get_by_role("alert")).to_contain_text("in 60 Minuten")
+    await page.get_by_role("alert").get_by_role("button").click()
+    await page.locator("main").get_by_role("button", name="Mehr", exact=True).click()
+    await page.get_by_role("menuitem", name="Exportieren").click()
+    await expect(page.locator(".message")).to_contain_text("Grenze dieses Servers")
+    await expect(page.locator(".message [lang=en]")).to_have_text("At most 3 a day")
 
 
 async def test_answers_stay_text(site: Running, visitor: Visitor) -> None:

@@ -159,7 +159,9 @@ async def test_an_outage_on_a_phone(site: Running, visitor: Visitor) -> None:
 
 
 async def test_a_crowd_is_drawn_in_parts(site: Running, visitor: Visitor) -> None:
-    """Of hundreds of members the first are shown, more on request; anybody is found by name or e-mail."""
+    """Of hundreds of members the first are shown, more on request; anybody is found by name or e-mail. The
+    field stays while something is in it, however few remain.
+    """
     ana, _, organization = await colleagues(site)
     [owner, *_] = (await ana.get(f"/v1/organizations/{organization}/members")).json()["items"]
     items = [owner] + [
@@ -171,6 +173,7 @@ async def test_a_crowd_is_drawn_in_parts(site: Running, visitor: Visitor) -> Non
         await route.fulfill(json={"items": items, "total": len(items), "limit": 500, "offset": 0})
 
     await visitor.context.route(f"**/v1/organizations/{organization}/members?*", answer)
+    await visitor.context.route("**/suspension", lambda route: route.fulfill(status=204))
     page = await visitor.arrive(ana, f"/people/organizations/{organization}")
     rows = page.locator("tbody tr")
     await expect(rows).to_have_count(100)
@@ -179,3 +182,9 @@ async def test_a_crowd_is_drawn_in_parts(site: Running, visitor: Visitor) -> Non
     await page.get_by_label("Find by name or e-mail").fill("298@crew")
     await expect(rows).to_have_count(1)
     await expect(rows).to_contain_text("crew-298")
+    del items[2:]
+    await page.get_by_role("button", name="More on crew-298").click()
+    await page.get_by_role("menuitem", name="Suspend").click()
+    await expect(page.get_by_text("Nobody matches.")).to_be_visible()
+    await page.get_by_label("Find by name or e-mail").clear()
+    await expect(rows).to_have_count(2)

@@ -77,8 +77,8 @@ async def test_a_view_that_was_not_there(site: Running, browser: Browser, door: 
 
 
 async def test_a_session_ends_in_a_form(site: Running, visitor: Visitor) -> None:
-    """One signs in over the form; what stands in it is sent then, unchanged. A late refusal of the session
-    that has ended doesn't end the new one.
+    """One signs in over the form; what stands in it is sent then, unchanged, and Back doesn't lose it. A late
+    refusal of the session that has ended doesn't end the new one.
     """
     ana = await site.user()
     late, signed_in = asyncio.Event(), asyncio.Event()
@@ -88,7 +88,8 @@ async def test_a_session_ends_in_a_form(site: Running, visitor: Visitor) -> None
         await signed_in.wait()
         await route.continue_()
 
-    page = await visitor.sign_in(ana, "/documents?new=1")
+    page = await visitor.sign_in(ana)
+    await visitor.go("/documents?new=1")
     form = page.get_by_role("dialog", name="New knowledge base")
     await form.get_by_label("Name").fill("Harbours of Senja")
     await form.get_by_label("Description").fill("Half a page of careful wor")
@@ -97,6 +98,8 @@ async def test_a_session_ends_in_a_form(site: Running, visitor: Visitor) -> None
     await form.get_by_role("button", name="Create").click()
     again = page.get_by_role("dialog", name="Your session has ended")
     await again.get_by_label("Password").fill(ana.password)
+    went = await page.evaluate("Promise.allSettled(Object.values(navigation.back()))")
+    assert {step["status"] for step in went} == {"rejected"}
     await page.route("**/v1/auth/refresh", hold)
     await page.evaluate("dispatchEvent(new Event('focus'))")  # lists are loaded again
     await late.wait()

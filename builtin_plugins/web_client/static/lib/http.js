@@ -51,6 +51,7 @@ export const unreachable = signal(false);
 const IDEMPOTENT = new Set(["GET", "PUT", "DELETE"]);
 const LONGEST_PAUSE = 8_000;
 const TRIES_WHEN_BUSY = 3;
+const LONGEST_BUSY = 60; // seconds: people are told of a longer wait
 
 let recovering = null;
 
@@ -74,7 +75,7 @@ export async function send(method, path, { query, body, signal: stop, headers = 
     if (answer.ok) return answer;
     const error = await errorOf(answer);
     if (answer.status === 401 && !anonymous && account.value) await signInAgain();
-    else if (patient && [429, 503].includes(answer.status) && error.retryAfter && tries < TRIES_WHEN_BUSY)
+    else if (patient && [429, 503].includes(answer.status) && isSoon(error.retryAfter) && tries < TRIES_WHEN_BUSY)
       await pause(error.retryAfter * 1000);
     else throw error;
   }
@@ -157,6 +158,8 @@ async function isAlive() {
   }
 }
 
+const isSoon = (seconds) => seconds > 0 && seconds <= LONGEST_BUSY;
+
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 function queryText(query = {}) {
@@ -172,18 +175,23 @@ function textOf({ type, msg, ctx }) {
   return msg;
 }
 
+/** The seconds of a `Retry-After`; 0 for dates, which servers of APIs rarely send, and for anything else. */
+const secondsIn = (text) => (/^\d{1,9}$/.test(text) ? Number(text) : 0);
+
+const onlyText = (value) => (typeof value === "string" ? value : "");
+
 /** The error in a response: `detail` is a text, or a list with one entry for each wrong field. */
 export async function errorOf(answer) {
   const body = await answer.json().catch(() => ({}));
   const { detail, code = `status_${answer.status}` } = body ?? {};
-  const fields = {};
+  const fields = Object.create(null); // a field may be called "constructor"
   if (Array.isArray(detail)) {
     for (const problem of detail) fields[problem.loc?.at(-1) ?? ""] ??= textOf(problem);
   }
   const listed = Object.entries(fields).map(([name, text]) => (name ? `${name}: ${text}` : text));
-  const retryAfter = Number(answer.headers.get("Retry-After")) || 0;
-  const text = listed.join("; ") || detail?.message;
-  const { message, said } = text ? { message: text } : refusalOf(answer.status, code, detail, retryAfter);
+  const retryAfter = secondsIn(answer.headers.get("Retry-After"));
+  const text = listed.join("; ") || onlyText(detail?.message);
+  const { message, said } = text ? { message: text } : refusalOf(answer.status, code, onlyText(detail), retryAfter);
   return new ApiError(answer.status, code, message || t("The request failed ({status}).", { status: answer.status }), {
     fields,
     detail,

@@ -1,12 +1,12 @@
-/** What the API refuses most often, for people who read another language than the API's English. */
+/** The API's most common refusals, for people who read another language than its English. */
 
-import { language, plural, t } from "./words.js";
+import { language, number, plural, t } from "./words.js";
 
 const LONG = 120; // seconds: more are told in minutes
 
 function tooMany(seconds) {
   if (!seconds) return t("Too many requests. Try again later.");
-  if (seconds > LONG) return plural(Math.ceil(seconds / 60), "Too many requests. Try again in one minute.", "Too many requests. Try again in {n} minutes.");
+  if (seconds > LONG) return t("Too many requests. Try again in {n} minutes.", { n: number(Math.ceil(seconds / 60)) });
   return plural(seconds, "Too many requests. Try again in one second.", "Too many requests. Try again in {n} seconds.");
 }
 
@@ -15,7 +15,6 @@ const PLAIN = {
   invalid_credentials: () => t("The username or the password is wrong."),
   account_disabled: () => t("This account is deactivated; ask an administrator."),
   registration_closed: () => t("Nobody can register here; ask an administrator for an account."),
-  already_exists: () => t("There is an account with this name or e-mail address already."),
   wrong_password: () => t("The current password is wrong."),
   same_password: () => t("The new password must not be the current one."),
   bad_reset_token: () => t("This link was used or replaced, or it has expired; request a new one."),
@@ -24,13 +23,14 @@ const PLAIN = {
   not_owner: () => t("Only the owner may change this."),
   not_pipeline_owner: () => t("Only the owner of a pipeline can publish it."),
   knowledge_base_gone: () => t("You can’t use any knowledge base of this pipeline, or they were deleted. Its owner can share them or choose others."),
-  last_owner: () => t("The organization has no other active owner; make another member an owner first."),
   storage_full: () => t("The server’s disk is full. Ask the operator to free some space, then try again."),
 };
 
-/** Those whose English text says more: which limit, what to send instead, where. */
+/** Those whose English text says more: which limit, which name, what to send instead. */
 const BROAD = {
   rate_limited: tooMany,
+  already_exists: () => t("There is an account with this name or e-mail address already."),
+  last_owner: () => t("The organization has no other active owner; make another member an owner first."),
   payload_too_large: () => t("This is too large for the server."),
   unsupported_document: () => t("The file is damaged, or the server can’t read files of its kind."),
   empty_document: () => t("The file contains no text."),
@@ -50,10 +50,13 @@ const BY_STATUS = {
   507: PLAIN.storage_full,
 };
 
+/** The text of a code: of `constructor`, for example, there is none. */
+const own = (texts, code) => (Object.hasOwn(texts, code) ? texts[code] : undefined);
+
 /** {message, said}: an error's text in the reader's language, and the API's own if it says more. */
 export function refusalOf(status, code, text, retryAfter = 0) {
-  const plain = PLAIN[code];
-  const broad = BROAD[code] ?? BY_STATUS[status];
+  const plain = own(PLAIN, code);
+  const broad = own(BROAD, code) ?? BY_STATUS[status];
   if (language.value === "en" || (!plain && !broad)) return { message: text };
   return plain ? { message: plain() } : { message: broad(retryAfter), said: text };
 }

@@ -2,7 +2,7 @@
 
 import { html } from "../lib/html.js";
 import { t } from "../lib/words.js";
-import { say } from "./layers.js";
+import { say, sayError } from "./layers.js";
 
 export function ChooseJson({ label, onChosen }) {
   const take = async (event) => {
@@ -12,7 +12,8 @@ export function ChooseJson({ label, onChosen }) {
     try {
       await onChosen(JSON.parse(await file.text()));
     } catch (error) {
-      say(error instanceof SyntaxError ? t("This file isn’t JSON.") : error.message, "bad");
+      if (error instanceof SyntaxError) say(t("This file isn’t JSON."), "bad");
+      else sayError(error);
     }
   };
   return html`<label class="button button-plain"><span>${label}</span><input class="hidden" type="file" accept=".json,application/json" onChange=${take} /></label>`;

@@ -51,7 +51,7 @@ export function pastedFiles(data) {
 }
 
 /** The files of a chosen folder, without what systems left in it. */
-export function meantOf(files) {
+export function folderFiles(files) {
   const found = files.filter((file) => !file.webkitRelativePath.split("/").slice(1).some((name) => LITTER.test(name)));
   if (!found.length) say(t("It contains no files."), "bad");
   return found;

@@ -23,12 +23,13 @@ export function Dialog({ title, onClose, children, wide, closable = true }) {
       before?.focus?.();
     };
   }, []);
+  const close = () => closable && onClose();
   const cancel = (event) => {
     event.preventDefault();
-    if (closable) onClose();
+    close();
   };
-  useBack(box, onClose, closable);
-  const outside = (event) => closable && event.target === box.current && onClose();
+  useBack(box, close);
+  const outside = (event) => event.target === box.current && close();
   return html`<dialog ref=${box} class=${wide ? "dialog wide" : "dialog"} aria-labelledby=${id} onCancel=${cancel} onMouseDown=${outside}>
     <div class="dialog-inside">
       <header>
@@ -57,13 +58,14 @@ export function useCloseRequest(fn, active = true) {
 
 /**
  * Call `fn` instead of leaving the page when somebody presses Back while this dialog is on top. A browser lets a page do so
- * once for each click or key press, and not where Back leads to another site; others without such events leave the page.
+ * once for each click or key press, and only where Back leads to something that was shown without loading the page anew.
+ * Browsers without such events leave the page.
  */
-export function useBack(box, fn, active = true) {
+export function useBack(box, fn) {
   const latest = useRef(fn);
   latest.current = fn;
   useEffect(() => {
-    if (!active || !("navigation" in window)) return undefined;
+    if (!("navigation" in window)) return undefined;
     const { navigation } = window;
     const leave = (event) => {
       const isBack = event.navigationType === "traverse" && event.destination.index < navigation.currentEntry.index;
@@ -73,7 +75,7 @@ export function useBack(box, fn, active = true) {
     };
     navigation.addEventListener("navigate", leave);
     return () => navigation.removeEventListener("navigate", leave);
-  }, [active]);
+  }, []);
 }
 
 /** Asks before something that can't be undone. `onConfirm` may fail: then the dialog shows why. */
@@ -147,21 +149,25 @@ function keepInside(list) {
 const messages = signal([]);
 let count = 0;
 
-/** Show a message for a few seconds. */
-export function say(text, tone = "good") {
+/** Show a message for a few seconds; after it stands what the API `said` in English, if that says more. */
+export function say(text, tone = "good", said = "") {
   count += 1;
-  const message = { id: count, text, tone };
+  const message = { id: count, text, tone, said };
   messages.value = [...messages.value.slice(-2), message];
   setTimeout(() => {
     messages.value = messages.value.filter((other) => other !== message);
   }, tone === "bad" ? 9000 : 4000);
 }
 
+/** Show for a few seconds what went wrong. */
+export const sayError = ({ message, said }) => say(message, "bad", said);
+
 export function Messages() {
   return html`<div class="messages" role="status" aria-live="polite">
     ${messages.value.map(
       (message) => html`<div key=${message.id} class=${`message message-${message.tone}`}>
-        <${Icon} name=${message.tone === "bad" ? "alert" : "check"} />${message.text}
+        <${Icon} name=${message.tone === "bad" ? "alert" : "check"} />
+        <div>${message.text}${message.said && html` <span lang="en">${message.said}</span>`}</div>
       </div>`,
     )}
   </div>`;

@@ -7,7 +7,7 @@ import { go } from "../../lib/router.js";
 import { t } from "../../lib/words.js";
 import { Badge, Button, Failure } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
-import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
+import { Confirm, Dialog, Menu, say, sayError } from "../../parts/layers.js";
 import { saveJson } from "../../parts/save.js";
 import { changed, current, kept, startOver, turns } from "./conversation.js";
 import { Shared } from "./share.js";
@@ -35,13 +35,13 @@ export function ConversationHead() {
   const about = found.data;
   const close = () => setDialog("");
   const pipeline = turns.value.at(-1)?.pipeline.id;
-  const told = (work, done) => work.then(() => { done(); found.reload(); }, (error) => say(error.message, "bad"));
+  const told = (work, done) => work.then(() => { done(); found.reload(); }, sayError);
   const items = about && [
     about.own && { title: t("Rename"), icon: "edit", onSelect: () => setDialog("rename") },
     about.own && !about.shared && { title: t("Share with users of the pipeline"), icon: "share", onSelect: () => told(api.shareConversation({ pipeline_id: pipeline, conversation_id: id }), () => setDialog("shared")) },
     about.own && about.shared && { title: t("Who can read this?"), icon: "people", onSelect: () => setDialog("shared") },
     about.own && about.shared && { title: t("Stop sharing"), icon: "lock", onSelect: () => told(api.unshareConversation({ pipeline_id: about.shared_pipeline_id, conversation_id: id }), () => say(t("Only you see it now."))) },
-    { title: t("Export"), icon: "download", onSelect: () => api.exportConversation({ conversation_id: id }).then((bundle) => saveJson(bundle, "conversation.json"), (error) => say(error.message, "bad")) },
+    { title: t("Export"), icon: "download", onSelect: () => api.exportConversation({ conversation_id: id }).then((bundle) => saveJson(bundle, "conversation.json"), sayError) },
     about.own && { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDialog("delete") },
   ];
   return html`<header class="head">

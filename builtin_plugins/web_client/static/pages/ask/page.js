@@ -5,7 +5,7 @@ import { useResource } from "../../lib/resource.js";
 import { go, path, query } from "../../lib/router.js";
 import { t } from "../../lib/words.js";
 import { Failure, Skeleton } from "../../parts/basics.js";
-import { say } from "../../parts/layers.js";
+import { sayError } from "../../parts/layers.js";
 import { Begin } from "./begin.js";
 import { Composer } from "./composer.js";
 import { ask, current, kept, openConversation, startOver, turns } from "./conversation.js";
@@ -42,7 +42,7 @@ export default function Ask({ conversation }) {
       if (kept.value && path.value !== `/ask/${current.value}`) go(`/ask/${current.value}`, { replace: true });
       await answered;
     } catch (error) {
-      say(error.message, "bad");
+      sayError(error);
       throw error;
     }
   };

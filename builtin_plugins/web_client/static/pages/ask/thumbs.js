@@ -5,7 +5,7 @@ import { useAction } from "../../lib/resource.js";
 import { t } from "../../lib/words.js";
 import { Button } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
-import { say } from "../../parts/layers.js";
+import { say, sayError } from "../../parts/layers.js";
 import { rate, turnIdOf } from "./conversation.js";
 
 const LONGEST = 2000;
@@ -19,7 +19,7 @@ export function Thumbs({ turn }) {
       await rate(turn, rating);
       setAsking(rating !== null);
     } catch (error) {
-      say(error.message, "bad");
+      sayError(error);
     }
   };
   const thumb = (value, icon, label) => html`<${Button} kind="quiet" small icon=${icon} aria-label=${label} aria-pressed=${turn.rating === value} class=${turn.rating === value ? "pressed" : ""} onClick=${() => press(value)} />`;

@@ -4,7 +4,7 @@ import { html, signal, useEffect, useRef, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { language, number, t } from "../../lib/words.js";
 import { Button } from "../../parts/basics.js";
-import { say } from "../../parts/layers.js";
+import { say, sayError } from "../../parts/layers.js";
 
 const LONGEST_MS = 60_000;
 const LONGEST_TEXT = 5_000;
@@ -61,7 +61,7 @@ export function Microphone({ onText }) {
     const blob = await recorder.current.finished;
     if (left.current) return;
     setState("hearing");
-    if (blob.size) await transcribe(blob, codeOf(hears)).then(onText, (error) => say(error.message, "bad"));
+    if (blob.size) await transcribe(blob, codeOf(hears)).then(onText, sayError);
     setState("idle");
   };
   const label = state === "recording" ? t("Stop recording") : t("Speak instead of typing");
@@ -136,7 +136,7 @@ export function Speaker({ text }) {
       const body = { text: text.replace(REFERENCES, "").slice(0, LONGEST_TEXT), language: codeOf(speaks) ?? null, format: "mp3" };
       await play(await (await api.speak({ body, signal })).blob(), signal, () => setState("speaking"));
     } catch (error) {
-      if (!signal.aborted) say(error.message, "bad");
+      if (!signal.aborted) sayError(error);
     }
     if (!signal.aborted) setState("idle");
   };

@@ -9,7 +9,7 @@ import { ownFirst, owns } from "../../lib/session.js";
 import { number, t } from "../../lib/words.js";
 import { Badge, Button, Copyable, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
-import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
+import { Confirm, Dialog, Menu, sayError } from "../../parts/layers.js";
 import { sitesOf } from "./sites.js";
 
 const STATES = {
@@ -48,7 +48,7 @@ export default function Chats() {
 
 function Tile({ chat, onDialog, onChanged }) {
   const { title, tone } = STATES[chat.state];
-  const turn = () => api.changeChat({ endpoint_id: chat.id, body: { enabled: !chat.enabled } }).then(onChanged, (error) => say(error.message, "bad"));
+  const turn = () => api.changeChat({ endpoint_id: chat.id, body: { enabled: !chat.enabled } }).then(onChanged, sayError);
   return html`<article class="tile">
     <div class="row tight"><h2 class="grow"><${Link} to=${`/chats/${chat.id}`}>${chat.name}<//></h2>
       <${Menu} label=${t("More on {name}", { name: chat.name })} items=${[
@@ -64,7 +64,7 @@ function Tile({ chat, onDialog, onChanged }) {
 }
 
 const PipelineFirst = ({ onClose }) => html`<${Dialog} title=${t("New chat")} onClose=${onClose}>
-  <p>${t("A chat answers from a pipeline of yours, and you have none yet. Make one first.")}</p>
+  <p>${t("A chat answers from one of your pipelines, and you have none yet. Make one first.")}</p>
   <div class="form-actions"><${Button} onClick=${onClose}>${t("Cancel")}<//><${Button} kind="primary" icon="plus" to="/pipelines?new=1">${t("New pipeline")}<//></div>
 <//>`;
 

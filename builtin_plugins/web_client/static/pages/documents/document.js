@@ -7,7 +7,7 @@ import { go, query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
 import { bytes, dateTime, number, plural, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Head, Loaded, Notice, Skeleton, Tabs } from "../../parts/basics.js";
-import { say } from "../../parts/layers.js";
+import { sayError } from "../../parts/layers.js";
 import { Reader } from "./reader.js";
 import { DeleteDocument, State, download, readAgain } from "./row.js";
 
@@ -24,11 +24,11 @@ export default function DocumentPage({ base, id }) {
     <${Loaded} of=${found} back=${{ to: `/documents/${base}`, title: t("Documents") }}>${(document) => html`
       <${Head} title=${document.filename} back=${{ to: `/documents/${base}`, title: t("Documents") }}
         about=${[bytes(document.size_bytes), document.page_count && plural(document.page_count, "one page", "{n} pages")].filter(Boolean).join(" · ")}>
-        <${Button} icon="download" onClick=${() => download(base, document).catch((error) => say(error.message, "bad"))}>${t("Download")}<//>
+        <${Button} icon="download" onClick=${() => download(base, document).catch(sayError)}>${t("Download")}<//>
         ${mine && html`<${Button} icon="trash" aria-label=${t("Delete")} onClick=${() => setDeleting(true)} />`}
       <//>
       <${Failure} error=${home.error} onRetry=${home.reload} />
-      ${document.status === "failed" && html`<${Notice} tone="bad" title=${t("This document could not be read")} onRetry=${mine && (() => readAgain(base, document).then(found.set, (error) => say(error.message, "bad")))}>${document.error}<//>`}
+      ${document.status === "failed" && html`<${Notice} tone="bad" title=${t("This document could not be read")} onRetry=${mine && (() => readAgain(base, document).then(found.set, sayError))}>${document.error}<//>`}
       ${document.status === "processing" && html`<${Notice} title=${t("This document is being read")}><${State} document=${document} /><//>`}
       ${document.status === "completed" && document.notice && html`<${Notice} tone="warn" title=${t("This document was read in part")}>${document.notice}<//>`}
       <${Tabs} label=${t("Views of this document")} current=${`${here}?tab=${tab}`} tabs=${[

@@ -3,11 +3,11 @@
 import { classes, html, useRef } from "../../lib/html.js";
 import { t } from "../../lib/words.js";
 import { Button, Spinner } from "../../parts/basics.js";
-import { meantOf, useFileDrop } from "../../parts/file-drop.js";
+import { folderFiles, useFileDrop } from "../../parts/file-drop.js";
 import { Icon } from "../../parts/icons.js";
 
 /** Whether this browser lets people choose a folder. */
-const WHOLE = "webkitdirectory" in HTMLInputElement.prototype;
+const FOLDERS = "webkitdirectory" in HTMLInputElement.prototype;
 
 /** The whole window accepts drops while this is shown. */
 export function DropZone({ onFiles, large, busy }) {
@@ -17,7 +17,7 @@ export function DropZone({ onFiles, large, busy }) {
     const { webkitdirectory } = event.target;
     const files = [...event.target.files];
     event.target.value = "";
-    const meant = webkitdirectory ? meantOf(files) : files;
+    const meant = webkitdirectory ? folderFiles(files) : files;
     if (meant.length) onFiles(meant);
   };
   const open = (webkitdirectory) => {
@@ -31,6 +31,6 @@ export function DropZone({ onFiles, large, busy }) {
       <strong>${over ? t("Drop them anywhere") : t("Drop files here, or choose them")}</strong>
       <small>${t("PDF, Word, PowerPoint, Excel, OpenDocument, EPUB, RTF, e-mail, HTML, Markdown, text, CSV, JSON, subtitles, notebooks, pictures, and archives of these (ZIP, tar)")}</small>
     </button>
-    ${WHOLE && html`<${Button} kind="quiet" small icon="upload" disabled=${busy} onClick=${() => open(true)}>${t("Upload a folder")}<//>`}
+    ${FOLDERS && html`<${Button} kind="quiet" small icon="upload" disabled=${busy} onClick=${() => open(true)}>${t("Upload a folder")}<//>`}
   </div>`;
 }

@@ -10,7 +10,7 @@ import { ago, bytes, plural, t } from "../../lib/words.js";
 import { Badge, Button, Meter } from "../../parts/basics.js";
 import { Check } from "../../parts/forms.js";
 import { Icon } from "../../parts/icons.js";
-import { Confirm, Menu, say } from "../../parts/layers.js";
+import { Confirm, Menu, say, sayError } from "../../parts/layers.js";
 import { saveBlob, saveJson } from "../../parts/save.js";
 
 export const ROW = 62;
@@ -31,7 +31,7 @@ export async function readAgain(base, document) {
 
 export const Row = memo(({ base, document, job, put, drop, mine }) => {
   const [deleting, setDeleting] = useState(false);
-  const told = (work) => work.catch((error) => say(error.message, "bad"));
+  const told = (work) => work.catch(sayError);
   const again = useAction(() => told(readAgain(base, document).then((found) => put([found]))));
   const cancel = useAction(() => told(api.cancelJob({ job_id: job.id }).then(() => say(t("It will stop in a moment.")))));
   const address = `/documents/${base}/${document.document_id}`;

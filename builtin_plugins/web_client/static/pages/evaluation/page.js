@@ -49,7 +49,7 @@ function Base({ base, mine, add }) {
   return html`
     <${Loaded} of=${found}>${({ sets, runs }) => html`
       ${sets.length ? html`<div class="cards">${sets.map((set) => html`<${SetTile} key=${set.id} set=${set} mine=${mine} onRun=${() => setStarting(set)} onChanged=${found.reload} />`)}</div>`
-        : html`<${Empty} icon="evaluation" title=${t("No questions yet")} action=${add}>${mine ? t("Write questions and say what should be found, upload a file, or have questions made from the documents’ headings and definitions.") : t("Only the owner of a knowledge base can measure it.")}<//>`}
+        : html`<${Empty} icon="evaluation" title=${t("No questions yet")} action=${add}>${mine ? t("Write questions and say what should be found, upload a file, or have questions made from the documents’ headings and definitions.") : t("Only the owner of a knowledge base can evaluate it.")}<//>`}
       ${runs.length > 0 && html`<${Runs} runs=${runs} sets=${sets} />`}
     `}<//>
     ${creating && mine && html`<${NewSet} base=${base} onClose=${() => setQuery({ new: null })} />`}

@@ -44,7 +44,7 @@ export default function QuestionSet({ id }) {
         <${Button} kind="primary" disabled=${!set.question_count} onClick=${() => setStarting(true)}>${t("Run")}<//>`}
       <//>
       <${Failure} error=${add.error} />
-      ${questions.items.length ? html`<${Questions} set=${id} mine=${mine} page=${questions} offset=${offset} onChanged=${found.reload} />` : html`<${Empty} icon="evaluation" title=${t("No questions yet")}>${mine ? t("Add some from a file, or make them from the documents.") : t("Only the owner of a knowledge base can measure it.")}<//>`}
+      ${questions.items.length ? html`<${Questions} set=${id} mine=${mine} page=${questions} offset=${offset} onChanged=${found.reload} />` : html`<${Empty} icon="evaluation" title=${t("No questions yet")}>${mine ? t("Add some from a file, or make them from the documents.") : t("Only the owner of a knowledge base can evaluate it.")}<//>`}
       ${mine && html`<${Candidates} set=${id} onTaken=${found.reload} />`}
       ${starting && html`<${StartRun} set=${set} onClose=${() => setStarting(false)} />`}
     `}<//>

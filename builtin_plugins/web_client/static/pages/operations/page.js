@@ -6,7 +6,7 @@ import { useAction, usePolling, useResource } from "../../lib/resource.js";
 import { owns } from "../../lib/session.js";
 import { ago, plural, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Loaded, Meter, Notice } from "../../parts/basics.js";
-import { say } from "../../parts/layers.js";
+import { sayError } from "../../parts/layers.js";
 import { titleOf } from "./jobs.js";
 import { OperationsHead } from "./tabs.js";
 
@@ -60,7 +60,7 @@ function Jobs({ items, onChanged }) {
 
 function JobRow({ job, onChanged }) {
   const cancel = useAction(async () => {
-    await api.cancelJob({ job_id: job.id }).catch((error) => say(error.message, "bad"));
+    await api.cancelJob({ job_id: job.id }).catch(sayError);
     onChanged();
   });
   const going = ["queued", "running"].includes(job.status);

@@ -7,7 +7,7 @@ import { query, setQuery } from "../../lib/router.js";
 import { account } from "../../lib/session.js";
 import { day, number, t } from "../../lib/words.js";
 import { Badge, Button, Copyable, Head, Loaded, Notice } from "../../parts/basics.js";
-import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
+import { Confirm, Dialog, Menu, sayError } from "../../parts/layers.js";
 import { DeleteUser } from "./deletion.js";
 import { PeopleTabs } from "./tabs.js";
 
@@ -18,7 +18,7 @@ export default function Accounts() {
   const offset = Number(query.value.get("offset")) || 0;
   const users = useResource((signal) => api.users({ query: { q: text, limit: AT_ONCE, offset }, signal }), [text, offset]);
   const [dialog, setDialog] = useState(null);
-  const told = (work) => work.then(users.reload, (error) => say(error.message, "bad"));
+  const told = (work) => work.then(users.reload, sayError);
   const menuOf = (user) =>
     user.id !== Number(account.value?.sub) && [
       !user.sso && { title: user.role === "admin" ? t("Make a user") : t("Make an administrator"), icon: "people", onSelect: () => told(api.setUserRole({ user_id: user.id, body: { role: user.role === "admin" ? "user" : "admin" } })) },

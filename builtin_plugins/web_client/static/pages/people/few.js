@@ -14,7 +14,7 @@ export function useFew(people) {
   const wanted = text.trim().toLowerCase();
   const fitting = people.filter(({ username, email }) => `${username} ${email}`.toLowerCase().includes(wanted));
   const shown = fitting.slice(0, most);
-  const search = people.length > FEW && html`<div class="filters">
+  const search = (people.length > FEW || text) && html`<div class="filters">
     <input class="input search" type="search" placeholder=${t("Find by name or e-mail")} aria-label=${t("Find by name or e-mail")} value=${text} onInput=${(event) => setText(event.target.value)} /></div>`;
   const more = shown.length < fitting.length && html`<div class="row center">
     <span class="muted">${t("{from} to {to} of {total}", { from: number(1), to: number(shown.length), total: number(fitting.length) })}</span>

@@ -6,7 +6,7 @@ import { useResource } from "../../lib/resource.js";
 import { account } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 import { Badge, Loaded } from "../../parts/basics.js";
-import { Confirm, Dialog, Menu, say } from "../../parts/layers.js";
+import { Confirm, Dialog, Menu, sayError } from "../../parts/layers.js";
 import { useFew } from "./few.js";
 import { organizationRoles } from "./organization.js";
 import { AssignRole } from "./roles.js";
@@ -15,7 +15,7 @@ export function Members({ id, rights }) {
   const members = useResource((signal) => everything(api.members, { org_id: id, signal }), [id]);
   const { shown, search, more } = useFew(members.data ?? []);
   const [dialog, setDialog] = useState(null);
-  const told = (work) => work.then(members.reload, (error) => say(error.message, "bad"));
+  const told = (work) => work.then(members.reload, sayError);
   const me = Number(account.value?.sub);
   const owners = (members.data ?? []).filter((member) => member.org_role === "owner" && !member.suspended);
   // An organization keeps an owner: the last one can't be changed, suspended or removed.

@@ -6,7 +6,7 @@ import { useResource } from "../../lib/resource.js";
 import { Link } from "../../lib/router.js";
 import { plural, t } from "../../lib/words.js";
 import { Button, Empty, Failure, Head, Loaded, Tabs } from "../../parts/basics.js";
-import { Menu, say } from "../../parts/layers.js";
+import { Menu, sayError } from "../../parts/layers.js";
 import { saveJson } from "../../parts/save.js";
 import { Groups } from "./groups.js";
 import { Import } from "./import.js";
@@ -24,7 +24,7 @@ export default function Organization({ id, tab = "members" }) {
   const [dialog, setDialog] = useState("");
   const [sent, setSent] = useState(0);
   const here = `/people/organizations/${id}`;
-  const exported = () => api.exportOrganization({ org_id: id }).then((bundle) => saveJson(bundle, `organization-${id}.json`), (error) => say(error.message, "bad"));
+  const exported = () => api.exportOrganization({ org_id: id }).then((bundle) => saveJson(bundle, `organization-${id}.json`), sayError);
   return html`<div class="page">
     <${Loaded} of=${found}>${(organization) => html`
       <${Head} title=${organization.name} back=${{ to: "/people/organizations", title: t("Organizations") }} about=${plural(organization.member_count, "One member", "{n} members")}>
@@ -57,7 +57,7 @@ export default function Organization({ id, tab = "members" }) {
 
 function InviteList({ id }) {
   const invites = useResource((signal) => everything(api.organizationInvites, { org_id: id, signal }), [id]);
-  const revoke = (invite) => api.revokeOrganizationInvite({ org_id: id, invite_id: invite.id }).then(invites.reload, (error) => say(error.message, "bad"));
+  const revoke = (invite) => api.revokeOrganizationInvite({ org_id: id, invite_id: invite.id }).then(invites.reload, sayError);
   return html`<${Loaded} of=${invites}>${(items) => html`<${Invites} items=${items} onRevoke=${revoke} />`}<//>`;
 }
 

@@ -6,7 +6,7 @@ import { useAction, useResource } from "../../lib/resource.js";
 import { t } from "../../lib/words.js";
 import { Button, Loaded } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
-import { Confirm, Dialog, say } from "../../parts/layers.js";
+import { Confirm, Dialog, sayError } from "../../parts/layers.js";
 import { GroupChoice, KeyChoice } from "./key-choice.js";
 import { RightsCard } from "./rights-card.js";
 
@@ -69,7 +69,7 @@ export function AssignRole({ org, member, onClose }) {
       if (on) await api.assignRole({ ...place, body: { role_id: role.id } });
       else await api.unassignRole({ ...place, role_id: role.id });
     } catch (error) {
-      say(error.message, "bad");
+      sayError(error);
     }
     found.reload();
   };

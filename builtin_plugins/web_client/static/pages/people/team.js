@@ -7,7 +7,7 @@ import { go } from "../../lib/router.js";
 import { account, isAdmin } from "../../lib/session.js";
 import { day, t } from "../../lib/words.js";
 import { Badge, Button, Failure, Head, Loaded } from "../../parts/basics.js";
-import { Confirm, Menu, say } from "../../parts/layers.js";
+import { Confirm, Menu, sayError } from "../../parts/layers.js";
 import { saveJson } from "../../parts/save.js";
 import { useFew } from "./few.js";
 import { Import } from "./import.js";
@@ -30,7 +30,7 @@ export default function Team({ id }) {
   const me = Number(account.value?.sub);
   const rights = useRights(team.data?.organization_id);
   const leads = isAdmin.value || rights.members || team.data?.members.some((member) => member.user_id === me && member.team_role === "team_admin");
-  const told = (work) => work.then(team.reload, (error) => say(error.message, "bad"));
+  const told = (work) => work.then(team.reload, sayError);
   const menuOf = (member) => [
     leads && {
       title: member.team_role === "team_admin" ? t("Make a member") : t("Make a team administrator"),
@@ -50,7 +50,7 @@ export default function Team({ id }) {
         ${leads && html`<${Button} kind="primary" icon="plus" onClick=${() => setDialog("invite")}>${t("Invite")}<//>`}
         ${leads && html`<${Import} send=${(parameters) => api.importTeam({ team_id: id, ...parameters })} onDone=${team.reload} />`}
         ${leads && html`<${Menu} label=${t("More")} kind="plain" small=${false} items=${[
-          { title: t("Export"), icon: "download", onSelect: () => api.exportTeam({ team_id: id }).then((bundle) => saveJson(bundle, `team-${id}.json`), (error) => say(error.message, "bad")) },
+          { title: t("Export"), icon: "download", onSelect: () => api.exportTeam({ team_id: id }).then((bundle) => saveJson(bundle, `team-${id}.json`), sayError) },
           { title: t("Delete"), icon: "trash", danger: true, onSelect: () => setDialog("delete") },
         ]} />`}
       <//>
@@ -64,7 +64,7 @@ export default function Team({ id }) {
             <td class="right"><${Menu} label=${t("More on {name}", { name: member.username })} items=${menuOf(member)} /></td></tr>`,
         )}</tbody></table></div>
       ${more}
-      ${leads && html`<section class="stack"><h2>${t("Invites")}</h2><${Loaded} of=${invites}>${(items) => html`<${Invites} items=${items} onRevoke=${(invite) => api.revokeTeamInvite({ invite_id: invite.id }).then(invites.reload, (error) => say(error.message, "bad"))} />`}<//></section>`}
+      ${leads && html`<section class="stack"><h2>${t("Invites")}</h2><${Loaded} of=${invites}>${(items) => html`<${Invites} items=${items} onRevoke=${(invite) => api.revokeTeamInvite({ invite_id: invite.id }).then(invites.reload, sayError)} />`}<//></section>`}
       ${dialog === "invite" && html`<${InviteDialog} title=${t("Invite to {name}", { name: data.name })} roles=${teamRoles()} send=${({ email, role }) => api.inviteToTeam({ body: { email, team_id: Number(id), team_role: role } })} onSent=${invites.reload} onClose=${() => setDialog("")} />`}
       ${dialog === "delete" && html`<${Confirm} title=${t("Delete “{name}”?", { name: data.name })} confirm=${t("Delete")} onClose=${() => setDialog("")}
         onConfirm=${async () => { await api.deleteTeam({ team_id: id }); go("/people"); }}><p>${t("What was shared with the team is no longer seen by its members.")}</p><//>`}
