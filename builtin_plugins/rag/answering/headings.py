@@ -13,6 +13,7 @@ ITEM = re.compile(rf"(?:{BULLET.pattern}|\(?\d{{1,3}}[.)]\s+|\(?[a-zA-Z]\)\s+|[a
 SETTING = re.compile(r"[\w.-]{1,60}\s?=\s?[^\s=]")
 """A name and its value: `max_connections = 100`."""
 FIELD = re.compile(r"[^\s:|][^:|.!?]{0,48}:\s+\S")
+_NUMBERED = re.compile(r"(?:\d|\b[IVXL]+)$")
 _LONGEST = 60
 _LONGEST_QUESTION = 100
 _LONGEST_VALUE = 5
@@ -92,10 +93,13 @@ def _may_head(block: str) -> bool:
 
 
 def _is_title(lines: Sequence[str]) -> bool:
-    """Whether the second of three lines heads prose, though it looks like a field: "Chapter 3: Storage"."""
+    """Whether the second of three lines heads prose, though it looks like a field: "Chapter 3: Storage".
+
+    Without a number it could as well be a field, "Author: Anna Berger".
+    """
     before, line, after = lines
     if not FIELD.match(line) or not _is_brief(line) or _is_item(line) or FIELD.match(before):
         return False
-    value = line.partition(":")[2].strip()
-    has_name = not value[0].islower() and not any(map(str.isdigit, value))
-    return has_name and is_prose(after) and not FIELD.match(after)
+    label, _, value = line.partition(":")
+    is_numbered = _NUMBERED.search(label) and not any(map(str.isdigit, value))
+    return bool(is_numbered) and is_prose(after) and not FIELD.match(after)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from string import ascii_lowercase
 from typing import Final, NamedTuple
 
 from builtin_plugins.rag.parsing.docx_numbering import number_in, written_number
@@ -23,6 +24,7 @@ _OUTLINE: Final = "\x00"  # the list of all headings
 
 class _Level(NamedTuple):
     form: str
+    repeats: bool  # letters after z: aa, bb instead of aa, ab
     before: str
     after: str
     shown: int  # levels, with those above
@@ -146,6 +148,7 @@ def _number(attributes: Mapping[str, str], name: str, default: int) -> int:
 def _level(name: str, attributes: Mapping[str, str]) -> _Level:
     return _Level(
         _FORMS.get(attribute(attributes, "num-format"), "none"),
+        attribute(attributes, "num-letter-sync") == "true",
         attribute(attributes, "num-prefix")[:_LONGEST_TEXT],
         attribute(attributes, "num-suffix")[:_LONGEST_TEXT],
         min(_number(attributes, "display-levels", 1), _MOST_LEVELS),
@@ -167,5 +170,15 @@ def _written(counts: dict[int, int], levels: Mapping[int, _Level], at: int, star
     shown = [one for one in range(at - level.shown + 1, at + 1) if one in levels]
     for above in shown[:-1]:  # levels that were left out count as begun
         counts.setdefault(above, levels[above].start)
-    numbers = [written_number(counts[one], levels[one].form) for one in shown]
+    numbers = [_shown(counts[one], levels[one]) for one in shown]
     return (level.before + ".".join(filter(None, numbers)) + level.after).strip()
+
+
+def _shown(count: int, level: _Level) -> str:
+    if not level.form.endswith("Letter") or level.repeats:
+        return written_number(count, level.form)
+    text = ""
+    while count > 0:
+        count, at = divmod(count - 1, len(ascii_lowercase))
+        text = ascii_lowercase[at] + text
+    return text.upper() if level.form == "upperLetter" else text

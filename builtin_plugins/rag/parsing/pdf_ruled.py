@@ -7,14 +7,16 @@ not have fit above.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import accumulate, islice, pairwise
 from math import inf
 from operator import attrgetter
 from statistics import median
 from typing import Final, NamedTuple
+
+from builtin_plugins.rag.parsing.pdf_columns import prose_columns
 
 _NEAR: Final = 3.0  # points: lines of a table begin and end at the same places
 _MOST_LINES: Final = 500  # on a page
@@ -91,8 +93,8 @@ def ruled_regions(rules: Iterable[Rule], signs: Iterable[Sign]) -> Iterator[Regi
         bands = [_lines(within[top:low]) for top, low in pairwise(cuts)]
         for first, last in _tabular(bands[1:-1]):
             own, edges = bands[first + 1 : last + 1], places[first : last + 1]
-            columns = _columns(own)
-            if above := _beside(bands[first][::-1], places[first], columns)[:_MOST_NAMES]:
+            above, columns = _named(bands[first], own, places[first])
+            if above:
                 own, edges = [above[::-1], *own], [above[-1].y + above[-1].height, *edges]
             if below := _beside(bands[last + 1], places[last], columns):
                 own, edges = [*own, below], [*edges, below[-1].y - below[-1].height]
@@ -171,6 +173,17 @@ def _tabular(bands: Sequence[_Band]) -> Iterator[tuple[int, int]]:
             start = at + 1
 
 
+def _named(before: _Band, own: Sequence[_Band], place: float) -> tuple[list[_Line], list[_Column]]:
+    """The lines of names above the first rule, and the columns. With such lines, there are no names below
+    the rule, but rows, of which the first may have more columns than the others.
+    """
+    known = _columns(own)
+    for columns in sorted((known, _columns([[], *own])), key=len, reverse=True):
+        if above := _beside(before[::-1], place, columns)[:_MOST_NAMES]:
+            return above, columns
+    return [], known
+
+
 def _beside(lines: Sequence[_Line], place: float, columns: Sequence[_Column]) -> list[_Line]:
     """The lines of cells above the first rule or below the last one, from the nearest."""
     found: list[_Line] = []
@@ -188,12 +201,15 @@ def _region(bands: Sequence[_Band], places: Sequence[float], sides: tuple[float,
     columns = _columns(bands)
     if not 2 <= len(columns) <= _MOST_COLUMNS or not _is_aligned(bands, columns):
         return None
-    inside = [[*_rows(band, columns)] for band in bands[1:]]
+    middles = [(one[1] + other[0]) / 2 for one, other in pairwise(columns)]
+    if any(_is_cut(middles, columns, piece) for band in bands for line in band for piece in line.pieces):
+        return None
+    inside = [_untorn([*_rows(band, columns)]) for band in bands[1:]]
     are_rows = all(sum(len(row[0].pieces) > 1 for row in rows) < 2 for rows in inside)
     head = bands[0]
     is_wide = any(len(_under(columns, piece)) > 1 for line in head for piece in line.pieces)
-    is_one = not any(_is_filled(line, columns) for line in head[1:])
-    parted = [[head] if is_one and not is_wide else [[line] for line in head]]
+    is_one = not is_wide and not any(_is_filled(line, columns) for line in head[1:])
+    parted = [[head] if is_one else _untorn([[line] for line in head])]
     parted += [[band] for band in bands[1:]] if are_rows and len(bands) > 2 else inside
     ys, rows = [places[0]], []
     for low, band in zip(places[1:], parted, strict=True):
@@ -206,7 +222,6 @@ def _region(bands: Sequence[_Band], places: Sequence[float], sides: tuple[float,
             lengths.update(dict.fromkeys(_under(columns, piece)[:1], len(piece.text)))
         if max(lengths.values(), default=0) > _LONGEST:
             return None
-    middles = [(one[1] + other[0]) / 2 for one, other in pairwise(columns)]
     return Region([sides[0], *middles, sides[1]], ys, rows)
 
 
@@ -214,24 +229,39 @@ def _columns(bands: Sequence[_Band]) -> list[_Column]:
     """Where the text of each column begins and ends."""
     lines = [line for band in bands[1:] for line in band]
     columns: list[_Column] = []
-    for piece in sorted(piece for line in lines if len(line.pieces) > 1 for piece in line.pieces):
+    for piece in sorted(_narrow([line.pieces for line in lines if len(line.pieces) > 1])):
         if columns and piece.left <= columns[-1][1]:
             columns[-1] = columns[-1][0], max(columns[-1][1], piece.right)
         else:
             columns.append((piece.left, piece.right))
     if len(columns) > _MOST_COLUMNS:
         return []
-    for line in [*bands[0][-1:], *(line for line in lines if len(line.pieces) == 1)]:
+    names = bands[0][-1:]
+    for line in [*names, *(line for line in lines if len(line.pieces) == 1)]:
         for piece in line.pieces:
             under = _under(columns, piece)
             if len(columns) > _MOST_COLUMNS:
                 return []
-            if not under and line is bands[0][-1]:
+            if not under and line in names:
                 columns = sorted([*columns, (piece.left, piece.right)])
             elif len(under) == 1:
                 left, right = columns[under[0]]
                 columns[under[0]] = min(left, piece.left), max(right, piece.right)
     return columns
+
+
+def _narrow(lines: Sequence[Sequence[_Piece]]) -> Iterator[_Piece]:
+    """The pieces of lines, without the few that are above or below several pieces of another line, as in
+    "Total with value-added tax".
+    """
+    gaps = sorted((one.right, other.left) for line in lines for one, other in pairwise(line))
+    lowest = accumulate((end for _, end in reversed(gaps)), min, initial=inf)
+    ends = [*lowest][::-1]  # of each gap and all that begin further right
+    wide = [{one for one in line if ends[bisect_left(gaps, one[:1])] < one.right} for line in lines]
+    if 2 * sum(map(bool, wide)) >= len(lines):  # rather, the other line has a wide space within a cell
+        wide = [set() for _ in lines]
+    pairs = zip(lines, wide, strict=True)
+    return (piece for line, left_out in pairs for piece in line if piece not in left_out)
 
 
 def _is_aligned(bands: Sequence[_Band], columns: Sequence[_Column]) -> bool:
@@ -261,18 +291,34 @@ def _under(columns: Sequence[_Column], piece: _Piece) -> list[int]:
     return [at for at, (left, right) in enumerate(columns) if piece.left < right and left < piece.right]
 
 
+def _is_cut(middles: Sequence[float], columns: Sequence[_Column], piece: _Piece) -> bool:
+    """Whether text that isn't in several columns crosses the middle between them."""
+    crossed = bisect_left(middles, piece.right) - bisect_right(middles, piece.left)
+    return crossed >= max(len(_under(columns, piece)), 1)
+
+
 def _rows(band: _Band, columns: Sequence[_Column]) -> Iterator[_Band]:
     """The rows between two lines."""
     gaps = [above.y - line.y for above, line in pairwise(band)]
     is_even = not gaps or max(gaps) <= _EVEN * min(gaps)
     row: _Band = []
     for line in band:
-        if row and ((is_even and _is_filled(line, columns)) or not _goes_on(row[-1], line, columns)):
+        is_full = is_even and _is_filled(line, columns) and not any(map(_begins_small, line.pieces))
+        if row and (is_full or not _goes_on(row[-1], line, columns)):
             yield row
             row = []
         row.append(line)
     if row:
         yield row
+
+
+def _untorn(rows: list[_Band]) -> list[_Band]:
+    """Rows between two lines, as one if they tear apart long texts side by side."""
+    band = [line for row in rows for line in row]
+    if not any(_begins_small(piece) for row in rows[1:] for piece in row[0].pieces):
+        return rows
+    is_prose = any(prose_columns([line.pieces for line in band], attrgetter("text")))
+    return [band] if is_prose else rows
 
 
 def _goes_on(above: _Line, line: _Line, columns: Sequence[_Column]) -> bool:
@@ -293,9 +339,13 @@ def _goes_on(above: _Line, line: _Line, columns: Sequence[_Column]) -> bool:
             return False
         if before.right + _SPACE * line.height + width < columns[under[0]][1] and not is_split:
             return False
-        is_full = before.text.count(" ") >= _WORDS - piece.text[0].islower() - 1
+        is_full = before.text.count(" ") >= _WORDS - _begins_small(piece) - 1
         is_sure = is_sure or is_full or is_split
     return is_sure
+
+
+def _begins_small(piece: _Piece) -> bool:
+    return piece.text[0].islower()
 
 
 def _is_filled(line: _Line, columns: Sequence[_Column]) -> bool:

@@ -94,6 +94,15 @@ def test_a_list_named_by_the_style_of_its_paragraphs(tmp_path: Path) -> None:
     assert "\n".join(texts(document(tmp_path / "a", body, styles))).splitlines() == ["1. Open", "2. Shut"]
 
 
+@pytest.mark.parametrize(("sync", "expected"), [("", ["z", "aa", "ab"]), ("true", ["z", "aa", "bb"])])
+def test_letters_after_z(tmp_path: Path, sync: str, expected: list[str]) -> None:
+    """They count on, or repeat the letter if the list says so."""
+    more = f'style:num-format="a" style:num-letter-sync="{sync}" text:start-value="26"'
+    body = items("", "", "", more='text:style-name="L"').replace("<text:p>", "<text:p>x")
+    written = texts(document(tmp_path / "a", body, own=style("L", level(1, more))))
+    assert "\n".join(written).splitlines() == [f"{letters} x" for letters in expected]
+
+
 def test_removed_paragraphs_do_not_count(tmp_path: Path) -> None:
     """What tracked changes removed is no text, and neither its headings nor its comments are."""
     note = "<office:annotation><text:p>gone</text:p></office:annotation>"
