@@ -67,7 +67,7 @@ def upgrade() -> None:
 
 
 async def _upgrade() -> tuple[list[Pending], list[str]]:
-    """The applied migrations, and the plugins whose migration failed."""
+    """The applied migrations, and the plugins whose tables can't be used."""
     from cli import running
     from kernel.boot import upgrade
     from kernel.db.startup import SCHEMA
@@ -75,11 +75,13 @@ async def _upgrade() -> tuple[list[Pending], list[str]]:
 
     running.refuse_as_root(running.kernel_settings().home)
     async with running.stored_platform(apply_migrations=False) as platform:
-        found = platform.resource(SCHEMA).pending
+        schema = platform.resource(SCHEMA)
+        found = schema.pending
         await upgrade(platform)
         records = platform.resource(PLUGIN_STATES).records
         bad = {item.owner for item in found if item.owner != "kernel" and records[item.owner].reason}
-        return [i for i in found if i.owner not in bad], [f"{n}: {records[n].reason}" for n in sorted(bad)]
+        failed = {name: records[name].reason for name in bad} | schema.unusable
+        return [i for i in found if i.owner not in bad], [f"{n}: {why}" for n, why in sorted(failed.items())]
 
 
 @app.command(epilog=examples(("platformctl db check", "exit code 1 if something differs")))

@@ -136,8 +136,19 @@ def _prepare(requirement: str, pip: Pip, found: Sequence[Resolved], folder: Path
             "Use pip to install libraries. If this is meant to be a plugin, its author must "
             "add the entry point.",
         )
+    _check_names(names, {canonicalize_name(item.name) for item in found})
     busy.step(f"Starting {', '.join(names)} in its own home")
     return _Plan(found, wheels, try_start(names, staged))
+
+
+def _check_names(names: Collection[str], packages: Collection[str]) -> None:
+    """Raise Refused for the name of another package's plugin: one of the two would be ignored."""
+    for point in metadata.entry_points(group=GROUP):
+        if point.name in names and point.dist and canonicalize_name(point.dist.name) not in packages:
+            raise Refused(
+                f"'{point.dist.name}' already has a plugin named '{point.name}'; nothing was changed",
+                "Uninstall that package first, or ask the author to rename the new plugin.",
+            )
 
 
 def _plugins_in(staged: Path, packages: set[str]) -> list[str]:

@@ -133,7 +133,7 @@ def test_upgrade_with_a_migration_that_fails(
 def test_tables_of_a_newer_version(
     cli: Cli, platform_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An earlier version of a plugin can't use them: the checks say so before a start does."""
+    """An earlier version of a plugin can't use them: the commands say so before a start does."""
     packages = Package("acme-old", body=WITH_TABLE).unpack(tmp_path / "packages")
     (packages / "migrations").mkdir()
     monkeypatch.syspath_prepend(packages)
@@ -146,6 +146,9 @@ def test_tables_of_a_newer_version(
     assert (checked.exit_code, "acme_old: the database is newer" in checked.stderr) == (1, True)
     assert "install the version that made it" in checked.stderr
     assert "platformctl db revision" not in checked.stderr
+    upgraded = cli("db", "upgrade")
+    assert (upgraded.exit_code, "acme_old: the database is newer" in upgraded.stderr) == (1, True)
+    assert "up to date" not in upgraded.stderr
     examined = json.loads(cli("doctor", "--json").stdout)
     (found,) = [item for item in examined if item["check"] == "tables"]
     assert (found["status"], "acme_old: the database is newer" in found["text"]) == ("failed", True)

@@ -324,6 +324,14 @@ class TestInstalling:
         assert (result.returncode, environment.installed()) == (4, set())
         assert "platform.plugins" in result.stderr
 
+    def test_name_of_another_plugin_is_refused(self, environment: Environment, tmp_path: Path) -> None:
+        """Of two plugins of one name, one would be ignored: the second is refused before it is installed."""
+        entry = {"acme_rag-1.0.dist-info/entry_points.txt": "[platform.plugins]\nrag = acme_rag:ThePlugin\n"}
+        wheel = Package("acme-rag", plugin=False, more=entry).wheel(tmp_path)
+        result = environment.plugins("install", str(wheel))
+        assert (result.returncode, environment.installed()) == (4, set())
+        assert "already has a plugin named 'rag'" in " ".join(result.stderr.split())
+
     def test_unknown_name(self, environment: Environment) -> None:
         """A name that no source knows ends with exit code 3."""
         result = environment.plugins("install", "acme-nowhere")
