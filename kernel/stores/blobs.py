@@ -36,13 +36,13 @@ class FileBlobs(HeldBlobs):
         target = self.path(staged.sha256)
         if _has(target, staged.size):
             staged.discard()
-            return
-        try:
-            staged.path.replace(target)
-        except FileNotFoundError:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            staged.path.replace(target)
-        sync(target.parent)
+        else:
+            try:
+                staged.path.replace(target)
+            except FileNotFoundError:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                staged.path.replace(target)
+        sync(target.parent)  # even if the file is there: whoever placed it may have been killed before
         if target.parent.name not in self._lasting:
             sync(target.parent.parent)
             self._lasting.add(target.parent.name)

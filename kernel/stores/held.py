@@ -217,7 +217,9 @@ class _Arriving:
             self._path = self._scratch.new()
             self._handle = FileIO(self._path, "wb")
         self._digest.update(piece)
-        self._handle.write(piece)
+        left = memoryview(piece)
+        while left:  # a disk that is filling up takes a part, and refuses only the rest
+            left = left[self._handle.write(left) :]
 
     def end(self, piece: bytearray, size: int) -> Staged:
         """Write the last bytes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import resource
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -71,7 +72,7 @@ async def test_synced_before_it_is_acknowledged(
     running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The bytes are on the disk once they are staged, and the name that they are kept under before the
-    commit.
+    commit, whoever made it: a process that was killed may not have synced it.
     """
     synced, sync = list[os.stat_result](), os.fsync
 
@@ -87,10 +88,34 @@ async def test_synced_before_it_is_acknowledged(
     staged = await blobs.stage(chunks(), limit=1000)
     (content,) = synced
     assert os.path.samestat(content, staged.path.stat()) and content.st_size == len(b"lasting")
+    kept = blobs.path(staged.sha256).parent
     async with open_unit(running.platform.database, lambda unit: blobs.keep(unit, staged, "a")):
-        kept = blobs.path(staged.sha256).parent
         for folder in (kept, kept.parent):
             assert any(os.path.samestat(one, folder.stat()) for one in synced)
+    again = await blobs.stage(chunks(), limit=1000)
+    synced.clear()
+    async with open_unit(running.platform.database, lambda unit: blobs.keep(unit, again, "b")):
+        assert any(os.path.samestat(one, kept.stat()) for one in synced)
+
+
+@pytest.mark.either_database
+async def test_cut_off_by_the_system(
+    running: Running, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """A system that takes only a part of the bytes, as at the end of a disk or quota, fails the upload: what
+    is acknowledged is whole.
+    """
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield bytes(1000)
+
+    blobs = FileBlobs(running.platform.database, tmp_path / "blobs", running.platform.disk)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    request.addfinalizer(lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard)))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, hard))
+    with pytest.raises(OSError, match="too large"):
+        await blobs.stage(chunks(), limit=1000)
+    assert not [path for path in (tmp_path / "blobs").rglob("*") if path.is_file()]
 
 
 async def test_leftovers_of_a_killed_process(start_platform: Start, platform_home: Path) -> None:
