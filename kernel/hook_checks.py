@@ -48,14 +48,20 @@ def _unfit(manager: HookManager, name: str, method: Any) -> str | None:
 
 
 def _unmarked(manager: HookManager, instance: Any) -> Flaw | None:
-    """A method that looks like a hook but isn't marked as one, and so would silently never be called."""
+    """A method that looks like a hook but isn't marked as one, or not for pluggy to find, and so would
+    silently never be called.
+    """
+    called = {hook.name for hook in manager.get_hookcallers(instance) or ()}
     for name in sorted(dir(type(instance))):
         looks_like_one = name in manager.specs or name.startswith("register_")
         if not looks_like_one or not callable(inspect.getattr_static(instance, name)):
             continue
         method = getattr(instance, name)
-        if hasattr(method, IMPL):
-            continue
+        if options := getattr(method, IMPL, None):
+            if (options["specname"] or name) in called:
+                continue
+            reason = f"its hook '{name}' can't be called through its other decorator; remove that one"
+            return Flaw(reason, method)
         if name in manager.specs:
             reason = f"its method '{name}' is named like a hook but lacks @hookimpl; add it or rename it"
             return Flaw(reason, method)

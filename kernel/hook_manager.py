@@ -44,7 +44,7 @@ class HookManager(pluggy.PluginManager):
         return super().register(plugin, name)
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
-        """What `hookimpl` says about an attribute; pluggy's own search takes 15 µs for each there is."""
+        """What `hookimpl` says about an attribute; pluggy's own search takes 15 µs for each."""
         return super().parse_hookimpl_opts(plugin, name) if name in self._candidates else None
 
 

@@ -36,8 +36,8 @@ def _refuse_revoked(unit: Unit, caller: Caller, *, own: bool) -> None:
     query = select(Account.is_active, Account.epoch, Account.platform_admin).where(Account.id == caller.id)
     current = unit.session.execute(query).one()
     principal = caller.principal
-    # Personal access tokens have no epoch: they outlive sessions.
-    ended = principal.claims.get("epoch", current.epoch) != current.epoch
+    # Personal access tokens have no claims: they outlive sessions.
+    ended = bool(principal.claims) and principal.claims.get("epoch", 0) != current.epoch
     demoted = principal.platform_admin and not current.platform_admin and not own
     if ended or demoted or not current.is_active:
         raise Unauthorized("The session was revoked; sign in again")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -205,6 +206,19 @@ class TestHooks:
             def on_event(self, event: object) -> None: ...
 
         assert "@hookimpl" in (the(load(Unmarked), "unmarked").reason or "")
+
+    def test_hook_with_another_decorator(self) -> None:
+        """What such a decorator made would never be called: the plugin is refused, not silently useless."""
+
+        class Hidden(Plugin):
+            name = "hidden"
+
+            @hookimpl
+            @functools.cache  # noqa: B019 - what an author may write
+            def register_routes(self) -> list[Any]:
+                return []
+
+        assert "through its other decorator" in (the(load(Hidden), "hidden").reason or "")
 
     def test_wrappers_are_refused(self) -> None:
         """pluggy's wrappers run around others' answers; the platform has no place for them."""
