@@ -94,6 +94,7 @@ async def test_uploaded_again_while_the_deleted_one_is_still_ingested(
         assert new != old
         gate.go.set()
         await working
+        await running.run_jobs()  # the old run may have noticed the deletion and ended before the upload
     found = await record(ann, base, new)
     assert found["status"] == "completed" and found["chunk_count"] > 200
     assert await running.platform.vectors.count(f"rag:{base}") == found["chunk_count"]
