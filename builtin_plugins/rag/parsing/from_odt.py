@@ -30,7 +30,7 @@ _MAX_STYLES_BYTES: Final = 8 * 1024 * 1024
 _NUMBERED: Final = frozenset({"p", "h"})
 _COMMENT: Final = "annotation"
 _UNREAD: Final = frozenset({"tracked-changes", _COMMENT})
-_BESIDE: Final = re.compile("}(?:header|footer)(?:-left|-first)?$")
+_HEADER_OR_FOOTER: Final = re.compile("}(?:header|footer)(?:-left|-first)?$")
 _RAISED: Final = re.compile("super|[1-9]")  # raised by a percentage of the font size
 _STYLING: Final = frozenset({"style", "text-properties", "span"})
 # The HTML equivalents of elements, for the HTML collector, which makes the blocks.
@@ -64,7 +64,7 @@ def parse(path: Path) -> Iterator[Block]:
     with open_archive(path, checked=CHECKED) as archive:
         if (info := archive.NameToInfo.get(_STYLES)) and info.file_size <= _MAX_STYLES_BYTES:
             with suppress(etree.XMLSyntaxError):  # broken styles only cost the headers
-                yield from dict.fromkeys(_part(archive, _STYLES, _Beside()))
+                yield from dict.fromkeys(_part(archive, _STYLES, _HeadersAndFooters()))
 
 
 def parse_slides(path: Path) -> Iterator[Block]:
@@ -226,7 +226,7 @@ class _Slides(_Walk):
         return taken
 
 
-class _Beside(_Walk):
+class _HeadersAndFooters(_Walk):
     """Reads only the headers and footers of a text, from the part that has its styles."""
 
     def __init__(self) -> None:
@@ -234,14 +234,14 @@ class _Beside(_Walk):
         self._within = False
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        self._within = self._within or _BESIDE.search(tag) is not None
+        self._within = self._within or _HEADER_OR_FOOTER.search(tag) is not None
         if self._within:
             super().start(tag, attributes)
 
     def end(self, tag: str) -> None:
         if self._within:
             super().end(tag)
-        self._within = self._within and not _BESIDE.search(tag)
+        self._within = self._within and not _HEADER_OR_FOOTER.search(tag)
 
     def data(self, data: str) -> None:
         if self._within:

@@ -16,7 +16,7 @@ from pypdfium2 import raw
 
 from builtin_plugins.rag.parsing.pdf_boxes import box_of, turned
 from builtin_plugins.rag.parsing.pdf_rtl import is_from_right, mirrored
-from builtin_plugins.rag.parsing.pdf_ruled import Region, Rule, Sign, has_rules, ruled_regions
+from builtin_plugins.rag.parsing.pdf_ruled import Glyph, Region, Rule, has_rules, ruled_regions
 from builtin_plugins.rag.parsing.pdf_unspaced import goes_on
 from builtin_plugins.rag.parsing.portions import names_columns
 from builtin_plugins.rag.parsing.spans import Grid as Columns
@@ -112,7 +112,7 @@ def grids_of(page: Any, text_page: Any, lines: Sequence[str], turns: int) -> lis
     if not (found or has_rules(rules)) or text_page.count_chars() > _MOST_LETTERS:
         return []
     letters = [_letter(text_page, at, turns) for at in range(text_page.count_chars())]
-    found += map(_ruled, ruled_regions(rules, map(_sign, filter(_is_shown, letters))))
+    found += map(_ruled, ruled_regions(rules, map(_glyph, filter(_is_shown, letters))))
     found = found[:_MOST_TABLES]
     if not found:
         return []
@@ -138,9 +138,9 @@ def _is_shown(letter: Letter) -> bool:
     return letter.text.isprintable() and not letter.text.isspace()
 
 
-def _sign(letter: Letter) -> Sign:
+def _glyph(letter: Letter) -> Glyph:
     half = letter.width / 2
-    return Sign(letter.text, letter.x - half, letter.x + half, letter.y, letter.height)
+    return Glyph(letter.text, letter.x - half, letter.x + half, letter.y, letter.height)
 
 
 def _rulings(page: Any, turns: int) -> tuple[list[Ruling], list[Ruling]]:

@@ -37,7 +37,7 @@ _ALIKE: Final = 0.6  # of a column's cells
 _WORDS: Final = 3  # in a line that is full
 
 
-class Sign(NamedTuple):
+class Glyph(NamedTuple):
     """A visible character: where it is."""
 
     text: str
@@ -81,12 +81,12 @@ _Band = list[_Line]  # the lines between two rules
 _Column = tuple[float, float]
 
 
-def ruled_regions(rules: Iterable[Rule], signs: Iterable[Sign]) -> Iterator[Region]:
+def ruled_regions(rules: Iterable[Rule], glyphs: Iterable[Glyph]) -> Iterator[Region]:
     """Yield the tables whose rows such lines separate."""
-    ordered = sorted(signs, key=attrgetter("y"), reverse=True)
+    ordered = sorted(glyphs, key=attrgetter("y"), reverse=True)
     for group in islice(_groups(_joined(rules)), _MOST_GROUPS):
         start, end = group[0].start - _NEAR, group[0].end + _NEAR
-        within = [sign for sign in ordered if start <= sign.left and sign.right <= end]
+        within = [glyph for glyph in ordered if start <= glyph.left and glyph.right <= end]
         places = [rule.place for rule in group]
         around = [inf, *places, -inf]
         cuts = [bisect_left(within, -place, key=_depth) for place in around]
@@ -102,8 +102,8 @@ def ruled_regions(rules: Iterable[Rule], signs: Iterable[Sign]) -> Iterator[Regi
                 yield region
 
 
-def _depth(sign: Sign) -> float:
-    return -sign.y
+def _depth(glyph: Glyph) -> float:
+    return -glyph.y
 
 
 def has_rules(rules: Iterable[Rule]) -> bool:
@@ -137,29 +137,29 @@ def _groups(rules: Sequence[Rule]) -> Iterator[list[Rule]]:
     yield from (group for group in groups if len(group) >= _LEAST_LINES)
 
 
-def _lines(signs: Sequence[Sign]) -> _Band:
-    """The lines that signs from the top are in."""
-    rows: list[list[Sign]] = []
-    for sign in signs:
-        if rows and rows[-1][0].y - sign.y <= max(rows[-1][0].height, sign.height) / 2:
-            rows[-1].append(sign)
+def _lines(glyphs: Sequence[Glyph]) -> _Band:
+    """The lines that glyphs from the top are in."""
+    rows: list[list[Glyph]] = []
+    for glyph in glyphs:
+        if rows and rows[-1][0].y - glyph.y <= max(rows[-1][0].height, glyph.height) / 2:
+            rows[-1].append(glyph)
         else:
-            rows.append([sign])
+            rows.append([glyph])
     return [_line(sorted(row, key=attrgetter("left"))) for row in rows]
 
 
-def _line(signs: Sequence[Sign]) -> _Line:
-    height = max(sign.height for sign in signs)
-    pieces = [_Piece(signs[0].left, signs[0].right, signs[0].text)]
-    for sign in signs[1:]:
+def _line(glyphs: Sequence[Glyph]) -> _Line:
+    height = max(glyph.height for glyph in glyphs)
+    pieces = [_Piece(glyphs[0].left, glyphs[0].right, glyphs[0].text)]
+    for glyph in glyphs[1:]:
         last = pieces[-1]
-        gap = sign.left - last.right
+        gap = glyph.left - last.right
         if gap > _GAP * height:
-            pieces.append(_Piece(sign.left, sign.right, sign.text))
+            pieces.append(_Piece(glyph.left, glyph.right, glyph.text))
         else:
-            text = last.text + (" " if gap > _SPACE * height else "") + sign.text
-            pieces[-1] = _Piece(last.left, max(last.right, sign.right), text)
-    return _Line(signs[0].y, height, pieces)
+            text = last.text + (" " if gap > _SPACE * height else "") + glyph.text
+            pieces[-1] = _Piece(last.left, max(last.right, glyph.right), text)
+    return _Line(glyphs[0].y, height, pieces)
 
 
 def _tabular(bands: Sequence[_Band]) -> Iterator[tuple[int, int]]:
