@@ -160,7 +160,8 @@ class Wire:
     def come_back(self) -> None:
         """Let packets arrive again; connections that one side gave up meanwhile end for the other, too."""
         for each in self._sockets():
-            each.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)
+            with suppress(FileNotFoundError):  # opened after `vanish`, for a client that was waiting then
+                each.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
             each.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
