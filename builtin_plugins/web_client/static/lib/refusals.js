@@ -10,7 +10,7 @@ function tooMany(seconds) {
   return plural(seconds, "Too many requests. Try again in one second.", "Too many requests. Try again in {n} seconds.");
 }
 
-/** By their codes, those whose English text says no more. */
+/** By code: refusals whose English text adds nothing. */
 const PLAIN = {
   invalid_credentials: () => t("The username or the password is wrong."),
   account_disabled: () => t("This account is deactivated; ask an administrator."),
@@ -26,7 +26,7 @@ const PLAIN = {
   storage_full: () => t("The server’s disk is full. Ask the operator to free some space, then try again."),
 };
 
-/** Those whose English text says more: which limit, which name, what to send instead. */
+/** By code: refusals whose English text adds something, such as which limit, which name, what to send instead. */
 const BROAD = {
   rate_limited: tooMany,
   already_exists: () => t("There is an account with this name or e-mail address already."),

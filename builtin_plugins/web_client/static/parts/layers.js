@@ -58,7 +58,7 @@ export function useCloseRequest(fn, active = true) {
 
 /**
  * Call `fn` instead of leaving the page when somebody presses Back while this dialog is on top. A browser lets a page do so
- * once for each click or key press, and only where Back leads to something that was shown without loading the page anew.
+ * once for each click or key press, and only where Back leads to something that was shown without reloading the page.
  * Browsers without such events leave the page.
  */
 export function useBack(box, fn) {
