@@ -103,9 +103,10 @@ async def test_joining_counts_at_once(sharing: Running) -> None:
     home = await make_home(sharing, "team")
     mate = await somebody(sharing)
     await furnish(home)
-    assert "Handbook" not in (await mate.get(BASES)).body.decode()
+    handbook = f"{BASES}/{(await shared_rows(home, BASES))['Handbook']['id']}"
+    assert (await mate.get(handbook)).status == 404
     await home.take(bundle("team", members=[{"email": mate.user["email"]}]))
-    assert "Handbook" in (await mate.get(BASES)).body.decode()
+    assert (await mate.get(handbook)).status == 200
 
 
 async def test_a_suspended_member_stays_suspended(sharing: Running) -> None:
