@@ -17,6 +17,7 @@ from pypdfium2 import raw
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
 from builtin_plugins.rag.parsing.ocr import Recognizer
 from builtin_plugins.rag.parsing.pages import begin_page
+from builtin_plugins.rag.parsing.pdf_accents import with_accents
 from builtin_plugins.rag.parsing.pdf_forms import briefly, filled_in
 from builtin_plugins.rag.parsing.pdf_powers import Written, with_powers, written
 from builtin_plugins.rag.parsing.pdf_rtl import read_lines
@@ -97,7 +98,8 @@ def _page_text(document: pypdfium2.PdfDocument, index: int, tables: TableReader)
     text, powers = _lines(text_page)
     lines = _CUT_HERE.sub(r"\g<0>\n", text).splitlines()
     found = tables.read(page, text_page, lines)
-    text = with_powers(read_lines(text_page, _arranged(text, lines, found)), powers)
+    text = with_accents(text_page, _arranged(text, lines, found))
+    text = with_powers(read_lines(text_page, text), powers)
     filled = list(filled_in(document, page, text_page))
     text_page.close()
     page.close()

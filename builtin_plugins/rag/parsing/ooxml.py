@@ -25,6 +25,8 @@ _MAX_RELATIONSHIPS_BYTES: Final = 16 * 1024 * 1024
 _SKIPPED: Final = frozenset({"Fallback", "del", "moveFrom", "tcPrChange"})
 # Superscript: by name, or by a position above the line.
 _RAISED: Final = re.compile("superscript|[1-9]")
+_SHOWN: Final = ("0", "false", "off")  # values of the property that hides a run
+_OPERAND: Final = re.compile(r"[\w.,]*")
 _TAGS: Final = tuple(
     "{*}" + name
     for name in (
@@ -32,6 +34,7 @@ _TAGS: Final = tuple(
         "pPr",
         "t",
         "tab",
+        "ptab",
         "br",
         "cr",
         "noBreakHyphen",
@@ -41,6 +44,8 @@ _TAGS: Final = tuple(
         "gridSpan",
         "vMerge",
         "fld",
+        "num",
+        "den",
         "tabs",
         "tabLst",
         *sorted(_SKIPPED),
@@ -134,6 +139,7 @@ class _Walk:
         self._skipping = 0
         self._tab_stops = 0
         self._paragraphs: list[list[str]] = []
+        self._operands: list[int] = []  # where those of the fractions begin in their paragraphs
         self._tables: list[list[list[str]]] = []
         self._size = self._room = 0  # of the current portion of the outermost table
         self._cells: list[_Cell] = []
@@ -166,11 +172,13 @@ class _Walk:
             self._cells[-1].goes_on = value_of(element) != "restart"
         elif name in ("tabs", "tabLst"):
             self._tab_stops += 1
+        elif name in ("num", "den") and self._paragraphs:
+            self._operands.append(len(self._paragraphs[-1]))
 
     def _end(self, name: str, element: etree._Element) -> Iterator[str]:
         if name == "t":
             self._write_run(element)
-        elif name == "tab":
+        elif name in ("tab", "ptab"):
             self._write("" if self._tab_stops else "\t")
         elif name in ("br", "cr"):
             self._write("\n")
@@ -180,6 +188,8 @@ class _Walk:
             self._tab_stops -= 1
         elif name == "tc":
             self._end_cell()
+        elif name in ("num", "den"):
+            self._end_operand("/" if name == "num" else "")
         elif name == "pPr":
             self._end_properties(element)
         else:
@@ -212,7 +222,17 @@ class _Walk:
             del table[1 if names_columns(table[0]) else 0 : -1]
             self._size, self._room = sum(map(size_of, table)), room_below(table[0])
 
+    def _end_operand(self, sign: str) -> None:
+        """Write a part of a fraction in one line: one half is not 12, nor two and a half 21/2."""
+        if self._operands and self._paragraphs:
+            pieces, start = self._paragraphs[-1], self._operands.pop()
+            text, before = "".join(pieces[start:]), "".join(pieces[:start][-1:])
+            space = " " if sign and before[-1:].isdigit() else ""
+            pieces[start:] = [space + (text if _OPERAND.fullmatch(text) else f"({text})") + sign]
+
     def _write_run(self, element: etree._Element) -> None:
+        if _is_hidden(element):
+            return
         text, before = element.text or "", "".join(self._paragraphs[-1][-1:]) if self._paragraphs else ""
         self._write(f"^{text}" if is_power(before, text) and _is_raised(element) else text)
 
@@ -247,6 +267,13 @@ def _is_raised(text: etree._Element) -> bool:
     ]
     marks += [properties.get("baseline", "") for properties in run.iterfind("{*}rPr")]
     return above.tag.endswith("}sup") or any(map(_RAISED.match, marks))
+
+
+def _is_hidden(text: etree._Element) -> bool:
+    """Whether a run's text is hidden by its own properties."""
+    run = text.getparent()
+    mark = None if run is None else run.find("{*}rPr/{*}vanish")
+    return mark is not None and value_of(mark) not in _SHOWN
 
 
 def value_of(element: etree._Element) -> str:

@@ -355,7 +355,7 @@ def _has_rows_inside(cells: _Cells, inside: Sequence[int | None], letters: Seque
     for letter, cell in zip(letters, inside, strict=True):
         if cell is None or letter.text.isspace() or not letter.text.isprintable():
             continue
-        if abs(last.get(cell, -_APART) - letter.y) >= _APART:
+        if cell not in last or abs(last[cell] - letter.y) >= _APART:
             lines[cell].append([])
         last[cell] = letter.y
         lines[cell][-1].append(letter.x)

@@ -40,6 +40,7 @@ _ENDS: Final = re.compile(r"[.!?:؟۔]\W*$")
 _TAIL: Final = 8  # closing quotes and brackets, and the punctuation before them
 _FULL: Final = 0.7  # of the longest line: a shorter one ends a paragraph, or is a heading
 _SPACE: Final = 0.2  # of the height: a gap this wide separates words
+_NARROW_SPACE: Final = 0.08  # likewise, where PDFium has a space or another script begins
 _CELL: Final = 1.5  # of the height: a gap this wide separates cells
 _MOST_LETTERS: Final = 20_000  # of a page
 
@@ -129,12 +130,16 @@ def _is_level(letters: list[_Letter]) -> bool:
 
 
 def _ordered(letters: list[_Letter]) -> str:
-    shown = (one for one in _ligatures(letters) if not one.text.isspace())
+    merged = list(_ligatures(letters))
+    spaced = {(a, c) for a, b, c in zip(merged, merged[1:], merged[2:], strict=False) if b.text.isspace()}
+    shown = (one for one in merged if not one.text.isspace())
     from_right = sorted(shown, key=lambda one: -(one.left + one.right))
     pieces = [from_right[0].text]
     for one, other in pairwise(from_right):
         gap = (one.left - other.right) / max(one.top - one.bottom, other.top - other.bottom, 0.1)
-        pieces.append(("\t" if gap > _CELL else " " if gap > _SPACE else "") + other.text)
+        mixes = bool(_LATIN.match(one.text)) != bool(_LATIN.match(other.text))
+        space = _NARROW_SPACE if mixes or (one, other) in spaced else _SPACE
+        pieces.append(("\t" if gap > _CELL else " " if gap > space else "") + other.text)
     line = _TURNED.sub(lambda found: found[0][::-1], "".join(pieces))
     line = _STOP_BEFORE.sub(r"\1 ", line)
     line = mirrored(line)

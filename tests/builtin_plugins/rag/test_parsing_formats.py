@@ -199,6 +199,37 @@ def test_docx_tab_stops_are_not_tabs(tmp_path: Path) -> None:
     assert [block.text for block in from_docx.parse(word(tmp_path / "w", build))] == ["x"]
 
 
+def test_docx_text_as_the_page_shows_it(tmp_path: Path) -> None:
+    """Hidden text is not read, text around an alignment tab stays apart, and fractions keep their bars."""
+    math_ns = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+    word_ns = nsdecls("w")
+
+    def run(text: str, value: str) -> str:
+        return f'<w:r><w:rPr><w:vanish w:val="{value}"/></w:rPr><w:t>{text}</w:t></w:r>'
+
+    def fraction(above: str, below: str) -> str:
+        parts = (f"<m:{name}>{part}</m:{name}>" for name, part in (("num", above), ("den", below)))
+        return f"<m:f>{''.join(parts)}</m:f>"
+
+    def said(text: str) -> str:
+        return f"<m:r><m:t>{text}</m:t></m:r>"
+
+    nested = fraction(said("a+b"), fraction(said("c"), said("d")))
+    shown = (
+        f"<w:p {word_ns}>{run('secret', '1')}{run('open', '0')}</w:p>",
+        f'<w:p {word_ns}><w:r><w:t>Left</w:t><w:ptab w:alignment="right"/><w:t>Right</w:t></w:r></w:p>',
+        f"<w:p {word_ns} {math_ns}><m:oMath>{said('x=2')}{fraction(said('1'), said('2'))}</m:oMath></w:p>",
+        f"<w:p {word_ns} {math_ns}><m:oMath>{nested}</m:oMath></w:p>",
+    )
+
+    def build(document: docx.document.Document) -> None:
+        for xml in shown:
+            document.element.body.insert(-1, parse_xml(xml))
+
+    texts = [block.text for block in from_docx.parse(word(tmp_path / "w", build))]
+    assert texts == ["open", "Left\tRight", "x=2 1/2", "(a+b)/(c/d)"]
+
+
 def test_docx_with_macros_and_templates(tmp_path: Path) -> None:
     """A macro variant is read like any other."""
     package = word(tmp_path / "w", fill)

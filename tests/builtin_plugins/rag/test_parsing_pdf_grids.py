@@ -144,6 +144,19 @@ def test_pages_that_are_shown_turned(tmp_path: Path, shown: int, drawn: int) -> 
     ]
 
 
+@pytest.mark.parametrize("bottom", [-8, -6, -4, -2])
+def test_a_table_at_the_edge_of_a_page(tmp_path: Path, bottom: int) -> None:
+    """Letters where the positions of a page begin are read like all others."""
+    canvas = Canvas(str(tmp_path / "a.pdf"), pagesize=(600, 600))
+    canvas.drawString(50, 500, "Spare parts.")
+    drawing = table([["Part", "Price"], ["A-17", "3.20"], ["B-22", "18.75"]], widths=[60, 60])
+    drawing.wrapOn(canvas, 500, 500)
+    drawing.drawOn(canvas, 50, bottom - 5)
+    canvas.save()
+    (block,) = from_pdf.parse(tmp_path / "a.pdf")
+    assert "Part\tPrice\nA-17\t3.20" in clean(block.text)
+
+
 def test_more_letters_than_any_page_has(tmp_path: Path) -> None:
     """A page designed to take very long is read by the positions of its words, as if it had no borders."""
     canvas = Canvas(str(tmp_path / "a.pdf"), pagesize=(6000, 2000))

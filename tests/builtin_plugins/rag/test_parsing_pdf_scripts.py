@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from reportlab.pdfgen import canvas
 
 from builtin_plugins.rag.parsing import from_pdf
 
@@ -29,9 +31,11 @@ def pdf(
     between: float = 0,
     places: Sequence[tuple[int, int]] = (),
     borders: str = "",
+    wider: float = 0,
 ) -> Path:
     """A page with these glyphs: each is a letter of Helvetica, and the file says what it stands for.
-    `between` are points of room between two letters. Lines are below each other, unless they have places.
+    `between` are points of room between two letters; spaces are `wider` than letters. Lines are below each
+    other, unless they have places.
     """
     places = places or [(50, 700 - 20 * at) for at in range(len(lines))]
     glyphs = sorted({glyph for line in lines for glyph in line})
@@ -45,7 +49,7 @@ def pdf(
         f"1 begincodespacerange <00> <ff> endcodespacerange {len(codes)} beginbfchar\n{meant}\n"
         "endbfchar endcmap CMapName currentdict /CMap defineresource pop end end"
     )
-    font = f"{between} Tc /F {size} Tf"
+    font = f"{between} Tc {wider} Tw /F {size} Tf"
     shown = borders + "\n".join(
         f"BT {font} {x} {y} Td <{bytes(codes[glyph] for glyph in line).hex()}> Tj ET"
         for (x, y), line in zip(places, lines, strict=True)
@@ -105,6 +109,12 @@ def test_letters_with_room_between_them(tmp_path: Path) -> None:
     """Some fonts have gaps within a word, which no space is for."""
     line = "سعر الغرفة في الفندق الجديد"
     assert read(pdf(tmp_path / "a.pdf", [drawn(line)], between=2.5)) == line
+
+
+def test_narrow_spaces(tmp_path: Path) -> None:
+    """Some fonts have narrow spaces, as many of XeTeX's have: words stay apart, of two scripts, too."""
+    line = "سعر الغرفة في الفندق Astoria الجديد"
+    assert read(pdf(tmp_path / "a.pdf", [drawn(line)], wider=-6.5)) == line
 
 
 def test_latin_lines_are_left_alone(tmp_path: Path) -> None:
@@ -176,3 +186,35 @@ def test_a_table_with_borders(tmp_path: Path) -> None:
     borders += "".join(f"{x} 655 m {x} 715 l S\n" for x in (50, 250, 450))
     path = pdf(tmp_path / "a.pdf", cells, places=places, borders=borders)
     assert read(path).splitlines() == ["נמל\tרציפים", "חיפה (צפון)\t42", "אילת\t37"]
+
+
+def accented(path: Path, lines: list[str]) -> Path:
+    """A page whose accents are drawn onto the letters that they precede here, after their line."""
+    page = canvas.Canvas(str(path))
+    page.setFont("Courier", 10)
+    for number, line in enumerate(lines):
+        letters = re.sub("[´¨]", "", line)
+        page.drawString(50, 700 - 12 * number, letters)
+        for count, accent in enumerate(re.finditer("[´¨]", line)):
+            page.drawString(50 + 6 * (accent.start() - count), 700 - 12 * number, accent[0])
+    page.save()
+    return path
+
+
+def test_accents_on_letters(tmp_path: Path) -> None:
+    """An accent that is drawn as a character of its own belongs to the letter below it, and to no other."""
+    lines = [
+        "Die Leute, die schon l¨anger in der sch¨onen und",
+        "gro´zen Stadt M¨unster leben, z¨ah-",
+        "len sie.",
+    ]
+    expected = "Die Leute, die schon länger in der schönen und groźen Stadt Münster leben, zählen sie."
+    assert read(accented(tmp_path / "a.pdf", lines)) == expected
+
+
+def test_accents_on_their_own(tmp_path: Path) -> None:
+    """An accent beside letters stays where it is."""
+    page = canvas.Canvas(str(tmp_path / "a.pdf"))
+    page.drawString(50, 700, "The sign ¨ is a diaeresis, and ´ an acute.")
+    page.save()
+    assert read(tmp_path / "a.pdf") == "The sign ¨ is a diaeresis, and ´ an acute."
