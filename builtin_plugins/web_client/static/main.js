@@ -6,7 +6,7 @@ import { account, beginWithToken, mustChangePassword, resume } from "./lib/sessi
 import { go, match, path } from "./lib/router.js";
 import { replaceBlockedStorage } from "./lib/storage.js";
 import { loadLanguage, t } from "./lib/words.js";
-import { Notice, Skeleton } from "./parts/basics.js";
+import { Head, Notice, Skeleton } from "./parts/basics.js";
 import { Messages } from "./parts/layers.js";
 import { Outage } from "./parts/outage.js";
 import { MOVED, OPEN_VIEWS, VIEWS } from "./views.js";
@@ -92,7 +92,7 @@ function App({ arrival }) {
 }
 
 const Unknown = () => html`<div class="page">
-  <${Notice} tone="warn" title=${t("There is no page at this address")}>${t("It may have been moved or deleted.")}<//>
+  <${Head} title=${t("There is no page at this address")} about=${t("It may have been moved or deleted.")} />
 </div>`;
 
 /** Load what will be drawn soon, the frame and its view, in parallel. */

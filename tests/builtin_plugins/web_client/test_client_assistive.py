@@ -87,6 +87,12 @@ async def test_colours_of_one_s_own(site: Running, browser: Browser) -> None:
         TELLS, ["[role=option][aria-selected=true]", "[role=option][aria-selected=false]"]
     )
     assert await page.locator("[role=option][aria-selected=true] kbd").evaluate(IS_LEGIBLE)
+    await visitor.open()
+    await page.get_by_label("Your question").focus()
+    assert (
+        await page.locator(".composer-inside").evaluate("(box) => getComputedStyle(box).outlineStyle")
+        == "solid"
+    )
     await visitor.open("/operations")
     await page.get_by_role("link", name="Status", exact=True).wait_for()
     colours = "(one) => getComputedStyle(one).borderBottomColor"

@@ -293,7 +293,8 @@ async def test_pipelines(site: Running, visitor: Visitor) -> None:
     await expect(dialog.get_by_text("knowledge bases are private")).to_have_count(0)
     await dialog.get_by_role("radio", name=re.compile("Everyone here")).check()
     await expect(dialog.get_by_role("status")).to_contain_text("2 of its knowledge bases are private")
-    await dialog.get_by_role("button", name="Close").click()
+    await dialog.get_by_role("button", name="Close").first.click()
+    await page.get_by_role("button", name="Discard").click()
     await tile.get_by_role("button", name="More on Both").click()
     await page.get_by_role("menuitem", name="Change").click()
     [made] = (await ana.get("/v1/rag/pipeline")).json()["items"]
@@ -311,7 +312,7 @@ async def test_pipelines(site: Running, visitor: Visitor) -> None:
 
 async def test_published_chats(site: Running, visitor: Visitor) -> None:
     """A pipeline of one's own is published for a site, and the line to embed it is shown. Whoever has none is
-    told to make one; Back closes a dialog.
+    told to make one; Back closes a dialog, after a question.
     """
     ana, bob = await site.user(), await site.user()
     base, shared = await knowledge_base(ana), await knowledge_base(bob)
@@ -323,7 +324,8 @@ async def test_published_chats(site: Running, visitor: Visitor) -> None:
     await expect(dialog).to_contain_text("Make one first")
     await dialog.get_by_role("link", name="New pipeline").click()
     await page.get_by_role("dialog", name="New pipeline").get_by_label("Name").fill("Handb")
-    await page.go_back()
+    await page.evaluate("Promise.allSettled(Object.values(navigation.back()))")
+    await page.get_by_role("button", name="Discard").click()
     await expect(page.get_by_role("dialog")).to_have_count(0)
     await expect(page.get_by_role("heading", name="Pipelines", level=1)).to_be_visible()
     await ana.post("/v1/rag/pipeline", json={"name": "Handbook", "knowledge_base_ids": [base["id"]]})

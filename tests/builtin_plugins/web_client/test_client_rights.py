@@ -118,6 +118,7 @@ async def test_changed_roles_and_nested_groups(site: Running, visitor: Visitor) 
     await dialog.get_by_role("button", name="Save").click()
     await expect(dialog.get_by_role("alert")).not_to_be_empty()  # each would hold the other
     await page.keyboard.press("Escape")
+    await page.get_by_role("button", name="Discard").click()
     await page.get_by_role("button", name="Change Heads").click()
     await dialog.get_by_role("checkbox", name="Care").uncheck()
     await dialog.get_by_role("button", name="Save").click()

@@ -304,3 +304,28 @@ async def test_first_files_in_two_drops(site: Running, visitor: Visitor) -> None
     for name in ("first.md", "second.md"):
         await expect(page.get_by_role("link", name=name)).to_be_visible()
     assert len(made) == 1
+
+
+async def test_a_session_that_ends_during_an_upload(site: Running, visitor: Visitor) -> None:
+    """Whoever signs in again over the page sends the same files; none is lost or sent twice."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    go_on = asyncio.Event()
+
+    async def wait(route: Route) -> None:
+        await go_on.wait()
+        await route.continue_()
+
+    await visitor.context.route("**/upload", wait)
+    page = await visitor.sign_in(ana, f"/documents/{base['id']}")
+    async with page.expect_request("**/upload"):
+        await page.locator(BOX).set_input_files(
+            [_file(f"{n}.md", f"# Note {n}\n".encode()) for n in range(5)]
+        )
+    await ana.post("/v1/auth/logout")
+    go_on.set()
+    again = page.get_by_role("dialog", name="Your session has ended")
+    await again.get_by_label("Password").fill(ana.password)
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("6 documents", exact=True)).to_be_visible()
+    await expect(page.get_by_role("region", name="Uploads")).to_have_count(0)

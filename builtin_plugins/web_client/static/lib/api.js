@@ -61,6 +61,7 @@ export const api = {
   documents: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents"),
   document: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}"),
   deleteDocument: call("DELETE", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}"),
+  readFailedAgain: call("POST", "/v1/rag/knowledge-bases/{kb_id}/ingestion/retry"),
   passages: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/chunks"),
   content: call("GET", "/v1/rag/knowledge-bases/{kb_id}/documents/{document_id}/content", RAW),
   // The same bytes are one document, however often they are sent: 202 if it is new, 200 if it exists.

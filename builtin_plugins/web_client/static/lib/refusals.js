@@ -50,6 +50,9 @@ const BY_STATUS = {
   507: PLAIN.storage_full,
 };
 
+/** "Document not found" says no more than that it doesn’t exist. */
+const NOTHING_MORE = /^[\w ]*\bnot found\.?$/i;
+
 /** The text of a code: of `constructor`, for example, there is none. */
 const own = (texts, code) => (Object.hasOwn(texts, code) ? texts[code] : undefined);
 
@@ -58,5 +61,5 @@ export function refusalOf(status, code, text, retryAfter = 0) {
   const plain = own(PLAIN, code);
   const broad = own(BROAD, code) ?? BY_STATUS[status];
   if (language.value === "en" || (!plain && !broad)) return { message: text };
-  return plain ? { message: plain() } : { message: broad(retryAfter), said: text };
+  return plain ? { message: plain() } : { message: broad(retryAfter), said: NOTHING_MORE.test(text) ? "" : text };
 }

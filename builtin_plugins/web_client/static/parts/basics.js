@@ -60,10 +60,14 @@ export function Skeleton({ lines = 4 }) {
   </div>`;
 }
 
-/** The state of a resource: gray lines, an error, or the page that `children` makes of it. */
+/** A page that can't be shown: nothing is there, or it could not be loaded. */
+export const Unshown = ({ error, onRetry, back }) => html`<${Head} title=${error.status === 404 ? t("There is nothing at this address") : t("This page can’t be shown")} />
+  <${Failure} error=${error} onRetry=${onRetry} back=${back} />`;
+
+/** The state of a resource: gray lines, an error, or the page that `children` makes of it. A whole page names the way `back`. */
 export function Loaded({ of, lines, back, children }) {
   if (of.data !== null) return html`<${Failure} error=${of.error} onRetry=${of.reload} />${children(of.data)}`;
-  if (of.error) return html`<${Failure} error=${of.error} onRetry=${of.reload} back=${back} />`;
+  if (of.error) return html`<${back ? Unshown : Failure} error=${of.error} onRetry=${of.reload} back=${back} />`;
   return html`<${Skeleton} lines=${lines} />`;
 }
 

@@ -1,8 +1,9 @@
 /** Fields with their labels, hints and errors. */
 
-import { html, useId, useState } from "../lib/html.js";
+import { html, useContext, useId, useState } from "../lib/html.js";
 import { t } from "../lib/words.js";
 import { Button, Failure } from "./basics.js";
+import { Leaving, useChanges } from "./changes.js";
 
 /** A labelled field; `as` is input, textarea or select. One to `pick` what a page shows is no wider than a name. */
 export function Field({ label, hint, error, as: Kind = "input", children, onInput, optional, pick, ...rest }) {
@@ -49,17 +50,19 @@ export function Check({ label, hint, checked, onChange, ...rest }) {
   </label>`;
 }
 
-/** A form: Enter sends it, its error stands above its buttons. */
+/** A form: Enter sends it, its error stands above its buttons. In a dialog, what was entered isn't dropped silently. */
 export function Form({ action, submit, submitKind = "primary", onCancel, children, disabled, ...rest }) {
+  const leave = useContext(Leaving);
+  const box = useChanges(action.busy || submitKind === "danger");
   const take = (event) => {
     event.preventDefault();
     if (!action.busy && !disabled) action.run();
   };
-  return html`<form class="form" onSubmit=${take} ...${rest}>
+  return html`<form class="form" ref=${box} onSubmit=${take} ...${rest}>
     ${children}
     <${Failure} error=${action.error} />
     <div class="form-actions">
-      ${onCancel && html`<${Button} onClick=${onCancel}>${t("Cancel")}<//>`}
+      ${onCancel && html`<${Button} onClick=${() => leave(onCancel)}>${t("Cancel")}<//>`}
       <${Button} type="submit" kind=${submitKind} busy=${action.busy} disabled=${disabled}>${submit}<//>
     </div>
   </form>`;

@@ -4,41 +4,84 @@ import { html, signal, useEffect, useId, useLayoutEffect, useRef, useState } fro
 import { useAction } from "../lib/resource.js";
 import { t } from "../lib/words.js";
 import { Button } from "./basics.js";
+import { Leaving, isChanged } from "./changes.js";
 import { Form } from "./forms.js";
 import { Icon } from "./icons.js";
 
 const EDGE = 8;
 
-/** The browser's own dialog: it keeps the focus, and Escape and Back close it. */
+/**
+ * The browser's own dialog: it keeps the focus, and Escape and Back close it, after a question if something that was
+ * entered would be lost.
+ */
 export function Dialog({ title, onClose, children, wide, closable = true }) {
   const box = useRef(null);
   const id = useId();
+  const [discard, setDiscard] = useState(null);
   // Before the next key press, which should already go into it.
   useLayoutEffect(() => {
     const dialog = box.current;
     const before = document.activeElement;
     dialog.showModal();
     return () => {
+      dialog.onclose = null;
       dialog.close();
       before?.focus?.();
+      requestAnimationFrame(focusSomething);
     };
   }, []);
-  const close = () => closable && onClose();
+  const leave = (fn) => {
+    if (discard) return; // a browser may tell both of one Escape
+    if (isChanged(box.current)) setDiscard(() => fn);
+    else fn();
+  };
+  const close = () => closable && leave(onClose);
   const cancel = (event) => {
+    if (!event.cancelable) return;
     event.preventDefault();
     close();
   };
+  // Whatever it is told, a browser closes a dialog at every other Escape in a row.
+  useLayoutEffect(() => {
+    box.current.onclose = () => {
+      box.current.showModal();
+      close();
+    };
+  });
   useBack(box, close);
-  const outside = (event) => event.target === box.current && close();
+  const outside = (event) => {
+    if (event.target !== box.current) return;
+    event.preventDefault(); // which would take the focus away from the question
+    close();
+  };
   return html`<dialog ref=${box} class=${wide ? "dialog wide" : "dialog"} aria-labelledby=${id} onCancel=${cancel} onMouseDown=${outside}>
-    <div class="dialog-inside">
+    <${Leaving.Provider} value=${leave}><div class="dialog-inside">
       <header>
         <h2 id=${id}>${title}</h2>
-        ${closable && html`<${Button} kind="quiet" small icon="close" aria-label=${t("Close")} onClick=${onClose} />`}
+        ${closable && html`<${Button} kind="quiet" small icon="close" aria-label=${t("Close")} onClick=${close} />`}
       </header>
       ${children}
-    </div>
+    </div><//>
+    ${discard && html`<${Discard} onDiscard=${discard} onClose=${() => setDiscard(null)} />`}
   </dialog>`;
+}
+
+/** What opened a dialog may be gone with what was done there: then the page has the focus. */
+function focusSomething() {
+  if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
+}
+
+function Discard({ onDiscard, onClose }) {
+  const go = (event) => {
+    event.target.closest("dialog").onclose = null;
+    event.target.closest("dialog").close(); // the one below gives the focus back
+    onClose();
+    onDiscard();
+  };
+  return html`<${Dialog} title=${t("Discard what you entered?")} onClose=${onClose}>
+    <p>${t("It has not been saved.")}</p>
+    <div class="form-actions"><${Button} onClick=${onClose} autofocus>${t("Keep it")}<//><${Button} kind="danger" onClick=${go}>${t("Discard")}<//></div>
+  <//>`;
 }
 
 /**

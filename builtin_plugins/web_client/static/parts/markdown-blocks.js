@@ -1,6 +1,6 @@
 /**
  * Markdown text as blocks, plain objects: {kind: "paragraph" | "heading" | "bullets" | "numbers" | "quote" | "code" |
- * "table" | "rule", …}. Each line is read once per level, so that no text takes long.
+ * "formula" | "table" | "rule", …}. Each line is read once per level, so that no text takes long.
  */
 
 const FENCE = /^(\s*)(```+|~~~+)[^`]*$/;
@@ -8,6 +8,7 @@ const HEADING = /^\s{0,3}(#{1,6})\s+(.*)$/;
 const ITEM = /^(\s*)(?:[-*+]|(\d{1,4})[.)])(\s+)(.*)$/;
 const RULE = /^\s{0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/;
 const QUOTE = /^\s{0,3}>\s?(.*)$/;
+const FORMULA = /^\s*(\$\$|\\\[)(.*)$/;
 const DEEPEST = 8; // levels of lists; anything deeper is text
 
 /** The blocks of a text. */
@@ -26,6 +27,7 @@ function read(lines, depth) {
     if (!line.trim()) at += 1;
     else if (FENCE.test(line)) take(...code(lines, at));
     else if (heading) take({ kind: "heading", level: heading[1].length, text: heading[2].replace(/ #+$/, "") }, at + 1);
+    else if (isFormula(lines, at)) take(...formula(lines, at));
     else if (RULE.test(line)) take({ kind: "rule" }, at + 1);
     else if (ITEM.test(line) && depth < DEEPEST) take(...list(lines, at, depth));
     else if (QUOTE.test(line)) take(...quote(lines, at));
@@ -46,6 +48,26 @@ function code(lines, begin) {
   while (end < lines.length && !closes(lines[end], marks)) end += 1;
   const text = lines.slice(begin + 1, end).map((line) => line.slice(Math.min(indent.length, indentOf(line)))).join("\n");
   return [{ kind: "code", text }, end + 1];
+}
+
+/** The line in which the formula ends that begins in this one; -1 if the next one begins first. */
+function endOfFormula(lines, begin) {
+  const [, mark, rest] = lines[begin].match(FORMULA) ?? [];
+  if (!mark) return -1;
+  const close = mark === "$$" ? "$$" : "\\]";
+  if (rest.trimEnd().endsWith(close)) return begin;
+  if (rest.includes(close)) return -1;
+  let end = begin + 1;
+  while (end < lines.length && !lines[end].includes(close) && !FORMULA.test(lines[end])) end += 1;
+  return lines[end]?.trimEnd().endsWith(close) ? end : -1;
+}
+
+const isFormula = (lines, at) => FORMULA.test(lines[at]) && endOfFormula(lines, at) >= 0;
+
+function formula(lines, begin) {
+  const end = endOfFormula(lines, begin);
+  const source = lines.slice(begin, end + 1).join("\n").trim();
+  return [{ kind: "formula", text: source.slice(2, -2).trim(), source }, end + 1];
 }
 
 /** Items of one kind, each with what is indented below it; numbering continues even after an empty line. */
@@ -88,7 +110,7 @@ function endOfItem(lines, begin, indent) {
   return end;
 }
 
-const begins = (lines, at) => [FENCE, HEADING, RULE, ITEM, QUOTE].some((form) => form.test(lines[at])) || isTable(lines, at);
+const begins = (lines, at) => [FENCE, HEADING, RULE, ITEM, QUOTE].some((form) => form.test(lines[at])) || isFormula(lines, at) || isTable(lines, at);
 
 function quote(lines, begin) {
   let end = begin;

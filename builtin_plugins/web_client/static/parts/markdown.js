@@ -4,10 +4,14 @@
  */
 
 import { h, html, useMemo } from "../lib/html.js";
+import { Formula } from "./formula.js";
 import { blocksOf } from "./markdown-blocks.js";
 
-const INLINE =
+/** \(…\) and \[…\]; $$…$$; and $…$ unless it may be money or a variable of a shell. */
+const FORMULA = /\\\(([^\n]{1,1000}?)\\\)|\\\[([^\n]{1,1000}?)\\\]|\$\$([^$\n]+)\$\$|(?<![\p{L}\p{N}$\\])\$(?=[^\s$])([^$\n]*[^\s$\\])\$(?![\p{L}\p{N}$])/u;
+const MARKS =
   /\\([*_~`|#])|\[(\d{1,3})\]|`([^`]+)`|\*\*((?:[^*]|\*(?!\*)|\*(?=\*\*(?!\*)))+)\*\*|\*([^*\s][^*]*)\*|(?<![\p{L}\p{N}_])__([^_]+)__(?![\p{L}\p{N}_])|(?<![\p{L}\p{N}_])_([^_\s][^_]*)_(?![\p{L}\p{N}_])|~~([^~]+)~~|<br ?\/?>|\[([^[\]]+)\]\((https?:\/\/[^\s)[]+)\)|(https?:\/\/[^\s<>()[\]]*[^\s<>()[\].,;:!?'"*_|])/gu;
+const INLINE = new RegExp(`${FORMULA.source}|${MARKS.source}`, "gu");
 const BOX = /^\[([ xX])\] /;
 
 export function Markdown({ text, cite = (label) => `[${label}]` }) {
@@ -24,6 +28,8 @@ function render(block, cite, highest = 1) {
       return html`<pre tabindex="0"><code>${block.text}</code></pre>`;
     case "heading":
       return h(`h${Math.min(6, 3 + Math.max(0, block.level - highest))}`, null, line(block.text));
+    case "formula":
+      return html`<${Formula} text=${block.text} source=${block.source} isBlock />`;
     case "rule":
       return html`<hr />`;
     case "bullets":
@@ -57,14 +63,16 @@ function table({ head, body, sides }, line) {
   </table></div>`;
 }
 
-/** Marks in a line. Formulas stay as they are written. */
+/** Formulas and marks in a line. */
 function inline(text, cite) {
   const parts = [];
   let at = 0;
   for (const found of text.matchAll(INLINE)) {
-    const [whole, mark, label, code, bold, italic, strong, slanted, gone, title, address, bare] = found;
+    const [whole, round, square, double, single, mark, label, code, bold, italic, strong, slanted, gone, title, address, bare] = found;
     parts.push(text.slice(at, found.index));
-    if (mark) parts.push(mark);
+    const formula = round ?? square ?? double ?? single;
+    if (formula) parts.push(html`<${Formula} text=${formula} source=${whole} isBlock=${Boolean(square ?? double)} />`);
+    else if (mark) parts.push(mark);
     else if (label) parts.push(cite(Number(label)));
     else if (code) parts.push(html`<code>${code}</code>`);
     else if (bold ?? strong) parts.push(html`<strong>${inline(bold ?? strong, cite)}</strong>`);

@@ -1,10 +1,10 @@
-/** Where a question is typed. An unanswered question survives a reload and the end of a session. */
+/** Where a question is typed. */
 
 import { html, useEffect, useRef, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
 import { go } from "../../lib/router.js";
-import { account, owns } from "../../lib/session.js";
+import { owns } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 import { Button, Loaded } from "../../parts/basics.js";
 import { pastedFiles, useFileDrop } from "../../parts/file-drop.js";
@@ -12,29 +12,22 @@ import { Check, Count, Field } from "../../parts/forms.js";
 import { Icon } from "../../parts/icons.js";
 import { say } from "../../parts/layers.js";
 import { addFiles } from "../documents/uploads.js";
-import { answering, stopAnswer, unanswered } from "./conversation.js";
+import { answering, stopAnswer } from "./conversation.js";
+import { useDraft } from "./drafts.js";
 import { onlyBase } from "./sources.js";
 import { Microphone } from "./voice.js";
 
-const DRAFT = "platform.draft";
 const TALLEST = 220;
 const LONGEST = 8000;
 
-export function Composer({ sources, choice, onChoose, onSend }) {
-  const draft = `${DRAFT}.${account.value.sub}`;
-  const [text, setText] = useState(() => {
-    const left = sessionStorage.getItem(draft) ?? "";
-    return left === unanswered.value ? "" : left;
-  });
+export function Composer({ conversation, sources, choice, onChoose, onSend }) {
+  const [text, setText] = useDraft(conversation);
   const [settings, setSettings] = useState({});
   const [open, setOpen] = useState(false);
   const box = useRef(null);
   useEffect(() => {
     if (matchMedia("(pointer: fine)").matches) box.current.focus();
   }, []);
-  useEffect(() => {
-    sessionStorage.setItem(draft, text || unanswered.value);
-  }, [text, unanswered.value]);
   useEffect(() => {
     box.current.style.height = "auto";
     box.current.style.height = `${Math.min(box.current.scrollHeight, TALLEST)}px`;

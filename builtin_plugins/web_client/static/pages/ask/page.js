@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useRef, useState } from "../../lib/html.js";
 import { useResource } from "../../lib/resource.js";
 import { go, path, query } from "../../lib/router.js";
 import { t } from "../../lib/words.js";
-import { Failure, Skeleton } from "../../parts/basics.js";
+import { Failure, Skeleton, Unshown } from "../../parts/basics.js";
 import { sayError } from "../../parts/layers.js";
 import { Begin } from "./begin.js";
 import { Composer } from "./composer.js";
@@ -52,8 +52,8 @@ export default function Ask({ conversation }) {
   if (!sources.data.bases.length && !turns.value.length) return html`<${Begin} onReady=${sources.reload} />`;
   return html`<div class=${shown ? "ask with-viewer" : "ask"}>
     <section class="talk" aria-label=${t("Conversation")}>
-      ${opened.error ? html`<div class="transcript"><div class="transcript-inside"><${Failure} error=${opened.error} onRetry=${opened.reload} /></div></div>` : html`<${Transcript} onShow=${setShown} />`}
-      <${Composer} sources=${sources.data} choice=${choice} onChoose=${setChoice} onSend=${send} />
+      ${opened.error ? html`<div class="transcript"><div class="transcript-inside"><${Unshown} error=${opened.error} onRetry=${opened.reload} /></div></div>` : html`<${Transcript} onShow=${setShown} />`}
+      <${Composer} conversation=${conversation} sources=${sources.data} choice=${choice} onChoose=${setChoice} onSend=${send} />
     </section>
     ${shown && html`<${Viewer} passage=${shown} onClose=${() => setShown(null)} />`}
   </div>`;

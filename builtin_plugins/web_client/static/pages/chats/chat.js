@@ -25,7 +25,7 @@ export default function Chat({ id }) {
   const tab = query.value.get("tab") ?? "";
   const address = (name) => `/chats/${id}${name ? `?tab=${name}` : ""}`;
   return html`<div class="page">
-    <${Loaded} of=${found}>${(chat) => html`
+    <${Loaded} of=${found} back=${{ to: "/chats", title: t("Published chats") }}>${(chat) => html`
       <${Head} title=${chat.name} about=${sitesOf(chat)} back=${{ to: "/chats", title: t("Published chats") }} />
       <${Tabs} label=${t("Views of this chat")} current=${address(tab)} tabs=${Object.entries(TABS).map(([name, title]) => ({ title: t(title), to: address(name) }))} />
       ${tab === "" && html`<${Sessions} id=${id} />`}

@@ -5,7 +5,7 @@ import { api, everything } from "../../lib/api.js";
 import { apiAddress } from "../../lib/place.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { Link, go, query, setQuery } from "../../lib/router.js";
-import { ownFirst, owns } from "../../lib/session.js";
+import { actsAsOwner, ownFirst } from "../../lib/session.js";
 import { number, t } from "../../lib/words.js";
 import { Badge, Button, Copyable, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
@@ -24,7 +24,7 @@ const STATES = {
 /** The chats, and the pipelines that the caller may publish. */
 async function load(signal) {
   const [chats, pipelines] = await Promise.all([everything(api.chats, { signal }), everything(api.pipelines, { signal })]);
-  return { chats, pipelines: ownFirst(pipelines.filter(owns)) };
+  return { chats, pipelines: ownFirst(pipelines.filter(actsAsOwner)) };
 }
 
 export default function Chats() {

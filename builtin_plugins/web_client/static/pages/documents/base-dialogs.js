@@ -3,7 +3,7 @@
 import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
-import { isOwn } from "../../lib/session.js";
+import { hasOwner, isOwn, owns } from "../../lib/session.js";
 import { plural, t } from "../../lib/words.js";
 import { Failure, Notice } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
@@ -29,9 +29,11 @@ export function EditBase({ base, onSaved, onClose }) {
   <//>`;
 }
 
-/** The pipelines that the request must name, as they are deleted with the base; with one's own base, only one's own. */
-const dependents = (base, pipelines) =>
-  pipelines.filter((item) => item.knowledge_base_ids.includes(base.id) && (!isOwn(base) || isOwn(item) || item.owner_user_id === null));
+/** The pipelines that the request must name, as they are deleted with the base: others' only with others' bases. */
+function dependents(base, pipelines) {
+  const may = isOwn(base) ? (item) => isOwn(item) || !hasOwner(item) : owns;
+  return pipelines.filter((item) => item.knowledge_base_ids.includes(base.id) && may(item));
+}
 
 export function DeleteBase({ base, count, onDeleted, onClose }) {
   const pipelines = useResource((signal) => everything(api.pipelines, { signal }));

@@ -6,20 +6,21 @@ import { useResource } from "../../lib/resource.js";
 import { go, query, setQuery } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
 import { number, plural, t } from "../../lib/words.js";
-import { Button, Empty, Failure, Head, Notice, Skeleton, Spinner } from "../../parts/basics.js";
+import { Button, Empty, Failure, Head, Notice, Skeleton, Spinner, Unshown } from "../../parts/basics.js";
 import { Menu } from "../../parts/layers.js";
 import { LongList } from "../../parts/long-list.js";
+import { alike, named } from "./alike.js";
 import { DeleteBase, EditBase } from "./base-dialogs.js";
 import { DropZone } from "./drop-zone.js";
 import { ExportBase, Unmade } from "./exchange.js";
 import { useDocuments } from "./live.js";
+import { Selection, useSelection } from "./many.js";
 import { ROW, Row } from "./row.js";
 import { LookAs } from "./sight.js";
 import { Reembed, Trees, Upkeep, useUpkeep } from "./upkeep.js";
 import { addFiles, removeUpload, retryUpload, uploads } from "./uploads.js";
 import { VisibilityBadge } from "./visibility.js";
 
-const NAMED = 10;
 const STATES = { "": "All", processing: "Being read", failed: "Failed" };
 
 export default function Base({ base: id }) {
@@ -31,7 +32,7 @@ export default function Base({ base: id }) {
   });
   const [dialog, setDialog] = useState("");
   if (upkeep.lost) return html`<div class="page"><${Unmade} job=${upkeep.lost} /></div>`;
-  if (!base.data) return html`<div class="page">${base.error ? html`<${Failure} error=${base.error} onRetry=${base.reload} back=${{ to: "/documents", title: t("Documents") }} />` : html`<${Skeleton} />`}</div>`;
+  if (!base.data) return html`<div class="page">${base.error ? html`<${Unshown} error=${base.error} onRetry=${base.reload} back=${{ to: "/documents", title: t("Documents") }} />` : html`<${Skeleton} />`}</div>`;
   const mine = owns(base.data);
   return html`<div class="page">
     <${Head} title=${base.data.name} about=${base.data.description} back=${{ to: "/documents", title: t("Documents") }}>
@@ -82,7 +83,9 @@ function Documents({ base, live, mine }) {
     return live.documents.filter((item) => (!state || item.status === state) && item.filename.toLowerCase().includes(wanted));
   }, [live.documents, text, state]);
   const counts = useMemo(() => countsOf(live.documents), [live.documents]);
-  const row = (item) => html`<${Row} base=${base} document=${item} job=${live.jobs.get(item.document_id)} put=${live.put} drop=${live.drop} mine=${mine} />`;
+  const selection = useSelection(shown);
+  const row = (item) => html`<${Row} base=${base} document=${item} job=${live.jobs.get(item.document_id)} put=${live.put} drop=${live.drop} mine=${mine}
+    chosen=${selection.ids.has(item.document_id)} choose=${selection.choose} />`;
   if (!live.documents.length) {
     return html`<${Empty} icon="documents" title=${t("Nothing in here yet")}>${t("Add files above. You can ask as soon as the first one has been read.")}<//>`;
   }
@@ -98,6 +101,7 @@ function Documents({ base, live, mine }) {
     ${live.missing > 0 && html`<p class="row muted">${!live.error && html`<${Spinner} />`}
       ${t("So far, {n} of {total} documents are loaded; numbers and search cover only these.", { n: number(live.documents.length), total: number(live.count) })}</p>`}
     ${shown.length === 0 && html`<p class="muted">${live.missing > 0 ? t("No document matches so far.") : t("No document matches.")}</p>`}
+    ${mine && shown.length > 0 && html`<${Selection} base=${base} selection=${selection} shown=${shown} live=${live} />`}
     <div class="table-box unclipped"><${LongList} label=${t("Documents")} items=${shown} keyOf=${idOf} rowHeight=${ROW} row=${row} /></div>
   </section>`;
 }
@@ -116,16 +120,6 @@ function OnTheWay({ base }) {
   </section>`;
 }
 
-/** A folder may hold hundreds that are refused for the same reason. */
-function alike(refused) {
-  const groups = new Map();
-  for (const item of refused) {
-    const reason = `${item.error.message} ${item.error.said ?? ""}`;
-    groups.set(reason, [...(groups.get(reason) ?? []), item]);
-  }
-  return [...groups.values()];
-}
-
 function Refused({ items }) {
   const again = items.filter((item) => !item.final);
   const names = named(items.map((item) => item.name));
@@ -137,8 +131,6 @@ function Refused({ items }) {
     <${Button} small kind="quiet" icon="close" aria-label=${t("Dismiss")} onClick=${dismiss} />
   </div>`;
 }
-
-const named = (names) => [...names.slice(0, NAMED), names.length > NAMED && "…"].filter(Boolean).join(", ");
 
 /** Files identical to an existing document: nothing was added. */
 function Known({ items }) {

@@ -5,7 +5,7 @@ import { api } from "../../lib/api.js";
 import { jsonOf } from "../../lib/http.js";
 import { Link, go } from "../../lib/router.js";
 import { useAction } from "../../lib/resource.js";
-import { owns } from "../../lib/session.js";
+import { actsAsOwner } from "../../lib/session.js";
 import { ago, bytes, plural, t } from "../../lib/words.js";
 import { Badge, Button, Meter } from "../../parts/basics.js";
 import { Check } from "../../parts/forms.js";
@@ -29,7 +29,7 @@ export async function readAgain(base, document) {
   return jsonOf(await api.upload({ kb_id: base, body }));
 }
 
-export const Row = memo(({ base, document, job, put, drop, mine }) => {
+export const Row = memo(({ base, document, job, put, drop, mine, chosen, choose }) => {
   const [deleting, setDeleting] = useState(false);
   const told = (work) => work.catch(sayError);
   const again = useAction(() => told(readAgain(base, document).then((found) => put([found]))));
@@ -37,6 +37,7 @@ export const Row = memo(({ base, document, job, put, drop, mine }) => {
   const address = `/documents/${base}/${document.document_id}`;
   const failed = document.status === "failed";
   return html`<div class="document">
+    ${mine && html`<label class="chooser"><input type="checkbox" checked=${chosen} aria-label=${t("Select {name}", { name: document.filename })} onClick=${({ target, shiftKey }) => choose(document.document_id, target.checked, shiftKey)} /></label>`}
     <span class=${`document-icon is-${document.status}`}><${Icon} name=${failed ? "alert" : "documents"} /></span>
     <div class="grow">
       <${Link} class="name clip block" to=${address} title=${document.filename}>${document.filename}<//>
@@ -44,7 +45,7 @@ export const Row = memo(({ base, document, job, put, drop, mine }) => {
     </div>
     <${State} document=${document} job=${job} />
     ${failed && mine && html`<${Button} small icon="retry" busy=${again.busy} onClick=${again.run}>${t("Try again")}<//>`}
-    ${job && owns(job) && document.status === "processing" && html`<${Button} small kind="quiet" icon="close" aria-label=${t("Cancel reading {name}", { name: document.filename })} busy=${cancel.busy || job.cancel_requested} onClick=${cancel.run} />`}
+    ${job && actsAsOwner(job) && document.status === "processing" && html`<${Button} small kind="quiet" icon="close" aria-label=${t("Cancel reading {name}", { name: document.filename })} busy=${cancel.busy || job.cancel_requested} onClick=${cancel.run} />`}
     <${Menu} label=${t("More on {name}", { name: document.filename })} items=${[
       { title: t("Open"), icon: "documents", onSelect: () => go(address) },
       { title: t("Download"), icon: "download", onSelect: () => told(download(base, document)) },

@@ -3,7 +3,7 @@
 import { html } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
-import { isOwn } from "../../lib/session.js";
+import { hasOwner, isOwn } from "../../lib/session.js";
 import { plural, t } from "../../lib/words.js";
 import { Badge, Failure, Notice } from "../../parts/basics.js";
 import { Choice, Field } from "../../parts/forms.js";
@@ -19,8 +19,14 @@ export const VISIBILITIES = {
 /** What only administrators see. */
 const OTHERS = { icon: "lock", title: "Private to another user" };
 
+/** Whatever has no owner is seen by everyone, also if it says that it is private. */
+function shownAs(of) {
+  if (!hasOwner(of)) return VISIBILITIES.shared;
+  return of.visibility === "private" && !isOwn(of) ? OTHERS : (VISIBILITIES[of.visibility] ?? VISIBILITIES.private);
+}
+
 export function VisibilityBadge({ of }) {
-  const { icon, title } = of.visibility === "private" && !isOwn(of) ? OTHERS : (VISIBILITIES[of.visibility] ?? VISIBILITIES.private);
+  const { icon, title } = shownAs(of);
   return html`<${Badge}><${Icon} name=${icon} size=${13} />${t(title)}<//>`;
 }
 

@@ -28,7 +28,7 @@ export default function Run({ id }) {
     await found.reload();
   });
   return html`<div class="page">
-    <${Loaded} of=${found}>${({ run, others }) => html`
+    <${Loaded} of=${found} back=${{ to: "/evaluation", title: t("Evaluation") }}>${({ run, others }) => html`
       <${Head} title=${t("Run of {time}", { time: dateTime(run.created_at) })} back=${{ to: `/evaluation?base=${run.knowledge_base_id}`, title: t("Evaluation") }}>
         ${run.status === "running" && run.job_id && html`<${Button} busy=${cancel.busy} onClick=${() => cancel.run(run.job_id)}>${t("Cancel")}<//>`}
         ${run.status === "done" && html`<${Button} icon="download" onClick=${() => files.run(api.evaluationTable, "run.md")}>${t("Table")}<//><${Button} icon="download" onClick=${() => files.run(api.evaluationPlot, "run.svg")}>${t("Plot")}<//>`}

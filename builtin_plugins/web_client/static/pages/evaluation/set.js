@@ -37,7 +37,7 @@ export default function QuestionSet({ id }) {
   };
   const make = async () => sayMade(await api.generateQuestions({ set_id: id, body: {} }));
   return html`<div class="page">
-    <${Loaded} of=${found}>${({ set, questions, mine }) => html`
+    <${Loaded} of=${found} back=${{ to: "/evaluation", title: t("Evaluation") }}>${({ set, questions, mine }) => html`
       <${Head} title=${set.name} about=${plural(set.question_count, "One question", "{n} questions")} back=${{ to: `/evaluation?base=${set.knowledge_base_id}`, title: t("Evaluation") }}>${mine && html`
         <label class="button button-plain"><span>${t("Add from a file")}</span><input class="hidden" type="file" accept=".jsonl,.json,.csv" onChange=${(event) => event.target.files[0] && add.run(() => upload(event.target.files[0]))} /></label>
         <${Button} busy=${add.busy} onClick=${() => add.run(make)}>${t("Make from the documents")}<//>

@@ -26,7 +26,7 @@ export default function Organization({ id, tab = "members" }) {
   const here = `/people/organizations/${id}`;
   const exported = () => api.exportOrganization({ org_id: id }).then((bundle) => saveJson(bundle, `organization-${id}.json`), sayError);
   return html`<div class="page">
-    <${Loaded} of=${found}>${(organization) => html`
+    <${Loaded} of=${found} back=${{ to: "/people/organizations", title: t("Organizations") }}>${(organization) => html`
       <${Head} title=${organization.name} back=${{ to: "/people/organizations", title: t("Organizations") }} about=${plural(organization.member_count, "One member", "{n} members")}>
         ${rights.members && html`<${Button} kind="primary" icon="plus" onClick=${() => setDialog("invite")}>${t("Invite")}<//>`}
         ${rights.settings && html`<${Import} send=${(parameters) => api.importOrganization({ org_id: id, ...parameters })} onDone=${found.reload} />`}

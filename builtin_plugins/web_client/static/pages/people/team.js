@@ -45,7 +45,7 @@ export default function Team({ id }) {
     },
   ];
   return html`<div class="page">
-    <${Loaded} of=${team}>${(data) => html`
+    <${Loaded} of=${team} back=${{ to: "/people", title: t("Teams") }}>${(data) => html`
       <${Head} title=${data.name} about=${data.description} back=${{ to: "/people", title: t("Teams") }}>
         ${leads && html`<${Button} kind="primary" icon="plus" onClick=${() => setDialog("invite")}>${t("Invite")}<//>`}
         ${leads && html`<${Import} send=${(parameters) => api.importTeam({ team_id: id, ...parameters })} onDone=${team.reload} />`}

@@ -27,7 +27,7 @@ export default function Listing({ id }) {
   });
   const act = (title, work, kind = "plain") => html`<${Button} kind=${kind} busy=${change.busy} onClick=${() => change.run(work)}>${title}<//>`;
   return html`<div class="page narrow">
-    <${Loaded} of=${found}>${({ listing, ratings, installed }) => html`
+    <${Loaded} of=${found} back=${{ to: "/plugins/marketplace", title: t("Marketplace") }}>${({ listing, ratings, installed }) => html`
       <${Head} title=${listing.display_name} about=${listing.description} back=${{ to: "/plugins/marketplace", title: t("Marketplace") }}>
         ${installed ? html`${installed.enabled ? act(t("Turn off"), api.disableListing) : act(t("Turn on"), api.enableListing, "primary")}${act(t("Uninstall"), api.uninstallListing)}` : listing.status === "approved" && act(t("Install"), api.installListing, "primary")}
         ${listing.status === "draft" && act(t("Submit for review"), api.submitListing, "primary")}

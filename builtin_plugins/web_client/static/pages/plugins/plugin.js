@@ -18,7 +18,7 @@ export default function Plugin({ name }) {
     found.reload();
   });
   return html`<div class="page narrow">
-    <${Loaded} of=${found}>${(plugin) => html`
+    <${Loaded} of=${found} back=${{ to: "/plugins", title: t("Plugins") }}>${(plugin) => html`
       <${Head} title=${plugin.name} about=${plugin.description} back=${{ to: "/plugins", title: t("Plugins") }}>
         ${isAdmin.value && (plugin.enabled ? html`<${Button} busy=${turn.busy} onClick=${() => turn.run(false)}>${t("Turn off")}<//>` : html`<${Button} kind="primary" busy=${turn.busy} onClick=${() => turn.run(true)}>${t("Turn on")}<//>`)}
       <//>

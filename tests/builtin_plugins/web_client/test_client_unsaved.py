@@ -1,0 +1,149 @@
+"""What was typed and not sent: no dialog drops it silently, and a question waits in its conversation."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from kernel.testing import Running
+from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+ASKS = "Discard what you entered?"
+
+
+async def _typed(page: Page) -> Locator:
+    form = page.get_by_role("dialog", name="New knowledge base")
+    await form.get_by_label("Description").fill("Half a page of careful words")
+    return form
+
+
+@pytest.mark.parametrize("way", ["escape", "cross", "cancel", "beside", "back"])
+async def test_a_form_with_words(site: Running, visitor: Visitor, way: str) -> None:
+    """However a form is left, one is asked once; what is kept is still there, what is discarded is gone."""
+    page = await visitor.arrive(await site.user(), "/documents")
+    await page.get_by_role("button", name="New knowledge base").first.click()
+    form = await _typed(page)
+
+    async def leave() -> None:
+        if way == "escape":
+            await page.keyboard.press("Escape")
+        elif way == "beside":
+            await page.mouse.click(5, 5)
+        elif way == "back":
+            await page.evaluate("Promise.allSettled(Object.values(navigation.back()))")
+        else:
+            await form.get_by_role("button", name={"cross": "Close", "cancel": "Cancel"}[way]).click()
+
+    if way == "back":
+        await visitor.go("/pipelines")
+        await visitor.go("/documents?new=1")
+        form = await _typed(page)
+        await form.get_by_label("Name").click()
+    await leave()
+    question = page.get_by_role("dialog", name=ASKS)
+    await expect(question.get_by_role("button", name="Keep it")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(question).to_have_count(0)
+    await expect(form.get_by_label("Description")).to_have_value("Half a page of careful words")
+    await form.get_by_label("Name").click()
+    await leave()
+    await question.get_by_role("button", name="Discard").click()
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await expect(page.get_by_role("heading", name="Documents", exact=True)).to_be_visible()
+
+
+async def test_escape_again_and_again(site: Running, visitor: Visitor) -> None:
+    """A browser closes a dialog at the second Escape in a row, whatever the page says: nothing is lost."""
+    page = await visitor.arrive(await site.user(), "/documents?new=1")
+    form = await _typed(page)
+    question = page.get_by_role("dialog", name=ASKS)
+    for _ in range(3):
+        await page.keyboard.press("Escape")
+        await expect(question).to_be_visible()
+        await page.keyboard.press("Escape")
+        await expect(question).to_have_count(0)
+    await expect(form.get_by_label("Description")).to_have_value("Half a page of careful words")
+
+
+async def test_a_form_without_changes(site: Running, visitor: Visitor) -> None:
+    """Nobody is asked where nothing was typed, or where it was taken back."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    for words in ("", "Something else"):
+        await page.get_by_role("button", name="More", exact=True).click()
+        await page.get_by_role("menuitem", name="Rename or describe").click()
+        form = page.get_by_role("dialog", name="Handbook")
+        await form.get_by_role("radio").nth(1).focus()
+        if words:
+            await form.get_by_label("Name").fill(words)
+            await form.get_by_label("Name").fill("Handbook")
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+    await page.get_by_role("button", name="More on handbook.md").click()
+    await page.get_by_role("menuitem", name="Delete").click()
+    await page.get_by_label("Save the signed receipt").check()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+async def test_a_session_that_ended_stays_ended(site: Running, visitor: Visitor) -> None:
+    """Escape, however often, doesn't take the sign-in away that a page needs to go on."""
+    ana = await site.user()
+    page = await visitor.sign_in(ana, "/documents")
+    await ana.post("/v1/auth/logout")
+    await page.evaluate("dispatchEvent(new Event('focus'))")  # lists are loaded again
+    again = page.get_by_role("dialog", name="Your session has ended")
+    await expect(again).to_be_visible()
+    for _ in range(3):
+        await page.keyboard.press("Escape")
+    await expect(again).to_be_visible()
+    await again.get_by_label("Password").fill(ana.password)
+    await page.keyboard.press("Enter")
+    await expect(again).to_have_count(0)
+
+
+async def test_drafts(site: Running, visitor: Visitor) -> None:
+    """Each conversation keeps what is being typed in it, also over a reload; signing out removes it all."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.sign_in(ana)
+    box = page.get_by_label("Your question")
+    await visitor.ask("How much may a hotel in Oslo cost per night?")
+    await expect(page.locator(".turn")).to_contain_text("185 euro")
+    first = page.url
+    await box.fill("And in Bergen?")
+    await page.get_by_role("button", name="New conversation").click()
+    await expect(box).to_have_value("")
+    await box.fill("May I work from h")
+    await page.get_by_role("navigation", name="Conversations").get_by_role("link").first.click()
+    await expect(page).to_have_url(first)
+    await expect(box).to_have_value("And in Bergen?")
+    await page.reload()
+    await expect(box).to_have_value("And in Bergen?")
+    await page.get_by_role("link", name="Documents", exact=True).click()
+    await page.get_by_role("link", name="Ask", exact=True).click()
+    await expect(box).to_have_value("May I work from h")
+    await page.get_by_role("button", name=ana.user["username"]).click()
+    await page.get_by_role("menuitem", name="Sign out").click()
+    await page.get_by_label("Username").wait_for()
+    assert (
+        await page.evaluate("Object.values(sessionStorage).filter((text) => /Bergen|work/.test(text))") == []
+    )
+
+
+async def test_an_answered_question_is_no_draft(site: Running, visitor: Visitor) -> None:
+    """Whoever looks at another page while the answer comes doesn't find the question in the field again."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.arrive(ana)
+    await visitor.ask("How much may a hotel in Oslo cost per night?")
+    await page.locator(".turn").wait_for()
+    address = page.url.split("/app")[1]
+    await visitor.go("/documents")
+    await expect(page.get_by_role("navigation", name="Conversations").get_by_role("link")).to_have_count(1)
+    await visitor.go(address)
+    await expect(page.locator(".turn")).to_contain_text("185 euro")
+    await expect(page.get_by_label("Your question")).to_have_value("")
