@@ -19,6 +19,7 @@ from cli.machine_checks import (
     check_dev_ports,
     check_disk,
     check_home,
+    check_mail,
     check_packages,
     check_port,
     check_python,
@@ -63,6 +64,8 @@ async def examine() -> AsyncIterator[Finding]:
     yield port
     if settings.dev_ports and not port.platform_answers:
         yield check_dev_ports([slot.port for slot in SLOTS if slot.name != GATEWAY])
+    if settings.smtp_host:
+        yield await asyncio.to_thread(check_mail, settings.smtp_host, settings.smtp_port)
     with _home_or_scratch(settings.home) as overrides:
         try:
             # On a full disk, no heartbeat can be saved, so nothing shows whether a worker is running.

@@ -14,7 +14,7 @@ from http.client import HTTPException
 from importlib import metadata
 from pathlib import Path
 from shlex import quote
-from socket import gaierror
+from socket import create_connection, gaierror
 from typing import Literal
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
@@ -198,6 +198,21 @@ def check_port(host: str, port: int) -> Finding:
         if isinstance(reason, ConnectionRefusedError):
             return Finding("port", "ok", f"{where} is free: the platform is not running there")
         return _other_program(where)
+
+
+def check_mail(host: str, port: int) -> Finding:
+    """Check that something listens where the mail server should be. Blocks for at most five seconds."""
+    where = f"{host}:{port}"
+    try:
+        with create_connection((host, port), timeout=5):
+            return Finding("mail", "ok", f"{where} answers")
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        remedy = (
+            "Start the mail server, or correct PLATFORM_SMTP_HOST and PLATFORM_SMTP_PORT. "
+            "Until then, no e-mail is sent."
+        )
+        return Finding("mail", "warning", f"the mail server {where} can't be reached: {reason}", remedy)
 
 
 def check_dev_ports(ports: Sequence[int]) -> Finding:

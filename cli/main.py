@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -137,9 +138,19 @@ def fill_missing_streams() -> None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
 
 
+def allow_any_text() -> None:
+    """Let characters that a stream's encoding lacks, outside UTF-8, be replaced instead of ending a command.
+
+    Standard error does that anyway.
+    """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
 def main() -> None:
     """The entry point of `platformctl`."""
     fill_missing_streams()
+    allow_any_text()
     problem = intruder()
     if problem is not None:
         sys.stderr.write(f"error: {problem}\n")

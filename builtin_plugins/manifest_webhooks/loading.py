@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,13 @@ from .problems import ROOT, ManifestError, Problem
 from .tree import MAX_MANIFEST_BYTES, TreeError, check_text
 
 
-def load_manifest(data: bytes, source: str) -> dict[str, Any]:
+class ManifestTree(dict[str, Any]):
+    """A parsed manifest. `lines`: where each key is in the file, by the path that a `Problem` names."""
+
+    lines: Mapping[str, int]
+
+
+def load_manifest(data: bytes, source: str) -> ManifestTree:
     """Parse a manifest into JSON-like values: dict, list, str, int, float, bool, None.
 
     `data`: UTF-8, at most MAX_MANIFEST_BYTES; YAML, or JSON (always JSON when `source` ends in `.json`).
@@ -24,7 +31,7 @@ def load_manifest(data: bytes, source: str) -> dict[str, Any]:
         raise ManifestError(source, [error.problem]) from None
 
 
-def read_manifest(path: Path, within: Path | None = None) -> dict[str, Any]:
+def read_manifest(path: Path, within: Path | None = None) -> ManifestTree:
     """Read and parse one manifest file; raises ManifestError.
 
     A symbolic link is refused unless `within` is given and the link's target lies inside that folder, as in
@@ -40,17 +47,20 @@ def read_manifest(path: Path, within: Path | None = None) -> dict[str, Any]:
     return load_manifest(data, path.name)
 
 
-def _parse(data: bytes, *, json_only: bool) -> dict[str, Any]:
-    _check_size(len(data))
+def _parse(data: bytes, *, json_only: bool) -> ManifestTree:
+    if len(data) > MAX_MANIFEST_BYTES:
+        raise _too_large(f"more than {MAX_MANIFEST_BYTES} bytes")
     text = _decode(data)
     tree = read_json(text, fall_back=not json_only) if json_only or text.lstrip()[:1] == "{" else None
-    tree = _read_yaml(text) if tree is None else tree
+    tree, lines = _read_yaml(text) if tree is None else (tree, {})
     if not isinstance(tree, dict):
         raise TreeError("The document is not an object", "Start it with apiVersion: platform.dev/v1alpha1.")
-    return tree
+    manifest = ManifestTree(tree)
+    manifest.lines = lines
+    return manifest
 
 
-def _read_yaml(text: str) -> Any:
+def _read_yaml(text: str) -> tuple[Any, dict[str, int]]:
     from .yaml_tree import read_yaml
 
     return read_yaml(text)
@@ -68,12 +78,9 @@ def _decode(data: bytes) -> str:
     return text
 
 
-def _check_size(size: int) -> None:
-    if size > MAX_MANIFEST_BYTES:
-        raise TreeError(
-            f"The document has {size} bytes, more than the {MAX_MANIFEST_BYTES} allowed",
-            "A manifest carries parameters only; move data elsewhere.",
-        )
+def _too_large(size: str) -> TreeError:
+    remedy = "A manifest carries parameters only; move data elsewhere."
+    return TreeError(f"The document has {size}", remedy)
 
 
 def _target(path: Path, within: Path | None) -> Path:
@@ -97,7 +104,8 @@ def _read_capped(path: Path) -> bytes:
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode):
             raise TreeError("This is not a regular file", "Put a plain file in its place.")
-        _check_size(facts.st_size)
+        if facts.st_size > MAX_MANIFEST_BYTES:
+            raise _too_large(f"{facts.st_size} bytes, more than the {MAX_MANIFEST_BYTES} allowed")
         return file.read(MAX_MANIFEST_BYTES + 1)
 
 

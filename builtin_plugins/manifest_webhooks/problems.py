@@ -31,7 +31,8 @@ class Problem:
         return found | {key: value for key, value in extra.items() if value is not None}
 
     def __str__(self) -> str:
-        where = self.path if self.line is None else f"{self.path} (line {self.line}, column {self.column})"
+        column = f", column {self.column}" if self.column else ""
+        where = self.path if self.line is None else f"{self.path} (line {self.line}{column})"
         return f"{where}: {self.message}. {self.remedy}"
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ _TYPE_NAMES = {"object": "an object", "string": "text", "array": "a list", "bool
 _SECRET_KEY = re.compile(r"secret|token|passw|credential|authorization|api_?-?key", re.IGNORECASE)
 _SECRET_TEXT = re.compile(r"whsec_|-----BEGIN|\bgh[opsu]_|\beyJ|(?=[A-Za-z+/_=-]*[0-9])[A-Za-z0-9+/_=-]{32,}")
 _SECRET_PATH = ("spec", "trigger", "webhook", "secretRef")
+_WEBHOOK_PATH = ("spec", "trigger", "webhook", "path")
 _TEXT_PATH = ("spec", "action", "store", "input", "text")
 
 
@@ -35,7 +37,7 @@ def validate(manifest: Mapping[str, Any], schema: Validator) -> list[Problem]:
     problems = [_problem(error) for error in errors]
     known = {problem.path for problem in problems}
     problems += [problem for problem in _separate_checks(manifest) if problem.path not in known]
-    return list(dict.fromkeys(problems))[:_MAX_PROBLEMS]
+    return _with_lines(dict.fromkeys(problems), manifest)[:_MAX_PROBLEMS]
 
 
 def check_manifest(manifest: Mapping[str, Any], schema: Validator, source: str) -> Manifest:
@@ -46,13 +48,35 @@ def check_manifest(manifest: Mapping[str, Any], schema: Validator, source: str) 
 
 
 def misspelt_keys(manifest: Mapping[str, Any], schema: Validator) -> list[Problem]:
-    """List unknown keys that resemble a known one, such as `secretref`: accepted, but worth a warning."""
-    return list(_misspelt(manifest, schema.schema, ()))
+    """List unknown keys that resemble a known one, such as `secretref`, or belong elsewhere.
+
+    They are accepted, but worth a warning.
+    """
+    return list(_misspelt(manifest, schema.schema, (), dict(_places(schema.schema, ()))))
 
 
 def oddities(tree: Mapping[str, Any], manifest: Manifest, schema: Validator) -> list[Problem]:
     """List what is valid, but hardly intended, such as misspelled keys."""
-    return [*misspelt_keys(tree, schema), *odd_templates(manifest), *_secret_of_another(manifest)]
+    found = (
+        *misspelt_keys(tree, schema),
+        *odd_templates(manifest),
+        *_secret_of_another(manifest),
+        *_path_with_prefix(manifest),
+    )
+    return _with_lines(found, tree)
+
+
+def _with_lines(problems: Iterable[Problem], manifest: Mapping[str, Any]) -> list[Problem]:
+    """The problems with their lines, if the manifest was read from YAML."""
+    lines = getattr(manifest, "lines", {})
+    return [replace(problem, line=lines.get(problem.path)) for problem in problems]
+
+
+def _path_with_prefix(manifest: Manifest) -> Iterator[Problem]:
+    path = manifest.webhook.path
+    if path.startswith("/webhook/"):
+        remedy = f"Write {path.removeprefix('/webhook')}, unless you mean that."
+        yield Problem(join_path(_WEBHOOK_PATH), f"requests will arrive at /webhook{path}", remedy)
 
 
 def _secret_of_another(manifest: Manifest) -> Iterator[Problem]:
@@ -204,14 +228,26 @@ def _separate_checks(manifest: Mapping[str, Any]) -> Iterator[Problem]:
         )
 
 
-def _misspelt(value: Any, schema: Any, keys: tuple[str, ...]) -> Iterator[Problem]:
+def _places(schema: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each known key, with the keys of the object that it belongs to."""
+    for key, item in schema.get("properties", {}).items():
+        yield key, keys
+        yield from _places(item, (*keys, key))
+
+
+def _misspelt(
+    value: Any, schema: Any, keys: tuple[str, ...], places: Mapping[str, tuple[str, ...]]
+) -> Iterator[Problem]:
     known = schema.get("properties", {})
     if not isinstance(value, Mapping) or not known:
         return
     absent = [key for key in known if key not in value]
     for key, item in value.items():
         if key in known:
-            yield from _misspelt(item, known[key], (*keys, key))
+            yield from _misspelt(item, known[key], (*keys, key), places)
         elif near := _near(key, absent):
             remedy = f"Did you mean '{near}'? As it stands the key is ignored."
             yield Problem(join_path((*keys, key)), f"'{shorten(key)}' is not a known key", remedy)
+        elif key in places:
+            remedy = f"Move it to {join_path(places[key])}. Here it is ignored."
+            yield Problem(join_path((*keys, key)), f"'{key}' is not a known key here", remedy)

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from .problems import shorten
+from .problems import join_path, shorten
 from .tree import (
     MAX_MANIFEST_BYTES,
     MAX_NODES,
@@ -28,6 +28,7 @@ _CONSTANTS: dict[str, Any] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
+_INDENTED_BY_TAB = re.compile(r" *\t")
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(r"[-+]?(?:(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)\Z")
 _NOT_JSON = re.compile(r"[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z")
@@ -37,28 +38,33 @@ _CONVERSIONS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
 )
 
 
-def read_yaml(text: str) -> Any:
+def read_yaml(text: str) -> tuple[Any, dict[str, int]]:
     """Parse one YAML document with JSON's types only; raises TreeError with line and column.
+
+    Also returns the line of each value's key, by the path that a `Problem` names.
 
     Plain scalars follow the core schema of YAML 1.2 (section 10.3) without hexadecimal and octal numbers, so
     dates, `on` and `yes` are text. Tags, merge keys, repeated keys, keys that are not text and further
     documents are refused. Aliases are expanded into copies that count against the bounds of the document.
     """
+    composer = _Composer(yaml.parse(text, Loader=_LOADER))
     try:
-        return _Composer(yaml.parse(text, Loader=_LOADER)).document()
+        return composer.document(), composer.lines
     except yaml.MarkedYAMLError as error:
-        raise _syntax_error(error) from None
+        raise _syntax_error(error, text) from None
     except yaml.YAMLError as error:
         reason = getattr(error, "reason", "unreadable text")
         raise TreeError(f"This is not YAML: {reason}", "Remove the control characters.") from None
 
 
-def _syntax_error(error: yaml.MarkedYAMLError) -> TreeError:
+def _syntax_error(error: yaml.MarkedYAMLError, text: str) -> TreeError:
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
     remedy = (
         "Correct the syntax; mind indentation, the space after a colon, and quotes around special characters."
     )
+    if mark and any(map(_INDENTED_BY_TAB.match, text.split("\n")[mark.line : mark.line + 1])):
+        remedy = "Indent with spaces: YAML allows no tabs there."
     return TreeError(f"This is not YAML: {error.problem or error.context}", remedy, line=line, column=column)
 
 
@@ -67,6 +73,7 @@ class _Composer:
 
     def __init__(self, events: Iterator[Any]) -> None:
         self._events = events
+        self.lines: dict[str, int] = {}
         self._anchors: dict[str, Any] = {}
         self._keys: list[object] = []
         self._nodes = 0
@@ -126,6 +133,7 @@ class _Composer:
                 return found
             key = self._key(event, found)
             self._keys.append(key)
+            self.lines[join_path(self._keys)] = event.start_mark.line + 1
             found[key] = self._node(next(self._events), depth + 1)
             self._keys.pop()
         return found
@@ -168,6 +176,8 @@ class _Composer:
 
 
 def _text_key(event: Any) -> str:
+    if isinstance(event, yaml.MappingStartEvent) and event.flow_style:
+        raise TreeError("A key begins with a brace", 'Put quotes around templates: "{{ .title }}".')
     if not isinstance(event, yaml.ScalarEvent) or event.tag is not None or event.anchor is not None:
         raise TreeError("A key is not plain text", "Use text without tag, anchor or alias as the key.")
     value: str = event.value

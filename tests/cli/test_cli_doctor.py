@@ -49,6 +49,19 @@ def test_fresh_machine_is_sound(bare_cli: Cli, platform_home: Path) -> None:
     assert not platform_home.exists()
 
 
+def test_mail_server(cli: Cli) -> None:
+    """A mail server that doesn't answer is a warning with the remedy; without one there is nothing to say."""
+    assert "mail" not in examined(cli)[1]
+    env = {"PLATFORM_SMTP_HOST": "127.0.0.1", "PLATFORM_MAIL_FROM": "platform@example.org"}
+    code, found = examined(cli, **env, PLATFORM_SMTP_PORT=str(free_port()))
+    assert (code, found["mail"]["status"]) == (0, "warning")
+    assert "refused" in found["mail"]["text"] and "PLATFORM_SMTP_HOST" in found["mail"]["remedy"]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        found = examined(cli, **env, PLATFORM_SMTP_PORT=str(port))[1]
+    assert (found["mail"]["status"], found["mail"]["text"]) == ("ok", f"127.0.0.1:{port} answers")
+
+
 def test_used_home_is_sound(cli: Cli) -> None:
     """After a migration the database is up to date and the secrets are closed."""
     cli("db", "upgrade")

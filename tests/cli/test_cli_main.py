@@ -96,6 +96,14 @@ def test_a_command_ends_without_collecting_garbage() -> None:
     assert int(shown.stdout.split()[-1]) < 1000
 
 
+def test_stream_that_lacks_characters(tmp_path: Path) -> None:
+    """Where the locale's encoding lacks a character, such as '…' or '✗', a question mark stands for it."""
+    wrong, env = tmp_path / "wrong.yaml", {"PYTHONIOENCODING": "ascii"}
+    wrong.write_text("kind: Plugin\n")
+    assert "[ARGS]" in platformctl("--help", env=env, fresh=True).stdout
+    assert platformctl("manifests", "validate", str(wrong), env=env, fresh=True).stdout.startswith("? ")
+
+
 def test_unknown_command(cli: Cli) -> None:
     """A misspelt command is wrong usage and gets a suggestion."""
     result = cli("user")

@@ -128,6 +128,21 @@ def test_refused_json(text: str, message: str) -> None:
     assert message in refused(text, "x.json").message
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "remedy"),
+    [
+        ("a: b\nc: {{ .title }}", 2, "quotes around templates"),
+        ("a:\n\tb: c", 2, "no tabs"),
+        ("a:\n  b: 1\n  \tc: 2", 3, "no tabs"),
+        ("a: b: c\n", 1, "indentation"),
+    ],
+)
+def test_remedies_of_common_mistakes(text: str, line: int, remedy: str) -> None:
+    """A template without quotes, and a tab, are told as such, not as faults of the parser's language."""
+    problem = refused(text)
+    assert (problem.line, remedy in problem.remedy) == (line, True), problem
+
+
 def test_path_and_position_of_a_nested_fault() -> None:
     """A fault deep inside names its keys, line and column, counted from 1."""
     problem = refused("spec:\n  items:\n    - ok\n    - {x: .nan}")

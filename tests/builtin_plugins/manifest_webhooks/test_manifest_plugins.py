@@ -142,7 +142,7 @@ class TestRefused:
         drop(folder, "a.yaml", document)
         running = await start_platform(*PLUGINS, HashEmbeddings())
         reason = (await record(running, "notes"))["reason"]
-        assert "spec -> action -> store -> input -> text: '{{ author }}'" in reason
+        assert "spec -> action -> store -> input -> text (line 13): '{{ author }}'" in reason
         assert "Did you mean {{ .author }}?" in reason
         assert (await send(running.anonymous, "/notes", {"text": "x"})).status == 200
 

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 from jsonschema.protocols import Validator
 
+from builtin_plugins.manifest_webhooks.loading import load_manifest
 from builtin_plugins.manifest_webhooks.problems import ManifestError
-from builtin_plugins.manifest_webhooks.validation import check_manifest, misspelt_keys, validate
+from builtin_plugins.manifest_webhooks.validation import check_manifest, misspelt_keys, oddities, validate
 
 
 def put(manifest: dict[str, Any], path: str, value: Any) -> None:
@@ -172,6 +174,48 @@ def test_misspelt_optional_key_is_a_warning(manifest: dict[str, Any], schema: Va
     (warning,) = misspelt_keys(manifest, schema)
     assert warning.path == f"spec -> trigger -> webhook -> {wrong}"
     assert "secretRef" in warning.remedy
+
+
+@pytest.mark.parametrize(
+    ("where", "key", "home"),
+    [
+        ("spec.trigger", "secretRef", "spec -> trigger -> webhook"),
+        ("", "access", "spec"),
+        ("spec.action.store", "onMissing", "spec -> action -> store -> input"),
+    ],
+)
+def test_known_key_in_the_wrong_place_is_a_warning(
+    manifest: dict[str, Any], schema: Validator, where: str, key: str, home: str
+) -> None:
+    """A `secretRef` outside `webhook` would leave a webhook open to all; the warning names its place."""
+    put(manifest, f"{where}.{key}".lstrip("."), "x")
+    (warning,) = misspelt_keys(manifest, schema)
+    assert warning.path.endswith(key)
+    assert warning.remedy == f"Move it to {home}. Here it is ignored."
+
+
+def test_path_with_the_prefix_is_a_warning(manifest: dict[str, Any], schema: Validator) -> None:
+    """A path that repeats /webhook is pointed out: senders would have to repeat it, too."""
+    put(manifest, "spec.trigger.webhook.path", "/webhook/notes")
+    (warning,) = oddities(manifest, check_manifest(manifest, schema, "x.yaml"), schema)
+    assert warning.path == "spec -> trigger -> webhook -> path"
+    assert "/webhook/webhook/notes" in warning.message
+    assert "Write /notes" in warning.remedy
+
+
+def test_lines_of_a_file(manifest: dict[str, Any], schema: Validator) -> None:
+    """Problems and warnings of a YAML file have the lines of the keys that they name."""
+    put(manifest, "spec.trigger.webhook.secretref", "notes")
+    text = yaml.safe_dump(manifest, sort_keys=False)
+    tree = load_manifest(text.encode(), "x.yaml")
+    (warning,) = oddities(tree, check_manifest(tree, schema, "x.yaml"), schema)
+    put(manifest, "metadata.name", "Bad Name")
+    drop(manifest, "spec.action.store.input")
+    text = yaml.safe_dump(manifest, sort_keys=False)
+    problems = validate(load_manifest(text.encode(), "x.yaml"), schema)
+    lines = text.splitlines()
+    found = [lines[problem.line - 1].strip() for problem in (*problems, warning) if problem.line]
+    assert found == ["name: Bad Name", "store:", "secretref: notes"]
 
 
 def test_known_and_strange_keys_are_no_warning(manifest: dict[str, Any], schema: Validator) -> None:
