@@ -20,6 +20,7 @@ log = logging.getLogger("platform.http")
 _EVENTS = "text/event-stream"
 _MULTIPART = "multipart/form-data"
 _FORMS = (_MULTIPART, "application/x-www-form-urlencoded")
+_BYTES = {"type": "string", "format": "binary"}
 _ALWAYS = (400, 401, 429, 503)
 # Docstrings cite the project's specification, which readers of the document don't have.
 _SOURCE = re.compile(r"\s*\((?:spec (?:section )?\d|wire-facts|decisions\.md)[^()]*\)")
@@ -211,7 +212,8 @@ def _example(schemas: Schemas, schema: dict[str, Any]) -> dict[str, Any]:
 def _upload(upload: Upload) -> dict[str, Any]:
     """A form with a file. Swagger UI does not show its example, so the description has it."""
     example = upload.example or {}
-    file = {"type": "string", "contentMediaType": "application/octet-stream", "description": upload.file}
+    # OpenAPI 3.1 asks for contentMediaType; many generators of clients only know 3.0's format.
+    file = {**_BYTES, "contentMediaType": "application/octet-stream", "description": upload.file}
     parts = _with_examples({upload.file_field: file, **upload.fields}, example)
     schema = {"type": "object", "required": [upload.file_field], "properties": parts}
     if not example:
@@ -245,9 +247,10 @@ def _success(route: Route, status: int, schemas: Schemas) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": HTTPStatus(status).phrase}
     if status != 204 and status < 300:
         schema = {} if route.returns is None else schemas.of(route.returns, "serialization")
+        other = _BYTES if route.returns is bytes else {"type": "string"}
         content = {
             route.media_type: {"schema": schema},
-            **{media_type: {"schema": {"type": "string"}} for media_type in route.also_media_types},
+            **{media_type: {"schema": dict(other)} for media_type in route.also_media_types},
         }
         if _EVENTS in content:
             # The events of a stream are described in words: OpenAPI 3.1 has no schema for them.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from pydantic import PydanticUserError, TypeAdapter
@@ -27,6 +29,7 @@ class Schemas:
         )
         self._found = {key: schema for (key, _), schema in found.items()}
         self.definitions: dict[str, Any] = dict(sorted(top.get("$defs", {}).items()))
+        _make_titles_unique(self.definitions)
 
     def of(self, kind: Any, mode: Mode) -> dict[str, Any]:
         """The schema of a declared body or response, usually a reference."""
@@ -73,6 +76,26 @@ def can_be_described(route: Route) -> bool:
     except UNDESCRIBABLE:
         return False
     return True
+
+
+def _make_titles_unique(definitions: dict[str, Any]) -> None:
+    """Add to each title that several definitions have what tells them apart: `Thing (notes)`.
+
+    Generators of clients name classes after titles, and some leave out the second class of a name.
+    """
+    named = defaultdict(list)
+    for name, schema in definitions.items():
+        named[schema.get("title")].append(name)
+    for title, names in named.items():
+        if title is not None and len(names) > 1:
+            for name, different in zip(names, _differences(names), strict=True):
+                definitions[name]["title"] = f"{title} ({different})"
+
+
+def _differences(names: list[str]) -> Sequence[str]:
+    """A part of each name in which all differ, or the names; they are like `package__module__Thing`."""
+    columns = zip(*(re.split("__|-", name) for name in names), strict=False)
+    return next((words for words in columns if len(set(words)) == len(names)), names)
 
 
 def _references(value: Any) -> set[str]:

@@ -50,7 +50,7 @@ async def sparql(ctx: Context, body: schemas_rdf.SparqlRequest) -> web.StreamRes
     "/graph-rag/graph/export",
     access=AUTHENTICATED,
     query=schemas_rdf.ExportQuery,
-    returns=bytes,
+    returns=str,
     media_type="text/turtle",
     also_media_types=("application/n-quads", "application/ld+json"),
     errors=(GraphNotFound,),

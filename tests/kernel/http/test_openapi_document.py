@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -129,8 +130,8 @@ class TestErrors:
         Draft202012Validator({**schema, "components": found["components"]}).validate(answer.json())
 
 
-def model(name: str, **fields: type) -> type[BaseModel]:
-    return type(name, (BaseModel,), {"__annotations__": fields, "__doc__": name, "__module__": __name__})
+def model(name: str, module: str = __name__, **fields: type) -> type[BaseModel]:
+    return type(name, (BaseModel,), {"__annotations__": fields, "__doc__": name, "__module__": module})
 
 
 class Offers(Plugin):
@@ -167,6 +168,26 @@ class TestOddModels:
             return set(found["components"]["schemas"][name]["properties"])
 
         assert (properties("/v1/first"), properties("/v1/second")) == ({"colour"}, {"weight"})
+
+    async def test_no_title_twice(self, found: dict[str, Any]) -> None:
+        """Generators of clients name classes after titles, and leave out the second one of a title."""
+        titles = Counter(schema.get("title") for schema in found["components"]["schemas"].values())
+        assert [title for title, count in titles.items() if count > 1] == []
+
+    async def test_titles_of_one_name(self, start_platform: Start) -> None:
+        """Schemas of one name have the part that tells them apart in their titles; others keep theirs."""
+        things = [
+            model("Thing", "acme.notes.schemas", text=str),
+            model("Thing", "acme.boards.schemas", width=int),
+            model("Other", "acme", size=int),
+        ]
+        plugins = [Offers(f"offers_{number}", thing) for number, thing in enumerate(things)]
+        found = (await document(await start_platform(*plugins)))["components"]["schemas"]
+        assert {name: found[name]["title"] for name in found if name.endswith(("Thing", "Other"))} == {
+            "acme__notes__schemas__Thing": "Thing (notes)",
+            "acme__boards__schemas__Thing": "Thing (boards)",
+            "Other": "Other",
+        }
 
     async def test_one_that_has_no_schema(self, start_platform: Start) -> None:
         """A model that can't be described leaves its own route out of the document, and no other."""
@@ -228,7 +249,7 @@ async def test_bodies_and_their_examples(start_platform: Start) -> None:
     def parts(name: str, media_type: str = forms[1]) -> Any:
         return found[name]["content"][media_type]["schema"].get("properties")
 
-    file = {"type": "string", "contentMediaType": "application/octet-stream"}
+    file = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
     named = {**file, "description": "The file, with its name."}
     assert (shown("plain"), parts("plain")) == ({forms[1]: None}, {"file": named})
     assert shown("part") == {forms[1]: {"title": "Minutes"}}
@@ -250,6 +271,39 @@ async def test_bodies_and_their_examples(start_platform: Start) -> None:
         {"a": {"description": "A."}},
     )
     assert parts("form", forms[0]) == {"a": {"type": "string", "description": "A.", "examples": ["1"]}}
+
+
+class Plays(Plugin):
+    """Its route answers with bytes in two formats."""
+
+    name = "plays"
+
+    @hookimpl
+    def register_routes(self) -> list[RouteTable]:
+        table = RouteTable("Plays")
+
+        @table.get(
+            "/v1/plays",
+            access=PUBLIC,
+            returns=bytes,
+            media_type="audio/wav",
+            also_media_types=("audio/mpeg",),
+        )
+        async def index(ctx: Context) -> bytes:
+            """Play something."""
+            return b""
+
+        return [table]
+
+
+async def test_bytes_in_several_formats(start_platform: Start) -> None:
+    """All formats of one response are bytes, so that generated clients don't decode any as text."""
+    found = await document(await start_platform(Plays))
+    content = found["paths"]["/v1/plays"]["get"]["responses"]["200"]["content"]
+    assert content == {
+        media_type: {"schema": {"type": "string", "format": "binary"}}
+        for media_type in ("audio/wav", "audio/mpeg")
+    }
 
 
 def test_without_descriptions() -> None:
