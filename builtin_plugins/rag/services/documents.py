@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, get_args
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, Select, bindparam, literal_column, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import DocumentNotFound
 from builtin_plugins.rag.events import DocumentDeleted
-from builtin_plugins.rag.models import Document
-from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, Status
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services import deletions, knowledge_bases, loading, receipts
 from builtin_plugins.rag.services.ingestion_jobs import queue_document
@@ -18,9 +21,23 @@ from builtin_plugins.rag.services.originals import original
 from builtin_plugins.rag.services.receipts import SIGNER, Signer
 from builtin_plugins.rag.services.records import Arrived, keep_document, write_kept
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Caller, Platform, Scope, StoredPoint, Unit, contracts, scope_of
+from kernel.sdk import (
+    Caller,
+    Platform,
+    Prepared,
+    Scope,
+    StoredPoint,
+    Unit,
+    contracts,
+    page_of,
+    read_page,
+    scope_of,
+    visible,
+)
 
 _WAITS_FOR_ROOM = "The server's disk is full; reading continues once there is room."
+_ALL = 2**31 - 1
+"""The limit of a page without one."""
 
 
 async def check_upload(caller: Caller, kb_id: str) -> None:
@@ -53,27 +70,24 @@ async def list_page(caller: Caller, kb_id: str, query: DocumentQuery) -> tuple[l
     """
     scope = await scope_of(caller.platform, caller.principal)
     disk_full = caller.platform.disk.is_short()
-    return await caller.platform.database.read(_page, scope, kb_id, query, disk_full)
-
-
-def _page(
-    session: Session, scope: Scope, kb_id: str, query: DocumentQuery, disk_full: bool
-) -> tuple[list[DocumentOut], int]:
-    knowledge_bases.find(session, scope, kb_id)
-    wanted = Document.knowledge_base_id == kb_id
-    if query.status is not None:
-        wanted &= Document.status == query.status
-    if query.parent_id is not None:
-        wanted &= Document.parent_id == query.parent_id
-    total = session.scalar(select(func.count()).select_from(Document).where(wanted))
-    ordered = select(Document).where(wanted).order_by(Document.uploaded_at, Document.id)
-    rows = session.scalars(ordered.limit(query.limit).offset(query.offset))
-    return [render(row, disk_full=disk_full) for row in rows], int(total or 0)
+    limit = _ALL if query.limit is None else query.limit
+    values = {"kb_id": kb_id, "parent_id": query.parent_id, "limit": limit, "offset": query.offset}
+    page = _PAGES[query.status, query.parent_id is not None]
+    rows, total = await caller.platform.database.read(read_page, page, {**scope.binds, **values})
+    if not total:  # the knowledge base itself may be missing
+        await loading.knowledge_base(caller, kb_id)
+    return [render(SimpleNamespace(**row), disk_full=disk_full) for row in rows], total
 
 
 async def show(caller: Caller, kb_id: str, document_id: str) -> DocumentOut:
     """The record of a document. Raises KnowledgeBaseNotFound, DocumentNotFound."""
-    return render(await get(caller, kb_id, document_id), disk_full=caller.platform.disk.is_short())
+    scope = await scope_of(caller.platform, caller.principal)
+    values = {**scope.binds, "kb_id": kb_id, "document_id": document_id}
+    row = await caller.platform.database.read(_ONE.first, values)
+    if row is None:
+        await loading.knowledge_base(caller, kb_id)
+        raise DocumentNotFound()
+    return render(SimpleNamespace(**row), disk_full=caller.platform.disk.is_short())
 
 
 async def get(caller: Caller, kb_id: str, document_id: str) -> Document:
@@ -154,8 +168,8 @@ def _find(session: Session, kb_id: str, document_id: str) -> Document:
     return found
 
 
-def render(document: Document, *, disk_full: bool = False) -> DocumentOut:
-    """The record as clients see it; each chunk has one vector.
+def render(document: Document | SimpleNamespace, *, disk_full: bool = False) -> DocumentOut:
+    """The record or its row as clients see it; each chunk has one vector.
 
     The notice about a full disk is added here, as a full disk can't store it.
     """
@@ -189,3 +203,29 @@ def _chunk(point: StoredPoint) -> ChunkOut:
         char_start=payload["char_start"],
         char_end=payload["char_end"],
     )
+
+
+# What clients poll is built once, and selects columns, which are cheaper to load than objects.
+_DOCUMENT: Any = Document.__table__
+_BASE: Any = KnowledgeBase.__table__
+
+
+def _rows(*conditions: ColumnElement[bool]) -> Select[Any]:
+    """Documents of the knowledge base `kb_id`, if the caller may see it."""
+    in_base = (_BASE.c.id == bindparam("kb_id")) & (_DOCUMENT.c.knowledge_base_id == bindparam("kb_id"))
+    return select(*_DOCUMENT.c).join(_BASE, in_base).where(visible(_BASE.c), *conditions)
+
+
+def _page(status: str | None, of_parent: bool) -> Prepared:
+    """The status is part of the statement: only so does a database use an index of one status."""
+    conditions = [] if status is None else [_DOCUMENT.c.status == literal_column(f"'{status}'")]
+    if of_parent:
+        conditions.append(_DOCUMENT.c.parent_id == bindparam("parent_id"))
+    return page_of(_rows(*conditions), "uploaded_at", "id")
+
+
+_PAGES = {
+    (status, of_parent): _page(status, of_parent)
+    for status, of_parent in product((None, *get_args(Status)), (False, True))
+}
+_ONE = Prepared(_rows(_DOCUMENT.c.id == bindparam("document_id")))
