@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from builtin_plugins.platform_ops.backup.manifest import Manifest
     from cli.failures import Missing
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 app = App(
@@ -44,7 +45,7 @@ def create() -> None:
     from builtin_plugins.platform_ops.backup.service import described
     from cli import console
 
-    name, manifest = _run(_create())
+    name, manifest = _run(_create)
     console.done(described(name, manifest))
     if manifest.sealed is None:
         console.warn(
@@ -68,7 +69,7 @@ def show(as_json: AsJson = False) -> None:
     """List the backups, newest first."""
     from cli import console
 
-    found = _run(_list())
+    found = _run(_list)
     if as_json:
         console.print_json(
             [{"name": one.name, "size_bytes": one.size, "modified_at": one.modified_at} for one in found]
@@ -97,7 +98,7 @@ def verify(name: OrNewest = None) -> None:
     from builtin_plugins.platform_ops.backup.service import described
     from cli import console
 
-    name, manifest = _run(_verify(name))
+    name, manifest = _run(_verify, name)
     console.done(f"complete and undamaged: {described(name, manifest)}")
 
 
@@ -130,10 +131,10 @@ def restore(
     """Replace everything with a backup, whether or not the platform is running, on SQLite or PostgreSQL."""
     from cli import console
 
-    _run(_look_for(name))
+    _run(_look_for, name)
     if not yes:
         typer.confirm(f"Replace all accounts, documents and settings with those of {name}?", abort=True)
-    console.done(_run(_restore(name)))
+    console.done(_run(_restore, name))
 
 
 async def _look_for(name: str) -> None:
@@ -192,7 +193,7 @@ def drill(
     from cli import console
     from cli.drill import rehearse
 
-    name, same = _run(rehearse(name, into))
+    name, same = _run(rehearse, name, into)
     if as_json:
         console.print_json({"name": name, "same": same})
         return
@@ -200,12 +201,12 @@ def drill(
         console.done(line)
 
 
-def _run(work: Coroutine[Any, Any, T]) -> T:
+def _run(work: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
     from builtin_plugins.platform_ops.backup.errors import BackupFailed
     from cli import running
     from cli.failures import CommandFailed
 
     try:
-        return running.run(work)
+        return running.run(work(*args, **kwargs))
     except BackupFailed as error:
         raise CommandFailed(str(error)) from error

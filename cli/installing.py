@@ -25,7 +25,8 @@ from packaging.utils import canonicalize_name
 from cli import console
 from cli.catalog import Listed, look_up
 from cli.failures import CommandFailed, Missing, Refused
-from cli.pip import Pip, Resolved, installed, is_path
+from cli.package_needs import installed
+from cli.pip import Pip, Resolved, is_path
 from cli.trial import Declared, facts, try_start
 from kernel.plugins import GROUP
 

@@ -8,22 +8,19 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from cli.failures import CommandFailed, Missing, Refused
-from kernel.plugins import GROUP
+from cli.package_needs import PLATFORM, installed, plugin_packages, read_needs, reason_for
 
-PLATFORM = "platform-kernel"
 _CAUSES = re.compile(r"The conflict is caused by:\n(.*?)\n\n", re.DOTALL)
-_FIELD = re.compile(r"^(Name|Version):[ \t]*(.*?)\s*$", re.MULTILINE)
 _CONSTRAINT = re.compile(r"The user requested \(constraint\) (\S+?)==(\S+)")
 
 
@@ -134,7 +131,7 @@ def _constraints(wanted: str, folder: Path) -> Path:
 def _replaceable(wanted: str) -> str | None:
     """The package that `wanted` names if it is a plugin's: only such a package may change its version."""
     name = _package_of(wanted)
-    return name if name in {canonicalize_name(d) for d in _plugin_packages()} - {PLATFORM} else None
+    return name if name in plugin_packages() - {PLATFORM} else None
 
 
 def _package_of(wanted: str) -> str | None:
@@ -150,10 +147,6 @@ def _package_of(wanted: str) -> str | None:
         return None
 
 
-def _plugin_packages() -> set[str]:
-    return {point.dist.name for point in metadata.entry_points(group=GROUP) if point.dist}
-
-
 def _resolved(item: dict[str, Any]) -> Resolved:
     name, version = item["metadata"]["name"], item["metadata"]["version"]
     source = item["download_info"]["url"] if item.get("is_direct") else f"{name}=={version}"
@@ -164,11 +157,11 @@ def _refusal(wanted: str, output: str) -> CommandFailed:
     """The error for the operator, made from pip's output."""
     conflict = _CAUSES.search(output)
     if conflict:
+        needs = read_needs()
         lines = [line.strip() for line in conflict.group(1).splitlines() if line.strip()]
-        lines = [_CONSTRAINT.sub(r"the platform needs \1 \2", line) for line in lines]
+        lines = [_CONSTRAINT.sub(lambda found: reason_for(found[1], found[2], needs), line) for line in lines]
         return Refused(
-            f"'{wanted}' conflicts with packages that the platform needs; nothing was changed: "
-            + "; ".join(lines),
+            f"'{wanted}' conflicts with installed packages; nothing was changed: " + "; ".join(lines),
             "Try another version, or ask the plugin's author for a compatible release.",
         )
     errors = [line[7:] for line in output.splitlines() if line.startswith("ERROR: ")]
@@ -183,25 +176,6 @@ def _refusal(wanted: str, output: str) -> CommandFailed:
             )
         return Missing(f"'{wanted}' was not found; nothing was changed: {reason}", "Check the name or path.")
     return CommandFailed(f"pip could not resolve '{wanted}'; nothing was changed: {text}")
-
-
-class Package(NamedTuple):
-    """A package's name in its canonical form, and its version."""
-
-    name: str
-    version: str
-
-
-def installed() -> Iterator[tuple[metadata.Distribution, Package]]:
-    """Every installed package.
-
-    Faster than `Distribution.name` and `version`, which parse the whole metadata: seconds for all packages.
-    """
-    for dist in metadata.distributions():
-        head = (dist.read_text("METADATA") or dist.read_text("PKG-INFO") or "").partition("\n\n")[0]
-        fields = dict(_FIELD.findall(head))
-        if "Name" in fields:
-            yield dist, Package(canonicalize_name(fields["Name"]), fields.get("Version", ""))
 
 
 def _installed() -> set[str]:

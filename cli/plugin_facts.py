@@ -75,6 +75,31 @@ async def disabled_plugins(platform: Platform, *, quiet: bool = False) -> Mappin
         return {}
 
 
+async def outgrown(platform: Platform) -> Mapping[str, str]:
+    """The plugins that are older than their tables, with the reason why they won't start.
+
+    Empty if the database can't be read.
+    """
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from cli import running
+    from kernel.db.migrate import NewerDatabase, known_revisions, revision_of
+    from kernel.db.startup import SCHEMA, newer
+
+    if not has_database(platform):
+        return {}
+    found = {}
+    try:
+        with running.private_files():
+            for owner in platform.resource(SCHEMA).owners():
+                known, current = known_revisions(owner), await revision_of(platform.database, owner.name)
+                if known and current is not None and current not in known:
+                    found[owner.name] = str(newer(NewerDatabase(current)))
+    except (SQLAlchemyError, OSError):
+        return {}
+    return found
+
+
 def has_database(platform: Platform) -> bool:
     """Whether there is a database: reading must not create one."""
     return _is_there(platform.database.url)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.options import AsJson
-from cli.plugin_facts import Shown, disabled_plugins, variables_of
+from cli.plugin_facts import Shown, disabled_plugins, outgrown, variables_of
 from cli.texts import App, examples
 from kernel.version import DISTRIBUTION
 
@@ -119,8 +119,9 @@ async def _shown() -> list[Shown]:
     async with running.explained_platform() as platform:
         report = read_report(platform.settings.home)
         facts = [_with_report(_facts(platform, record), report) for record in platform.plugins]
-        disabled = await disabled_plugins(platform)
-    return sorted((_with_switch(item, disabled) for item in facts), key=lambda item: item.name)
+        disabled, reasons = await disabled_plugins(platform), await outgrown(platform)
+    told = (_with_switch(_with_tables(item, reasons), disabled) for item in facts)
+    return sorted(told, key=lambda item: item.name)
 
 
 def _facts(platform: Platform, record: PluginRecord) -> Shown:
@@ -150,6 +151,16 @@ def _with_report(item: Shown, report: dict[str, Any] | None) -> Shown:
         return item
     reason = f"{entry['reason']} (at the server's start, {report['started_at']})"
     return replace(item, status=entry["status"], reason=reason, place=entry.get("place"))
+
+
+def _with_tables(item: Shown, reasons: Mapping[str, str]) -> Shown:
+    """Tell what the next start would show of a plugin that is older than its tables."""
+    from dataclasses import replace
+
+    reason = reasons.get(item.name)
+    return (
+        item if reason is None or item.status != "loaded" else replace(item, status="failed", reason=reason)
+    )
 
 
 def _with_switch(item: Shown, disabled: Mapping[str, str]) -> Shown:
@@ -199,7 +210,7 @@ FindLinks = Annotated[
         ("platformctl plugins install ./acme-1.0-py3-none-any.whl", "a wheel, or a folder"),
         after="First you see what the plugin declares, what the dependency graph says, and what pip would "
         "install. To find out, the plugin is started in its own process with an empty home; this runs "
-        "its code, so install only what you trust. If it conflicts with packages that the platform needs, "
+        "its code, so install only what you trust. If it conflicts with installed packages, "
         "contains no plugin, or does not start, nothing is installed. If it does not start once it is "
         "installed, the previous version is restored. The platform loads it at its next start.",
     )

@@ -10,7 +10,8 @@ from packaging.utils import canonicalize_name
 
 from cli import console
 from cli.failures import CommandFailed, Missing, Refused
-from cli.pip import PLATFORM, Pip, last_error
+from cli.package_needs import PLATFORM, left_without, read_needs, removal
+from cli.pip import Pip, last_error
 from kernel.plugins import GROUP
 
 if TYPE_CHECKING:
@@ -35,8 +36,14 @@ def uninstall_plugin(name: str, plugins: Sequence[Shown], *, force: bool) -> Non
         raise Refused(
             f"other plugins require it: {', '.join(needed)}", "Uninstall them first, or use --force."
         )
+    left = left_without(canonicalize_name(package), read_needs())
     result = Pip().run("uninstall", "--yes", package)
     if result.returncode != 0:
         raise CommandFailed(f"pip could not uninstall {package}: {last_error(result)}")
     console.done(f"{package} is uninstalled ({', '.join(sorted(gone))}); its tables and data are kept")
+    if left:
+        console.note(
+            f"Packages that only {package} needed are still installed: {', '.join(left)}. "
+            f"To remove them: {removal(left)}"
+        )
     console.note("Restart the platform to stop using the plugin.")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Iterable, Iterator
+from functools import cached_property, partialmethod
 from typing import Any
 
 from kernel.hook_manager import IMPL, HookManager, marked_names
 from kernel.hook_types import HookSpec
 from kernel.places import Flaw
+
+_NOT_METHODS = (property, cached_property, partialmethod)
 
 
 def strange_argument(manager: HookManager, instance: Any) -> Flaw | None:
@@ -54,7 +57,12 @@ def _unmarked(manager: HookManager, instance: Any) -> Flaw | None:
     called = {hook.name for hook in manager.get_hookcallers(instance) or ()}
     for name in sorted(dir(type(instance))):
         looks_like_one = name in manager.specs or name.startswith("register_")
-        if not looks_like_one or not callable(inspect.getattr_static(instance, name)):
+        static = inspect.getattr_static(instance, name)
+        if name in manager.specs and isinstance(static, _NOT_METHODS):
+            what = type(static).__name__
+            reason = f"its {what} '{name}' is named like a hook; write a method with @hookimpl, or rename it"
+            return Flaw(reason, getattr(static, "fget", None) or getattr(static, "func", None))
+        if not looks_like_one or not (callable(static) or isinstance(static, classmethod)):
             continue
         method = getattr(instance, name)
         if options := getattr(method, IMPL, None):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 log = logging.getLogger("platform")
@@ -22,6 +23,32 @@ def lasting(name: str, work: Work, *, pause: float = _PAUSE) -> asyncio.Task[Non
     process could not stop.
     """
     return asyncio.create_task(_again_and_again(name, work, pause), name=name)
+
+
+@asynccontextmanager
+async def repeating(name: str, work: Work, seconds: float) -> AsyncIterator[None]:
+    """During the block, do `work` every so many seconds; once more at its end."""
+    ending = asyncio.Event()
+
+    async def repeat() -> None:
+        while not await set_within(ending, seconds):
+            await work()
+
+    task = lasting(name, repeat)
+    try:
+        yield
+    finally:
+        ending.set()
+        await task
+        await work()
+
+
+async def set_within(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for the event, at most so many seconds; returns whether it is set."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()
 
 
 async def _again_and_again(name: str, work: Work, pause: float) -> None:

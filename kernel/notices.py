@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ from kernel.db.engine import Database, Unit
 from kernel.db.tables import Notice
 from kernel.db.wakeups import Wakeups, ended
 from kernel.errors import ANY_ERROR
-from kernel.lasting import lasting
+from kernel.lasting import lasting, set_within
 
 log = logging.getLogger("platform.notices")
 
@@ -129,10 +129,7 @@ class Notices:
 
     async def _wait(self, seconds: float) -> bool:
         """Wait at most this many seconds until this process is woken; returns whether it was."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._woken.wait()
-        woken = self._woken.is_set()
+        woken = await set_within(self._woken, seconds)
         self._woken.clear()
         return woken
 

@@ -10,7 +10,7 @@ from kernel.auth.callers import Caller, operator_of
 from kernel.auth.external import end_external_sessions, sign_in_external
 from kernel.auth.external_schemas import ExternalIdentity, SignInMethod
 from kernel.auth.models import Account, AccountChange
-from kernel.auth.ownership import VISIBILITIES, Owned, Scope, SharedThing, hand_over_owned, visible
+from kernel.auth.ownership import Owned, Scope, SharedThing, hand_over_owned, visible
 from kernel.auth.permissions import Decision, Permission
 from kernel.auth.principals import Principal, TokenScope
 from kernel.auth.schemas import (
@@ -93,10 +93,10 @@ from kernel.jobs.declarations import Job, JobFailed, JobMoved, JobRef, LongJob
 from kernel.jobs.following import cancel_job, follow_job, get_job, running_jobs
 from kernel.jobs.kinds import Gather, Lane
 from kernel.jobs.progress import Progress
-from kernel.jobs.queue import JOB_QUEUE, JobQueue, migrate_queue
+from kernel.jobs.queue import JobQueue, migrate_queue
 from kernel.jobs.schemas import JobOut
 from kernel.jobs.together import Together
-from kernel.lasting import lasting
+from kernel.lasting import lasting, repeating, set_within
 from kernel.live_cache import LiveCache
 from kernel.logs import LogFormatter, mask
 from kernel.machine_faults import Fault, MachineFault, is_machine_fault
@@ -129,7 +129,7 @@ from kernel.start_guards import Opening, StartGuard
 from kernel.store_errors import store_error
 from kernel.stores.fusion import weight_for as hybrid_weight
 from kernel.stores.held import BlobsAway, HeldBlobs, StoredBlob, held_among, held_blobs, held_blobs_of
-from kernel.stores.offers import BLOB_STORE, CACHE_STORE, VECTOR_STORE, StoreKind, StoreNeeds, StoreOffer
+from kernel.stores.offers import BLOB_STORE, CACHE_STORE, VECTOR_STORE, StoreNeeds, StoreOffer
 from kernel.stores.protocols import (
     LANGUAGE,
     BlobStore,
@@ -145,8 +145,8 @@ from kernel.stores.protocols import (
     VectorStore,
 )
 from kernel.syncing import sync
-from kernel.tools.arguments import from_object as arguments_from_object
-from kernel.tools.arguments import query_values
+from kernel.tally import Tally
+from kernel.tools.arguments import arguments_from_object, query_values
 from kernel.tools.catalog import TOOLS, ToolReply, Tools, failed_reply
 from kernel.tools.definitions import ToolDefinition, ToolDefinitions
 from kernel.tools.tool import Tool, tool_name
@@ -167,7 +167,6 @@ __all__ = [
     "BLOB_STORE",
     "CACHE_STORE",
     "DIRECTORY",
-    "JOB_QUEUE",
     "LANGUAGE",
     "OPENAI_ERRORS",
     "OPEN_STREAMS",
@@ -185,7 +184,6 @@ __all__ = [
     "TOOLS",
     "TRACING",
     "VECTOR_STORE",
-    "VISIBILITIES",
     "Access",
     "Account",
     "AccountChange",
@@ -306,12 +304,12 @@ __all__ = [
     "Staged",
     "StartGuard",
     "StartupError",
-    "StoreKind",
     "StoreNeeds",
     "StoreOffer",
     "StoredBlob",
     "StoredPoint",
     "Tables",
+    "Tally",
     "Together",
     "TokenScope",
     "TooManyRequests",
@@ -378,6 +376,7 @@ __all__ = [
     "read_body",
     "read_page",
     "receive_file",
+    "repeating",
     "request_restart",
     "require_access",
     "revoke_sessions",
@@ -387,6 +386,7 @@ __all__ = [
     "select_members",
     "send_events",
     "send_stream",
+    "set_within",
     "settings_in_effect",
     "shared_moment",
     "sign_in_external",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-
-from sqlalchemy.exc import SQLAlchemyError
+from typing import Final
 
 from builtin_plugins.access_tokens import service
 from builtin_plugins.access_tokens.schemas import scopes_of
@@ -21,15 +19,14 @@ from kernel.sdk import (
     Platform,
     Principal,
     ResourceKey,
+    Tally,
     TokenScope,
     Unauthorized,
-    lasting,
+    repeating,
     utc_now,
 )
 
-log = logging.getLogger("platform.access_tokens")
-
-FLUSH_EVERY = 60.0
+_EVERY_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,9 @@ class LiveTokens:
         self._streams = platform.resource(OPEN_STREAMS)
         seconds = platform.settings.account_cache_seconds
         self._known: LiveCache[str, Known | None] = LiveCache(self._read, seconds)
-        self._used: dict[int, datetime] = {}
+        self._used: Tally[int, datetime] = Tally(
+            platform.database, "the times when access tokens were last used", service.write_uses, max
+        )
 
     async def principal_of(self, token: str) -> Principal:
         """The account behind a token, as of now. Raises Unauthorized."""
@@ -69,7 +68,7 @@ class LiveTokens:
         state = await self._states.get(known.account_id)
         if state is None or not state.is_active:
             raise Unauthorized("The account is disabled or was deleted")
-        self._used[known.id] = now
+        self._used.add(known.id, now)
         return Principal(
             "user",
             str(state.id),
@@ -82,28 +81,14 @@ class LiveTokens:
         )
 
     def heard(self, key: str) -> None:
-        """A token was changed or revoked: forget it, and end its streams."""
+        """A token was created or revoked: look it up again, and end the streams of one that was revoked."""
         token_id, token_hash = service.heard(key)
         self._known.invalidate(token_hash)
         self._streams.end(f"access_token:{token_id}")
 
     async def flush(self) -> None:
         """Store when tokens were last used."""
-        used, self._used = self._used, {}
-        if not used:
-            return
-        try:
-            # In the order of their ids, so that two processes that write the same rows can't deadlock.
-            await self._platform.database.write(service.write_uses, sorted(used.items()))
-        except (SQLAlchemyError, OSError) as error:
-            self._used = used | self._used
-            log.warning("can't store when access tokens were last used: %s", type(error).__name__)
-
-    async def flush_for_ever(self) -> None:
-        """Flush once a minute."""
-        while True:
-            await asyncio.sleep(FLUSH_EVERY)
-            await self.flush()
+        await self._used.flush()
 
     async def _read(self, token_hash: str) -> Known | None:
         found = await self._platform.database.read(service.find, token_hash)
@@ -124,11 +109,6 @@ async def open_live_tokens(platform: Platform) -> AsyncIterator[LiveTokens]:
     # Here rather than at the first request: operators copy the secrets to other machines after a start.
     await asyncio.to_thread(platform.secrets.ensure, KEYS)
     live = LiveTokens(platform)
-    flushing = lasting("access-tokens", live.flush_for_ever)
-    try:
+    async with repeating("access-tokens", live.flush, _EVERY_SECONDS):
         with platform.notices.listening(service.TOPIC, live.heard):
             yield live
-    finally:
-        flushing.cancel()
-        await asyncio.gather(flushing, return_exceptions=True)
-        await live.flush()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +23,7 @@ from kernel.sdk import Account, Conflict, NotFound, Origin, Unauthorized, Unit, 
 
 TOPIC = "access_tokens"
 MOST = 100  # per account
+_NO_ID = 0
 
 _WANTED = {"name", "scopes", "expires_at"}
 
@@ -66,8 +67,9 @@ def create(
     unit.session.add(row)
     unit.session.flush()
     _audit(unit, "created", row, origin, after=True)
-    # An earlier look-up of this same text may be cached as unknown.
-    unit.notify(TOPIC, _heard_as(row.id, row.token_hash))
+    # An earlier look-up of this same text may be cached as unknown. Without the id: what already streams to
+    # the token in another process goes on.
+    unit.notify(TOPIC, _heard_as(_NO_ID, row.token_hash))
     return AccessTokenCreated(**render(row).model_dump(), token=token)
 
 
@@ -160,13 +162,15 @@ def find(session: Session, token_hash: str) -> tuple[int, int, str, datetime | N
     return None if row is None else (row.id, row.account_id, row.scopes, row.expires_at)
 
 
-def write_uses(unit: Unit, uses: Sequence[tuple[int, datetime]]) -> None:
-    """Store when tokens were last used; an earlier time never replaces a later one."""
-    unit.session.connection().execute(_USED, [{"token": token, "at": at} for token, at in uses])
+def write_uses(unit: Unit, uses: Mapping[int, datetime]) -> None:
+    """Store when tokens, by id, were last used; an earlier time never replaces a later one."""
+    # In the order of their ids, so that two processes that write the same rows can't deadlock.
+    values = [{"token": token, "at": at} for token, at in sorted(uses.items())]
+    unit.session.connection().execute(_USED, values)
 
 
 def heard(key: str) -> tuple[int, str]:
-    """(id, hash) of the token that a notice is about."""
+    """(id, hash) of the token that a notice is about; no token has the id when it is a new one."""
     number, _, token_hash = key.partition(":")
     return int(number), token_hash
 

@@ -16,7 +16,7 @@ from builtin_plugins.mcp_client.faults import ServerDenied, ServerFault, ServerR
 from builtin_plugins.mcp_client.http import HttpConnection
 from builtin_plugins.mcp_client.settings import McpClientSettings, ServerSettings
 from builtin_plugins.mcp_client.stdio import StdioConnection
-from kernel.sdk import OUTGOING, Platform, ResourceKey, lasting
+from kernel.sdk import OUTGOING, Platform, ResourceKey, lasting, set_within
 
 log = logging.getLogger("platform.mcp_client")
 
@@ -95,10 +95,7 @@ class Server:
                 await self.refresh(self.secret)
             pause = _FRESH_FOR if self.fault is None else _AFTER_A_FAULT
             await asyncio.sleep(_PAUSE)
-            try:
-                await asyncio.wait_for(self._woken.wait(), pause)
-            except TimeoutError:
-                continue
+            await set_within(self._woken, pause)
 
     async def refresh(self, credential: str | None) -> None:
         """List the tools. Errors are not raised, but kept in `problem`."""

@@ -55,7 +55,10 @@ class TableTaken(Exception):
 
 
 class NewerDatabase(Exception):
-    """The database holds a revision unknown to the owner's migrations: a newer version made it."""
+    """The database has a revision that this version of the owner's code lacks."""
+
+    def __init__(self, revision: str) -> None:
+        super().__init__(f"the database is newer than this version: it has the migration {revision}")
 
 
 def kernel_owner() -> Owner:
@@ -195,7 +198,7 @@ def _missing(owner: Owner, current: str | None) -> tuple[str, ...]:
 
     script = ScriptDirectory.from_config(alembic_config(owner))
     if current is not None and current not in {revision.revision for revision in script.walk_revisions()}:
-        raise NewerDatabase(f"the database is newer than this version: it has the migration {current}")
+        raise NewerDatabase(current)
     revisions = script.iterate_revisions("heads", current or "base")
     return tuple(revision.revision for revision in reversed(list(revisions)))
 

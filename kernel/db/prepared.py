@@ -18,6 +18,8 @@ from sqlalchemy.engine import Dialect, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+from kernel.db.sqlite_guard import Guard
+
 F = TypeVar("F", bound=Callable[..., Any])
 Record = dict[str, Any]
 Convert = Callable[[Any], Any]
@@ -54,7 +56,8 @@ class Prepared:
                     self._near(direct, direct.near, values) if direct.near else self._direct(direct, values)
                 )
             except sqlite3.Error as error:
-                if direct.in_unit:
+                if direct.guard is not None:
+                    direct.guard.failed(direct.driver, error)
                     raise _as_told(error, self._statement) from error
                 # The ordinary way meets the error again and raises SQLAlchemy's.
         result = session.connection().execute(self._statement, dict(values))
@@ -106,6 +109,8 @@ class PreparedInsert:
         try:
             direct.execute(plain.text, [parameter(values) for parameter in plain.parameters])
         except sqlite3.Error as error:  # not retried: SQLite may have ended the transaction
+            if direct.guard is not None:
+                direct.guard.failed(direct.driver, error)
             raise _as_told(error, self._statement) from error
 
 
@@ -132,13 +137,13 @@ class Near(Protocol):
 class Direct:
     """A connection of SQLite's driver and its engine; `near` is set in the event loop.
 
-    With `in_unit`, it has a write transaction, which SQLite may end with an error.
+    With a `guard`, it has a write transaction, which SQLite may end with an error.
     """
 
     engine: Engine
     driver: sqlite3.Connection
     near: Near | None = None
-    in_unit: bool = False
+    guard: Guard | None = None
 
     @property
     def info(self) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from sqlalchemy.pool import NullPool
 from kernel.db.handover import Handover, settle
 from kernel.db.outbox import Outbox
 from kernel.db.prepared import Direct, Elsewhere, is_one_statement
+from kernel.db.sqlite_guard import Guard, TransactionEnded
 from kernel.db.sqlite_near import Near
 from kernel.db.sqlite_reads import Readers
 from kernel.db.tasks import Task
@@ -38,6 +39,7 @@ GROUP_SECONDS = 0.02
 _PAUSE = 0.002  # seconds left to other processes after a group with units still waiting
 _PATIENCE = 30.0  # seconds to wait for another process's transaction
 _LOOK = 0.001  # seconds between checks whether it has ended
+_BEGIN_WRITING = "BEGIN IMMEDIATE"
 
 _PRAGMAS = (
     "busy_timeout=30000",
@@ -121,7 +123,7 @@ class SqliteUnits:
         if self._threads is None:
             handover = Handover(asyncio.get_running_loop())
             # The writer does its own waiting; see `_begin`.
-            writer = _engine(self._url, "BEGIN IMMEDIATE", "busy_timeout=0")
+            writer = _engine(self._url, _BEGIN_WRITING, "busy_timeout=0")
             serve = Writer(writer, self._writes, handover, self._outbox, self._follow).serve
             writing = threading.Thread(target=serve, name="db-write", daemon=True)
             writing.start()
@@ -160,6 +162,7 @@ class Writer:
         follow: Callable[[Task, Unit, Any], None],
     ) -> None:
         self._engine = engine
+        self._guard = Guard(engine, _BEGIN_WRITING)
         self._tasks = tasks
         self._handover = handover
         self._outbox = outbox
@@ -203,7 +206,7 @@ class Writer:
         options: dict[str, Any] = {"expire_on_commit": False, "close_resets_only": False}
         options["join_transaction_mode"] = "create_savepoint" if nested else "rollback_only"
         driver: Any = transaction.connection.connection.dbapi_connection
-        options["info"] = Direct(self._engine, driver, in_unit=True).info
+        options["info"] = Direct(self._engine, driver, guard=self._guard).info
         session = Session(transaction.connection, **options)
         try:
             unit = Unit(session, self._outbox, is_sqlite=True)
@@ -213,7 +216,7 @@ class Writer:
             return unit, result
         finally:
             # On a full disk, SQLite ends the transaction, and no savepoint is left to roll back to.
-            with suppress(DBAPIError):
+            with suppress(DBAPIError, TransactionEnded):
                 session.close()
 
     def _end(
@@ -241,17 +244,12 @@ class Writer:
     ) -> None:
         """Commit the units. Raises the error that made SQLite abandon the whole transaction."""
         if not done:
-            transaction.rollback()
+            if transaction.is_active:  # else a session did it after a failed flush
+                transaction.rollback()
         elif self._is_open(transaction):
             transaction.commit()
         else:
-            raise (
-                failed[-1][1]
-                if failed
-                else RuntimeError(
-                    "a unit of work committed or rolled back its transaction; leave that to the platform"
-                )
-            )
+            raise failed[-1][1] if failed else self._guard.ended()
 
     @staticmethod
     def _is_open(transaction: RootTransaction) -> bool:
@@ -323,10 +321,11 @@ def _engine(url: str, begin: str, *pragmas: str) -> Engine:
 
 def _run_plain(statement: str, connection: Connection, name: str) -> None:
     driver: Any = connection.connection.driver_connection
-    try:
-        driver.execute(f"{statement} {name}")
-    except sqlite3.Error:  # the ordinary way meets the error again and raises SQLAlchemy's
-        connection.exec_driver_sql(f"{statement} {name}")
+    if driver.in_transaction:
+        with suppress(sqlite3.Error):
+            driver.execute(f"{statement} {name}")
+            return
+    connection.exec_driver_sql(f"{statement} {name}")  # meets the error again and raises SQLAlchemy's
 
 
 def prepare_sqlite(engine: Engine, begin: str, *pragmas: str) -> None:

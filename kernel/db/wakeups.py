@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.db.engine import Database
-from kernel.lasting import lasting
+from kernel.lasting import lasting, set_within
 
 log = logging.getLogger("platform.notices")
 
@@ -155,9 +155,7 @@ class Notifications:
                 await self._while_connected(database, wake)
             except (SQLAlchemyError, OSError) as error:
                 log.debug("notifications are unavailable: %s", type(error).__name__)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(0 if self._stopping else _RETRY):
-                    await self._end.wait()
+            await set_within(self._end, 0 if self._stopping else _RETRY)
 
     async def _while_connected(self, database: Database, wake: Wake) -> None:
         async with database.session_connection() as connection:

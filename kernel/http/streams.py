@@ -24,6 +24,7 @@ log = logging.getLogger("platform.http")
 
 LOOK_EVERY = 1.0
 _LAST_WORDS = 2.0
+_REMEMBERED = 10_000
 
 
 class OpenStream:
@@ -69,6 +70,7 @@ class OpenStreams:
     def __init__(self, states: AccountStates) -> None:
         self._states = states
         self._open: dict[int, set[OpenStream]] = {}
+        self._invalid: dict[str, None] = {}  # the credentials that ended last
         self._looking: asyncio.Task[None] | None = None
         self._checks: set[asyncio.Task[None]] = set()
         self._stopping: asyncio.TimerHandle | None = None
@@ -103,7 +105,13 @@ class OpenStreams:
             check.add_done_callback(self._checks.discard)
 
     def end(self, credential: str) -> None:
-        """End the streams that began with a credential (`Principal.credential`) that is now invalid."""
+        """End the streams that began with a credential (`Principal.credential`) that is now invalid.
+
+        A stream that begins later, because its request is still being prepared, ends within a second.
+        """
+        self._invalid[credential] = None
+        if len(self._invalid) > _REMEMBERED:
+            del self._invalid[next(iter(self._invalid))]
         for stream in self._all():
             if stream.credential == credential:
                 _guarded(stream.end)
@@ -160,7 +168,7 @@ class OpenStreams:
             for stream in list(self._open.get(account_id, ())):
                 if stream.epoch is None:
                     stream.epoch = epoch
-                if epoch is None or stream.epoch != epoch:
+                if epoch is None or stream.epoch != epoch or stream.credential in self._invalid:
                     _guarded(stream.end)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
-from contextlib import suppress
 
 from sqlalchemy import ColumnElement, and_, false, func, or_, select
 from sqlalchemy.orm import Session
@@ -21,6 +20,7 @@ from kernel.jobs.cancelling import request_cancel
 from kernel.jobs.declarations import JobRef, LongJob
 from kernel.jobs.kinds import CHANGED, UNDER_WAY
 from kernel.jobs.schemas import JobOut, JobQuery, render
+from kernel.lasting import set_within
 from kernel.offers import OFFERS
 
 # Seconds after which a stream sends at least something: proxies end silent ones.
@@ -106,9 +106,7 @@ async def follow_job(caller: Caller, job_id: str) -> AsyncGenerator[tuple[str, J
             yield "job", job
             if job.status not in UNDER_WAY:
                 return
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_BREATH):
-                    await changed.wait()
+            await set_within(changed, _BREATH)
 
 
 async def cancel_job(caller: Caller, job_id: str) -> JobOut:

@@ -6,9 +6,7 @@ next one is due, and at least every ten seconds.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from sqlalchemy import select
@@ -23,6 +21,7 @@ from kernel.jobs.kinds import Lane
 from kernel.jobs.queue import JOB_QUEUE
 from kernel.jobs.records import seconds_until
 from kernel.jobs.runner import JOB_RUNNER
+from kernel.lasting import set_within
 from kernel.machine_faults import kind_of
 
 if TYPE_CHECKING:
@@ -56,9 +55,7 @@ class Resting:
                 pause = await self._turn()
             except (SQLAlchemyError, OSError) as error:
                 log.warning("resting jobs can't be read until the database is back: %s", kind_of(error))
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._rested.wait()
+            await set_within(self._rested, pause)
 
     async def _turn(self) -> float:
         found = await self._platform.database.read(_read)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
+
+from kernel.lasting import set_within
 
 
 class Cancelled(Exception):
@@ -48,6 +50,4 @@ class StopSignal:
 
     async def pause(self, seconds: float) -> None:
         """Wait; ends early if the job is cancelled."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._requested.wait()
+        await set_within(self._requested, seconds)

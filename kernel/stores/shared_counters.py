@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import RateWindow
+from kernel.lasting import set_within
 
 log = logging.getLogger("platform.cache")
 
@@ -136,16 +137,9 @@ class SharedCounters:
                 pause = _INTERVAL if await self._flush() else _REST
                 if last:
                     break
-                await self._pause(pause)
+                await set_within(self._closing, pause)
         finally:
             self._flushing = None
-
-    async def _pause(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._closing.wait()
-        except TimeoutError:
-            return
 
     async def _flush(self) -> bool:
         """Add the changes to the table and read the sums; returns whether the database accepted them."""

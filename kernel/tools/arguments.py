@@ -39,7 +39,7 @@ def _query_value(field: Mapping[str, Any], given: list[str]) -> Any:
         return given if field.get("type") == "array" else given[-1]
 
 
-def from_object(model: type[M], values: Mapping[str, Any]) -> M:
+def arguments_from_object(model: type[M], values: Mapping[str, Any]) -> M:
     """A JSON object as arguments. Raises BadRequest."""
     known = _fields(model)
     for name in values:

@@ -27,7 +27,7 @@ from kernel.http.context import Context
 from kernel.http.routes import Access
 from kernel.rate_limits import RateLimits
 from kernel.resource_keys import ResourceKey
-from kernel.tools.arguments import from_object
+from kernel.tools.arguments import arguments_from_object
 from kernel.tools.tool import Tool, distinct_name, tool_name
 
 log = logging.getLogger("platform.tools")
@@ -192,7 +192,7 @@ async def _bounded(ctx: Context, tool: Tool, arguments: Mapping[str, Any], secon
 
 def _tool_of(plugin: str, action: Action) -> Tool:
     async def run(ctx: Context, arguments: Mapping[str, Any]) -> Any:
-        result = await action.handler(ctx, from_object(action.parameters, arguments))
+        result = await action.handler(ctx, arguments_from_object(action.parameters, arguments))
         return {"plugin": plugin, "action": action.name, "result": result}
 
     hints = action.annotations

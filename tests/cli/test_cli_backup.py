@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import shutil
 import sqlite3
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -236,7 +238,11 @@ def test_a_platform_that_lacks_a_package(cli: Cli, outdated: Path, monkeypatch: 
     for module in ("plugin", "backup.errors", "backup.service"):
         monkeypatch.setitem(sys.modules, f"builtin_plugins.platform_ops.{module}", None)
     commands = ("upgrade", "upgrade --check", "backup create", "backup list", "backup restore x", "doctor")
-    for words in (*commands, "status"):
-        result = cli(*words.split())
-        assert (result.exit_code, "PLATFORM_DEBUG" in result.output) == (1, False), (words, result.output)
-        assert "import of builtin_plugins.platform_ops" in " ".join(result.output.split()), words
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", RuntimeWarning)
+        for words in (*commands, "status"):
+            result = cli(*words.split())
+            assert (result.exit_code, "PLATFORM_DEBUG" in result.output) == (1, False), (words, result.output)
+            assert "import of builtin_plugins.platform_ops" in " ".join(result.output.split()), words
+        gc.collect()
+    assert [str(one.message) for one in warned if "never awaited" in str(one.message)] == []

@@ -257,6 +257,20 @@ class TestExplaining:
         shown = cli("plugins", "why", package.module).stdout
         assert re.search(rf"where +{tmp_path}/packages/{package.module}.py:{line}\n", shown)
 
+    def test_older_than_its_tables(self, cli: Cli, strangers: Path, platform_home: Path) -> None:
+        """A plugin that the next start will refuse is not called loaded until then."""
+        more = {"acme_shelf_migrations/0001_books.py": BOOKS}
+        Package("acme-shelf", body=SHELF, more=more).unpack(strangers)
+        assert cli("plugins", "why", "acme_shelf").exit_code == 0
+        with closing(sqlite3.connect(platform_home / "platform.db")) as database:
+            database.execute("CREATE TABLE acme_shelf_alembic_version (version_num TEXT)")
+            database.execute("INSERT INTO acme_shelf_alembic_version VALUES ('0002')")
+            database.commit()
+        result = cli("plugins", "why", "acme_shelf", "--json")
+        shown = json.loads(result.stdout)
+        assert (result.exit_code, shown["status"]) == (1, "failed")
+        assert "it has the migration 0002; install the version that made it" in shown["reason"]
+
     def test_report_of_another_version_is_stale(self, cli: Cli, strangers: Path, platform_home: Path) -> None:
         """What an earlier version did at the last start says nothing about the one that is installed."""
         write_report(platform_home, [PluginRecord("acme_good", "failed", "on_start hung", version="0.9")])
@@ -311,6 +325,21 @@ class TestInstalling:
         assert "acme-old 1.0 depends on numpy<1.20" in said
         assert f"the platform needs numpy {numpy.__version__}" in said
         assert environment.installed() == set()
+
+    def test_conflict_with_a_package_of_another_plugin(
+        self, environment: Environment, tmp_path: Path
+    ) -> None:
+        """What another plugin brought, or left behind, is not called the platform's."""
+        Package("acme-lib", version="2.0", plugin=False, body="").unpack(environment.site)
+        wheel = Package("acme-second", requires=["acme-lib<2"]).wheel(tmp_path)
+        alone = " ".join(environment.plugins("install", str(wheel)).stderr.split())
+        assert "conflicts with installed packages; nothing was changed: acme-second 1.0 depends on" in alone
+        assert "acme-lib 2.0 is installed, though no plugin needs it" in alone
+        assert "-m pip uninstall acme-lib" in alone
+        Package("acme-first", requires=["acme-lib"]).unpack(environment.site)
+        result = environment.plugins("install", str(wheel))
+        assert "acme-lib 2.0 is installed for acme-first" in " ".join(result.stderr.split())
+        assert "platform needs" not in alone + result.stderr
 
     def test_platform_itself_is_not_changed(self, environment: Environment) -> None:
         """Naming a package of the platform with another version is the same conflict."""
@@ -442,6 +471,20 @@ class TestUninstalling:
         result = environment.plugins("uninstall", "acme_good")
         assert (result.returncode, "acme_needs" in result.stderr) == (4, True)
         assert environment.plugins("uninstall", "acme_good", "--force").returncode == 0
+
+    def test_packages_that_stay(self, environment: Environment) -> None:
+        """What only this plugin needed is named with the command to remove it; shared packages are not."""
+        requires = ["acme-lib>=1", "acme-shared", "platform-kernel", "numpy"]
+        Package("acme-good", requires=requires).unpack(environment.site)
+        Package("acme-lib", plugin=False, body="", requires=["acme-deep"]).unpack(environment.site)
+        for name in ("acme-deep", "acme-shared"):
+            Package(name, plugin=False, body="").unpack(environment.site)
+        Package("acme-other", requires=["acme-shared; extra == 'more'"]).unpack(environment.site)
+        said = " ".join(environment.plugins("uninstall", "acme_good").stderr.split())
+        assert "only acme-good needed are still installed: acme-deep, acme-lib." in said
+        assert "-m pip uninstall acme-deep acme-lib" in said
+        assert environment.installed() == {"acme_lib", "acme_deep", "acme_shared", "acme_other"}
+        assert "still installed: acme-shared." in environment.plugins("uninstall", "acme_other").stderr
 
     def test_unknown_plugin(self, environment: Environment) -> None:
         """A plugin that is not installed ends with exit code 3."""

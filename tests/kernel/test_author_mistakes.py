@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from functools import partialmethod
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -248,6 +249,31 @@ class Unmarked(Plugin):
         return []
 
 
+class AProperty(Plugin):
+    name = "a_property"
+
+    @property
+    def register_routes(self) -> list[RouteTable]:
+        raise AssertionError("nobody asks for it")
+
+
+class Partial(Plugin):
+    name = "partial"
+
+    def _routes(self, path: str) -> list[RouteTable]:
+        return [RouteTable(path)]
+
+    register_routes = partialmethod(_routes, "Partial")
+
+
+class UnmarkedClassMethod(Plugin):
+    name = "unmarked_class_method"
+
+    @classmethod
+    def register_routes(cls) -> list[RouteTable]:
+        return []
+
+
 class UnmarkedAndMisspelt(Plugin):
     name = "unmarked_and_misspelt"
 
@@ -288,6 +314,19 @@ WRITTEN: dict[str, tuple[type[Plugin] | Candidate, str]] = {
     "no_arguments": (
         NoArguments,
         "its hook 'register_routes' has no argument 'platform' (it may take: nothing)",
+    ),
+    "a_property": (
+        AProperty,
+        "its property 'register_routes' is named like a hook; write a method with @hookimpl, or rename it",
+    ),
+    "partial": (
+        Partial,
+        "its partialmethod 'register_routes' is named like a hook; write a method with @hookimpl, or"
+        " rename it",
+    ),
+    "unmarked_class_method": (
+        UnmarkedClassMethod,
+        "its method 'register_routes' is named like a hook but lacks @hookimpl; add it or rename it",
     ),
     "unmarked": (
         Unmarked,

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from kernel.lasting import lasting
+from kernel.sdk import lasting, repeating, set_within
 
 
 async def test_an_unexpected_error_does_not_end_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -51,3 +51,37 @@ async def test_an_error_while_it_is_being_stopped(caplog: pytest.LogCaptureFixtu
         await task
     assert not again.is_set()
     assert "the connection is gone" in caplog.text
+
+
+async def test_repeating() -> None:
+    """The work is done again and again during the block, and once at its end."""
+    done, thrice = 0, asyncio.Event()
+
+    async def work() -> None:
+        nonlocal done
+        done += 1
+        if done == 3:
+            thrice.set()
+
+    async with repeating("counting", work, 0):
+        await thrice.wait()
+        during = done
+    assert done > during
+    seldom = 0
+
+    async def at_last() -> None:
+        nonlocal seldom
+        seldom += 1
+
+    async with repeating("counting slowly", at_last, 3600):
+        pass
+    assert seldom == 1
+
+
+async def test_a_wait_with_a_limit() -> None:
+    """It tells whether the event is set."""
+    event = asyncio.Event()
+    assert not await set_within(event, 0)
+    event.set()
+    assert await set_within(event, 0)
+    assert await set_within(event, 3600)

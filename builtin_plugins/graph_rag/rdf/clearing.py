@@ -6,7 +6,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+
+from kernel.sdk import set_within
 
 log = logging.getLogger("platform.graph_rag")
 
@@ -14,11 +15,6 @@ _FIRST_DELAY = 1.0
 _LONGEST_DELAY = 60.0
 _REST = 4.0
 """Rest this many times as long as a clearing took, so that many deletions don't keep a core busy."""
-
-
-async def _pause(ending: asyncio.Event, seconds: float) -> None:
-    with suppress(TimeoutError):
-        await asyncio.wait_for(ending.wait(), seconds)
 
 
 class Clearing:
@@ -34,7 +30,7 @@ class Clearing:
         clear: Callable[[], Awaitable[None]],
         *,
         clock: Callable[[], float] = time.monotonic,
-        pause: Callable[[asyncio.Event, float], Awaitable[None]] = _pause,
+        pause: Callable[[asyncio.Event, float], Awaitable[object]] = set_within,
     ) -> None:
         self._name = store
         self._clear = clear

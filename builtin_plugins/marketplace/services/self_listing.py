@@ -6,7 +6,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 from packaging.utils import canonicalize_name
@@ -14,7 +14,18 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from kernel.sdk import DIRECTORY, TOOLS, Platform, PluginEntry, ResourceKey, Unit, contracts, lasting, utc_now
+from kernel.sdk import (
+    DIRECTORY,
+    TOOLS,
+    Platform,
+    PluginEntry,
+    ResourceKey,
+    Unit,
+    contracts,
+    lasting,
+    set_within,
+    utc_now,
+)
 from kernel.sdk import Tool as AnyTool
 
 from ..models import InstalledPlugin, Listing, Transition
@@ -87,9 +98,7 @@ class SelfListing:
             except (SQLAlchemyError, OSError) as error:
                 log.warning("installed plugins can't be listed: %s", type(error).__name__)
                 pause = _RETRY_SECONDS
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._stopping.wait()
+            await set_within(self._stopping, pause)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[SelfListing]:

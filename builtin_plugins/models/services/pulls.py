@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Final
 
 from builtin_plugins.models.errors import NoRuntime, PullEnded, PullFailed, PullNotFound
@@ -29,6 +29,7 @@ from kernel.sdk import (
     cancel_job,
     follow_job,
     get_job,
+    set_within,
 )
 
 _BREATH: Final = 15.0
@@ -100,9 +101,7 @@ async def follow(caller: Caller, pull_id: str) -> AsyncGenerator[tuple[str, Pull
                 async with aclosing(follow_job(caller, pull_id)) as jobs:
                     async for _, job in jobs:
                         yield "pull", _with(pull, job)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_BREATH):
-                    await changed.wait()
+            await set_within(changed, _BREATH)
 
 
 async def cancel(caller: Caller, pull_id: str) -> PullOut:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -30,6 +31,7 @@ from kernel.testing import Actor, Reply, Running, Start
 from tests.fakes.audit import audited
 from tests.fakes.deleting import deletion
 from tests.fakes.echo import EchoPlugin
+from tests.fakes.rows import execute
 from tests.fakes.waiting import eventually
 
 TOKENS = "/v1/auth/tokens"
@@ -55,6 +57,22 @@ class Ticking(Plugin):
             await asyncio.Event().wait()
 
         return [table]
+
+
+class Meanwhile(Plugin):
+    """Has something happen between the moment when a caller is known and that when the stream begins."""
+
+    name = "meanwhile"
+
+    def __init__(self) -> None:
+        self.happens: Callable[[], Awaitable[Any]] | None = None
+
+    @hookimpl
+    async def decide_access(self, ctx: Context) -> Decision | None:
+        happens, self.happens = self.happens, None
+        if happens is not None:
+            await happens()
+        return None
 
 
 class RevokingJudge(Plugin):
@@ -153,7 +171,40 @@ async def test_an_end_cuts_streams(start_platform: Start) -> None:
     async with asyncio.timeout(8), _stream(running, program) as theirs, _stream(running, ana) as own:
         assert (await ana.delete(f"{TOKENS}/{program.user['id']}")).status == 204
         assert b"session_revoked" in await theirs.content.read()
-        assert not own.content.at_eof()
+        assert not own.content.is_eof()
+
+
+async def test_an_end_before_the_first_byte(start_platform: Start) -> None:
+    """A token that is deleted while its request is being prepared gets no stream for long."""
+    judge = Meanwhile()
+    running = await start_platform("access_tokens", EchoPlugin, Ticking, judge)
+    ana = await running.user("ana")
+    program = await made(ana)
+
+    async def end() -> None:
+        assert (await ana.delete(f"{TOKENS}/{program.user['id']}")).status == 204
+        await refused(program)
+
+    judge.happens = end
+    async with asyncio.timeout(20), _stream(running, program) as answer:
+        assert b"session_revoked" in await answer.content.read()
+
+
+async def test_a_new_token_streams_elsewhere(start_platform: Start, database_url: str | None) -> None:
+    """What another process hears of a new token does not end what that token already streams there."""
+    env = {"DATABASE_URL": database_url}
+    here, there = await started(start_platform, env=env), await started(start_platform, env=env)
+    ana, bob = await here.user("ana"), await here.user("bob")
+    program, other = await made(ana), await made(ana)
+    async with asyncio.timeout(20), _stream(there, program) as theirs, _stream(there, bob) as looked_at:
+        assert (await ana.delete(f"{TOKENS}/{other.user['id']}")).status == 204
+        await refused(Actor(there, other.token))  # notices arrive in their order
+        query = update(Account).where(Account.id == bob.user["id"]).values(epoch=Account.epoch + 1)
+        await execute(there.platform.database, query)
+        await looked_at.content.read()  # ended by the look at all open streams, as nobody sent a notice
+        assert not theirs.content.is_eof()
+        assert (await ana.delete(f"{TOKENS}/{program.user['id']}")).status == 204
+        assert b"session_revoked" in await theirs.content.read()
 
 
 def _stream(running: Running, actor: Actor) -> Any:

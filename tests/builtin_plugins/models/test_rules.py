@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from kernel.testing import Actor, Running, Start, audited, somebody
 from tests.fakes.deleting import delete_account
 from tests.fakes.model_server import ModelServer, Script, model_server
+from tests.fakes.rows import execute
 from tests.fakes.waiting import room_in_the_minute
 
 pytestmark = pytest.mark.asyncio
@@ -187,6 +190,26 @@ async def test_use_is_counted(start_anywhere: Start) -> None:
         assert (shown["calls"], shown["errors"], shown["tokens"]) == (5, 1, 4 * 18)
         assert (await ann.get("/v1/models/small/metrics")).status == 403
         assert (await admin.get("/v1/models/unheard/metrics")).json()["calls"] == 0
+
+
+async def test_use_that_can_not_be_written(start_platform: Start, caplog: pytest.LogCaptureFixture) -> None:
+    """It is kept until the database takes it. The log tells that once, and once that it is over."""
+    async with stage(start_platform) as (running, admin, _):
+        caplog.set_level(logging.INFO)
+        database, metrics = running.platform.database, "/v1/models/small/metrics"
+        refuse = "BEFORE INSERT ON models_use BEGIN SELECT RAISE(ABORT, 'not now'); END"
+        await execute(database, text(f"CREATE TRIGGER refuse {refuse}"))
+        for _ in range(3):
+            await chat(admin)
+            assert (await admin.get(metrics)).json()["calls"] == 0
+        await execute(database, text("DROP TRIGGER refuse"))
+        for _ in range(2):
+            assert (await admin.get(metrics)).json()["calls"] == 3
+    told = [record.getMessage() for record in caplog.records if "uses of models" in record.getMessage()]
+    assert told == [
+        "uses of models are kept in memory until the database is back: IntegrityError",
+        "uses of models are being written again",
+    ]
 
 
 async def test_models_that_are_built_in(start_platform: Start) -> None:

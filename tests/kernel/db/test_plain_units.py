@@ -7,7 +7,7 @@ import gc
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,10 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from kernel.db import sqlite
 from kernel.db.engine import Database, DatabaseClosed
+from kernel.db.sqlite_guard import TransactionEnded
 from kernel.db.sqlite_reads import READERS
 from kernel.db.tables import Notice
+from kernel.machine_faults import machine_fault
 from kernel.sdk import PreparedInsert, Unit, off_the_loop, plugin_base
 from kernel.settings import KernelSettings
 from kernel.testing import eventually
@@ -313,6 +315,23 @@ def _add_prepared(unit: Unit, title: str) -> None:
     _PUT.run(unit.session, {"title": title})
 
 
+def _add_plainly(unit: Unit, title: str) -> None:
+    unit.session.execute(insert(Book).values(title=title))
+
+
+def _add_in_a_savepoint(unit: Unit, title: str) -> None:
+    with unit.session.begin_nested():
+        _add_plainly(unit, title)
+
+
+def _fill_plainly(unit: Unit) -> None:
+    _add_plainly(unit, "x" * 3_000_000)
+
+
+def _fill_prepared(unit: Unit) -> None:
+    _add_prepared(unit, "x" * 3_000_000)
+
+
 class TestGroups:
     """SQLite's writer."""
 
@@ -414,6 +433,49 @@ class TestGroups:
                 await asyncio.sleep(0)
         assert ["full" in str(error) for error in await group] == [True, True]
         assert await sqlite_database.read(titles) == []
+
+    async def test_a_row_that_is_there_without_a_warning(
+        self, sqlite_database: Database, recwarn: pytest.WarningsRecorder
+    ) -> None:
+        """The session has already rolled back after a failed flush: nothing is rolled back twice."""
+        await sqlite_database.write(add, "Emma")
+        with pytest.raises(IntegrityError):
+            await sqlite_database.write(_add_by_the_session, "Emma")
+        assert [str(warning.message) for warning in recwarn] == []
+
+    @pytest.mark.usefixtures("unhurried")
+    @pytest.mark.parametrize("goes_on", [_add_plainly, _add_prepared, _add_in_a_savepoint])
+    @pytest.mark.parametrize("fills", [_fill_plainly, _fill_prepared])
+    async def test_going_on_after_the_transaction_ended(
+        self,
+        sqlite_database: Database,
+        fills: Callable[[Unit], None],
+        goes_on: Callable[[Unit, str], None],
+    ) -> None:
+        """A unit that catches the error of a full disk, which ended its transaction, can't write outside it.
+
+        Its statements fail with the remedy and the cause, and nothing of the group is kept.
+        """
+
+        def careless(unit: Unit) -> None:
+            unit.session.connection().exec_driver_sql("PRAGMA max_page_count = 1")
+            with suppress(OperationalError):
+                fills(unit)
+            goes_on(unit, "outside")
+
+        with pytest.raises(TransactionEnded):
+            async with Busy(sqlite_database):
+                group = asyncio.gather(
+                    sqlite_database.write(add, "a"), sqlite_database.write(careless), return_exceptions=True
+                )
+                await asyncio.sleep(0)
+        errors = [error for error in await group if isinstance(error, TransactionEnded)]
+        assert ["don't catch" in str(error) and machine_fault(error) for error in errors] == ["disk_full"] * 2
+        assert await sqlite_database.read(titles) == []
+        assert await sqlite_database.write(add, "b") == "b"
+        with pytest.raises(TransactionEnded):
+            await sqlite_database.write(careless)
+        assert await sqlite_database.read(titles) == ["b"]
 
     async def test_another_process_that_writes(self, sqlite_database: Database) -> None:
         """Writers wait for another process's transaction, readers don't."""

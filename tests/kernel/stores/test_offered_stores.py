@@ -33,7 +33,6 @@ from kernel.sdk import (
     StartupError,
     StoredBlob,
     StoredPoint,
-    StoreKind,
     StoreNeeds,
     StoreOffer,
     Unavailable,
@@ -43,6 +42,7 @@ from kernel.sdk import (
 from kernel.stores.conformance import BlobStoreConformance, CacheConformance
 from kernel.stores.conformance_vectors import Stores, VectorStoreConformance
 from kernel.stores.offered import watched
+from kernel.stores.offers import StoreKind
 from kernel.testing import Start
 from tests.builtin_plugins.rag.rag_support import HANDBOOK, ask, ingest, make_base, make_pipeline, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
