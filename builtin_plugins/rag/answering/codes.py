@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 from builtin_plugins.rag.answering.candidate import Candidate
@@ -26,31 +26,27 @@ def speaks_of_another(question: str, best: Candidate, passages: Sequence[Passage
     spelling of it.
     """
     asked = _codes(question)
-    if not asked:
-        return False
-    told = _codes(f"{best.under} {best.text}")
-    alike = any(_kind(one) == _kind(other) for one in asked for other in told)
-    return alike and _numbers(passages).isdisjoint(digits for _, digits in asked)
+    return _is_beside(asked, best) and _numbers(passages).isdisjoint(digits for _, digits in asked)
 
 
-class Asked:
-    """The codes in a question, for comparing with entries of a document: rows, paragraphs under a heading."""
+def about_asked(question: str, pieces: list[Candidate]) -> list[Candidate]:
+    """The pieces, without entries about other codes if the question's code is in one of them: rows, and
+    paragraphs under a heading.
+    """
+    asked = _codes(question)
+    if not asked or not any(asked & _told(one) for one in pieces):
+        return pieces
+    return [one for one in pieces if not ((one.is_row or one.under) and _is_beside(asked, one))]
 
-    def __init__(self, question: str, texts: Iterable[str]) -> None:
-        codes = _codes(question)
-        found = bool(codes) and any(codes & _codes(text) for text in texts)
-        self._codes = codes if found else set[tuple[str, str]]()
-        self._kinds = {_kind(one) for one in self._codes}
 
-    @property
-    def is_there(self) -> bool:
-        """Whether any of the texts has a code in the question."""
-        return bool(self._codes)
+def _is_beside(asked: set[tuple[str, str]], one: Candidate) -> bool:
+    """Whether a sentence has a code similar to those of the question, but none of them."""
+    told = _told(one) if asked else set[tuple[str, str]]()
+    return not asked & told and not set(map(_kind, asked)).isdisjoint(map(_kind, told))
 
-    def is_beside(self, entry: str) -> bool:
-        """Whether an entry has a similar code, but none that is in the question."""
-        told = _codes(entry)
-        return not told & self._codes and any(_kind(one) in self._kinds for one in told)
+
+def _told(one: Candidate) -> set[tuple[str, str]]:
+    return _codes(f"{one.under} {one.text}")
 
 
 def _codes(text: str) -> set[tuple[str, str]]:

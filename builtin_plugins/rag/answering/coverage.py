@@ -9,13 +9,13 @@ from functools import cached_property, lru_cache
 from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.reading import MOST_READ
 from builtin_plugins.rag.answering.words import (
-    Initials,
     Stems,
     content_forms,
     content_words,
     forms_in,
     has_number,
     named_terms,
+    spells_out,
 )
 
 _NAME_JOINTS = re.compile(r"[\W_]+")
@@ -74,7 +74,6 @@ class _Read:
 
     def __init__(self, text: str, language: str | None) -> None:
         self._text, self._language = text, language
-        self._initials = Initials(text)
 
     def read(self) -> None:
         """Do in advance what is otherwise done when needed."""
@@ -86,7 +85,7 @@ class _Read:
 
     def has(self, word: str) -> bool:
         """Whether the text has a form of the word, or an acronym's long form."""
-        return bool(self._stems.meant_by(word)) or self._initials.spell(word)
+        return bool(self._stems.meant_by(word)) or spells_out(self._text, word)
 
     @cached_property
     def _stems(self) -> Stems:

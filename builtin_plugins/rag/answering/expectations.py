@@ -52,6 +52,27 @@ _COMPARED = re.compile(
     r"|promedio|plus|moins|moyenne|en (?:cok|az|yuksek|dusuk|buyuk|kucuk|pahali|ucuz|uzun|kisa)|toplam"
     r"|ortalama|всего|сам\w+|наи\w+|средн\w+)\b|最|总共|一共|平均|ที่สุด"
 )
+_DEGREES = word_list(
+    """
+    more less fewer better worse taller higher lower larger smaller bigger longer shorter older younger
+    newer cheaper faster slower heavier lighter earlier later sooner warmer colder deeper wider richer
+    stronger closer nearer further farther hotter busier mehr weniger besser schlechter grosser kleiner
+    hoher tiefer langer kurzer alter junger neuer teurer billiger gunstiger schneller langsamer schwerer
+    leichter fruher spater kalter breiter plus moins meilleur meilleure mas menos mejor peor mayor menor
+    daha больше меньше лучше хуже выше ниже дороже дешевле раньше позже длиннее короче моложе старше
+    тяжелее легче быстрее
+    """
+)
+_THAN = re.compile(
+    rf"\b({'|'.join(sorted(_DEGREES))})\b(?: [\w-]+){{0,4}},? (?:than |als |que |qu['’]|чем )"
+    r"(?!an? |eine?[nmr]? |une? |una |\d)|(?<=[dt][ae]n )(daha)\b"
+)
+"""What compares two things; "longer than a year" compares one with a measure. As in "Pilatus'tan daha"."""
+_OR = re.compile(r"\b(?:or|oder|ou|o|u|yoksa|veya|или)\b")
+_CONDITION = re.compile(r" (?:if|wenn|falls|sobald|если) ")
+_CHINESE_THAN = re.compile(
+    r"(比)[^，。？]{2,12}?(?:[更还還多少高低大小长長短早晚贵貴快慢重轻輕远遠近好强強老]|便宜)"
+)
 _TIME = re.compile(
     r"\b(when|(what|which) (time|year|date|day|month)|wann|quand|cuando|ne zaman|hangi yil|en que ano"
     r"|welche[mns]? (?:jahr|tag|datum)|когда|каком году|khi nao|nam nao)\b"
@@ -89,7 +110,6 @@ _NONE = word_list("no kein keine keinen aucun aucune ningun ninguna nessun nessu
 # Ten and a thousand in Turkish, two and six in Italian; "bin" is also "am" in German.
 _OTHER_WORDS = word_list("on bin due sei")
 _IDEOGRAPHS = re.compile(r"[二两兩三四五六七八九十百千万萬]|一[个個位名天年月次条條种種家所]")
-_INDEFINITE = word_list("a an ein eine einen einem einer un une una bir")
 _RELATIVE = word_list(
     "today tomorrow yesterday daily before after until during once when weekend week month year quarter"
 )
@@ -191,21 +211,18 @@ def superlative(question: str) -> str | None:
     return found[0] if found else None
 
 
+def comparative(question: str) -> str | None:
+    """The word by which a question compares two things."""
+    folded = _CONDITION.split(fold(question))[0]
+    if found := _THAN.search(folded) or _CHINESE_THAN.search(question):
+        return found[found.lastindex or 0]
+    return next((word for word in words(folded) if word in _DEGREES), None) if _OR.search(folded) else None
+
+
 def has_value(text: str) -> bool:
     """Whether the text has something that can be compared: a number or a time."""
     tokens = words(text)
-    return any(map(has_number, tokens)) or any(_is_said(fold(token)) for token in tokens)
-
-
-def is_bound(text: str) -> bool:
-    """Whether something is compared with a measure rather than a particular thing: "10 km", "a year"."""
-    first = fold(next(iter(words(text)), ""))
-    return has_number(first) or first in _INDEFINITE or _is_said(first)
-
-
-def _is_said(folded: str) -> bool:
-    """Whether a word is a number or a time."""
-    return folded in _numerals() or folded in _OFTEN or folded in _times()
+    return any(map(has_number, tokens)) or _has_any(text, _numerals() | _OFTEN | _times())
 
 
 def fits(question: str, text: str) -> int:

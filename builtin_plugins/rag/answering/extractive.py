@@ -10,8 +10,8 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
-from builtin_plugins.rag.answering import codes
 from builtin_plugins.rag.answering.candidate import Candidate
+from builtin_plugins.rag.answering.codes import about_asked
 from builtin_plugins.rag.answering.ends import asks
 from builtin_plugins.rag.answering.expectations import fits
 from builtin_plugins.rag.answering.passages import Answer, Passage
@@ -55,7 +55,7 @@ def candidates(
     pieces = [
         piece for number, passage in enumerate(passages, 1) for piece in _quotable(question, number, passage)
     ]
-    pieces = _of_asked_code(question, pieces)
+    pieces = about_asked(question, pieces)
     known = _Words(question, pieces, language, {one.language for one in passages if one.language})
     best = max((passage.score for passage in passages), default=0.0) or 1.0
     unique: dict[str, Candidate] = {}
@@ -108,15 +108,6 @@ def compose(
         if one in picked
     }
     return Answer(text, tuple(sorted(set(numbers))), supported=True, confidence=weighed.sure, pages=pages)
-
-
-def _of_asked_code(question: str, pieces: list[Candidate]) -> list[Candidate]:
-    """The pieces, without entries about other codes if the question's code is in the passages."""
-    asked = codes.Asked(question, (f"{one.under} {one.text}" for one in pieces))
-    if not asked.is_there:
-        return pieces
-    entries = (f"{one.under} {one.text}" if one.is_row or one.under else "" for one in pieces)
-    return [one for one, entry in zip(pieces, entries, strict=True) if not asked.is_beside(entry)]
 
 
 def _quotable(question: str, number: int, passage: Passage) -> Iterator[Candidate]:

@@ -1,4 +1,7 @@
-"""Code between fences in Markdown (CommonMark 0.31.2, section 4.5): neither prose nor headings."""
+"""Code between fences in Markdown (CommonMark 0.31.2, section 4.5): neither prose nor headings.
+
+Of backticks alone: rows of tildes are rules, as below titles in reStructuredText.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 # However deep it is: in the item of a list, a fence is as deep as the item's text.
-_FENCE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)$")
-_SHORTEST_RULE = 4
+_FENCE = re.compile(r"[ \t]*(?P<mark>`{3,})(?P<info>[^`\n]*)$")
 
 
 def lines_of(text: str) -> Iterator[tuple[str, bool]]:
@@ -16,7 +18,7 @@ def lines_of(text: str) -> Iterator[tuple[str, bool]]:
     If the last fence closes nothing, a first one that names no language ends code from the passage before.
     """
     lines = text.splitlines(keepends=True)
-    if "```" not in text and "~~~" not in text:
+    if "```" not in text:
         yield from ((line, False) for line in lines)
         return
     kinds, unpaired = _kinds(lines, "")
@@ -27,26 +29,17 @@ def lines_of(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _kinds(lines: Sequence[str], opened: str) -> tuple[list[bool | None], str]:
-    """Whether each line is code, None for a fence or a rule, where the fence `opened` is open at first; and
-    the mark of a first fence that names no language, if one is open at the end.
+    """Whether each line is code, None for a fence, where the fence `opened` is open at first; and the mark of
+    a first fence that names no language, if one is open at the end.
     """
     kinds: list[bool | None] = []
     first = None
-    for at, line in enumerate(lines):
+    for line in lines:
         fence = _FENCE.match(line)
         if fence is None or not fence["mark"].startswith(opened):
             kinds.append(bool(opened))
             continue
         kinds.append(None)
-        if opened or not _marks_title(fence, lines[max(at - 1, 0) : at + 2]):
-            first = first or fence
-            opened = "" if opened else fence["mark"]
+        first = first or fence
+        opened = "" if opened else fence["mark"]
     return kinds, first["mark"] if opened and first and not first["info"].strip() else ""
-
-
-def _marks_title(fence: re.Match[str], near: Sequence[str]) -> bool:
-    """Whether it is a rule above or below a title, as in reStructuredText: tildes, as long as the title."""
-    length = len(fence[0].strip())
-    if length < _SHORTEST_RULE or fence["mark"][0] != "~" or fence["info"].strip():
-        return False
-    return any(0 < len(line.strip()) <= length for line in near if line.strip() != fence["mark"])

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from functools import reduce
 
-from builtin_plugins.rag.answering.words import content_stems, fold, word_list, words
+from builtin_plugins.rag.answering.words import content_stems, fold, is_function_word, word_list, words
 
 _OPENING = re.compile(
     r"(?:(?:and|but|or|so|then|und|oder|aber|et|ou|mais|y|o|pero|ve|peki)\b[\s,]*)?"
@@ -21,11 +21,6 @@ _BACKWARDS = word_list(
     "it its they them their theirs this that these those he him his she her hers there then former latter "
     "same er ihn ihm sie ihnen dessen deren dies diese dieser dieses dort damit dafür davon daran "
     "il elle ils elles lui leur leurs cela ça ceci celui celle y en ello eso esto esa ese esos esas allí"
-)
-_PREPOSITIONS = word_list(
-    "in at for on from to of by with about during after before under over near per without within "
-    "im am bei für mit von vom zu zum zur nach aus auf über unter während "
-    "à au aux dans pour par avec de du des chez en sur sous con por para desde hasta"
 )
 _ELLIPSIS = 4  # words or fewer are no complete question, unless one is a question word
 _ASKING = word_list(
@@ -83,7 +78,7 @@ def _is_ellipsis(question: str) -> bool:
 def _swapped(rest: str, last: str) -> str | None:
     """The last question with its own "in Oslo" replaced by "in Bergen"; None if it has none."""
     first, _, value = rest.rstrip(" ?!.").partition(" ")
-    if fold(first) not in _PREPOSITIONS or not value:
+    if not is_function_word(first, None) or not value:
         return None
     tokens = last.rstrip(" ?!.").split(" ")
     for at, token in enumerate(tokens[:-1]):
@@ -99,11 +94,7 @@ def _with_subject(question: str, last: str) -> str:
     """The question, with the words of the last one that it lacks."""
     known = set(content_stems(question))
     lacking = [
-        word
-        for word in words(last)
-        if fold(word) not in _PREPOSITIONS
-        and (stems := content_stems(word))
-        and not known.intersection(stems)
+        word for word in words(last) if (stems := content_stems(word)) and not known.intersection(stems)
     ]
     if not lacking:
         return question

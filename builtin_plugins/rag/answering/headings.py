@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from builtin_plugins.rag.answering.ends import asks, ends_sentence, is_endless
+from builtin_plugins.rag.answering.tables import is_rule
 
 MARKED = re.compile(r"#{1,6}\s+")
 BULLET = re.compile(r"[-*+•‣◦–—]\s+")
@@ -77,7 +78,7 @@ def _is_brief(body: str) -> bool:
 
 def _is_short(block: str) -> bool:
     body = body_of(block)
-    return _is_brief(body) and ": " not in body and not MARKED.match(block)
+    return _is_brief(body) and ": " not in body and not MARKED.match(block) and not is_rule(block)
 
 
 def _is_item(block: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_RULE = re.compile(r"[\s|:+=_*#-]*")
+_RULE = re.compile(r"[\s|:+=_*#~-]*|~{3,}\w+")
 _LONGEST_NAME = 60
 
 

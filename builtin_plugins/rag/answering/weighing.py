@@ -40,7 +40,7 @@ class Weighed:
         best = self.found[self.order[0]]
         if speaks_of_another(self.question, best, self.passages):
             return False
-        return not leaves_reckoning(self.question, best, self.found, self.passages)
+        return not leaves_reckoning(self.question, best, self.found)
 
     @property
     def is_clear(self) -> bool:

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
@@ -18,7 +18,6 @@ _WORD = re.compile(r"[A-Za-z0-9]++(?:[.,:'][A-Za-z0-9]++)*+")
 """A word in ASCII text; spelling out the characters halves the time."""
 
 _OTHER_SCRIPTS = ("ar", "bg", "el", "fa", "he", "hi", "ja", "ko", "ru", "th", "uk", "zh")
-_PLAIN = re.compile(r"[^\W\d_]+")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _LEAST_FOREIGN = 3
 _LEAST_SHARED = 5
@@ -158,7 +157,7 @@ def stem(word: str) -> str:
 
 def content_stems(text: str, language: str | None = None) -> list[str]:
     """Stems of content words in a language, in order, each once."""
-    return list(dict.fromkeys(one for word in words(text) if (one := _content_stem(word, language))))
+    return [stem(word) for word in content_words(text, language)]
 
 
 @lru_cache(maxsize=16_384)
@@ -284,32 +283,16 @@ def named_terms(question: str) -> set[str]:
     return {stem(token) for token in names | exact if not is_function_word(token, None)}
 
 
-class Initials:
-    """The first letters of a text's words, read on first use."""
+def spells_out(text: str, acronym: str) -> bool:
+    """Whether consecutive words begin with the letters of ``acronym`` (folded): its long form.
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def spell(self, acronym: str) -> bool:
-        """Whether consecutive words begin with the letters of ``acronym`` (folded): its long form.
-
-        Two letters need capitalized words, as they may match by chance.
-        """
-        if not acronym.isalpha() or not 2 <= len(acronym) <= 6:
-            return False
-        return acronym in (self._capitals if len(acronym) == 2 else self._folded)
-
-    @cached_property
-    def _letters(self) -> str:
-        return "".join([word[0] for word in _PLAIN.findall(self._text)])
-
-    @cached_property
-    def _folded(self) -> str:
-        return fold(self._letters)
-
-    @cached_property
-    def _capitals(self) -> str:
-        return fold("".join([letter for letter in self._letters if letter.isupper()]))
+    Two letters need capitalized words, as they may match by chance.
+    """
+    if not acronym.isalpha() or not 2 <= len(acronym) <= 6:
+        return False
+    letters, flags = (acronym.upper(), 0) if len(acronym) == 2 else (acronym, re.IGNORECASE)
+    between = r"[^\W\d_]*[\W\d_]+"
+    return re.search(r"(?<![^\W\d_])" + between.join(letters), text, flags) is not None
 
 
 @lru_cache(maxsize=65_536)

@@ -19,18 +19,20 @@ OSLO = "How much may a hotel cost in Oslo?"
             ["Wie viel darf ein Hotel in Oslo kosten?"],
             "Wie viel darf ein Hotel in Bergen kosten?",
         ),
-        ("And breakfast?", ["How much may a hotel cost per night?"], "breakfast (hotel cost night)?"),
+        ("And breakfast?", ["How much may a hotel cost per night?"], "breakfast (hotel cost per night)?"),
         (
             "Who pays for it?",
             ["What is the daily allowance for meals?"],
             "Who pays for it (daily allowance meals)?",
         ),
+        ("the price?", ["What is the weight of the X200?"], "What is the price of the X200?"),
+        ("в Бергене?", ["Сколько стоит отель в Осло?"], "Сколько стоит отель в Бергене?"),
         ("then?", [OSLO], "then (hotel cost Oslo)?"),
         ("Who pays for it?", ["Whose breakfast is free?"], "Who pays for it (breakfast free)?"),
     ],
 )
 def test_made_whole(question: str, before: list[str], whole: str) -> None:
-    """A place is put in the other's place; else the subject is added."""
+    """What follows the same function word takes the other's place; else the subject is added."""
     assert make_whole(question, before) == whole
 
 

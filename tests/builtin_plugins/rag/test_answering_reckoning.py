@@ -29,6 +29,7 @@ WARRANTY = (
     "The boiler was bought in 2010."
 )
 RAILWAY = "The Rigi railway is a cog railway. It carried more passengers than the Pilatus railway in 2019."
+MARKET = "China es el país con mayor producción de tomates. España exportó 2 millones de tomates a otro país."
 DATABASES = "Use PostgreSQL rather than SQLite when several people write. SQLite is a file."
 
 
@@ -66,6 +67,7 @@ def test_two_things_that_must_be_compared(text: str, question: str) -> None:
         (HEIGHTS["en"], "How high is the Pilatus?", "2128 m"),
         (TRAILS, "Is the valley trail longer than 10 km?", "12 km"),
         (RAILWAY, "Did the Rigi railway carry more passengers than the Pilatus railway?", "carried more"),
+        (MARKET, "¿Qué país produce más tomates?", "China"),
         (DATABASES, "Why use PostgreSQL rather than SQLite?", "when several people write"),
         (WARRANTY, "Is the warranty of the pump longer than a year?", "24 months"),
         (GARANTIE, "Dauert die Garantie der Pumpe länger als ein Jahr?", "24 Monate"),

@@ -74,7 +74,7 @@ def test_abbreviations_with_spaces(text: str, expected: int) -> None:
             "Run it:\n\n```sh\nlogsift app.log\n```\n\nIt is free.",
             ["Run it:", "logsift app.log", "It is free."],
         ),
-        ("logsift app.log\n```\nIt is free.\n~~~py\nx\n~~~", ["logsift app.log", "It is free.", "x"]),
+        ("logsift app.log\n```\nIt is free.\n```py\nx\n```", ["logsift app.log", "It is free.", "x"]),
         ("Write ```x``` for code.", ["Write ```x``` for code."]),
         ("1. Run:\n\n    ```sh\n    logsift app.log\n    ```", ["Run:", "logsift app.log"]),
         ("````md\n```sh\nlogsift a\n```\n````", ["```sh", "logsift a", "```"]),
@@ -87,11 +87,12 @@ def test_code_in_markdown(text: str, expected: list[str]) -> None:
     assert all(text.startswith(one.text, one.start) for one in found)
 
 
-@pytest.mark.parametrize("above", ["", "~~~~~~~~~~\n"])
-def test_titles_between_tildes(above: str) -> None:
-    """In reStructuredText, tildes as long as a title mark it: what follows is prose, not code."""
+@pytest.mark.parametrize("rule", ["~~~~~~~~~~", "=========="])
+@pytest.mark.parametrize("above", ["", "{rule}\n"])
+def test_titles_between_rules(above: str, rule: str) -> None:
+    """In reStructuredText, a rule below a title marks it, or one on either side: what follows is prose."""
     prose = "The harbour master keeps the keys of the harbour and\ngives them away."
-    section = f"{above}Installing\n~~~~~~~~~~\n\n{prose}\n\n"
+    section = f"{above.format(rule=rule)}Installing\n{rule}\n\n{prose}\n\n"
     found = split_sentences(section * 2)
     assert [(one.text, one.is_heading) for one in found] == [
         ("Installing", True),
