@@ -201,13 +201,14 @@ def check_port(host: str, port: int) -> Finding:
 
 
 def check_mail(host: str, port: int) -> Finding:
-    """Check that something listens where the mail server should be. Blocks for at most five seconds."""
+    """Check that something listens where the mail server should be. Blocks for five seconds per address."""
     where = f"{host}:{port}"
     try:
         with create_connection((host, port), timeout=5):
             return Finding("mail", "ok", f"{where} answers")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+    except (OSError, UnicodeError) as error:
+        told = (error.strerror or str(error)) if isinstance(error, OSError) else "not the name of a host"
+        reason = told.lower()
         remedy = (
             "Start the mail server, or correct PLATFORM_SMTP_HOST and PLATFORM_SMTP_PORT. "
             "Until then, no e-mail is sent."

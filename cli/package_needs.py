@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib import metadata
@@ -72,7 +73,7 @@ def reason_for(name: str, version: str, needs: Needs) -> str:
 
 def removal(names: Iterable[str]) -> str:
     """The command that removes packages."""
-    return f"{sys.executable} -m pip uninstall {' '.join(names)}"
+    return shlex.join([sys.executable, "-m", "pip", "uninstall", *names])
 
 
 def _closure(names: Iterable[str], needs: Needs) -> set[str]:

@@ -5,6 +5,7 @@ A killed process loses those of the last seconds.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
@@ -12,6 +13,7 @@ from typing import Generic, TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.db.engine import Database, Unit
+from kernel.db.units import uninterrupted
 from kernel.machine_faults import kind_of
 
 K = TypeVar("K")
@@ -39,6 +41,7 @@ class Tally(Generic[K, V]):
         self._add = add
         self._waiting: dict[K, V] = {}
         self._failing = False
+        self._writing = asyncio.Lock()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -53,10 +56,16 @@ class Tally(Generic[K, V]):
         return self._waiting.get(key)
 
     async def flush(self) -> None:
-        """Write the values; those that can't be written are kept for the next time."""
+        """Write the values, also those of a flush under way; what can't be written is kept for the next time.
+
+        A write goes on if the caller is cancelled, so that no values are lost.
+        """
+        async with self._writing:
+            if self._waiting:
+                await uninterrupted(self._flush())
+
+    async def _flush(self) -> None:
         waiting, self._waiting = self._waiting, {}
-        if not waiting:
-            return
         try:
             await self._database.write(self._write, waiting)
         except (SQLAlchemyError, OSError) as error:

@@ -26,7 +26,7 @@ from sqlalchemy.pool import NullPool
 from kernel.db.handover import Handover, settle
 from kernel.db.outbox import Outbox
 from kernel.db.prepared import Direct, Elsewhere, is_one_statement
-from kernel.db.sqlite_guard import Guard, TransactionEnded
+from kernel.db.sqlite_guard import Guard
 from kernel.db.sqlite_near import Near
 from kernel.db.sqlite_reads import Readers
 from kernel.db.tasks import Task
@@ -215,8 +215,8 @@ class Writer:
             session.commit()
             return unit, result
         finally:
-            # On a full disk, SQLite ends the transaction, and no savepoint is left to roll back to.
-            with suppress(DBAPIError, TransactionEnded):
+            # The unit's own error tells more than one of the savepoint that can't be rolled back to.
+            with suppress(DBAPIError):
                 session.close()
 
     def _end(
@@ -315,7 +315,7 @@ def _engine(url: str, begin: str, *pragmas: str) -> Engine:
     # SQLAlchemy compiles its own statements each time: 40 µs of processor time each.
     dialect.do_savepoint = partial(_run_plain, "SAVEPOINT")
     dialect.do_release_savepoint = partial(_run_plain, "RELEASE SAVEPOINT")
-    dialect.do_rollback_to_savepoint = partial(_run_plain, "ROLLBACK TO SAVEPOINT")
+    dialect.do_rollback_to_savepoint = _roll_back_to
     return engine
 
 
@@ -326,6 +326,12 @@ def _run_plain(statement: str, connection: Connection, name: str) -> None:
             driver.execute(f"{statement} {name}")
             return
     connection.exec_driver_sql(f"{statement} {name}")  # meets the error again and raises SQLAlchemy's
+
+
+def _roll_back_to(connection: Connection, name: str) -> None:
+    driver: Any = connection.connection.driver_connection
+    if driver.in_transaction:  # else SQLite has rolled back everything
+        _run_plain("ROLLBACK TO SAVEPOINT", connection, name)
 
 
 def prepare_sqlite(engine: Engine, begin: str, *pragmas: str) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
+from sqlalchemy.exc import InvalidRequestError
 
 
-class TransactionEnded(RuntimeError):
+class TransactionEnded(InvalidRequestError):
     """A unit of work went on after the end of its transaction; nothing of it was written."""
 
 
@@ -45,8 +46,9 @@ class Guard:
         return error
 
     def _failed(self, context: Any) -> None:
-        if context.execution_context is not None:  # else there is no statement, only a connection
-            self.failed(context.execution_context.cursor.connection, context.original_exception)
+        error, execution = context.original_exception, context.execution_context
+        if isinstance(error, sqlite3.Error) and execution is not None:  # else there was no statement
+            self.failed(execution.cursor.connection, error)
 
     def _check(self, _connection: Any, cursor: sqlite3.Cursor, statement: str, *_the_rest: object) -> None:
         if statement == self._begin:

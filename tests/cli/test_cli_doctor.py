@@ -53,6 +53,8 @@ def test_mail_server(cli: Cli) -> None:
     """A mail server that doesn't answer is a warning with the remedy; without one there is nothing to say."""
     assert "mail" not in examined(cli)[1]
     env = {"PLATFORM_SMTP_HOST": "127.0.0.1", "PLATFORM_MAIL_FROM": "platform@example.org"}
+    odd = examined(cli, **{**env, "PLATFORM_SMTP_HOST": "mail..example.org"})[1]
+    assert "not the name of a host" in odd["mail"]["text"]
     code, found = examined(cli, **env, PLATFORM_SMTP_PORT=str(free_port()))
     assert (code, found["mail"]["status"]) == (0, "warning")
     assert "refused" in found["mail"]["text"] and "PLATFORM_SMTP_HOST" in found["mail"]["remedy"]

@@ -213,6 +213,9 @@ class TestList:
         assert (part["total"], part["limit"], part["offset"]) == (4, 2, 1)
         rest = (await ann.get(f"{path}?offset=3")).json()
         assert [item["document_id"] for item in rest["items"]] == made[3:]
+        beyond = (await ann.get(f"{path}?offset={2**53}")).json()
+        assert (beyond["items"], beyond["total"]) == ([], 4)
+        assert (await (await somebody(running)).get(path)).status == 404
         assert (await ann.get(f"{path}?status=completed")).json()["total"] == 0
         await running.run_jobs()
         assert (await ann.get(f"{path}?status=completed")).json()["total"] == 4

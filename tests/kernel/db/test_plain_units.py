@@ -6,7 +6,7 @@ import asyncio
 import gc
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from kernel.db.sqlite_guard import TransactionEnded
 from kernel.db.sqlite_reads import READERS
 from kernel.db.tables import Notice
 from kernel.machine_faults import machine_fault
-from kernel.sdk import PreparedInsert, Unit, off_the_loop, plugin_base
+from kernel.sdk import PreparedInsert, Tally, Unit, off_the_loop, plugin_base
 from kernel.settings import KernelSettings
 from kernel.testing import eventually
 
@@ -324,12 +324,35 @@ def _add_in_a_savepoint(unit: Unit, title: str) -> None:
         _add_plainly(unit, title)
 
 
+def _add_counted(unit: Unit, books: Mapping[str, int]) -> None:
+    for title in books:
+        _add_plainly(unit, title)
+
+
 def _fill_plainly(unit: Unit) -> None:
     _add_plainly(unit, "x" * 3_000_000)
 
 
 def _fill_prepared(unit: Unit) -> None:
     _add_prepared(unit, "x" * 3_000_000)
+
+
+def _fill_by_the_session(unit: Unit) -> None:
+    _add_by_the_session(unit, "x" * 3_000_000)
+
+
+def _fill_in_a_savepoint(unit: Unit) -> None:
+    _add_in_a_savepoint(unit, "x" * 3_000_000)
+
+
+def _shrink(unit: Unit) -> None:
+    unit.session.connection().exec_driver_sql("PRAGMA max_page_count = 1")
+
+
+def _ignore_a_full_disk(unit: Unit) -> None:
+    _shrink(unit)
+    with suppress(OperationalError):
+        _fill_plainly(unit)
 
 
 class TestGroups:
@@ -418,12 +441,17 @@ class TestGroups:
         assert await database.write(add, "b") == "b"
 
     @pytest.mark.usefixtures("unhurried")
-    async def test_a_disk_that_is_full(self, sqlite_database: Database) -> None:
+    @pytest.mark.parametrize(
+        "fills", [_fill_plainly, _fill_prepared, _fill_by_the_session, _fill_in_a_savepoint]
+    )
+    async def test_a_disk_that_is_full(
+        self, sqlite_database: Database, fills: Callable[[Unit], None]
+    ) -> None:
         """It ends the whole transaction: all who were to be committed with it hear that the disk is full."""
 
         def fill(unit: Unit) -> None:
-            unit.session.connection().exec_driver_sql("PRAGMA max_page_count = 1")
-            unit.session.connection().execute(insert(Book), {"title": "x" * 3_000_000})
+            _shrink(unit)
+            fills(unit)
 
         with pytest.raises(OperationalError, match="full"):
             async with Busy(sqlite_database):
@@ -458,7 +486,7 @@ class TestGroups:
         """
 
         def careless(unit: Unit) -> None:
-            unit.session.connection().exec_driver_sql("PRAGMA max_page_count = 1")
+            _shrink(unit)
             with suppress(OperationalError):
                 fills(unit)
             goes_on(unit, "outside")
@@ -476,6 +504,64 @@ class TestGroups:
         with pytest.raises(TransactionEnded):
             await sqlite_database.write(careless)
         assert await sqlite_database.read(titles) == ["b"]
+
+    async def test_a_unit_that_commits_by_itself(self, sqlite_database: Database) -> None:
+        """It hears that this is the platform's work, even after its next statement was refused."""
+
+        def meddle(unit: Unit) -> None:
+            unit.session.connection().exec_driver_sql("COMMIT")
+            with suppress(TransactionEnded):
+                _add_plainly(unit, "outside")
+
+        with pytest.raises(TransactionEnded, match="leave that to the platform"):
+            await sqlite_database.write(meddle)
+        assert await sqlite_database.read(titles) == []
+
+    async def test_a_tally_whose_transaction_ended(self, sqlite_database: Database) -> None:
+        """It keeps its values, as in an outage, and writes them the next time."""
+        careless = [True]
+
+        def write(unit: Unit, books: Mapping[str, int]) -> None:
+            _add_counted(unit, books)
+            if careless.pop():
+                _ignore_a_full_disk(unit)
+
+        tally: Tally[str, int] = Tally(sqlite_database, "books", write, max)
+        tally.add("Emma", 1)
+        await tally.flush()
+        assert (len(tally), await sqlite_database.read(titles)) == (1, [])
+        careless.append(False)
+        await tally.flush()
+        assert (len(tally), await sqlite_database.read(titles)) == (0, ["Emma"])
+
+    async def test_a_tally_whose_flush_is_cancelled(self, sqlite_database: Database) -> None:
+        """What waits to be written is written: nothing is lost."""
+        tally: Tally[str, int] = Tally(sqlite_database, "books", _add_counted, max)
+        tally.add("Emma", 1)
+        async with Busy(sqlite_database):
+            flush = asyncio.create_task(tally.flush())
+            await asyncio.sleep(0)
+            flush.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await flush
+        assert await sqlite_database.read(titles) == ["Emma", "the first"]
+
+    async def test_two_flushes_of_a_tally(self, sqlite_database: Database) -> None:
+        """The second waits for the first: what was counted before is there for whoever reads next."""
+        tally: Tally[str, int] = Tally(sqlite_database, "books", _add_counted, max)
+        tally.add("Emma", 1)
+
+        async def look() -> list[str]:
+            await tally.flush()
+            return await sqlite_database.read(titles)
+
+        async with Busy(sqlite_database):
+            first = asyncio.create_task(tally.flush())
+            await asyncio.sleep(0)
+            second = asyncio.create_task(look())
+            await asyncio.wait([second], timeout=0.05)
+        assert await second == ["Emma", "the first"]
+        await first
 
     async def test_another_process_that_writes(self, sqlite_database: Database) -> None:
         """Writers wait for another process's transaction, readers don't."""
