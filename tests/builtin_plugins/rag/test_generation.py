@@ -177,7 +177,8 @@ class TestAnswer:
             (source,) = (await asked.ask("What does a dog cost a night?"))["sources"]
             assert (source["page"], source.get("last_page")) == place
             told = dict(await asked.events("What does a dog cost a night?"))
-            assert (told["sources"]["sources"][0]["page"], told["done"]["sources"]) == (1, [source])
+            assert told["sources"]["sources"][0]["page"] == 1
+            assert told["done"]["sources"] == [{**source, "score": _about(source["score"])}]
         assert 'source="prices.pdf, page 1 to 3"' in stage.prompts[-1]["messages"][-1]["content"]
 
 
@@ -424,9 +425,14 @@ async def test_confidence_is_that_of_an_answer_without_a_model(
             stage.play(answer=said)
             whole, done = await asked.ask(question), dict(await asked.events(question))["done"]
             assert whole["model_used"] == done["model_used"] == "llama3.2"
-            assert whole["confidence"] == done["confidence"] == expected["confidence"]
-            assert _scores(whole) == _scores(expected)
+            assert [whole["confidence"], done["confidence"]] == [_about(expected["confidence"])] * 2
+            assert _scores(whole) == [(name, _about(score)) for name, score in _scores(expected)]
 
 
 def _scores(answer: dict[str, Any]) -> list[tuple[str, float]]:
     return [(one["source"], one["score"]) for one in answer["sources"]]
+
+
+def _about(score: float) -> Any:
+    """The score, up to rounding: in int8, a text's vector depends a little on those computed beside it."""
+    return pytest.approx(score, abs=0.01)
