@@ -65,10 +65,11 @@ _DEGREES = word_list(
 )
 _THAN = re.compile(
     rf"\b({'|'.join(sorted(_DEGREES))})\b(?: [\w-]+){{0,4}},? (?:than |als |que |qu['’]|чем )"
-    r"(?!an? |eine?[nmr]? |une? |una |\d)|(?<=[dt][ae]n )(daha)\b"
+    r"|\b(?!other|rather)(\w+) than |(?<=[dt][ae]n )(daha)\b"
 )
-"""What compares two things; "longer than a year" compares one with a measure. As in "Pilatus'tan daha"."""
-_OR = re.compile(r"\b(?:or|oder|ou|o|u|yoksa|veya|или)\b")
+"""What compares two things: "longer than", "Pilatus'tan daha"."""
+_OR = re.compile(rf"(?<=\w )(?:or|oder|ou|o|u|yoksa|veya|или) (?!(?:{'|'.join(sorted(_DEGREES))})\b)")
+"""Between two things; not as in "five or more"."""
 _CONDITION = re.compile(r" (?:if|wenn|falls|sobald|если) ")
 _CHINESE_THAN = re.compile(
     r"(比)[^，。？]{2,12}?(?:[更还還多少高低大小长長短早晚贵貴快慢重轻輕远遠近好强強老]|便宜)"
@@ -106,6 +107,7 @@ _SPELT = ("en", "de", "es", "fr", "it", "pt", "tr", "ru")
 """Languages whose numbers and dates in words we know."""
 _COUNTS = (0, *range(2, 100))  # one is an article in most
 _LARGE = (100, 1000, 1_000_000)
+_INDEFINITE = word_list("a an ein eine einen einem einer un une una bir")
 _NONE = word_list("no kein keine keinen aucun aucune ningun ninguna nessun nessuna nenhum nenhuma hic")
 # Ten and a thousand in Turkish, two and six in Italian; "bin" is also "am" in German.
 _OTHER_WORDS = word_list("on bin due sei")
@@ -214,9 +216,18 @@ def superlative(question: str) -> str | None:
 def comparative(question: str) -> str | None:
     """The word by which a question compares two things."""
     folded = _CONDITION.split(fold(question))[0]
-    if found := _THAN.search(folded) or _CHINESE_THAN.search(question):
+    found = _THAN.search(folded)
+    if found and not _is_measure(folded[found.end() :]):
         return found[found.lastindex or 0]
+    if found := _CHINESE_THAN.search(question):
+        return found[1]
     return next((word for word in words(folded) if word in _DEGREES), None) if _OR.search(folded) else None
+
+
+def _is_measure(text: str) -> bool:
+    """Whether something is compared with a measure rather than a particular thing: "10 km", "a year"."""
+    first = next(iter(words(text)), "")
+    return has_number(first) or first in _INDEFINITE or first in _numerals()
 
 
 def has_value(text: str) -> bool:

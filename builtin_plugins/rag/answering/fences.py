@@ -1,6 +1,6 @@
 """Code between fences in Markdown (CommonMark 0.31.2, section 4.5): neither prose nor headings.
 
-Of backticks alone: rows of tildes are rules, as below titles in reStructuredText.
+Longer rows of tildes than three are rules, as below titles in reStructuredText.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 # However deep it is: in the item of a list, a fence is as deep as the item's text.
-_FENCE = re.compile(r"[ \t]*(?P<mark>`{3,})(?P<info>[^`\n]*)$")
+_FENCE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3}(?!~))(?P<info>[^`\n]*)$")
 
 
 def lines_of(text: str) -> Iterator[tuple[str, bool]]:
@@ -18,7 +18,7 @@ def lines_of(text: str) -> Iterator[tuple[str, bool]]:
     If the last fence closes nothing, a first one that names no language ends code from the passage before.
     """
     lines = text.splitlines(keepends=True)
-    if "```" not in text:
+    if "```" not in text and "~~~" not in text:
         yield from ((line, False) for line in lines)
         return
     kinds, unpaired = _kinds(lines, "")

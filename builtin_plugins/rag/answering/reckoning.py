@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from builtin_plugins.rag.answering.candidate import Candidate
@@ -45,7 +46,7 @@ def _is_entry(one: Candidate) -> bool:
 def _leaves_comparing(question: str, best: Candidate, found: Sequence[Candidate]) -> bool:
     """Whether the best sentence is about one of two compared things, and another sentence about the other."""
     degree = comparative(question)
-    if degree is None or degree in fold(best.text):
+    if degree is None or re.search(rf"(?<![a-z]){degree}(?![a-z])", fold(best.text)):
         return False
     lacking = [word for word in content_stems(question) if not found_in(word, best.stems)]
     return any(has_value(one.text) and any(found_in(word, one.stems) for word in lacking) for one in found)

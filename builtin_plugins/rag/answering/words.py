@@ -157,7 +157,7 @@ def stem(word: str) -> str:
 
 def content_stems(text: str, language: str | None = None) -> list[str]:
     """Stems of content words in a language, in order, each once."""
-    return [stem(word) for word in content_words(text, language)]
+    return list(dict.fromkeys(stem(word) for word in content_words(text, language)))
 
 
 @lru_cache(maxsize=16_384)
@@ -290,9 +290,9 @@ def spells_out(text: str, acronym: str) -> bool:
     """
     if not acronym.isalpha() or not 2 <= len(acronym) <= 6:
         return False
-    letters, flags = (acronym.upper(), 0) if len(acronym) == 2 else (acronym, re.IGNORECASE)
+    letters, text = (acronym.upper(), text) if len(acronym) == 2 else (acronym, fold(text))
     between = r"[^\W\d_]*[\W\d_]+"
-    return re.search(r"(?<![^\W\d_])" + between.join(letters), text, flags) is not None
+    return re.search(r"(?<![^\W\d_])" + between.join(letters), text) is not None
 
 
 @lru_cache(maxsize=65_536)

@@ -226,7 +226,7 @@ class _Walk:
         """Write a part of a fraction in one line: one half is not 12, nor two and a half 21/2."""
         if self._operands and self._paragraphs:
             pieces, start = self._paragraphs[-1], self._operands.pop()
-            text, before = "".join(pieces[start:]), "".join(pieces[:start][-1:])
+            text, before = "".join(pieces[start:]), pieces[start - 1] if start else ""
             space = " " if sign and before[-1:].isdigit() else ""
             pieces[start:] = [space + (text if _OPERAND.fullmatch(text) else f"({text})") + sign]
 

@@ -83,7 +83,7 @@ def _composed(line: str, boxes: Mapping[int, Box]) -> str:
     for run in _RUN.finditer(line):
         accents = [at for at in range(*run.span()) if not line[at].isspace()]
         letters = {at: found for at in accents if (found := _letter(line, boxes, at))}
-        if len(letters) == len(accents):
+        if len({place for place, _ in letters.values()}) == len(accents):
             for at, (place, letter) in letters.items():
                 chars[at], chars[place] = "", letter
             chars[run.start() : run.end()] = [_between(boxes, *run.span()), *[""] * (len(run[0]) - 1)]

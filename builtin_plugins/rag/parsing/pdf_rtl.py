@@ -137,7 +137,7 @@ def _ordered(letters: list[_Letter]) -> str:
     pieces = [from_right[0].text]
     for one, other in pairwise(from_right):
         gap = (one.left - other.right) / max(one.top - one.bottom, other.top - other.bottom, 0.1)
-        mixes = bool(_LATIN.match(one.text)) != bool(_LATIN.match(other.text))
+        mixes = any(_LATIN.match(a.text) and _RTL.match(b.text) for a, b in ((one, other), (other, one)))
         space = _NARROW_SPACE if mixes or (one, other) in spaced else _SPACE
         pieces.append(("\t" if gap > _CELL else " " if gap > space else "") + other.text)
     line = _TURNED.sub(lambda found: found[0][::-1], "".join(pieces))

@@ -53,6 +53,10 @@ DATABASES = "Use PostgreSQL rather than SQLite when several people write. SQLite
         (PHONES, "Aurora 3 mü yoksa Borealis 5 mi daha ucuz?"),
         (PHONES, "Что дешевле, Aurora 3 или Borealis 5?"),
         ("Ann Weber was born in 1980. Bob Stone was born in 1975.", "Is Ann Weber older than Bob Stone?"),
+        (
+            "The Aurora 3 is rated 7. The Borealis 5 is rated 9.",
+            "Is the Aurora 3 safer than the Borealis 5?",
+        ),
     ],
 )
 def test_two_things_that_must_be_compared(text: str, question: str) -> None:
@@ -72,6 +76,7 @@ def test_two_things_that_must_be_compared(text: str, question: str) -> None:
         (WARRANTY, "Is the warranty of the pump longer than a year?", "24 months"),
         (GARANTIE, "Dauert die Garantie der Pumpe länger als ein Jahr?", "24 Monate"),
         (WARRANTY, "Does delivery of the pump take longer than a week?", "three to five"),
+        (WARRANTY, "Does delivery of the pump take longer than two weeks?", "three to five"),
         (WARRANTY, "When does the pump switch off, if it runs hotter than the boiler?", "switches off"),
         (WARRANTY, "Must the report of the pump be submitted earlier than Friday?", "Friday noon"),
     ],

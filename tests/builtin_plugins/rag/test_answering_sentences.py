@@ -77,6 +77,7 @@ def test_abbreviations_with_spaces(text: str, expected: int) -> None:
         ("logsift app.log\n```\nIt is free.\n```py\nx\n```", ["logsift app.log", "It is free.", "x"]),
         ("Write ```x``` for code.", ["Write ```x``` for code."]),
         ("1. Run:\n\n    ```sh\n    logsift app.log\n    ```", ["Run:", "logsift app.log"]),
+        ("~~~sh\nlogsift app.log\n~~~\nIt is free.", ["logsift app.log", "It is free."]),
         ("````md\n```sh\nlogsift a\n```\n````", ["```sh", "logsift a", "```"]),
     ],
 )

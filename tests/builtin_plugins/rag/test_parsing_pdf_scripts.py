@@ -218,3 +218,18 @@ def test_accents_on_their_own(tmp_path: Path) -> None:
     page.drawString(50, 700, "The sign ¨ is a diaeresis, and ´ an acute.")
     page.save()
     assert read(tmp_path / "a.pdf") == "The sign ¨ is a diaeresis, and ´ an acute."
+
+
+def test_accents_and_a_power(tmp_path: Path) -> None:
+    """A power in a line with an accent is marked as one."""
+    page = canvas.Canvas(str(tmp_path / "a.pdf"))
+    line = page.beginText(50, 700)
+    for text, size, rise in (("zur Dauer fur 10", 10, 0), ("6", 6, 4), (" Leute in Munchen", 10, 0)):
+        line.setFont("Courier", size)
+        line.setRise(rise)
+        line.textOut(text)
+    page.drawText(line)
+    page.setFont("Courier", 10)
+    page.drawString(50 + 6 * 11, 700, "¨")
+    page.save()
+    assert "10^6" in read(tmp_path / "a.pdf")
