@@ -59,6 +59,7 @@ async def test_what_is_no_formula(site: Running, visitor: Visitor) -> None:
     visitor.context.on("request", lambda request: loaded.append(request.url))
     page = await _answered(site, visitor, text)
     await expect(page.locator(".markdown")).to_contain_text("$5 or $10, a tour US$7–US$9. Set $HOME/$PATH")
+    await expect(page.locator(".markdown")).to_contain_text("and $4$, $ x $")
     await expect(page.locator(".formula")).to_have_count(0)
     assert [url for url in loaded if "temml" in url] == []
 

@@ -33,6 +33,7 @@ export function useDraft(conversation) {
   const id = conversation ?? NEW;
   const here = useRef(id);
   const [text, setText] = useState(() => draftOf(id));
+  const restored = useRef(text);
   useLayoutEffect(() => {
     if (here.current === id) return;
     // The new conversation has got its id with its first question: what is typed meanwhile goes with it.
@@ -40,8 +41,12 @@ export function useDraft(conversation) {
     if (isSame) save(NEW, "");
     here.current = id;
     if (isSame) save(id, text || unanswered.value);
-    else setText(draftOf(id));
+    else setText((restored.current = draftOf(id)));
   }, [id]);
+  // The page was left before it heard of the answer, which comes with the conversation.
+  useEffect(() => {
+    if (text && text === restored.current && text === turns.value.at(-1)?.question) setText("");
+  }, [turns.value]);
   useEffect(() => save(here.current, text || unanswered.value), [text, unanswered.value]);
   return [text, setText];
 }

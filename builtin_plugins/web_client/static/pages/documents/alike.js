@@ -7,7 +7,8 @@ export function alike(failed) {
   const groups = new Map();
   for (const item of failed) {
     const reason = `${item.error.message} ${item.error.said ?? ""}`;
-    groups.set(reason, [...(groups.get(reason) ?? []), item]);
+    if (!groups.has(reason)) groups.set(reason, []);
+    groups.get(reason).push(item);
   }
   return [...groups.values()];
 }

@@ -101,7 +101,7 @@ function Documents({ base, live, mine }) {
     ${live.missing > 0 && html`<p class="row muted">${!live.error && html`<${Spinner} />`}
       ${t("So far, {n} of {total} documents are loaded; numbers and search cover only these.", { n: number(live.documents.length), total: number(live.count) })}</p>`}
     ${shown.length === 0 && html`<p class="muted">${live.missing > 0 ? t("No document matches so far.") : t("No document matches.")}</p>`}
-    ${mine && shown.length > 0 && html`<${Selection} base=${base} selection=${selection} shown=${shown} live=${live} />`}
+    ${mine && html`<${Selection} base=${base} selection=${selection} shown=${shown} live=${live} />`}
     <div class="table-box unclipped"><${LongList} label=${t("Documents")} items=${shown} keyOf=${idOf} rowHeight=${ROW} row=${row} /></div>
   </section>`;
 }

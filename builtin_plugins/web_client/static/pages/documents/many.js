@@ -43,13 +43,14 @@ export function Selection({ base, selection, shown, live }) {
   const box = useRef(null);
   const failed = chosen.filter(hasFailed);
   useEffect(() => {
-    box.current.indeterminate = chosen.length > 0 && chosen.length < shown.length;
+    if (box.current) box.current.indeterminate = chosen.length > 0 && chosen.length < shown.length;
   });
   const close = () => {
     setWork(null);
     // The buttons are gone if nothing is chosen any more, and so is all of this after the last document.
     requestAnimationFrame(() => document.activeElement === document.body && (box.current ?? document.getElementById("main")).focus());
   };
+  if (!shown.length && !work) return null;
   return html`<div class="selection" role="group" aria-label=${t("Selected documents")}>
     <label class="option"><input type="checkbox" ref=${box} checked=${chosen.length > 0 && chosen.length === shown.length} onChange=${({ target }) => all(target.checked)} /><span>${t("Select all")}</span></label>
     <span class="muted" role="status">${chosen.length > 0 && plural(chosen.length, "One document is selected.", "{n} documents are selected.")}</span>
