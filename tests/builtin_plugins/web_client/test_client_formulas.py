@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Page, expect
 
 from kernel.testing import Running
-from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+from tests.builtin_plugins.web_client.visits import Visitor, answer_with, knowledge_base
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -19,13 +17,8 @@ async def _answered(site: Running, visitor: Visitor, text: str) -> Page:
     """The page of somebody whose model answers with a text."""
     ana = await site.user()
     await knowledge_base(ana)
-    data = json.dumps({"text": f"{text}\n\nThe end."})
-
-    async def answer(route: Route) -> None:
-        await route.fulfill(content_type="text/event-stream", body=f"event: token\ndata: {data}\n\n")
-
     page = await visitor.arrive(ana)
-    await page.route("**/query", answer)
+    await answer_with(page, f"{text}\n\nThe end.")
     await visitor.ask("Which formula is it?")
     await expect(page.locator(".markdown > :last-child")).to_have_text("The end.")
     return page

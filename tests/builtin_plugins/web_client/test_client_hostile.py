@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from playwright.async_api import Route, ViewportSize, expect
 
 from kernel.testing import Actor, Running
-from tests.builtin_plugins.web_client.visits import Visitor, evaluate, knowledge_base, publish
+from tests.builtin_plugins.web_client.visits import Visitor, answer_with, evaluate, knowledge_base, publish
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -112,14 +111,9 @@ async def test_an_answer_that_takes_hours_to_read(site: Running, visitor: Visito
     """However a model arranges the marks of Markdown, the page doesn't go through them again and again."""
     ana = await site.user()
     await knowledge_base(ana)
-    data = json.dumps({"text": f"{text}\n\nThe end."})
-
-    async def answer(route: Route) -> None:
-        await route.fulfill(content_type="text/event-stream", body=f"event: token\ndata: {data}\n\n")
-
     page = await visitor.arrive(ana)
     await page.evaluate(UNSEEN)
-    await page.route("**/query", answer)
+    await answer_with(page, f"{text}\n\nThe end.")
     await visitor.ask("Which hotels are there?")
     await expect(page.locator(".markdown > :last-child")).to_have_text("The end.")
 
@@ -153,12 +147,8 @@ async def test_markdown_as_models_write_it(site: Running, visitor: Visitor) -> N
     """Lists in lists, code in items, tables without outer bars, rules, marks of all kinds, Arabic lists."""
     ana = await site.user()
     await knowledge_base(ana)
-    data = json.dumps({"text": FORMATTED})
     page = await visitor.arrive(ana)
-    await page.route(
-        "**/query",
-        lambda route: route.fulfill(content_type="text/event-stream", body=f"event: token\ndata: {data}\n\n"),
-    )
+    await answer_with(page, FORMATTED)
     await visitor.ask("Which rules are there?")
     answer = page.locator(".markdown")
     await expect(answer.locator("> ol > li")).to_have_count(3)

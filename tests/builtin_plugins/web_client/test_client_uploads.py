@@ -52,13 +52,8 @@ async def test_files_that_are_never_taken(site: Running, visitor: Visitor) -> No
     await expect(cards.get_by_role("button", name="Try again")).to_have_count(0)
 
 
-async def test_a_file_that_goes_away(site: Running, visitor: Visitor, tmp_path: Path) -> None:
-    """A file that is deleted while it waits to be sent is said to be gone, not tried for ever."""
-    ana = await site.user()
-    base = await knowledge_base(ana)
-    files = [tmp_path / f"{n}.md" for n in range(5)]
-    for file in files:
-        file.write_text(f"# Note {file.stem}\n", encoding="utf-8")
+async def _holding_uploads(visitor: Visitor) -> asyncio.Event:
+    """Hold every upload back until the event is set."""
     go_on = asyncio.Event()
 
     async def wait(route: Route) -> None:
@@ -66,6 +61,17 @@ async def test_a_file_that_goes_away(site: Running, visitor: Visitor, tmp_path: 
         await route.continue_()
 
     await visitor.context.route("**/upload", wait)
+    return go_on
+
+
+async def test_a_file_that_goes_away(site: Running, visitor: Visitor, tmp_path: Path) -> None:
+    """A file that is deleted while it waits to be sent is said to be gone, not tried for ever."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    files = [tmp_path / f"{n}.md" for n in range(5)]
+    for file in files:
+        file.write_text(f"# Note {file.stem}\n", encoding="utf-8")
+    go_on = await _holding_uploads(visitor)
     page = await visitor.arrive(ana, f"/documents/{base['id']}")
     async with page.expect_request("**/upload"):
         await page.locator(BOX).set_input_files(files)
@@ -310,13 +316,7 @@ async def test_a_session_that_ends_during_an_upload(site: Running, visitor: Visi
     """Whoever signs in again over the page sends the same files; none is lost or sent twice."""
     ana = await site.user()
     base = await knowledge_base(ana)
-    go_on = asyncio.Event()
-
-    async def wait(route: Route) -> None:
-        await go_on.wait()
-        await route.continue_()
-
-    await visitor.context.route("**/upload", wait)
+    go_on = await _holding_uploads(visitor)
     page = await visitor.sign_in(ana, f"/documents/{base['id']}")
     async with page.expect_request("**/upload"):
         await page.locator(BOX).set_input_files(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from playwright.async_api import BrowserContext, ConsoleMessage, Page
+from playwright.async_api import BrowserContext, ConsoleMessage, Page, Route
 
 from kernel.testing import Actor, Running, eventually
 
@@ -116,6 +116,16 @@ class Visitor:
         """Type a question and send it."""
         await self.page.get_by_label("Your question").fill(question)
         await self.page.keyboard.press("Enter")
+
+
+async def answer_with(page: Page, text: str) -> None:
+    """Have every question on the page answered with a text, as if by a model."""
+    data = json.dumps({"text": text})
+
+    async def answer(route: Route) -> None:
+        await route.fulfill(content_type="text/event-stream", body=f"event: token\ndata: {data}\n\n")
+
+    await page.route("**/query", answer)
 
 
 async def knowledge_base(

@@ -50,7 +50,7 @@ const BY_STATUS = {
   507: PLAIN.storage_full,
 };
 
-/** "Document not found" says no more than that it doesn’t exist. */
+/** Such as "Document not found", which only says that it doesn’t exist. */
 const NOTHING_MORE = /^[\w ]*\bnot found\.?$/i;
 
 /** The text of a code: of `constructor`, for example, there is none. */

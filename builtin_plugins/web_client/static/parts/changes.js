@@ -3,7 +3,7 @@
 import { createContext, useLayoutEffect, useRef } from "../lib/html.js";
 
 const forms = new Map();
-/** Not worth a question: what one looks for, and secrets. */
+/** Not worth a question: searches and secrets. */
 const FLEETING = new Set(["search", "password", "submit", "button"]);
 
 /** Call the function of whoever wants to leave a form, after a question if something would be lost. */

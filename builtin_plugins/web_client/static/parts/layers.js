@@ -31,7 +31,7 @@ export function Dialog({ title, onClose, children, wide, closable = true }) {
     };
   }, []);
   const leave = (fn) => {
-    if (discard) return; // a browser may tell both of one Escape
+    if (discard) return; // one Escape may reach both dialogs
     if (isChanged(box.current)) setDiscard(() => fn);
     else fn();
   };
@@ -41,7 +41,7 @@ export function Dialog({ title, onClose, children, wide, closable = true }) {
     event.preventDefault();
     close();
   };
-  // Whatever it is told, a browser closes a dialog at every other Escape in a row.
+  // When Escape is pressed twice in a row, browsers close a dialog even if the page prevents it.
   useLayoutEffect(() => {
     box.current.onclose = () => {
       box.current.showModal();

@@ -1,4 +1,4 @@
-/** What is being typed in each conversation: it survives a reload and a look at other pages, until one signs out. */
+/** What is being typed in each conversation: kept over a reload and visits to other pages, until one signs out. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "../../lib/html.js";
 import { draftsKey } from "../../lib/session.js";
@@ -22,7 +22,7 @@ function save(id, text) {
   else sessionStorage.removeItem(draftsKey());
 }
 
-/** A question that stands in the conversation already is no draft any more. */
+/** A question that is already in the conversation is no longer a draft. */
 function draftOf(id) {
   const text = load().get(id) ?? "";
   return text === turns.value.at(-1)?.question ? "" : text;
