@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
-from builtin_plugins.rag.answering.words import is_function_word, word_list
+from builtin_plugins.rag.answering.words import fold, is_function_word
 
-_ABBREVIATIONS = word_list(
-    """
-    dr mr mrs ms prof st sr jr inc ltd co corp dept vs etc approx al cf eg ie gen col lt sgt capt rev hon gov
-    sen rep mt ave blvd bzw usw ggf ca vgl evtl sog örn vb yy av doç mio mrd u fa fr hrn med jur dipl geb
-    gest inkl exkl zzgl ggü tel sra srta dña ud uds ee admón mme mlle sok blk ул пр просп пер обл стр корп
-    руб коп тыс млн млрд рис табл гл им проф акад др гг डॉ श्री रु प्रो
-    """
-)
-_BEFORE_NUMBER = word_list(
-    """
-    no nr fig figs eq sec art vol p pp ch tab abb abs par s nos núm pág
-    est jan feb mar apr jun jul aug sep sept oct nov dec
-    """
-)
-"""Words in other languages: "mar" is the sea, "est" the east."""
-
-_BEFORE = re.compile(r"((?:[^\W_]|[\u0900-\u0903\u093a-\u094f])+(?:\.[^\W_]+)*)$")  # with the vowels of Hindi
-_WORD = re.compile(r"[^\W_]+")
+_BEFORE = re.compile(r"([^\W_]+(?:\.[^\W_]+)*)$")
+_NEXT = re.compile(r"\s*[\"'“‘«]?([^\W_]+)")
 _THAI = re.compile(r"(?<![\u0e00-\u0eff])[\u0e00-\u0eff]{1,4}$")  # a period after this few is part of "พ.ศ."
 _NEXT_LETTER = re.compile(r"\s+[^\W\d_]\.")  # part of an abbreviation with spaces, as in German: "z. B."
 _ORDINAL = re.compile(r"\d{1,2}|[IVXL]+")
+_VOWELLESS = re.compile(r"[b-df-hj-np-tv-xzбвгджзклмнпрстфхцчшщ]{2,5}")
+_LONGEST_BEFORE_NUMBER = 4
+"""Letters of an abbreviation before a number: Abs. 3, vol. 2, est. 1897."""
 _LONGEST_ABBREVIATION = 20
+_NEAR = 300
+"""The most characters from a period to the danda of its sentence."""
 _NO_ABBREVIATION = 7
 """Consecutive letters, more than any abbreviation has."""
 
@@ -40,31 +29,49 @@ def is_within_sentence(body: str, end: re.Match[str], language: str | None) -> b
         return True
     if body[at] != "." or (at >= _NO_ABBREVIATION and body[at - _NO_ABBREVIATION : at].isalnum()):
         return False
-    if not body[at - 1 : at].isascii() and _THAI.search(body, max(at - _LONGEST_ABBREVIATION, 0), at):
+    if not body[at - 1 : at].isascii() and _is_within_other_script(body, at):
         return True
     if not (before := _BEFORE.search(body, max(at - _LONGEST_ABBREVIATION, 0), at)):
         return False
-    word, following = before.group(1), _WORD.search(body, end.end())
-    if _is_abbreviation(word, body[end.end() :].lstrip()[:1]):
-        return True
+    word, following = before[1], _NEXT.match(body, end.end())
     if len(word) == 1 and word.isalpha() and _NEXT_LETTER.match(body, end.end()):
         return True
-    return _is_ordinal(word, following[0] if following else "", language)
+    after = following[1] if following else ""
+    return _is_abbreviation(word, after, language) or _is_ordinal(word, after, language)
 
 
-def _is_abbreviation(word: str, following: str) -> bool:
-    """Whether a period between a word and the next character belongs to an abbreviation.
+def _is_within_other_script(body: str, at: int) -> bool:
+    """Whether a period follows a few letters of Thai, or a word of Hindi whose sentence ends in a danda."""
+    if "\u0900" <= body[at - 1] <= "\u097f":
+        return body.find("।", at, at + _NEAR) >= 0
+    return _THAI.search(body, max(at - _LONGEST_ABBREVIATION, 0), at) is not None
+
+
+def _is_abbreviation(word: str, following: str, language: str | None) -> bool:
+    """Whether a period between a word and the following one belongs to an abbreviation.
 
     Consecutive letters with periods are one: e.g., B.V. A single small letter is one in non-Latin scripts,
-    where it doesn't name a plan, row or vitamin: в г.
+    where it doesn't name a plan, row or vitamin: в г. So are letters without a vowel (Nr., млн) and a short
+    word before a number. A function word only begins a sentence.
     """
-    lowered = word.lower()
-    if lowered in _ABBREVIATIONS or (lowered in _BEFORE_NUMBER and following.isdigit()):
-        return True
     letters = word.split(".")
-    if not all(len(one) == 1 and one.isalpha() for one in letters):
+    if all(len(one) == 1 and one.isalpha() for one in letters):
+        return len(letters) > 1 or word.isupper() or not word.isascii()
+    if is_function_word(word, language):
+        return word[0].isupper() and following.isdigit()
+    if is_function_word(following, language):
         return False
-    return len(letters) > 1 or word.isupper() or not word.isascii()
+    if following.isdigit() and word.isalpha() and len(word) <= _LONGEST_BEFORE_NUMBER:
+        return True
+    return _is_known(word, language) or (not word.isupper() and bool(_VOWELLESS.fullmatch(fold(word))))
+
+
+@lru_cache(maxsize=4096)
+def _is_known(word: str, language: str | None) -> bool:
+    """Whether `sentencex` reads on after a word with a period."""
+    from sentencex import get_sentence_boundaries
+
+    return len(get_sentence_boundaries(language or "en", f"A {word}. Name")) == 1
 
 
 @cache

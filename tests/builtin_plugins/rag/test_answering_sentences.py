@@ -228,6 +228,7 @@ def test_a_wide_row_is_cut() -> None:
         ("یہ بی۔بی۔سی کی خبر ہے۔ ختم۔", ["یہ بی۔بی۔سی کی خبر ہے۔", "ختم۔"]),
         ("متى يصل القطار؟ يصل ظهرا.", ["متى يصل القطار؟", "يصل ظهرا."]),
         ("አዲስ አበባ ዋና ከተማ ናት። ሰላም ነው።", ["አዲስ አበባ ዋና ከተማ ናት።", "ሰላም ነው።"]),
+        ("თბილისი დედაქალაქია. ის დიდია.", ["თბილისი დედაქალაქია.", "ის დიდია."]),
         ("Երևանը մայրաքաղաքն է։ Այն մեծ է։", ["Երևանը մայրաքաղաքն է։", "Այն մեծ է։"]),
         ("ភ្នំពេញជារដ្ឋធានី។ វាធំ។", ["ភ្នំពេញជារដ្ឋធានី។", "វាធំ។"]),
         ("ရန်ကုန်သည်မြို့ဖြစ်သည်။ ကြီးသည်။", ["ရန်ကုန်သည်မြို့ဖြစ်သည်။", "ကြီးသည်။"]),
@@ -333,14 +334,18 @@ def test_lines_that_begin_otherwise_are_joined() -> None:
 @pytest.mark.parametrize(
     ("language", "text", "expected"),
     [
-        ("de", "Die Fa. Huber u. Co. zahlt. Dr. med. Beck wohnt in der Hauptstr. 5. Sie hilft.", 3),
+        (
+            "de",
+            "Die Kosten lt. Satzung trägt Dr. med. Beck. Er wohnt in der Hauptstr. 5. Sie hilft.",
+            3,
+        ),
         ("es", "La Sra. López llegó. Los EE. UU. ganaron.", 2),
         ("es", "Bolivia se quedó sin salida al mar. El puerto es de Chile.", 2),
         ("fr", "Le vent vient de l'est. Il est froid.", 2),
         ("en", "On Mar. 5, the mill opened, est. 1897. It is red.", 2),
         ("nl", "De firma Bakker B.V. Amsterdam levert de kisten. Zij kosten 3.5. Dat is veel.", 3),
         ("ru", "Он сдаёт отчёт раз в год, т.е. Иванов ждёт. Плата не берётся.", 2),
-        ("fr", "Le contrat lie Mme. Aubert et M. Leduc. Il dure un an.", 2),
+        ("fr", "Le contrat lie Mme Aubert et M. Leduc. Il dure un an.", 2),
         ("ru", "Он живёт в г. Москве на ул. Ленина, д. 14. Плата составляет 45 тыс. руб. в месяц.", 2),
         ("hi", "डॉ. जोशी आईं। शुल्क 50.5 रु. है।", 2),
     ],
