@@ -51,12 +51,12 @@ def _is_abbreviation(word: str, following: str, language: str | None) -> bool:
     """Whether a period between a word and the following one belongs to an abbreviation.
 
     Consecutive letters with periods are one: e.g., B.V. A single small letter is one in non-Latin scripts,
-    where it doesn't name a plan, row or vitamin: в г. So are letters without a vowel (Nr., млн) and a short
-    word before a number. A function word only begins a sentence.
+    where it doesn't name a plan, row or vitamin: в г. So are letters without a vowel (Nr., млн) and, before a
+    number, any short word or letter. A capitalized function word begins a sentence.
     """
     letters = word.split(".")
     if all(len(one) == 1 and one.isalpha() for one in letters):
-        return len(letters) > 1 or word.isupper() or not word.isascii()
+        return len(letters) > 1 or word.isupper() or not word.isascii() or following.isdigit()
     if is_function_word(word, language):
         return word[0].isupper() and following.isdigit()
     if is_function_word(following, language):

@@ -343,6 +343,7 @@ def test_lines_that_begin_otherwise_are_joined() -> None:
         ("es", "Bolivia se quedó sin salida al mar. El puerto es de Chile.", 2),
         ("fr", "Le vent vient de l'est. Il est froid.", 2),
         ("en", "On Mar. 5, the mill opened, est. 1897. It is red.", 2),
+        ("en", "See p. 5 and vol. 2. It opened in May. Orders came.", 3),
         ("nl", "De firma Bakker B.V. Amsterdam levert de kisten. Zij kosten 3.5. Dat is veel.", 3),
         ("ru", "Он сдаёт отчёт раз в год, т.е. Иванов ждёт. Плата не берётся.", 2),
         ("fr", "Le contrat lie Mme Aubert et M. Leduc. Il dure un an.", 2),
