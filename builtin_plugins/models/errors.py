@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kernel.sdk import (
+    BadRequest,
     Conflict,
     Forbidden,
     InsufficientStorage,
@@ -21,6 +22,14 @@ class UnknownModel(NotFound):
 class ModelNotAllowed(Forbidden):
     code = "model_not_allowed"
     default_detail = "You may not use this model"
+
+
+class MediaAddressRefused(BadRequest):
+    code = "media_address_refused"
+    default_detail = (
+        "Send pictures and the like themselves, as 'data:' addresses; an operator can allow others with "
+        "PLATFORM_MODELS_MEDIA_ADDRESSES"
+    )
 
 
 class ModelRateLimited(TooManyRequests):

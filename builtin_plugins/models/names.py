@@ -19,6 +19,10 @@ def alias(model: str) -> str:
 
 
 def names_host(model: str) -> bool:
-    """Whether the first of several parts is a registry; clients must not choose hosts to pull from."""
-    first, slash, _ = model.partition("/")
-    return bool(slash) and ("." in first or ":" in first or first.lower() == "localhost")
+    """Whether the first of several parts is a registry; clients must not choose hosts to pull from.
+
+    To Ollama, the first of three parts is one, whatever it looks like: in a private network, a bare word is.
+    """
+    first, slash, rest = model.partition("/")
+    looks_like_one = "." in first or ":" in first or first.lower() == "localhost"
+    return bool(slash) and (looks_like_one or "/" in rest)

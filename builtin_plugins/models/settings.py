@@ -43,6 +43,12 @@ class ModelsSettings(Settings):
         validation_alias=env("OLLAMA_LLM_MODEL"),
         description="Model that generates answers by default.",
     )
+    media_addresses: bool = Field(
+        False,
+        description="Whether chats may name pictures, sound and video by address, which the model server "
+        "then fetches; set it only if that server is outside your network, as it would fetch from there for "
+        "anybody.",
+    )
     context_tokens: int | None = Field(
         None, ge=512, description="Context length to request from Ollama; Ollama's own default when unset."
     )

@@ -17,6 +17,7 @@ Usage = dict[str, Any]
 LARGEST_BODY = 16 * 1024 * 1024
 MOST_MESSAGES = 2000
 MOST_TOOLS = 128
+MOST_PARTS = 2000
 
 
 class ChatMessageIn(BaseModel):
@@ -25,8 +26,8 @@ class ChatMessageIn(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[PartIn] | None = None
-    tool_calls: list[CallIn] | None = None
+    content: str | Annotated[list[PartIn], Field(max_length=MOST_PARTS)] | None = None
+    tool_calls: Annotated[list[CallIn], Field(max_length=MOST_PARTS)] | None = None
     tool_call_id: str | None = None
 
 

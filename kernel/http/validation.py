@@ -21,6 +21,8 @@ _INPUT_LIMIT = 200
 _LARGEST_ECHO = 2**63
 _MOST_VALUES = 1_000_000
 """Values in a JSON body. A value of two bytes takes fifty in memory, and parsing blocks the event loop."""
+_MOST_PROBLEMS = 10_000
+_SHOWN_PROBLEMS = 50
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 _LONGEST_INTEGER = 11
 _MEDIA_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+/[!#$%&'*+.^_`|~0-9a-z-]+")
@@ -168,7 +170,11 @@ def _is_list(annotation: Any) -> bool:
 
 def render_errors(error: ValidationError, where: str) -> list[dict[str, Any]]:
     """pydantic's errors as clients read them; values that may be secret or huge are not echoed."""
-    return [_render(item, where) for item in error.errors(include_url=False)[:50]]
+    count = error.error_count()
+    if count > _MOST_PROBLEMS:  # pydantic lists all or none, and a million take seconds
+        message = f"has {count} problems, too many to list"
+        return [{"type": "too_many_errors", "loc": [where], "msg": message, "input": None}]
+    return [_render(item, where) for item in error.errors(include_url=False)[:_SHOWN_PROBLEMS]]
 
 
 def _render(item: Any, where: str) -> dict[str, Any]:

@@ -80,7 +80,7 @@ async def _ask_endpoint(
     await endpoint.bring(graphs)
     asks = read["form"] in ("SELECT", "ASK")
     accept = RESULTS if asks else task["format"]
-    answer = await endpoint.ask(task["query"], read["default"], read["named"], accept)
+    answer = await endpoint.ask(read["text"], read["default"], read["named"], accept)
     if not asks:
         return SparqlAnswer(None, answer.decode("utf-8", "replace"), False)
     try:

@@ -32,7 +32,7 @@ def ask(snapshot: str, job: str) -> dict[str, Any]:
         return read
     try:
         found = store.query(
-            task["query"],
+            checked.text,
             default_graph=[ox.NamedNode(name) for name in read["default"]],
             named_graphs=[ox.NamedNode(name) for name in read["named"]],
         )
@@ -48,14 +48,15 @@ def ask(snapshot: str, job: str) -> dict[str, Any]:
 
 
 def read_query(job: str) -> dict[str, Any]:
-    """Only check a query over the graphs that `job` lists. The answer contains `refused`, or `form` and the
-    graphs of the dataset, `default` and `named`.
+    """Only check a query over the graphs that `job` lists. The answer contains `refused`, or `text` (what may
+    run), `form` and the graphs of the dataset, `default` and `named`.
     """
     task = json.loads(Path(job).read_text(encoding="utf-8"))
     checked = _checked(task["query"])
     if isinstance(checked, str):
         return {"refused": checked}
-    return {"form": checked.form, **_dataset(checked, task["graphs"], lambda: task["graphs"])}
+    found = _dataset(checked, task["graphs"], lambda: task["graphs"])
+    return {"text": checked.text, "form": checked.form, **found}
 
 
 def _checked(query: str) -> Checked | str:

@@ -1,7 +1,8 @@
 """Checks a SPARQL query before it runs: it may only read graphs that the caller sees.
 
 Two checks must agree that it doesn't reach beyond the store: a search of rdflib's syntax tree for federated
-patterns, and a scan of the text, since Oxigraph has its own parser.
+patterns, and a scan of the text, since Oxigraph has its own parser. Parsers differ about escaped code points
+and line ends, so these are resolved first, and the text that was checked is the one that runs.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ _QUIET = re.compile(
     r"|<[^<>\"{}|^`\\\x00-\x20]*>"
     r"|\"\"\"(?:\"{0,2}(?:[^\"\\]|\\.))*\"\"\"|'''(?:'{0,2}(?:[^'\\]|\\.))*'''"
     r"|\"(?:[^\"\\\n\r]|\\.)*\"|'(?:[^'\\\n\r]|\\.)*'"
-    r"|[?$]\w+",
+    r"|[?$]\w+"
+    r"|\\.",  # in a prefixed name, an escaped quote or # opens nothing
     re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{4,8})")
+_LINE_END = re.compile(r"\r\n?")
 _SENTENCE = re.compile(r"\\?\w+(?: [\w'<>:/#.-]+){2,}")
 _FORMS = {
     "SelectQuery": "SELECT",
@@ -38,9 +41,11 @@ class QueryRefused(ValueError):
 class Checked:
     """An allowed query. `default` and `named` are the graphs of FROM and FROM NAMED; None without either.
 
-    `asks_graphs` says whether any pattern is about named graphs.
+    `text` is the query as it was checked: only this may run. `asks_graphs` says whether any pattern is about
+    named graphs.
     """
 
+    text: str
     form: str
     default: list[str] | None
     named: list[str] | None
@@ -50,7 +55,7 @@ class Checked:
 def check(text: str) -> Checked:
     """Raise QueryRefused for a query that may not run."""
     try:
-        return _check(text)
+        return _check(_plain(text))
     except QueryRefused:
         raise
     except ValueError as error:  # invalid escapes and IRIs
@@ -58,7 +63,7 @@ def check(text: str) -> Checked:
 
 
 def _check(text: str) -> Checked:
-    if "service" in _QUIET.sub(" ", _unescaped(text)).lower():
+    if "service" in _QUIET.sub(" ", text).lower():
         raise QueryRefused("SERVICE is not allowed: a query can't reach other servers")
     opening, tree = _parsed(text)
     form = _FORMS.get(getattr(tree, "name", ""))
@@ -68,11 +73,11 @@ def _check(text: str) -> Checked:
     if "ServiceGraphPattern" in kinds:
         raise QueryRefused("SERVICE is not allowed: a query can't reach other servers")
     if "datasetClause" not in tree:
-        return Checked(form, None, None, "GraphGraphPattern" in kinds)
+        return Checked(text, form, None, None, "GraphGraphPattern" in kinds)
     clauses = tree["datasetClause"]
     default = [_address(opening, clause.default) for clause in clauses if "default" in clause]
     named = [_address(opening, clause.named) for clause in clauses if "named" in clause]
-    return Checked(form, default, named, "GraphGraphPattern" in kinds)
+    return Checked(text, form, default, named, "GraphGraphPattern" in kinds)
 
 
 def reason_of(error: SyntaxError) -> str:
@@ -110,9 +115,22 @@ def _address(opening: Any, written: Any) -> str:
     return str(prologue.absolutize(written))
 
 
-def _unescaped(text: str) -> str:
-    """Code point escapes are resolved before anything else (SPARQL 1.1, section 19.2)."""
-    return _ESCAPE.sub(lambda match: chr(min(int(match[1] or match[2], 16), 0x10FFFF)), text)
+def _plain(text: str) -> str:
+    """The query with one kind of line end and without escapes of code points (SPARQL 1.1, section 19.2).
+
+    A parser that resolves such an escape and one that doesn't disagree on where a comment or a string ends if
+    it stands for ASCII, which nobody needs to escape.
+    """
+    return _LINE_END.sub("\n", _ESCAPE.sub(_character, text))
+
+
+def _character(escape: re.Match[str]) -> str:
+    code = int(escape[1] or escape[2], 16)
+    if code < 0x80:
+        raise QueryRefused(f"{escape[0]} could hide SERVICE; write ASCII characters as they are")
+    if code > 0x10FFFF or 0xD800 <= code < 0xE000 or len(escape[0]) not in (6, 10):
+        raise QueryRefused(f"{escape[0]} is not a unicode code point")
+    return chr(code)
 
 
 def _nodes(node: Any) -> Iterator[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernel.sdk import ADMIN_OR_SERVICE, AUTHENTICATED, PUBLIC_OR_MORE, Context, RouteTable
 
-from ..errors import ListingNotFound
+from ..errors import ListingNotFound, NotEditable
 from ..services import tools
 from ..services.tools import SyncFailed
 from ..tool_schemas import (
@@ -63,10 +63,12 @@ async def tools_of_plugin(ctx: Context, plugin_id: str) -> PluginTools:
     access=AUTHENTICATED,
     body=SyncRequest,
     returns=Synced | NothingToSync,
-    errors=(ListingNotFound, SyncFailed),
+    errors=(ListingNotFound, NotEditable, SyncFailed),
 )
 async def sync(ctx: Context, body: SyncRequest) -> NothingToSync | Synced:
     """Import the tools of a plugin's manifest into the catalog; for its author, administrators and services.
+
+    The author can do so while the listing is a draft or rejected.
 
     If a tool is invalid, the response is a 500 whose `detail` says what happened to each.
     """

@@ -157,6 +157,12 @@ def find_writable(session: Session, principal: Principal, plugin_id: str, *, loc
     return found
 
 
+def check_unreviewed(principal: Principal, found: Listing) -> None:
+    """Raise NotEditable if its author would change what is being reviewed, or was."""
+    if found.status not in EDITABLE and not is_privileged(principal):
+        raise NotEditable()
+
+
 def _check_rights(roles: frozenset[Role], found: Listing, changes: dict[str, Any]) -> None:
     if "admin" in roles:
         return

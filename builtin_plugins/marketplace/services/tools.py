@@ -26,7 +26,7 @@ from ..tool_schemas import (
     ToolList,
     ToolsQuery,
 )
-from .listings import find_writable
+from .listings import check_unreviewed, find_writable
 from .records import find, seen_by
 from .search import index
 
@@ -163,11 +163,12 @@ def _items(session: Session, query: Select[Any]) -> list[ToolItem]:
 
 
 def sync(unit: Unit, caller: Caller, wanted: SyncRequest) -> NothingToSync | Synced:
-    """Import the tools of a manifest into the catalog. Raises ListingNotFound.
+    """Import the tools of a manifest into the catalog. Raises ListingNotFound, NotEditable.
 
     Tools that are no longer in it are deactivated, unless any tool is invalid.
     """
     listing = find_writable(unit.session, caller.principal, wanted.plugin_id)
+    check_unreviewed(caller.principal, listing)
     section = wanted.manifest.get("ai_tools")
     entries = section.get("tools") if isinstance(section, Mapping) else section
     if not isinstance(entries, Sequence) or isinstance(entries, str):

@@ -1,4 +1,4 @@
-"""A rule's limits on the tokens that a request asks for."""
+"""Which options of a request are sent on, and a rule's limits on the tokens that it asks for."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ def capped(tokens: int, rule: Rule) -> int:
 
 
 def capped_options(options: Mapping[str, Any], rule: Rule, *, add: bool = False) -> Mapping[str, Any]:
-    """The options with every token limit cut to the cap; with `add`, the cap is added if there is none."""
+    """The options with every token limit cut to the cap; with `add`, the cap is added if there is none.
+
+    Those that a server might take for others are left out: servers written in Go read names in any case.
+    """
+    kept = {name: value for name, value in options.items() if name.isascii() and name == name.lower()}
+    if isinstance(inner := kept.get("options"), Mapping):  # where Ollama has them
+        kept["options"] = capped_options(inner, rule)
     if rule.max_tokens is None:
-        return options
-    bounded: dict[str, Any] = _bounded_wishes(options, rule.max_tokens)
+        return kept
+    bounded = _bounded_wishes(kept, rule.max_tokens)
     added = {} if bounded or not add else {"max_tokens": rule.max_tokens}
-    if isinstance(inner := options.get("options"), Mapping):  # where Ollama has them
-        bounded["options"] = capped_options(inner, rule)
-        if added:  # which takes precedence over them
-            added["max_tokens"] = min([rule.max_tokens, *_bounded_wishes(inner, rule.max_tokens).values()])
-    return {**added, **options, **bounded}
+    if isinstance(inner, Mapping) and added:  # which takes precedence over them
+        added["max_tokens"] = min([rule.max_tokens, *_bounded_wishes(inner, rule.max_tokens).values()])
+    return {**added, **kept, **bounded}
 
 
 def _bounded_wishes(options: Mapping[str, Any], most: int) -> dict[str, int]:

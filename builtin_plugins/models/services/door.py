@@ -28,6 +28,7 @@ from builtin_plugins.models.runtimes.protocol import (
     TextDelta,
 )
 from builtin_plugins.models.services.caps import capped, capped_options
+from builtin_plugins.models.services.media import refuse_addresses
 from builtin_plugins.models.services.rules import Rules
 from builtin_plugins.models.services.spans import (
     begin_chat,
@@ -187,6 +188,7 @@ class Models:
                     if isinstance(item, contracts.Generated):
                         tokens, failed = item.tokens_used, False
                         note_generated(span, item)
+                        self._observe(item.model, started)
                         if rest := characters.close():
                             yield rest
                         yield replace(item, text=mended(item.text))
@@ -199,15 +201,18 @@ class Models:
             note_span_error(span, error)
             raise GatewayTimeout(error.detail) from None
         except ModelRuntimeError as error:
+            if isinstance(error, ModelNotFound):
+                name = "unknown"
             note_span_error(span, error)
             raise Unavailable(error.detail) from None
         finally:
             span.end()
-            self._durations.labels(name).observe(time.perf_counter() - started)
             self.usage.count(name, time.perf_counter() - started, tokens, failed=failed)
 
     async def chat(self, request: contracts.ChatRequest) -> contracts.ChatEvents:
         """See the hook `chat_with_model`."""
+        if not self._settings.media_addresses:
+            refuse_addresses(request.messages)
         chosen, name = await self.choose(request.model or self._settings.llm_model)
         rule = await self.rules.admit(name)
         asked = replace(request, model=name, options=capped_options(request.options, rule, add=True))
@@ -220,8 +225,7 @@ class Models:
                     if isinstance(event, contracts.ChatEnd):
                         tokens, failed = _sum(event), False
                         note_turn(span, event)
-                        # The name that the runtime reports, so that clients can't invent labels.
-                        self._durations.labels(event.model).observe(time.perf_counter() - started)
+                        self._observe(event.model, started)
                     yield event
         except (GeneratorExit, asyncio.CancelledError):
             failed = False
@@ -235,6 +239,12 @@ class Models:
         finally:
             span.end()
             self.usage.count(name, time.perf_counter() - started, tokens, failed=failed)
+
+    def _observe(self, reported: str, started: float) -> None:
+        """Count the duration of a whole answer, by the model that the runtime reports: clients could invent
+        names, and each would be another series.
+        """
+        self._durations.labels(reported).observe(time.perf_counter() - started)
 
     async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:
         """Vectors by a model of a runtime; None if no runtime has it."""

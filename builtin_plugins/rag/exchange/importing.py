@@ -23,6 +23,7 @@ from builtin_plugins.rag import hookspecs
 from builtin_plugins.rag.errors import EngineChanged
 from builtin_plugins.rag.events import DocumentIngested
 from builtin_plugins.rag.exchange.bundle import BundledDocument, BundledPassage, BundleReader, broken
+from builtin_plugins.rag.exchange.opening import settings_in
 from builtin_plugins.rag.models import Document, KnowledgeBase, import_holder
 from builtin_plugins.rag.services.deletions import forget_ended, is_deleted
 from builtin_plugins.rag.services.embedding import embed, engine_changed
@@ -93,18 +94,14 @@ class _Reembedded(Exception):
     """The embedding model was changed during the import."""
 
 
-def open_bundle(platform: Platform, staged: Staged) -> BundleReader:
-    """The file, its manifest checked. Blocks. Raises BundleBroken."""
-    most = platform.settings_of(RagSettings).max_import_size_mb * _MEGABYTE * _UNPACKED
-    return BundleReader(staged.path, most)
-
-
 async def start(caller: Caller, staged: Staged) -> ImportStarted:
-    """Make the knowledge base, keep the file and queue the job, in one transaction. Raises BundleBroken."""
+    """Make the knowledge base, keep the file and queue the job, in one transaction.
+
+    Raises BundleBroken, Unavailable.
+    """
     platform = caller.platform
-    with await asyncio.to_thread(open_bundle, platform, staged) as bundle:
-        wanted = bundle.manifest.knowledge_base
-        name = await check_embedding_model(platform, wanted.embedding_model)
+    wanted = await settings_in(platform, staged.path, _most_bytes(platform))
+    name = await check_embedding_model(platform, wanted.embedding_model)
     base = KnowledgeBase(
         id=str(uuid.uuid4()),
         **wanted.model_dump(exclude={"embedding_model", "graph"}),
@@ -128,6 +125,10 @@ async def start(caller: Caller, staged: Staged) -> ImportStarted:
 
     job_id = await platform.database.write(write)
     return ImportStarted(message="Started; follow it at /v1/jobs", knowledge_base_id=base.id, job_id=job_id)
+
+
+def _most_bytes(platform: Platform) -> int:
+    return platform.settings_of(RagSettings).max_import_size_mb * _MEGABYTE * _UNPACKED
 
 
 async def run(platform: Platform, payload: ImportPayload, progress: Progress) -> str | None:
@@ -158,8 +159,7 @@ def _begin(unit: Unit, payload: ImportPayload) -> bool:
 
 async def _read(platform: Platform, payload: ImportPayload, progress: Progress) -> None:
     path = await platform.blobs.local(payload.sha256)
-    most = platform.settings_of(RagSettings).max_import_size_mb * _MEGABYTE * _UNPACKED
-    with await asyncio.to_thread(BundleReader, path, most) as bundle:
+    with await asyncio.to_thread(BundleReader, path, _most_bytes(platform)) as bundle:
         while not await _Import(platform, payload, bundle, progress).run():
             pass  # the embedding model was changed: begin again
 

@@ -31,6 +31,7 @@ PREFIXES = (
     "PREFIX skos: <http://www.w3.org/2004/02/skos/core#> PREFIX g: <https://platform.dev/ns/graph-rag#> "
     "PREFIX prov: <http://www.w3.org/ns/prov#> PREFIX s: <https://schema.org/> "
 )
+ELSEWHERE = "SERVICE SILENT <http://127.0.0.1:9/> { ?x ?y ?z }"
 NAMES = PREFIXES + "SELECT DISTINCT ?name WHERE { ?e skos:prefLabel ?name } ORDER BY ?name"
 
 
@@ -124,6 +125,8 @@ class TestQueries:
             ("SELECT * WHERE { ?s ?p ?o FILTER EXISTS { SERVICE SILENT ?x { ?s ?p ?o } } }", "SERVICE"),
             ("SELECT * WHERE { \\u0053ERVICE <http://127.0.0.1:9/> { ?s ?p ?o } }", "SERVICE"),
             ('SELECT * WHERE { # "\n SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } # "\n }', "SERVICE"),
+            (f"SELECT * {{ # \\u000A VALUES ?a {{ '''\n {ELSEWHERE} # ''' }}\n }}", "SERVICE"),
+            (f"PREFIX a: <urn:a> ASK {{ ?s a:b\\''' . # \r {ELSEWHERE} #\n ?s a:c '''d''' }}", "SERVICE"),
             ("INSERT DATA { <urn:a> <urn:b> <urn:c> }", "only SELECT|not a SPARQL"),
             ("LOAD <http://127.0.0.1:9/>", "not a SPARQL"),
             ("DROP ALL", "not a SPARQL"),

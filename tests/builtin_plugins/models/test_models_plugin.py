@@ -50,6 +50,19 @@ async def test_without_a_runtime(start_platform: Start) -> None:
     assert (health["status"], health["checks"]["ollama"]) == ("healthy", "not configured")
 
 
+async def test_made_up_models_are_counted_as_one(start_platform: Start) -> None:
+    """A question may name any model; a series or a row for each name would grow without end."""
+    async with model_server(Script(models=("llama3.2",))) as server:
+        running = await start_platform("models", env={"OLLAMA_BASE_URL": server.url})
+        for name in ("made-up", "made-up-too"):
+            with pytest.raises(Unavailable, match=name):
+                await collect(running, model=name)
+        assert b"made-up" not in (await running.anonymous.get("/metrics")).body
+        admin = await running.user(role="admin")
+        used = {name: await admin.get(f"/v1/models/{name}/metrics") for name in ("unknown", "made-up")}
+        assert {name: reply.json()["errors"] for name, reply in used.items()} == {"unknown": 2, "made-up": 0}
+
+
 async def test_hooks_reach_the_runtime(start_platform: Start) -> None:
     """Texts, then all of it with what the runtime said; vectors with the name of their engine."""
     async with model_server(Script(answer="one two", models=("llama3.2", "nomic-embed-text"))) as server:

@@ -64,7 +64,11 @@ async def test_the_blocking_answer(start_anywhere: Start) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", ["evil.example.org/model", "localhost/model", "host:5000/model", "", "a b", "-x", "LOCALHOST/x"]
+    "model",
+    [
+        *("evil.example.org/model", "localhost/model", "host:5000/model", "", "a b", "-x", "LOCALHOST/x"),
+        "registry/library/model",
+    ],
 )
 async def test_refused_names(start_platform: Start, model: str) -> None:
     """Nobody pulls from a registry of his own choice."""

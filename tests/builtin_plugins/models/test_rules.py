@@ -136,6 +136,18 @@ async def test_no_name_of_the_wish_passes_the_cap(start_platform: Start, name: s
             assert asked and all(value == 50 for value in asked), (body, got)
 
 
+@pytest.mark.parametrize("name", ["Max_Tokens", "max_to\u212aens", "Model", "Messages"])
+async def test_no_other_spelling_passes(start_platform: Start, name: str) -> None:
+    """Servers written in Go read names in any case, and of several the last; so only lower case is sent."""
+    async with model_server(Script(answer="Hello there.", models=("small",))) as server:
+        running = await start_platform("models", "orchestrator", env={"OPENAI_BASE_URL": server.url})
+        ann = await somebody(running)
+        for body in ({name: "other"}, {"options": {name: "other"}}):
+            assert (await chat(ann, top_k=5, **body)).status == 200
+            sent = next(one for one in reversed(server.requests) if one.path.endswith("/chat/completions"))
+            assert set(sent.body or {}) == {"model", "messages", "top_k"}
+
+
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "num_predict"])
 async def test_a_smaller_wish_among_ollamas_options_stays(start_platform: Start, name: str) -> None:
     """What is added for the cap does not stand above it."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.builtin_plugins.orchestrator.chat_support import CHAT, HOTEL, Stage
+from tests.builtin_plugins.orchestrator.chat_support import CHAT, HOTEL, Stage, stage_with
 from tests.fakes.model_server import SECRET_TEXT, Refusal, Turn
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -103,6 +105,36 @@ async def test_images_and_parts(stage: Stage) -> None:
         assert sent["content"] == parts
 
 
+INSIDE = "http://10.0.0.1/latest"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "image_url", "image_url": {"url": INSIDE}},
+        {"type": "image_url", "image_url": {"url": "file:///etc/passwd"}},
+        {"type": "image_url", "image_url": INSIDE},
+        {"type": "video_url", "video_url": {"url": INSIDE}},
+        {"type": "text", "text": "What is this?", "image_url": {"url": INSIDE}},
+    ],
+)
+async def test_addresses_of_pictures(stage: Stage, part: dict[str, Any]) -> None:
+    """A model server would fetch what an address names from inside its own network."""
+    stage.play()
+    refused = await stage.chat(messages=[{"role": "user", "content": [part]}])
+    assert (refused.status, refused.json()["code"]) == (400, "media_address_refused"), refused.body
+    assert "PLATFORM_MODELS_MEDIA_ADDRESSES" in refused.detail and not stage.prompts
+
+
+async def test_addresses_for_a_server_elsewhere(tmp_path: Path) -> None:
+    """An operator may allow them: a server outside reaches nothing inside."""
+    part = {"type": "image_url", "image_url": {"url": "https://www.example.org/cat.png"}}
+    async with stage_with(tmp_path, "openai", {"PLATFORM_MODELS_MEDIA_ADDRESSES": "true"}) as stage:
+        stage.play()
+        await stage.answer(messages=[{"role": "user", "content": [part]}])
+        assert stage.prompts[0]["messages"][0]["content"] == [part]
+
+
 async def test_a_photo_fits(stage: Stage) -> None:
     """A picture as a camera makes it, and a thousand passages to embed, are not too large."""
     photo = {"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{'A' * 6_000_000}"}}
@@ -111,6 +143,13 @@ async def test_a_photo_fits(stage: Stage) -> None:
     texts = ["A passage. " * 250] * 1000
     reply = await stage.ann.post("/v1/ai/embeddings", json={"model": "nomic-embed-text", "input": texts})
     assert reply.status == 200 and len(reply.json()["data"]) == 1000
+
+
+@pytest.mark.parametrize("name", ["content", "tool_calls"])
+async def test_parts_without_end(stage: Stage, name: str) -> None:
+    """Each part is checked, and that holds up everybody: there is an end to them."""
+    refused = await stage.chat(messages=[{"role": "assistant", name: [1] * 2001}])
+    assert "too_long" in {item["type"] for item in refused.detail}, refused.body
 
 
 async def test_null_is_the_default(stage: Stage) -> None:

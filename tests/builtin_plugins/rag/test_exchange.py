@@ -283,6 +283,21 @@ async def test_a_bomb_that_calls_itself_small(method: int, source: tuple[Running
     assert (reply.status, most < 50 << 20) == (422, True), (most, reply.body)
 
 
+async def test_problems_without_end(source: tuple[Running, Actor, str]) -> None:
+    """A manifest is read in another process: listing what is wrong with it here would hold up everybody."""
+    running, ann, base = source
+    file = rewritten(await exported(ann, base), edited(**dict.fromkeys(map("k{}".format, range(200_000)), 1)))
+    bob = await somebody(running)
+    tracemalloc.start()
+    try:
+        reply = await bob.upload(f"{BASES}/import", "x.zip", file)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (reply.status, most < 20 << 20) == (422, True), (most, reply.body)
+    assert "k0: Extra inputs are not permitted" in reply.body.decode()
+
+
 def overwritten(kind: str, content: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
     """A member with other content."""
 

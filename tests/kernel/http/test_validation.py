@@ -64,6 +64,16 @@ class TestBody:
         found = problems(await send(shared, io.BytesIO(f'{{"name": "\\"{many}\\\\"}}'.encode())))
         assert [item["type"] for item in found] == ["string_too_long"]
 
+    async def test_problems_without_end(self, shared: Running) -> None:
+        """The first 50 are named. Listing hundreds of thousands would hold up everybody: they are counted."""
+        found = problems(await send(shared, f'{{"name": "a", "tags": [{"1," * 9_999}1]}}'))
+        assert [item["loc"] for item in found] == [["body", "tags", at] for at in range(50)]
+        found = problems(await send(shared, f'{{"name": "a", "tags": [{"1," * 10_000}1]}}'))
+        assert [(item["type"], item["loc"], item["input"]) for item in found] == [
+            ("too_many_errors", ["body"], None)
+        ]
+        assert "10001" in found[0]["msg"]
+
     async def test_a_missing_field(self, shared: Running) -> None:
         """A missing field has its place and no input."""
         found = problems(await send(shared, "{}"))
