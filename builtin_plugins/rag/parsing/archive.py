@@ -32,6 +32,8 @@ COMPRESSED: Final = {
     b"\xfd7zXZ\0": "application/x-xz",
 }
 """Media types of compressed files, by their signature."""
+APPLE_PART: Final = "Index/Document.iwa"
+"""What the zips have that Pages, Numbers and Keynote write: documents in a format that nothing here reads."""
 _TAR_SIGN: Final = b"ustar"
 _TAR_SIGN_AT: Final = 257
 _TAR_HEADER_BYTES: Final = 512

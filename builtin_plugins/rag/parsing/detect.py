@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from builtin_plugins.rag.parsing.archive import (
+    APPLE_PART,
     BOUNDED,
     COMPRESSED,
     MAX_DIRECTORY_BYTES,
@@ -103,6 +104,7 @@ _NEEDED: Final = {
     **dict.fromkeys(ODT_TYPES + ODS_TYPES + ODP_TYPES, "content.xml"),
 }
 _CONTENT_TYPES: Final = "[Content_Types].xml"
+_DOCUMENT_PARTS: Final = frozenset({_KIND, _CONTENT_TYPES, APPLE_PART})
 _MAX_CONTENT_TYPES_BYTES: Final = 1024 * 1024
 # Excludes "<": otherwise each unclosed tag would make the match scan the rest of the file.
 _DECLARED: Final = re.compile(rb"<(?:\w+:)?(Override|Default)\b([^<>]*+)>")
@@ -180,7 +182,7 @@ def _package_type(path: Path) -> str | None:
                 return None
             with zipfile.ZipFile(file) as archive:
                 known = _named_type(archive) or _office_type(archive)
-                is_document = _KIND in archive.NameToInfo or _CONTENT_TYPES in archive.NameToInfo
+                is_document = not _DOCUMENT_PARTS.isdisjoint(archive.NameToInfo)
                 return known or (None if is_document else ZIP)
         except (OSError, *ZIP_FAULTS):  # a damaged directory may point before the beginning of the file
             return None

@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 
 from lxml import etree
 
-from builtin_plugins.rag.parsing.ooxml import relationships, safe_parser, value_of
+from builtin_plugins.rag.parsing.ooxml import relationships, safe_parser
+from builtin_plugins.rag.parsing.ooxml_values import value_of
 
 _MAX_BYTES: Final = 8 * 1024 * 1024
 _MOST_LEVELS: Final = 9

@@ -19,6 +19,7 @@ from typing import Any, Final
 from builtin_plugins.rag.parsing.blocks import Block
 from builtin_plugins.rag.parsing.encoding import HEAD_BYTES, decoded_as, detect_encoding, is_utf_8
 from builtin_plugins.rag.parsing.extracting import Extracted
+from builtin_plugins.rag.parsing.flowed import unwrapped
 from builtin_plugins.rag.parsing.from_html import blocks_of
 from builtin_plugins.rag.parsing.smime import is_encrypted, signed_content
 from builtin_plugins.rag.parsing.tnef import files_in_tnef
@@ -29,6 +30,7 @@ _FORWARDED: Final = "message/rfc822"
 _SIGNED: Final = ("application/pkcs7-mime", "application/x-pkcs7-mime")
 _SIGNED_MESSAGE: Final = ("", "smime.p7m")  # its names; a signed file keeps its own name before ".p7m"
 _SIGNED_SUFFIX: Final = ".p7m"
+_FOR_BROWSERS: Final = frozenset({"css", "javascript", "ecmascript"})  # text in saved web pages (MHTML)
 _PGP: Final = "multipart/encrypted"
 _MOST_SIGNED: Final = 3  # nested signatures
 _SIGNATURES: Final = frozenset(
@@ -184,7 +186,7 @@ def _texts(part: Message, *, root: bool = False) -> Iterator[Message]:
     elif part.is_multipart():
         for child in _children(part):
             yield from _texts(child)
-    elif _is_text(part):
+    elif _is_text(part) and (root or part.get_content_subtype() not in _FOR_BROWSERS):
         yield part
 
 
@@ -258,7 +260,9 @@ def _is_noisy(data: bytes) -> bool:
 
 
 def _text(part: Message) -> str:
-    return decoded_as(str(part.get_content_charset("utf-8")), _payload(part))
+    text = decoded_as(str(part.get_content_charset("utf-8")), _payload(part))
+    is_flowed = part.get_content_subtype() == "plain" and str(part.get_param("format")).lower() == "flowed"
+    return unwrapped(text, is_split=str(part.get_param("delsp")).lower() == "yes") if is_flowed else text
 
 
 def _attachments(message: Message) -> Iterator[tuple[str, Message]]:

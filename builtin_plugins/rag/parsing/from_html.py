@@ -19,14 +19,16 @@ from builtin_plugins.rag.parsing.encoding import (
     read_head,
     repair,
 )
+from builtin_plugins.rag.parsing.formulas import Formula
 from builtin_plugins.rag.parsing.portions import names_columns, room_below
 from builtin_plugins.rag.parsing.spans import Grid, Span, names_of, span_of
 
 _PORTION_CHARS: Final = 65_536
 _IGNORED: Final = frozenset(
     {
-        *("script", "style", "noscript", "template", "svg", "math", "iframe", "object", "canvas"),
+        *("script", "style", "noscript", "template", "svg", "iframe", "object", "canvas"),
         *("nav", "select", "button", "audio", "video", "dialog"),
+        *("rt", "rp"),  # the pronunciation above Asian letters, which would part their words
     }
 )
 _PARAGRAPHS: Final = frozenset(
@@ -52,7 +54,11 @@ _WITHIN_CELLS: Final = (_PARAGRAPHS | _LINES) - {
 # Separate the paragraphs and the lines of a cell; Python treats them as white space.
 _BREAK: Final = "\x1e"
 _LINE_BREAK: Final = "\x1d"
-_NAVIGATION: Final = frozenset({"navheader", "navfooter"})
+_FORMULA: Final = "math"
+_TEMPLATE: Final = "template"
+_SHADOW: Final = frozenset({"shadowrootmode", "shadowroot"})
+"""Attributes of a template that is shown, in place of the element around it."""
+_BESIDE: Final = frozenset({"navheader", "navfooter", "katex-html"})
 _NO_PART: Final = frozenset({"html", "body", "main"})
 _LISTS: Final = frozenset({"dl", "ol", "ul"})
 _PERMALINK: Final = "¶"
@@ -127,6 +133,7 @@ class Collector:
         self._size = 0
         self._length = 0  # of the lines
         self._in_cell = False
+        self._formula: Formula | None = None
         self._is_raised = False  # the next text is superscript
         self._row_is_empty = False
         self._in_terms = False  # reading terms that share the definition below them
@@ -138,14 +145,25 @@ class Collector:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """A tag opens."""
-        if tag in _IGNORED or tag in self._ignoring[-1:] or _navigates(tag, attributes):
-            self._ignoring.append(tag)
+        name = tag.rpartition(":")[2]
+        if self._formula is None and name == _FORMULA and not self._ignoring:
+            self._formula = Formula()
+        if self._formula is not None:
+            self._formula.start(name, attributes)
+        elif tag in _IGNORED or tag in self._ignoring[-1:] or _is_beside(tag, attributes):
+            if tag != _TEMPLATE or not _SHADOW.intersection(attributes) or self._ignoring:
+                self._ignoring.append(tag)
         elif not self._ignoring:
             self._open(tag, attributes)
 
     def end(self, tag: str) -> None:
         """A tag closes, explicitly or implied by the parser."""
-        if self._ignoring:
+        if self._formula is not None:
+            self._formula.end()
+            if self._formula.is_complete:
+                text, self._formula = self._formula.text, None
+                self.data(text)
+        elif self._ignoring:
             if tag == self._ignoring[-1]:
                 self._ignoring.pop()
         else:
@@ -153,7 +171,9 @@ class Collector:
 
     def data(self, data: str) -> None:
         """Text between tags; long text comes in several calls."""
-        if not self._ignoring and data != _PERMALINK:
+        if self._formula is not None:
+            self._formula.data(data)
+        elif not self._ignoring and data != _PERMALINK:
             if self._is_raised and is_power("".join(self._line[-1:]), data):
                 self._line.append("^")
             self._is_raised = False
@@ -284,11 +304,11 @@ class Collector:
             self._length = self._size + len(self._lines)
 
 
-def _navigates(tag: str, attributes: Mapping[str, str]) -> bool:
-    """Whether a part of a page is navigation, by its role or by DocBook's class."""
+def _is_beside(tag: str, attributes: Mapping[str, str]) -> bool:
+    """Whether a part of a page is navigation, by its role or by DocBook's class, or shows a formula again."""
     if not attributes or tag in _NO_PART:
         return False
-    return attributes.get("role") == "navigation" or attributes.get("class") in _NAVIGATION
+    return attributes.get("role") == "navigation" or attributes.get("class") in _BESIDE
 
 
 def _only_arranges(row: str) -> bool:

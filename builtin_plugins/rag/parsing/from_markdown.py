@@ -1,4 +1,4 @@
-"""Markdown, kept as written except for what no reader sees: comments and inline base64 pictures."""
+"""Markdown, kept as written except for what no reader sees: base64 pictures, and comments outside code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _BLOCK_CHARS: Final = 8_192
 _INLINE_DATA: Final = re.compile(r"data:[\w.+/-]{1,100};base64,[A-Za-z0-9+/=]*")
 _DATA_TAIL: Final = re.compile(r"[A-Za-z0-9+/=]*")
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
-_FENCE: Final = re.compile(r" {0,3}(```|~~~)")
+_FENCE: Final = re.compile(r" {0,3}(`{3,}+(?=[^`]*$)|~{3,}+)(.*)")
+_COMMENT_START: Final = "<!--"
+_SHIELD: Final = "\x1f"  # keeps the start of a comment in code from being one; never left in the text
 
 
 def parse(path: Path) -> Iterator[Block]:
@@ -28,18 +30,19 @@ def parse(path: Path) -> Iterator[Block]:
         if full or size >= 4 * _BLOCK_CHARS:
             yield Block(_without_comments(lines))
             lines, size = [], 0
-        lines.append(line)
+        lines.append(line.replace(_COMMENT_START, f"<{_SHIELD}!--") if fence else line)
         size += len(line) + 1
     yield Block(_without_comments(lines))
 
 
 def _fence_after(line: str, fence: str) -> str:
+    """The fence of the code that goes on after a line; only one as long, and nothing else, ends it."""
     found = _FENCE.match(line)
     if not found:
         return fence
     if not fence:
         return found[1]
-    return "" if found[1] == fence else fence
+    return "" if found[1].startswith(fence) and not found[2].strip() else fence
 
 
 def _visible(lines: Iterator[str]) -> Iterator[str]:
@@ -59,4 +62,4 @@ def _leading_data(line: str) -> str:
 
 
 def _without_comments(lines: list[str]) -> str:
-    return _COMMENT.sub("", "\n".join(lines))
+    return _COMMENT.sub("", "\n".join(lines)).replace(_SHIELD, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ from lxml import etree
 
 from builtin_plugins.rag.parsing.archive import open_archive
 from builtin_plugins.rag.parsing.blocks import Block, UnparsableDocument
+from builtin_plugins.rag.parsing.formulas import formula_in
 from builtin_plugins.rag.parsing.from_html import Collector
 from builtin_plugins.rag.parsing.odt_numbering import Numbering, attribute
 from builtin_plugins.rag.parsing.ooxml import safe_parser
@@ -27,6 +29,7 @@ _MAX_SPACES: Final = 100
 _IGNORED: Final = "script"
 _STYLES: Final = "styles.xml"
 _MAX_STYLES_BYTES: Final = 8 * 1024 * 1024
+_MAX_FORMULA_BYTES: Final = 1024 * 1024
 _NUMBERED: Final = frozenset({"p", "h"})
 _COMMENT: Final = "annotation"
 _UNREAD: Final = frozenset({"tracked-changes", _COMMENT})
@@ -47,6 +50,7 @@ _AS_HTML: Final = {
     "tracked-changes": _IGNORED,
     _COMMENT: _IGNORED,
     "note-citation": _IGNORED,
+    "ruby-text": _IGNORED,
     "automatic-styles": _IGNORED,
     "scripts": _IGNORED,
 }
@@ -75,7 +79,7 @@ def parse_slides(path: Path) -> Iterator[Block]:
 def _walked(path: Path, walk: _Walk) -> Iterator[Block]:
     with open_archive(path, checked=CHECKED) as archive:
         check_readable(archive)
-        walk.take_styles(archive)
+        walk.take_parts(archive)
         yield from _part(archive, CONTENT, walk)
 
 
@@ -109,6 +113,7 @@ class _Walk:
     def __init__(self, numbering: Numbering) -> None:
         self.collector = Collector()
         self._numbering = numbering
+        self._archive: zipfile.ZipFile | None = None
         self._label = ""
         self._unread: list[str] = []
         self._comment: list[str] | None = None  # of the current paragraph of a comment
@@ -128,6 +133,8 @@ class _Walk:
             self._take_style(name, attributes)
         elif name == "note-body":
             self.collector.data(" (")
+        elif name == "object":
+            self.data(self._formula_of(attribute(attributes, "href")))
         elif name == "tab" or (self._inline and html not in (None, _IGNORED)):
             self.collector.data("" if self._note_begins else " ")
         elif html is not None:
@@ -189,8 +196,21 @@ class _Walk:
             self._comment.append(data)
         self.collector.data(data)
 
-    def take_styles(self, archive: zipfile.ZipFile) -> None:
-        """Learn how headings and lists are numbered from the part that has the named styles."""
+    def _formula_of(self, href: str) -> str:
+        """The formula in a part of its own; empty for any other object."""
+        info = self._archive and self._archive.NameToInfo.get(f"{posixpath.normpath(href)}/{CONTENT}")
+        if not self._archive or not info or info.file_size > _MAX_FORMULA_BYTES:
+            return ""
+        with suppress(etree.XMLSyntaxError):  # a broken formula only costs itself
+            root = etree.fromstring(self._archive.read(info), safe_parser())
+            return formula_in(root) if root.tag.endswith("}math") else ""
+        return ""
+
+    def take_parts(self, archive: zipfile.ZipFile) -> None:
+        """Keep the package for its formulas, and learn how headings and lists are numbered from the part that
+        has the named styles.
+        """
+        self._archive = archive
         info = archive.NameToInfo.get(_STYLES)
         if info is None or info.file_size > _MAX_STYLES_BYTES:
             return

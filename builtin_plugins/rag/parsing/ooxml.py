@@ -17,16 +17,19 @@ from lxml import etree
 
 from builtin_plugins.rag.parsing.blocks import UnparsableDocument
 from builtin_plugins.rag.parsing.cleaning import is_power
+from builtin_plugins.rag.parsing.formulas import formula_in
+from builtin_plugins.rag.parsing.ooxml_values import chosen, is_on, symbol, ticked, value_of
 from builtin_plugins.rag.parsing.portions import names_columns, room_below, size_of
 from builtin_plugins.rag.parsing.spans import LONGEST_REPEATED, MOST_COLUMNS, count_of
 
 _MAX_RELATIONSHIPS_BYTES: Final = 16 * 1024 * 1024
-# A copy of the drawing for old readers, and what tracked changes removed: text and cell properties.
-_SKIPPED: Final = frozenset({"Fallback", "del", "moveFrom", "tcPrChange"})
+# A copy of the drawing for old readers; what tracked changes removed: text and cell properties; and the
+# pronunciation above Asian letters, which would part their words.
+_SKIPPED: Final = frozenset({"Fallback", "del", "moveFrom", "tcPrChange", "rt"})
+_SHOWN: Final = {"sym": symbol, "checkBox": ticked, "ddList": chosen}
 # Superscript: by name, or by a position above the line.
 _RAISED: Final = re.compile("superscript|[1-9]")
-_SHOWN: Final = ("0", "false", "off")  # values of the property that hides a run
-_OPERAND: Final = re.compile(r"[\w.,]*")
+_FORMULA: Final = "oMath"  # skipped element by element, and read as a whole at its end
 _TAGS: Final = tuple(
     "{*}" + name
     for name in (
@@ -44,8 +47,8 @@ _TAGS: Final = tuple(
         "gridSpan",
         "vMerge",
         "fld",
-        "num",
-        "den",
+        _FORMULA,
+        *_SHOWN,
         "tabs",
         "tabLst",
         *sorted(_SKIPPED),
@@ -139,7 +142,6 @@ class _Walk:
         self._skipping = 0
         self._tab_stops = 0
         self._paragraphs: list[list[str]] = []
-        self._operands: list[int] = []  # where those of the fractions begin in their paragraphs
         self._tables: list[list[list[str]]] = []
         self._size = self._room = 0  # of the current portion of the outermost table
         self._cells: list[_Cell] = []
@@ -149,6 +151,8 @@ class _Walk:
             name = element.tag.rpartition("}")[2]
             if _skipped(name, element):
                 self._skipping += 1 if event == "start" else -1
+                if name == _FORMULA and not self._skipping:
+                    self._write(formula_in(element))
             elif self._skipping:
                 continue
             elif event == "start":
@@ -172,8 +176,6 @@ class _Walk:
             self._cells[-1].goes_on = value_of(element) != "restart"
         elif name in ("tabs", "tabLst"):
             self._tab_stops += 1
-        elif name in ("num", "den") and self._paragraphs:
-            self._operands.append(len(self._paragraphs[-1]))
 
     def _end(self, name: str, element: etree._Element) -> Iterator[str]:
         if name == "t":
@@ -184,12 +186,12 @@ class _Walk:
             self._write("\n")
         elif name == "noBreakHyphen":
             self._write("-")
+        elif name in _SHOWN:
+            self._write(_SHOWN[name](element))
         elif name in ("tabs", "tabLst"):
             self._tab_stops -= 1
         elif name == "tc":
             self._end_cell()
-        elif name in ("num", "den"):
-            self._end_operand("/" if name == "num" else "")
         elif name == "pPr":
             self._end_properties(element)
         else:
@@ -222,14 +224,6 @@ class _Walk:
             del table[1 if names_columns(table[0]) else 0 : -1]
             self._size, self._room = sum(map(size_of, table)), room_below(table[0])
 
-    def _end_operand(self, sign: str) -> None:
-        """Write a part of a fraction in one line: one half is not 12, nor two and a half 21/2."""
-        if self._operands and self._paragraphs:
-            pieces, start = self._paragraphs[-1], self._operands.pop()
-            text, before = "".join(pieces[start:]), pieces[start - 1] if start else ""
-            space = " " if sign and before[-1:].isdigit() else ""
-            pieces[start:] = [space + (text if _OPERAND.fullmatch(text) else f"({text})") + sign]
-
     def _write_run(self, element: etree._Element) -> None:
         if _is_hidden(element):
             return
@@ -257,32 +251,26 @@ class _Walk:
 
 
 def _is_raised(text: etree._Element) -> bool:
-    """Whether a run's text is superscript: by its property, its position, or as an exponent in a formula."""
+    """Whether a run's text is superscript: by its property or its position."""
     run = text.getparent()
-    above = None if run is None else run.getparent()
-    if run is None or above is None:
+    if run is None:
         return False
     marks = [
         value_of(mark) for kind in ("vertAlign", "position") for mark in run.iterfind(f"{{*}}rPr/{{*}}{kind}")
     ]
     marks += [properties.get("baseline", "") for properties in run.iterfind("{*}rPr")]
-    return above.tag.endswith("}sup") or any(map(_RAISED.match, marks))
+    return any(map(_RAISED.match, marks))
 
 
 def _is_hidden(text: etree._Element) -> bool:
     """Whether a run's text is hidden by its own properties."""
     run = text.getparent()
     mark = None if run is None else run.find("{*}rPr/{*}vanish")
-    return mark is not None and value_of(mark) not in _SHOWN
-
-
-def value_of(element: etree._Element) -> str:
-    """The value of an element that is a property."""
-    return next((value for name, value in element.attrib.items() if str(name).endswith("}val")), "")
+    return mark is not None and is_on(mark)
 
 
 def _skipped(name: str, element: etree._Element) -> bool:
-    return name in _SKIPPED or (name == "fld" and element.get("type") == "slidenum")
+    return name in _SKIPPED or name == _FORMULA or (name == "fld" and element.get("type") == "slidenum")
 
 
 def _rows(rows: list[list[str]]) -> str:

@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from builtin_plugins.rag.parsing.archive import directory_bytes
+from builtin_plugins.rag.parsing.archive import APPLE_PART, directory_bytes
 
 _ZIP: Final = b"PK\x03\x04"
+_ARCHIVES: Final = (b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07")
 _COMPOUND: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # Stream names of Word, Excel and PowerPoint in the directory of a compound file. That of Excel 5 and 95 is
 # short, so the rest of its entry is compared, too: zeros up to 64 bytes, and the name's size.
@@ -33,6 +34,11 @@ OLD: Final = (
     ".docx, .xlsx, .pptx or PDF and send that."
 )
 BINARY: Final = "Binary Excel workbooks (.xlsb) cannot be read. Save the file as .xlsx and send that."
+APPLE: Final = (
+    "Documents of Pages, Numbers and Keynote cannot be read. Export the document as PDF, or as .docx, .xlsx "
+    "or .pptx, and send that."
+)
+ARCHIVE: Final = "7z and RAR archives cannot be read. Pack the files as .zip or .tar.gz and send that."
 LOCKED: Final = "The document is protected by a password. Remove the password and send it again."
 
 
@@ -42,6 +48,8 @@ def why_refused(path: Path) -> str | None:
         head = file.read(len(_COMPOUND))
         if head.startswith(_ZIP):
             return _why_zip(file)
+        if head.startswith(_ARCHIVES):
+            return ARCHIVE
         if head != _COMPOUND:
             return None
         file.seek(0, 2)
@@ -60,4 +68,7 @@ def _why_zip(file: BinaryIO) -> str | None:
     if directory_bytes(file) is None:
         return CUT
     file.seek(max(0, file.seek(0, 2) - _LOOKED_AT))
-    return BINARY if _BINARY_BOOK in file.read() else None
+    end = file.read()
+    if APPLE_PART.encode() in end:
+        return APPLE
+    return BINARY if _BINARY_BOOK in end else None

@@ -417,6 +417,15 @@ def test_html_without_paragraphs_is_bounded(tmp_path: Path) -> None:
     assert "".join("".join(block.text.split()) for block in blocks) == words.replace(" ", "")
 
 
+def test_html_of_web_components(tmp_path: Path) -> None:
+    """A saved page keeps in templates what its components show; other templates are never shown."""
+    shadow = '<template shadowrootmode="open"><p>Shown.</p><template><p>Not shown.</p></template></template>'
+    source = (
+        f"<html><body><my-card>{shadow}</my-card><template><p>Spare.</p></template><p>End.</p></body></html>"
+    )
+    assert html(tmp_path, source) == ["Shown.", "End."]
+
+
 # Markdown, text, CSV, JSON
 
 
@@ -435,6 +444,14 @@ def test_markdown_never_cuts_inside_a_fence(tmp_path: Path) -> None:
     blocks = [block.text for block in from_markdown.parse(write(tmp_path, source))]
     assert len(blocks) > 1
     assert all(block.count("```") % 2 == 0 for block in blocks)
+
+
+@pytest.mark.parametrize("fence", ["````", "~~~~~"])
+def test_markdown_code_within_a_longer_fence(tmp_path: Path, fence: str) -> None:
+    """A shorter fence, or one with more behind it, ends no code; comments in code are part of it."""
+    code = f"{fence}html\n{fence[:3]}\n<!-- shown -->\n{fence} x\n<!-- too -->\n{fence}{fence[0]}"
+    text = parsed_text(from_markdown.parse(write(tmp_path, f"{code}\n<!-- hidden -->end")))
+    assert text == f"{code}\nend"
 
 
 def test_text_is_read_in_pieces_at_blank_lines(tmp_path: Path) -> None:

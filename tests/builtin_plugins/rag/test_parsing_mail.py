@@ -364,3 +364,25 @@ def test_signed_file(tmp_path: Path, kind: str) -> None:
     assert [(file.name, file.content) for file in from_eml.extract(path)] == [
         ("contract.pdf", b"%PDF-1.7 A contract.")
     ]
+
+
+@pytest.mark.parametrize(
+    ("split", "text", "expected"),
+    [
+        ("", "One \nsentence. \n\nNext\nline\n-- \nAnn\n", "One sentence. \n\nNext\nline\n-- \nAnn"),
+        ("", "> a \n> b \n>> c \n d\n", "> a b \n>> c \nd"),
+        ("; DelSp=yes", "\u6771 \n\u4eac\n", "\u6771\u4eac"),
+    ],
+)
+def test_lines_wrapped_for_sending(tmp_path: Path, split: str, text: str, expected: str) -> None:
+    """Paragraphs that the sender's program wrapped are whole again, at each depth of quotes."""
+    body = f"Content-Type: text/plain; charset=utf-8; format=flowed{split}\n\n{text}"
+    assert read(tmp_path, message(body)) == [expected]
+
+
+def test_saved_web_page(tmp_path: Path) -> None:
+    """A browser's .mhtml is read like a message, without the styles and scripts in it."""
+    style = "Content-Type: text/css\nContent-Location: cid:css\n\np { color: red }\n"
+    script = "Content-Type: text/javascript\n\nlet x = 1;\n"
+    page = parts("related", HTML.format("The page."), style, script, HTML.format("A frame."))
+    assert read(tmp_path, message(page, "From: <Saved by Blink>\n")) == ["The page.", "A frame."]

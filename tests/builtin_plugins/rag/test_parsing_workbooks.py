@@ -288,3 +288,32 @@ def test_threads_of_comments(tmp_path: Path) -> None:
         archive.writestr("xl/threads.xml", f'<ThreadedComments xmlns="{names}">{replies}</ThreadedComments>')
     texts = [block.text for block in from_xlsx.parse(path)]
     assert texts[2:] == ["B1: Closed?", "B1: Yes.", "A1: As of May."]
+
+
+def test_texts_that_cells_share(tmp_path: Path) -> None:
+    """Texts with formatted runs are whole, without how Asian letters sound; escapes are decoded once."""
+    path = book(tmp_path / "a.xlsx", "x")
+    texts = (
+        '<x:t xml:space="preserve">Two </x:t>',
+        "<x:r><x:rPr><x:b/></x:rPr><x:t>wo</x:t></x:r><x:r><x:t>rds &amp; more</x:t></x:r>",
+        '<x:t>\u6771\u4eac</x:t><x:rPh sb="0" eb="2"><x:t>\u30c8</x:t></x:rPh>',
+        "",
+        "<x:t>_x005F_x0041_ _x0041_</x:t>",
+    )
+    shared = "".join(f"<x:si>{text}</x:si>" for text in texts)
+    space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    cells = "".join(f'<c t="s"><v>{number}</v></c>' for number in range(len(texts)))
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+    part = f'<Override PartName="/xl/shared.xml" ContentType="{kind}"/></Types>'
+    sheet = f'<worksheet xmlns="{space}"><sheetData><row>{cells}</row></sheetData></worksheet>'
+
+    def change(name: str, data: bytes) -> bytes:
+        if name.endswith("sheet1.xml"):
+            return sheet.encode()
+        return data.replace(b"</Types>", part.encode()) if name == "[Content_Types].xml" else data
+
+    rewrite(path, change)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("xl/shared.xml", f'<x:sst xmlns:x="{space}">{shared}</x:sst>')
+    row = [block.text for block in from_xlsx.parse(path)][1]
+    assert row == "Two\twords & more\t\u6771\u4eac\t\t_x0041_ A"

@@ -36,6 +36,10 @@ BINARY_BOOK = io.BytesIO()
 with zipfile.ZipFile(BINARY_BOOK, "w") as archive:
     archive.writestr("[Content_Types].xml", "<Types/>")
     archive.writestr("xl/workbook.bin", "x")
+PAGES = io.BytesIO()
+with zipfile.ZipFile(PAGES, "w") as archive:
+    archive.writestr("Index/Document.iwa", "x")
+    archive.writestr("preview.jpg", "x")
 COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -429,6 +433,9 @@ class TestRefused:
             (COMPOUND + bytes(5000) + "BOOK".encode("utf-16-le").ljust(64, b"\0") + b"\n\0", ".xls"),
             (COMPOUND + bytes(5000) + "EncryptedPackage".encode("utf-16-le"), "password"),
             (BINARY_BOOK.getvalue(), "(.xlsb) cannot be read"),
+            (PAGES.getvalue(), "Export the document as PDF"),
+            (b"7z\xbc\xaf\x27\x1c" + bytes(100), "Pack the files as .zip"),
+            (b"Rar!\x1a\x07\x01\x00" + bytes(100), "Pack the files as .zip"),
         ],
     )
     async def test_refusals_that_say_why(self, running: Running, content: bytes, words: str) -> None:
