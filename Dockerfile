@@ -2,6 +2,7 @@
 #
 # KIND=light has everything but torch, all-MiniLM-L6-v2 and speech recognition; KIND=full has these, too. The weights
 # of the default embedding model are a package, and so inside. Nothing is downloaded when a container starts.
+# Webhooks use all-MiniLM-L6-v2: with KIND=light, set PLATFORM_WEBHOOK_EMBED_MODELS as compose.yaml says.
 ARG PYTHON=3.11
 FROM python:${PYTHON}-slim-bookworm AS build
 ARG KIND=light

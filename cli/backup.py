@@ -202,11 +202,15 @@ def drill(
 
 
 def _run(work: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs) -> T:
-    from builtin_plugins.platform_ops.backup.errors import BackupFailed
+    from builtin_plugins.platform_ops.backup.errors import BackupFailed, StorageAway
     from cli import running
     from cli.failures import CommandFailed
 
     try:
         return running.run(work(*args, **kwargs))
+    except StorageAway as error:
+        remedy = "Check PLATFORM_BACKUP_TO, and for S3 the keys and the endpoint: AWS_ACCESS_KEY_ID, "
+        remedy += "AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL."
+        raise CommandFailed(str(error), remedy) from error
     except BackupFailed as error:
         raise CommandFailed(str(error)) from error

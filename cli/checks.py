@@ -27,7 +27,7 @@ from cli.machine_checks import (
 )
 from cli.model_checks import check_models
 from cli.plugin_facts import disabled_plugins
-from cli.stored_checks import examine_stored
+from cli.stored_checks import examine_storage, examine_stored
 from kernel.db.base import utc_now
 from kernel.db.migrate import NewerDatabase
 from kernel.db.startup import SCHEMA
@@ -55,11 +55,13 @@ async def examine() -> AsyncIterator[Finding]:
     except StartupError as error:
         yield Finding("settings", "failed", str(error), "Correct the setting, then check again.")
         return
-    for finding in (*check_home(settings.home), *check_secrets(settings.home)):
+    homes = list(check_home(settings.home))
+    for finding in (*homes, *check_secrets(settings.home)):
         yield finding
     folders = folders_written(settings.home, settings.sqlalchemy_url)
     disk = check_disk(DiskSpace(folders, settings.min_free_disk_mb))
-    yield disk
+    if settings.home.exists() or homes[0].status == "ok":  # a home that can't be created is on no disk
+        yield disk
     port = await asyncio.to_thread(check_port, settings.host, settings.port)
     yield port
     if settings.dev_ports and not port.platform_answers:
@@ -212,9 +214,8 @@ async def _check_database(overrides: dict[str, str], *, heartbeats: bool) -> Asy
                 yield Finding(
                     "tables", "failed", f"{name}: {why}", "Until then the plugin is out of service."
                 )
-            if not late:
-                async for finding in examine_stored(platform):
-                    yield finding
+            async for finding in examine_storage(platform) if late else examine_stored(platform):
+                yield finding
             if heartbeats and "kernel" not in late:
                 yield await _check_worker(platform)
     except StartupError as error:

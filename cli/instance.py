@@ -116,6 +116,8 @@ def isolated_environment(home: Path) -> dict[str, str]:
         "RATE_LIMIT_PER_MINUTE": "6000",
         "RATE_LIMIT_ACCOUNT_PER_MINUTE": "6000",
         "HF_HUB_OFFLINE": "1",
+        # Manifests name all-MiniLM-L6-v2 by default, which a light installation lacks.
+        "PLATFORM_WEBHOOK_EMBED_MODELS": "all-minilm=multilingual-e5-small",
     }
     return variables(lambda name: name in _OF_THE_MACHINE or not name.startswith(_FOREIGN)) | own
 

@@ -117,7 +117,7 @@ def _locked() -> list[Requirement]:
 def check_home(home: Path) -> Iterator[Finding]:
     """Check that the home is private to its owner and writable."""
     if not home.exists():
-        yield Finding("home", "ok", f"{home} will be created at the first start")
+        yield _check_room_for(home)
         return
     if not home.is_dir() or not os.access(home, os.W_OK | os.X_OK):
         yield Finding(
@@ -136,6 +136,15 @@ def check_home(home: Path) -> Iterator[Finding]:
         closed = not all(os.access(path, os.R_OK | os.W_OK) for path in strange)
         remedy = f"chown -hR {quote(owner.removeprefix('#'))} {quote(str(home))}"
         yield Finding("home", "failed" if closed else "warning", text, remedy)
+
+
+def _check_room_for(home: Path) -> Finding:
+    """Check that a missing home can be created."""
+    above = next(folder for folder in home.absolute().parents if folder.exists())
+    if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
+        return Finding("home", "ok", f"{home} will be created at the first start")
+    text = f"{home} can't be created: {above} is not a writable folder"
+    return Finding("home", "failed", text, "Set PLATFORM_HOME to a folder that can be created.")
 
 
 def _of_others(home: Path) -> list[Path]:

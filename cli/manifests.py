@@ -110,7 +110,15 @@ def _checked(path: Path) -> tuple[Manifest | None, list[Problem], list[Problem]]
         manifest = check_manifest(tree, validator, path.name)
     except ManifestError as error:
         return None, error.problems, []
-    return manifest, [], oddities(tree, manifest, validator)
+    unwatched = [] if is_manifest_name(path.name) else [_not_watched(path.name)]
+    return manifest, [], [*unwatched, *oddities(tree, manifest, validator)]
+
+
+def _not_watched(name: str) -> Problem:
+    from builtin_plugins.manifest_webhooks.problems import ROOT, Problem
+
+    said = f"The manifests' folder is only searched for .yaml, .yml and .json files, not for '{name}'"
+    return Problem(ROOT, said, "Name it such as my.yaml, without a dot in front.")
 
 
 def _for_programs(problems: list[Problem], odd: list[Problem]) -> list[dict[str, Any]]:
@@ -164,6 +172,7 @@ async def listed(
     from builtin_plugins.manifest_webhooks.secrets import how_to_set, missing_secret
     from builtin_plugins.manifest_webhooks.settings import WebhookSettings
     from cli import running
+    from cli.model_checks import lacks_model
     from cli.plugin_facts import disabled_plugins, require
     from kernel.sdk import DIRECTORY
 
@@ -177,6 +186,7 @@ async def listed(
         for live in folder.live():
             missing = missing_secret(platform, live.manifest)
             remarks = [how_to_set(missing)] if missing else []
+            remarks += [why] if (why := lacks_model(platform, live.manifest.store.embed_model)) else []
             remarks += [str(oddity) for oddity in live.oddities]
             off = disabled.get(live.manifest.name)
             found.append(_live(live.manifest, "; ".join(remarks), off))

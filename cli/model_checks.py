@@ -21,8 +21,7 @@ def check_models(platform: Platform, loaded: Collection[str]) -> Iterator[Findin
         names = ", ".join(sorted({model for _, model in unknown}))
         yield Finding("models", "ok", f"only a model server or a plugin can have {names}; none was asked")
     else:
-        remedy = "Correct it, or configure a server that has it. Available here: "
-        remedy += ", ".join(_offered(platform, loaded))
+        remedy = f"Correct it, or configure a server that has it. {_available(platform, loaded)}"
         for setting, model in unknown:
             yield Finding("models", "failed", f"{setting} names '{model}', which is not available", remedy)
 
@@ -57,25 +56,46 @@ def _mapped_in_vain(platform: Platform, loaded: Collection[str]) -> Iterator[Fin
             yield Finding("models", "warning", text, f"Manifests can name: {', '.join(names)}")
 
 
+def lacks_model(platform: Platform, named: str) -> str | None:
+    """Why webhooks whose manifest names this model are refused, and what to do; None if they need not be."""
+    from builtin_plugins.manifest_webhooks.settings import WebhookSettings
+
+    loaded = {record.name for record in platform.plugins if record.status == "loaded"}
+    model = platform.settings_of(WebhookSettings).platform_model(named)
+    if _is_known(platform, loaded, model) or _others(platform, loaded):
+        return None
+    return (
+        f"the embedding model '{model}' is not available; add it, or name another in "
+        f"PLATFORM_WEBHOOK_EMBED_MODELS={named}=MODEL. {_available(platform, loaded)}"
+    )
+
+
 def _is_known(platform: Platform, loaded: Collection[str], model: str) -> bool:
     """Whether the plugin `embeddings` has the model; the plugin need not be opened for that."""
     if "embeddings" not in loaded:
         return False
-    from builtin_plugins.embeddings.catalog import find_model
+    from builtin_plugins.embeddings.catalog import find_model, is_left_out
     from builtin_plugins.embeddings.settings import EmbeddingsSettings
 
-    further = {name.lower() for name in platform.settings_of(EmbeddingsSettings).models}
-    return find_model(model) is not None or model.lower() in further
+    settings = platform.settings_of(EmbeddingsSettings)
+    own = find_model(model)
+    if own is not None:
+        return not is_left_out(own, settings)
+    return model.lower() in {name.lower() for name in settings.models}
 
 
-def _offered(platform: Platform, loaded: Collection[str]) -> list[str]:
+def _available(platform: Platform, loaded: Collection[str]) -> str:
+    """The models that can be named, and how to get those that a light installation lacks."""
     if "embeddings" not in loaded:
-        return ["none, as the plugin embeddings is out of service"]
+        return "None is available here, as the plugin embeddings is out of service"
     from builtin_plugins.embeddings.catalog import MODELS, is_left_out
     from builtin_plugins.embeddings.settings import EmbeddingsSettings
 
     settings = platform.settings_of(EmbeddingsSettings)
-    return [*(model.name for model in MODELS if not is_left_out(model, settings)), *settings.models]
+    absent = [model.name for model in MODELS if is_left_out(model, settings)]
+    here = [*(model.name for model in MODELS if model.name not in absent), *settings.models]
+    added = f"; {', '.join(absent)} with the full installation (./setup.sh --full)" if absent else ""
+    return f"Available here: {', '.join(here)}{added}"
 
 
 def _others(platform: Platform, loaded: Collection[str]) -> bool:

@@ -40,7 +40,7 @@ After=network-online.target postgresql.service redis-server.service
 [Service]
 Type=exec
 User={user}
-Environment="PLATFORM_HOME={quotable}"
+{variables}
 EnvironmentFile=-{environment}
 WorkingDirectory={home}
 ExecStart={command}
@@ -107,12 +107,20 @@ def _units(user: str) -> dict[str, str]:
     from kernel.serve import this_command
 
     settings, backups = _settings()
+    home = settings.home.absolute()
+    variables = {"PLATFORM_HOME": str(home)}
     folders = _folders(settings, backups)
-    home = str(settings.home.absolute())
+    manifests, is_variable = _manifests(home)
+    if manifests is not None:
+        folders.append(manifests)
+    if is_variable:  # setup.sh sets it, and the service is to watch the same folder
+        variables["PLATFORM_MANIFESTS_DIR"] = str(manifests)
     common = {
         "user": user,
-        "home": _literal(home),
-        "quotable": _quotable(home),
+        "home": _literal(str(home)),
+        "variables": "\n".join(
+            f'Environment="{name}={_quotable(value)}"' for name, value in variables.items()
+        ),
         "writable": " ".join(f'"-{_quotable(str(folder))}"' for folder in folders),
         "environment": _ENVIRONMENT,
         "stop_seconds": int(settings.shutdown_timeout) + _STOP_MARGIN,
@@ -136,6 +144,19 @@ def _settings() -> tuple[KernelSettings, str]:
     from cli import running
 
     return running.kernel_settings(), running.make_loader().load("platform_ops", OpsSettings).backup_to
+
+
+def _manifests(home: Path) -> tuple[Path | None, bool]:
+    """The folder of manifests if a setting names one, and whether an environment variable does."""
+    from builtin_plugins.manifest_webhooks.settings import WebhookSettings
+    from cli import running
+
+    loader = running.make_loader()
+    found = loader.load("manifest_webhooks", WebhookSettings).manifests_dir
+    source = loader.sources("manifest_webhooks", WebhookSettings).get("manifests_dir", "default")
+    if source == "default":
+        return None, False
+    return (found.absolute(), True) if source == "environment" else (home / found, False)
 
 
 def _tell_of_home(home: Path, user: str) -> None:

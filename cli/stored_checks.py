@@ -37,6 +37,19 @@ async def examine_stored(platform: Platform) -> AsyncIterator[Finding]:
     yield await _check_backups(platform)
 
 
+async def examine_storage(platform: Platform) -> AsyncIterator[Finding]:
+    """Tell what is wrong with the places of uploads and backups; the database needs no tables."""
+    if isinstance(platform.blobs, HeldBlobs):
+        try:
+            await platform.blobs.stored()
+        except BlobsAway as error:
+            yield _away(error)
+    if out_of_service(platform, "platform_ops") is None:
+        found = await asyncio.to_thread(_backups, platform)
+        if isinstance(found, Finding):
+            yield found
+
+
 async def _check_clock(platform: Platform) -> Finding:
     moment = await platform.database.read(_newest_moment if platform.database.is_sqlite else shared_now)
     behind = moment - utc_now()
@@ -86,12 +99,7 @@ async def check_files(platform: Platform) -> Finding:
     try:
         stored = await blobs.stored()
     except BlobsAway as error:
-        return Finding(
-            "files",
-            "failed",
-            error.reason,
-            "Until it is back, uploads are refused, and jobs that need uploaded files wait.",
-        )
+        return _away(error)
     still = await platform.database.read(held_blobs)
     lost = [one for one, size in held.items() if one in still and _stored_size(stored, one) != size]
     if lost:
@@ -108,6 +116,11 @@ async def check_files(platform: Platform) -> Finding:
         return Finding("files", "warning", found, "The next start of the platform removes them.")
     where = "" if isinstance(blobs, FileBlobs) else f" in {platform.settings.blob_store}"
     return Finding("files", "ok", f"{len(held)} uploaded files{where}, none missing")
+
+
+def _away(error: BlobsAway) -> Finding:
+    remedy = "Until it is back, uploads are refused, and jobs that need uploaded files wait."
+    return Finding("files", "failed", error.reason, remedy)
 
 
 def _size(path: Path) -> int:
@@ -145,17 +158,10 @@ async def _check_backups(platform: Platform) -> Finding:
     if (why := out_of_service(platform, "platform_ops")) is not None:
         remedy = "'platformctl plugins why platform_ops' says more."
         return Finding("backups", "warning", f"the plugin platform_ops is out of service: {why}", remedy)
-    from builtin_plugins.platform_ops.backup.errors import BackupFailed
-    from builtin_plugins.platform_ops.backup.service import archives_of, storage_problem
-
     used = await platform.database.read(_has_accounts)
-    correct = "Correct PLATFORM_BACKUP_TO or PLATFORM_BACKUP_KEY_FILE."
-    if problem := await asyncio.to_thread(storage_problem, platform):
-        return Finding("backups", "failed", f"no backup can be made: {problem}", correct)
-    try:
-        entries: Any = await asyncio.to_thread(lambda: archives_of(platform).entries())
-    except (BackupFailed, OSError) as error:
-        return Finding("backups", "failed", f"the backup storage can't be read: {error}", correct)
+    entries = await asyncio.to_thread(_backups, platform)
+    if isinstance(entries, Finding):
+        return entries
     remedy = "Set PLATFORM_BACKUP_SCHEDULE=@daily, or run 'platformctl backup create'."
     if not used:
         return Finding("backups", "ok", "nobody has an account yet")
@@ -165,6 +171,20 @@ async def _check_backups(platform: Platform) -> Finding:
     if age > _OLD_BACKUP:
         return Finding("backups", "warning", f"the newest is {age.days} days old", remedy)
     return Finding("backups", "ok", f"{len(entries)}, the newest is {entries[0].name}")
+
+
+def _backups(platform: Platform) -> list[Any] | Finding:
+    """The backups, newest first, or why none can be made or found. Blocks."""
+    from builtin_plugins.platform_ops.backup.errors import BackupFailed
+    from builtin_plugins.platform_ops.backup.service import archives_of, storage_problem
+
+    correct = "Correct PLATFORM_BACKUP_TO or PLATFORM_BACKUP_KEY_FILE."
+    if problem := storage_problem(platform):
+        return Finding("backups", "failed", f"no backup can be made: {problem}", correct)
+    try:
+        return list(archives_of(platform).entries())
+    except (BackupFailed, OSError) as error:
+        return Finding("backups", "failed", f"the backup storage can't be read: {error}", correct)
 
 
 def _has_accounts(session: Session) -> bool:

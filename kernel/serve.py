@@ -26,7 +26,7 @@ from kernel.offers import OFFERS
 from kernel.platform import PUBLISHED_PORTS, Platform
 from kernel.plugins import write_report
 from kernel.restarting import restart_requested, start_again
-from kernel.server import Listener, bind, cannot_listen, stop_all
+from kernel.server import OTHER_PORT, Listener, bind, cannot_listen, stop_all
 from kernel.settings import SettingsLoader
 
 log = logging.getLogger("platform.serve")
@@ -109,10 +109,11 @@ async def _listen(
     listeners = [await _start(platform, main, settings.host, settings.port, shared_port)]
     if settings.dev_ports and only is None and not shared_port:
         offered = platform.resource(OFFERS).services
+        remedy = "stop the other program, or unset PLATFORM_DEV_PORTS"
         for slot in SLOTS:
             if slot.name in offered:
                 app = service_app(platform, offered[slot.name][1])
-                listeners.append(await _start(platform, app, "127.0.0.1", slot.port, False))
+                listeners.append(await _start(platform, app, "127.0.0.1", slot.port, False, remedy))
     stack.push_async_callback(stop_all, listeners)
     return listeners
 
@@ -128,10 +129,11 @@ async def _listen_published(stack: AsyncExitStack, platform: Platform, shared: b
     """Serve the published services; return their ports by name. A port in use is reported and skipped."""
     found: dict[str, int] = {}
     for name, port in published_ports(platform).items():
-        service = _service(platform, name)
+        owner, service = platform.resource(OFFERS).services[name]
         app = service_app(platform, service)
+        remedy = f"choose another port: 'platformctl settings {owner}' shows its setting"
         try:
-            listener = await _start(platform, app, platform.settings.host, port, shared)
+            listener = await _start(platform, app, platform.settings.host, port, shared, remedy)
         except StartupError as error:
             log.warning("%s is not served on its own port: %s", service.title or name, error)
             continue
@@ -149,13 +151,15 @@ def _service(platform: Platform, name: str) -> Service:
     return offered[name][1]
 
 
-async def _start(platform: Platform, app: Application, host: str, port: int, shared: bool) -> Listener:
+async def _start(
+    platform: Platform, app: Application, host: str, port: int, shared: bool, remedy: str = OTHER_PORT
+) -> Listener:
     settings = platform.settings
     listener = Listener(app, patience=settings.header_timeout, grace=settings.shutdown_timeout)
     try:
         await listener.start(bind(host, port, shared=shared, send_timeout=settings.send_timeout))
     except OSError as error:
-        raise cannot_listen(host, port, error) from None
+        raise cannot_listen(host, port, error, remedy) from None
     return listener
 
 

@@ -25,6 +25,7 @@ from kernel.http.wire import unknown_coding
 
 log = logging.getLogger("platform.server")
 
+OTHER_PORT = "choose another --port"
 _MAX_LINE = 16 * 1024
 _MAX_FIELD = 16 * 1024
 _KEEPALIVE = 75.0
@@ -247,11 +248,11 @@ def bind(host: str, port: int, *, shared: bool = False, send_timeout: float = 60
     return made
 
 
-def cannot_listen(host: str, port: int, error: OSError) -> StartupError:
-    """Why `bind` failed, and which option to change."""
-    is_address = isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL
-    option = "--host" if is_address else "--port"
-    return StartupError(f"can't listen on {host}:{port}: {error.strerror or error}; choose another {option}")
+def cannot_listen(host: str, port: int, error: OSError, remedy: str = OTHER_PORT) -> StartupError:
+    """Why `bind` failed, and what to do; `remedy` is for a port that can't be had."""
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        remedy = "choose another --host"
+    return StartupError(f"can't listen on {host}:{port}: {error.strerror or error}; {remedy}")
 
 
 def _limit_silence(listening: socket.socket, seconds: float) -> None:

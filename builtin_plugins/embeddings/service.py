@@ -165,7 +165,7 @@ class _Engine:
             )
         except (WeightsError, EngineError) as error:
             log.exception("the engine of %s can't be loaded", self._model.name)
-            self._problem = _problem_of(self._model, error)
+            self._problem = _problem_of(self._model, self._settings, error)
             raise Unavailable(f"Embeddings are not available: {self._problem}") from None
         self._problem = None
         return engine
@@ -176,7 +176,7 @@ class _Engine:
             try:
                 await asyncio.to_thread(self._model.locate, self._settings)
             except WeightsError as error:
-                return _problem_of(self._model, error)
+                return _problem_of(self._model, self._settings, error)
         return self._problem
 
 
@@ -209,8 +209,10 @@ def load_engine(model: LocalModel, settings: EmbeddingsSettings, home: Path | No
     return engine
 
 
-def _problem_of(model: LocalModel, error: Exception) -> str:
+def _problem_of(model: LocalModel, settings: EmbeddingsSettings, error: Exception) -> str:
     """The public text of an error; its own text names folders."""
+    if is_left_out(model, settings):
+        return f"{model.name} is not installed on this server, whose log says how to add it"
     if isinstance(error, WeightsError):
         return f"the model files of {model.name} are missing or damaged; the server's log says what to do"
     if isinstance(error, DeclaredWrongly):

@@ -141,6 +141,21 @@ def test_restore(cli: Cli, home: Path) -> None:
     assert usernames(home) == {"ann"}
 
 
+def test_restore_of_secrets_without_their_passphrase(cli: Cli, home: Path) -> None:
+    """All else comes back, and it is said that they did not, and how they would."""
+    passphrase = {"PLATFORM_BACKUP_PASSPHRASE": "a horse, a battery and a staple"}
+    assert cli("secret", "set", "deploy", input="s3cret").exit_code == 0
+    assert cli("backup", "create", env=passphrase).exit_code == 0
+    name = newest(cli)
+    assert cli("secret", "remove", "deploy").exit_code == 0
+    result = cli("backup", "restore", name, "--yes")
+    said = " ".join(result.output.split())
+    assert (result.exit_code, "secrets and config.yaml were left out" in said) == (0, True), said
+    assert "PLATFORM_BACKUP_PASSPHRASE" in said and not (home / "secrets" / "deploy").exists()
+    said = " ".join(cli("backup", "restore", name, "--yes", env=passphrase).output.split())
+    assert "secrets restored: deploy" in said and "left out" not in said
+
+
 def test_restore_of_what_is_not_there(cli: Cli, home: Path) -> None:
     """It says so before it asks anything, whether or not it would ask."""
     for options in ((), ("--yes",)):
@@ -213,6 +228,22 @@ def test_what_an_upgrade_does_first(cli: Cli, outdated: Path, env: dict[str, str
     """Whether a backup comes first depends on the settings; a plugin that could not make it prevents both."""
     result = cli("upgrade", "--check", env=env)
     assert (result.exit_code, said in " ".join(result.output.split())) == (1, True), result.output
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("create",), ("verify",)])
+def test_a_storage_that_is_away(cli: Cli, home: Path, arguments: tuple[str, ...]) -> None:
+    """The address is named, and the settings with which it is signed in to; nothing of a key."""
+    env = {
+        "PLATFORM_BACKUP_TO": "s3://backups/platform",
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+        "AWS_ACCESS_KEY_ID": "the-key",
+        "AWS_SECRET_ACCESS_KEY": "the-secret",
+    }
+    result = cli("backup", *arguments, env=env)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: s3://backups/platform: Could not connect")
+    assert "PLATFORM_BACKUP_TO" in result.stderr and "AWS_ENDPOINT_URL" in result.stderr
+    assert "the-secret" not in result.stderr
 
 
 @pytest.mark.parametrize("words", ["create", "list", "verify", "restore x", "drill"])

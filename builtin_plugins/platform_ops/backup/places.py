@@ -187,7 +187,7 @@ class RemotePlace:
         except ANY_ERROR as error:  # boundary: botocore, for one, has classes of its own for bad credentials
             if is_machine_fault(error):
                 raise
-            raise StorageAway(mask(" ".join(str(error).split()))) from error
+            raise StorageAway(f"{self}: {mask(' '.join(str(error).split()))}") from error
 
 
 def _moment(about: dict[str, Any], ask: Callable[[], Any]) -> datetime:

@@ -215,6 +215,11 @@ def apply_files(
             target = home / "config.restored.yaml"
             _write_private(target, content["config"].encode())
             said.append(f"the backup's config.yaml is at {target}; take from it what you need")
+    elif manifest.sealed is not None:
+        said.append(
+            "the backup's secrets and config.yaml were left out: to restore them, too, set "
+            "PLATFORM_BACKUP_PASSPHRASE or PLATFORM_BACKUP_KEY_FILE as when it was made, and restore it again"
+        )
     for name, folder in folders.items():
         files = [file for file in manifest.files if file.folder == name]
         said += _apply_folder(files, archives.objects, folder)

