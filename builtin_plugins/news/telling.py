@@ -74,6 +74,7 @@ ACTIONS = [
         get_news,
         access=PUBLIC,
         read_only=True,
+        tool="get_news",
     ),
     Action(
         "refresh",

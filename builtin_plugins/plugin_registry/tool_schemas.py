@@ -74,7 +74,7 @@ class Executed(BaseModel):
 class ValidateRequest(BaseModel):
     """An account and a tool."""
 
-    model_config = example(user_id="7", tool_name="news_get_news")
+    model_config = example(user_id="7", tool_name="get_news")
 
     user_id: Annotated[str, Field(min_length=1, max_length=255)]
     tool_name: Annotated[str, Field(min_length=1, max_length=200)]

@@ -120,8 +120,6 @@ async def test_open_routes_are_known(platform: Platform) -> None:
         "GET /v1/plugins/{name}",
         "GET /v1/plugins/{name}/actions/{action}",
         "GET /v1/plugins/{name}/health",
-        "GET /v1/rag",
-        "GET /v1/rag/capabilities",
         "GET /v1/status",
         "GET /v1/stt/languages",
         "GET /v1/tools",

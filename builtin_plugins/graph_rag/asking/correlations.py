@@ -137,13 +137,14 @@ def _shown(session: Session, pairs: Sequence[_Pair]) -> list[schemas.Correlation
 
     found = []
     for pair in pairs:
-        sentences = [evidence(graph, key) for key in pair.shared[:_SHOWN] for graph in _ends(pair)]
+        sentences = (evidence(graph, key) for key in pair.shared[:_SHOWN] for graph in _ends(pair))
+        once = {(one.document_id, one.snippet): one for one in sentences if one is not None}
         found.append(
             schemas.Correlation(
                 source=documents[pair.source],
                 target=documents[pair.target],
                 score=pair.score,
-                evidence=[one for one in sentences if one is not None],
+                evidence=list(once.values()),
                 kind="SHARED_ENTITIES",
                 shared=[names[pair.source, key] for key in pair.shared[:_NAMED]],
             )

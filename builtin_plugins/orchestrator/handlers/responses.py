@@ -6,7 +6,7 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from builtin_plugins.orchestrator.errors import ModelNotFound, NotWaiting
-from builtin_plugins.orchestrator.rendering.responses import failed, stream, whole
+from builtin_plugins.orchestrator.rendering.responses import Stream, whole
 from builtin_plugins.orchestrator.schemas import LARGEST_BODY, ChatBody
 from builtin_plugins.orchestrator.schemas_responses import ResponseOut, ResponsesBody
 from builtin_plugins.orchestrator.services.chat import chat
@@ -44,7 +44,8 @@ async def respond(ctx: Context, body: ResponsesBody) -> ResponseOut | web.Stream
     """The same as a chat completion, in the shape of OpenAI's Responses API; nothing is stored."""
     events = chat(ctx, _as_chat(body))
     if body.stream:
-        return await send_stream(ctx.request, stream(events, body), failed)
+        stream = Stream(body)
+        return await send_stream(ctx.request, stream.frames(events), stream.failed)
     return await whole(events, body)
 
 

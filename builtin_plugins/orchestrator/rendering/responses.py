@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from builtin_plugins.orchestrator.events import Call, Events, Finished, Step
+from builtin_plugins.orchestrator.events import Call, Event, Events, Finished, Step
 from builtin_plugins.orchestrator.rendering.citations import address, citations
 from builtin_plugins.orchestrator.schemas_responses import ResponseOut, ResponsesBody
 from kernel.sdk import PlatformError
@@ -27,28 +27,6 @@ async def whole(events: Events, body: ResponsesBody) -> ResponseOut:
                 output += [_call(_new("fc"), call) for call in event.calls]
                 return ResponseOut(**frame.finished(event, output))
     raise AssertionError("a chat ends with Finished")
-
-
-async def stream(events: Events, body: ResponsesBody) -> AsyncGenerator[bytes, None]:
-    """The response as events. Steps with the platform's tools are the event `response.platform_step`."""
-    written = _Writer(body)
-    async with aclosing(events):
-        async for event in events:
-            if isinstance(event, Finished):
-                for frame in written.end(event):
-                    yield frame
-            elif isinstance(event, str):
-                for frame in written.text(event):
-                    yield frame
-            elif isinstance(event, Step):
-                for frame in written.step(event):
-                    yield frame
-
-
-def failed(error: PlatformError) -> bytes:
-    """An error after the stream began."""
-    said = error.as_openai()
-    return _event({**said, "type": "error", "sequence_number": 0})
 
 
 class _Frame:
@@ -96,8 +74,11 @@ class _Frame:
         }
 
 
-class _Writer:
-    """The events of one response, numbered, in the order that OpenAI's clients expect."""
+class Stream:
+    """The events of one response, numbered, in the order that OpenAI's clients expect.
+
+    Steps with the platform's tools are the event `response.platform_step`.
+    """
 
     def __init__(self, body: ResponsesBody) -> None:
         self._frame = _Frame(body)
@@ -106,7 +87,26 @@ class _Writer:
         self._begun = False
         self._texts: list[str] = []
 
-    def text(self, piece: str) -> Iterator[bytes]:
+    async def frames(self, events: Events) -> AsyncGenerator[bytes, None]:
+        """What is sent."""
+        async with aclosing(events):
+            async for event in events:
+                for frame in self._frames(event):
+                    yield frame
+
+    def failed(self, error: PlatformError) -> bytes:
+        """An error after the stream began."""
+        return self._made("error", **error.as_openai())
+
+    def _frames(self, event: Event) -> Iterator[bytes]:
+        if isinstance(event, Finished):
+            yield from self._end(event)
+        elif isinstance(event, str):
+            yield from self._text(event)
+        elif isinstance(event, Step):
+            yield from self._step(event)
+
+    def _text(self, piece: str) -> Iterator[bytes]:
         yield from self._opening()
         if not self._texts:
             item = {**_message_frame(self._message_id), "status": "in_progress", "content": []}
@@ -116,16 +116,16 @@ class _Writer:
         self._texts.append(piece)
         yield self._made("response.output_text.delta", **self._place(), delta=piece, logprobs=[])
 
-    def step(self, step: Step) -> Iterator[bytes]:
+    def _step(self, step: Step) -> Iterator[bytes]:
         yield from self._opening()
         yield self._made("response.platform_step", step=step.as_json())
 
-    def end(self, end: Finished) -> Iterator[bytes]:
+    def _end(self, end: Finished) -> Iterator[bytes]:
         yield from self._opening()
         output: list[Json] = []
         if self._texts or not end.calls:
             if not self._texts:
-                yield from self.text("")
+                yield from self._text("")
             text = "".join(self._texts)
             item = _message(self._message_id, end, text)
             part = item["content"][0]
@@ -159,7 +159,7 @@ class _Writer:
         return {"item_id": self._message_id, "output_index": 0, "content_index": 0}
 
     def _made(self, kind: str, **more: Any) -> bytes:
-        event = {"type": kind, **more, "sequence_number": self._count}
+        event = {**more, "type": kind, "sequence_number": self._count}
         self._count += 1
         return _event(event)
 
@@ -195,7 +195,7 @@ def _usage(end: Finished) -> Json | None:
         return None
     return {
         "input_tokens": counted["prompt_tokens"],
-        "input_tokens_details": {"cached_tokens": 0},
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
         "output_tokens": counted["completion_tokens"],
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": counted["total_tokens"],

@@ -98,7 +98,7 @@ class RowDigest:
         values = list(row)
         for at in self._json:
             if values[at] is not None:
-                values[at] = ["json", json.loads(values[at])]
+                values[at] = ["json", _number_of_either(json.loads(values[at]))]
         for at in self._floats:
             values[at] = None if values[at] is None else float(values[at])
         canonical = json.dumps(values, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
@@ -109,6 +109,17 @@ class RowDigest:
     def hex(self) -> str:
         """The sum, as 64 digits."""
         return f"{self._sum:064x}"
+
+
+def _number_of_either(document: Any) -> Any:
+    """A document as both databases store it: SQLite makes a bare `2.0` the integer 2."""
+    whole = isinstance(document, float) and document.is_integer()
+    return int(document) if whole else document
+
+
+def _json_text(value: Any) -> str:
+    # SQLite stores a bare number as one: the affinity of a column of type JSON is numeric.
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _time(value: Any) -> str:
@@ -162,6 +173,7 @@ _WRITTEN: Mapping[Kind, Callable[[Any], Any]] = {
     "date": str,
     "decimal": str,
     "bool": bool,
+    "json": _json_text,
     "uuid": lambda value: str(value).replace("-", ""),
 }
 _SHARED: Mapping[Kind, Callable[[Any], Any]] = {

@@ -119,7 +119,7 @@ async def remove(ctx: Context, service_name: str) -> Message:
 
 async def health_fields(platform: Platform) -> dict[str, Any]:
     """The fields of the service's `/health` besides its checks (spec 4.8)."""
-    return {"registered_services": await platform.database.read(records.count)}
+    return {"services_registered": await platform.database.read(records.count)}
 
 
 async def _asked(ctx: Context, service: ServiceOut) -> tuple[int, Any]:

@@ -17,19 +17,19 @@ from builtin_plugins.rag.schemas_system import (
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.health import has_model_runtime
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import AUTHENTICATED, PUBLIC, Context, Message, RouteTable, Unavailable, contracts
+from kernel.sdk import AUTHENTICATED, Context, Message, RouteTable, Unavailable, contracts
 
 routes = RouteTable("RAG")
 
 
-@routes.get("/", access=PUBLIC, returns=RootOut)
+@routes.get("/", access=AUTHENTICATED, returns=RootOut, token_scopes=("ask",))
 async def root(ctx: Context) -> RootOut:
     """Show the name and version of the service."""
     available = await has_model_runtime(ctx.platform)
     return RootOut(name="rag-pipeline", version="0.1.0", status="running", ollama_available=available)
 
 
-@routes.get("/capabilities", access=PUBLIC, returns=RagCapabilities)
+@routes.get("/capabilities", access=AUTHENTICATED, returns=RagCapabilities, token_scopes=("ask",))
 async def capabilities(ctx: Context) -> RagCapabilities:
     """Show which features are available on this server."""
     has_conversations = bool(ctx.platform.hooks.implementations(contracts.open_turn))

@@ -38,6 +38,8 @@ ASK = {
     "POST /v1/graph-rag/sparql",
     "GET /v1/ai/models",
     "GET /v1/ai/models/{model}",
+    "GET /v1/rag",
+    "GET /v1/rag/capabilities",
     "GET /v1/rag/pipeline",
     "POST /v1/ai/audio/speech",
     "POST /v1/ai/audio/transcriptions",

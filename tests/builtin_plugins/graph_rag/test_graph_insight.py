@@ -49,6 +49,18 @@ class TestCorrelate:
         assert ("museum", "Museum", "Ilse Brandt opened the Arctic Museum.") in told
         assert any(document == "harbour" and "Polar Star" in snippet for document, _, snippet in told)
 
+    async def test_a_sentence_is_told_once(self, running: Running) -> None:
+        """One that names several of the things that two documents have in common is one piece of evidence."""
+        ann = await somebody(running)
+        await construct(ann, "life", "Marie Curie met Pierre Curie in Warsaw.")
+        await construct(ann, "letters", "Pierre Curie wrote to Marie Curie in Warsaw.")
+        [one] = await items(ann)
+        assert len(one["shared"]) == 3
+        assert sorted(each["snippet"] for each in one["evidence"]) == [
+            "Marie Curie met Pierre Curie in Warsaw.",
+            "Pierre Curie wrote to Marie Curie in Warsaw.",
+        ]
+
     async def test_of_an_entity(self, running: Running) -> None:
         """Entities that are related to it, the closest first, and where one can see that."""
         ann = await somebody(running)

@@ -178,6 +178,23 @@ async def test_headlines(desk: tuple[Running, Press, Actor]) -> None:
     assert figures["per_day"]["2026-11-12"] == 1
 
 
+async def test_the_tool_keeps_its_name(desk: tuple[Running, Press, Actor]) -> None:
+    """Earlier clients call the tool `get_news`; the registry, the definitions and a call know it by that."""
+    running, _, admin = desk
+    tool = (await running.anonymous.get("/v1/tools/get_news")).json()
+    assert (tool["plugin_name"], tool["endpoint"]) == ("news", "/v1/plugins/news/actions/get_news")
+    ran = await admin.post(
+        "/v1/tools/get_news/execute", json={"parameters": {"feed": "harbour", "limit": "1"}}
+    )
+    assert ran.json()["result"] == {
+        "plugin": "news",
+        "action": "get_news",
+        "result": {"headlines": {"harbour": ["Lighthouse gets a new lamp"]}},
+    }
+    defined = (await running.anonymous.get("/v1/plugins/ai/tools")).json()["tools"]
+    assert "get_news" in [one["function"]["name"] for one in defined]
+
+
 async def test_only_the_newest_are_kept(desk: tuple[Running, Press, Actor]) -> None:
     """Settings apply while the platform runs: what is too old goes, with its document."""
     running, server, admin = desk

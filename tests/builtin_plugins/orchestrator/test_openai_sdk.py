@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import pytest_asyncio
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from tests.builtin_plugins.orchestrator.chat_support import HOTEL, Stage, tool_call
 from tests.fakes.model_server import Turn
@@ -188,6 +189,21 @@ class TestResponses:
         assert made.usage and made.usage.total_tokens == 18
         assert [message["role"] for message in stage.prompts[0]["messages"]] == ["system", "user"]
 
+    @pytest.mark.parametrize("model", ["llama3.2", "pipeline/Travel handbook"])
+    async def test_every_required_field(self, stage: Stage, client: AsyncOpenAI, model: str) -> None:
+        """Nothing that the types of the SDK require is missing: it does not check, but other clients do."""
+        from openai.types.responses import Response, ResponseStreamEvent
+
+        stage.play(answer="A hotel may cost up to 130 EUR a night [1].")
+        whole = await client.responses.with_raw_response.create(model=model, input=HOTEL)
+        Response.model_validate_json(whole.text)
+        stage.play(answer="A hotel may cost up to 130 EUR a night [1].")
+        streamed = await client.responses.with_raw_response.create(model=model, input=HOTEL, stream=True)
+        events = [event async for event in streamed.parse()]
+        for event in events:
+            TypeAdapter[Any](ResponseStreamEvent).validate_python(event.to_dict())
+        assert [event.sequence_number for event in events] == list(range(len(events)))
+
     async def test_parameters(self, stage: Stage, client: AsyncOpenAI) -> None:
         """How much to think and how many calls to make reach a runtime that speaks of them."""
         stage.play()
@@ -233,6 +249,15 @@ class TestResponses:
             final = await stream.get_final_response()
         assert "response.function_call_arguments.done" in kinds
         assert final.output[-1].type == "function_call"
+
+    async def test_error_within_a_stream(self, stage: Stage, client: AsyncOpenAI) -> None:
+        """It is the last event, and numbered as such."""
+        stage.play(Turn("A long answer."), middle="drop", middle_after=2)
+        streamed = await client.responses.with_raw_response.create(model="llama3.2", input=HOTEL, stream=True)
+        lines = [line async for line in streamed.http_response.aiter_lines()]
+        events = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+        assert [event["sequence_number"] for event in events] == list(range(len(events)))
+        assert (events[-1]["type"], events[-1]["code"]) == ("error", "model_stream_broken")
 
     async def test_parsed(self, stage: Stage, client: AsyncOpenAI) -> None:
         """An answer in the shape of a class."""

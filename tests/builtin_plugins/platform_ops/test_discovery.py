@@ -43,7 +43,7 @@ async def test_a_service_registers_moves_and_leaves(ops: Ops) -> None:
     page = (await ops.running.anonymous.get("/v1/services?limit=1")).json()
     assert page == {"services": [service], "count": 1, "total": 1, "limit": 1, "offset": 0}
     assert (await ops.running.anonymous.get("/v1/services/invoices")).json() == service
-    assert (await ops.running.anonymous.get("/health")).json()["registered_services"] == 1
+    assert (await ops.running.anonymous.get("/health")).json()["services_registered"] == 1
     moved = await ops.register("invoices", "b.corp", 9001)
     assert (moved.json()["service"]["host"], moved.json()["service"]["port"]) == ("b.corp", 9001)
     assert (await ops.running.anonymous.get("/v1/services")).json()["total"] == 1

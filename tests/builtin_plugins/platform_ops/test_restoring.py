@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+from pydantic import Field
 from sqlalchemy import text
 
 from builtin_plugins.platform_ops.backup.operator import restore
+from kernel.sdk import Plugin, Settings, hookimpl
 from kernel.testing import Actor, Running, Start, audited, platforms
 from tests.builtin_plugins.platform_ops.conftest import PLUGINS, Open, Shop
 
@@ -80,6 +83,56 @@ async def test_everything_comes_back(
         assert actions[: len(log_before) - 1] == log_before[: len(log_before) - 1]
         # New rows get numbers that no row had before.
         await running.user("newcomer")
+
+
+class ScalesSettings(Settings):
+    """Numbers that SQLite stores as numbers, even in a column of JSON."""
+
+    env_prefix: ClassVar[str] = "SCALES_"
+    configurable: ClassVar[frozenset[str]] = frozenset({"count", "step", "share", "label"})
+
+    count: int = Field(1, description="How many.")
+    step: float = Field(0.5, description="How far.")
+    share: float = Field(0.5, description="How much.")
+    label: str = Field("", description="What to call them.")
+
+
+class Scales(Plugin):
+    """Has settings that can be changed while it runs."""
+
+    name = "scales"
+    version = "1.0.0"
+
+    @hookimpl
+    def register_settings(self) -> type[Settings]:
+        return ScalesSettings
+
+
+@pytest.mark.each_database
+@pytest.mark.parametrize("after", ENGINES)
+@pytest.mark.parametrize("before", ENGINES)
+async def test_stored_numbers_come_back(
+    before: str, after: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Whole and fractional numbers of a plugin's configuration are backed up and restored as they were."""
+    given = {"SCALES_COUNT": 7, "SCALES_STEP": 2.0, "SCALES_SHARE": 0.1 + 0.2, "SCALES_LABEL": "12"}
+    store = {"PLATFORM_BACKUP_TO": str(tmp_path / "store")}
+    plugins = (*PLUGINS, "plugin_registry", Scales)
+    async with platforms(tmp_path / "first") as start:
+        running = await start(*plugins, env={**store, "DATABASE_URL": address(before, request)})
+        shop = Shop(running, await running.user("boss", role="admin"))
+        put = await shop.admin.put("/v1/plugins/scales/config", json=given)
+        assert put.status == 200, put.body
+        name = await shop.back_up()
+    second_url = None if after == "sqlite" else request.getfixturevalue("empty_postgres_url")
+    env = {**store, "DATABASE_URL": second_url}
+    async with platforms(tmp_path / "second") as start:
+        tool = await start(*plugins, role="tool", env=env, migrated=False)
+        await restore(tool.platform, name)
+    async with platforms(tmp_path / "second") as start:
+        running = await start(*plugins, env=env)
+        admin = await running.sign_in("boss", shop.admin.password)
+        assert (await admin.get("/v1/plugins/scales/config")).json()["values"] == given
 
 
 async def opened(start: Start, env: dict[str, str | None]) -> tuple[Running, object]:

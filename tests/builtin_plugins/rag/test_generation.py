@@ -371,12 +371,11 @@ class TestSecrecy:
 
 async def test_what_the_service_tells_of_the_runtime(stage: Stage) -> None:
     """Root and health say that a runtime answers; when it does not, the platform is degraded, and goes on."""
-    anonymous = stage.running.anonymous
-    assert (await anonymous.get("/v1/rag")).json()["ollama_available"] is True
+    assert (await stage.ann.get("/v1/rag")).json()["ollama_available"] is True
     assert (await stage.ann.post("/v1/rag/initialize")).status == 200
     stage.play(start=Refusal(500))
-    assert (await anonymous.get("/v1/rag")).json()["ollama_available"] is False
-    health = await anonymous.get("/health")
+    assert (await stage.ann.get("/v1/rag")).json()["ollama_available"] is False
+    health = await stage.running.anonymous.get("/health")
     assert (health.status, health.json()["status"]) == (200, "degraded")
     refused = await stage.ann.post("/v1/rag/initialize")
     assert refused.status == 503 and "model runtime" in refused.detail

@@ -282,7 +282,7 @@ class TestRegisterMethods:
         assert answer["method"] == "twice" and answer["method_details"]["twice"] == {"searches": 2}
         assert "again" in [step["step"] for step in answer["explain"]["steps"]]
         assert len(answer["sources"]) <= 1
-        capabilities = (await stage.running.anonymous.get("/v1/rag/capabilities")).json()
+        capabilities = (await stage.ann.get("/v1/rag/capabilities")).json()
         assert capabilities["methods"]["twice"] is True
 
     async def test_it_answers_from_nothing_else(self, stage: Stage) -> None:

@@ -127,7 +127,7 @@ async def test_the_servers_order_counts(stage: Stage) -> None:
     scores = [source["score"] for source in answer["sources"]]
     reranked = [source["scores"]["rerank"] for source in answer["sources"]]
     assert (scores, reranked) == (sorted(scores, reverse=True), sorted(reranked, reverse=True))
-    capabilities = (await stage.running.anonymous.get("/v1/rag/capabilities")).json()
+    capabilities = (await stage.ann.get("/v1/rag/capabilities")).json()
     rerank = capabilities["enhancers"]["rerank"]
     assert rerank == {"available": True, "backend": "cross_encoder", "place": "server"}
 

@@ -17,7 +17,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 async def test_capabilities(running: Running) -> None:
     """What is live, and nothing that is not."""
-    answer = (await running.anonymous.get("/v1/rag/capabilities")).json()
+    ann = await somebody(running)
+    answer = (await ann.get("/v1/rag/capabilities")).json()
     assert answer["methods"] == {
         "conversational": False,
         **dict.fromkeys(("standard", "hyde", "self_rag", "auto", "corrective", "raptor"), True),
@@ -59,12 +60,25 @@ async def test_initialize(running: Running) -> None:
 
 async def test_root(running: Running) -> None:
     """Name, version and state; no model runtime is configured here."""
-    answer = (await running.anonymous.get("/v1/rag")).json()
+    ann = await somebody(running)
+    answer = (await ann.get("/v1/rag")).json()
     assert (answer["name"], answer["status"], answer["ollama_available"]) == (
         "rag-pipeline",
         "running",
         False,
     )
+
+
+async def test_only_health_metrics_and_documents_are_open(running: Running) -> None:
+    """Every other route of the service needs a token."""
+    paths = (await running.anonymous.get("/openapi.json")).json()["paths"]
+    reads = [path for path, item in paths.items() if path.startswith("/v1/rag") and "get" in item]
+    assert {"/v1/rag", "/v1/rag/capabilities", "/v1/rag/knowledge-bases"} <= set(reads)
+    for path in reads:
+        answer = await running.anonymous.get(re.sub(r"\{\w+\}", "1", path))
+        assert (path, answer.status) == (path, 401)
+    for path in ("health", "metrics", "openapi.json", "docs", "redoc"):
+        assert (await running.anonymous.get(f"/v1/rag/{path}")).status == 200
 
 
 async def test_singular_paths(running: Running) -> None:
@@ -100,7 +114,7 @@ async def test_the_service_by_itself(start_platform: Start) -> None:
         assert answer.status == 200
         made.append(answer.json()["id"])
         assert (await ann.get(f"{prefix}/knowledge-bases/{made[0]}")).status == 200
-        assert (await running.anonymous.get(f"{prefix}/capabilities")).status == 200
+        assert (await ann.get(f"{prefix}/capabilities")).status == 200
     health = (await running.anonymous.get("/health")).json()
     assert (health["service"], health["status"]) == ("rag-pipeline", "healthy")
     assert (health["knowledge_bases"], health["rag_pipelines"]) == (2, 0)
