@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import delete, func, select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from kernel.db.changes import Changes
@@ -111,20 +110,14 @@ class Notices:
             await self._follow(database, changes)
 
     async def _follow(self, database: Database, changes: Changes) -> None:
-        reading = True
+        outage = database.outage(log, "notices can't be read")
         while not self._stopping:
-            woken = await self._wait(self._wakeups.patience if reading else _AFTER_AN_ERROR)
+            woken = await self._wait(_AFTER_AN_ERROR if outage.lasts else self._wakeups.patience)
             if self._stopping:
                 return
-            try:
-                if woken or changes.since_last_time() or not reading:
+            with outage.tolerated():
+                if woken or changes.since_last_time() or outage.lasts:
                     await self._look(database)
-            except (SQLAlchemyError, OSError) as error:
-                if reading:
-                    log.warning("notices can't be read until the database is back: %s", type(error).__name__)
-                reading = False
-            else:
-                reading = True
             await asyncio.sleep(_REST)
 
     async def _wait(self, seconds: float) -> bool:

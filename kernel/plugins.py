@@ -329,10 +329,14 @@ def write_report(home: Path, records: Sequence[PluginRecord]) -> None:
     plugins = [{name: getattr(record, name) for name in shown} for record in records]
     report = {"started_at": datetime.now(UTC).isoformat(timespec="seconds"), "plugins": plugins}
     target = home / _REPORT
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(report, ensure_ascii=False), encoding="utf-8")
-    temporary.replace(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        temporary.write_text(json.dumps(report, ensure_ascii=False), encoding="utf-8")
+        temporary.replace(target)
+    except OSError as error:  # such as a full disk, on which the platform still has to start
+        log.warning("the report on plugins of this start can't be stored: %s", error.strerror)
+        temporary.unlink(missing_ok=True)
 
 
 def read_report(home: Path) -> dict[str, Any] | None:
@@ -355,8 +359,7 @@ def told_at_start(home: Path) -> frozenset[tuple[str, str]]:
 
 def _describe(record: PluginRecord, instance: Any) -> None:
     record.is_guard = hasattr(instance, "register_start_guards")
-    problem = _misnamed(record.name, instance)
-    if problem is not None:
+    if (problem := _misnamed(record.name, instance)) is not None:
         record.refuse("refused", problem)
         return
     wanted = str(getattr(instance, "api_version", API_VERSION))
@@ -384,9 +387,8 @@ def _misnamed(name: str, instance: Any) -> str | None:
         meant = f"{instance.__name__}:{name.title().replace('_', '')}Plugin"
         return f"its entry point gives a module; name the class in it: {meant}"
     own = getattr(instance, "name", "")
-    kind = type(instance).__name__
     if not own:
-        return f"it has no name: write name = '{name}' in the class {kind}"
+        return f"it has no name: write name = '{name}' in the class {type(instance).__name__}"
     if own != name:
         return f"its entry point is called '{name}', but the plugin says '{own}'; make them the same"
     return None

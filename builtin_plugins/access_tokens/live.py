@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ class Known:
     id: int
     account_id: int
     scopes: frozenset[TokenScope]
-    expires_at: datetime | None
+    ends: float
 
     @property
     def credential(self) -> str:
@@ -60,15 +61,14 @@ class LiveTokens:
     async def principal_of(self, token: str) -> Principal:
         """The account behind a token, as of now. Raises Unauthorized."""
         known = await self._known.get(digest(token)) if is_well_formed(token) else None
-        now = utc_now()
         if known is None:
             raise Unauthorized("The access token is unknown or was revoked")
-        if known.expires_at is not None and known.expires_at <= now:
+        if known.ends <= time.monotonic():
             raise Unauthorized("The access token has expired; create a new one")
         state = await self._states.get(known.account_id)
         if state is None or not state.is_active:
             raise Unauthorized("The account is disabled or was deleted")
-        self._used.add(known.id, now)
+        self._used.add(known.id, utc_now())
         return Principal(
             "user",
             str(state.id),
@@ -94,8 +94,8 @@ class LiveTokens:
         found = await self._platform.database.read(service.find, token_hash)
         if found is None:
             return None
-        token_id, account_id, scopes, expires_at = found
-        return Known(token_id, account_id, frozenset(scopes_of(scopes)), expires_at)
+        token_id, account_id, scopes, ends = found
+        return Known(token_id, account_id, frozenset(scopes_of(scopes)), ends)
 
 
 LIVE_TOKENS: ResourceKey[LiveTokens] = ResourceKey("access_tokens.live")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -19,7 +21,7 @@ from builtin_plugins.access_tokens.schemas import (
     render,
 )
 from builtin_plugins.access_tokens.secret_text import MakeToken, digest, new_token
-from kernel.sdk import Account, Conflict, NotFound, Origin, Unauthorized, Unit, audit, utc_now
+from kernel.sdk import Account, Conflict, NotFound, Origin, Unauthorized, Unit, audit, shared_moment, utc_now
 
 TOPIC = "access_tokens"
 MOST = 100  # per account
@@ -156,10 +158,16 @@ def end_all(session: Session, account_id: int) -> list[AccessToken]:
     return rows
 
 
-def find(session: Session, token_hash: str) -> tuple[int, int, str, datetime | None] | None:
-    """(id, account, scopes, end) of a token; None for an unknown one."""
+def find(session: Session, token_hash: str) -> tuple[int, int, str, float] | None:
+    """(id, account, scopes, end by the monotonic clock) of a token; None for an unknown one."""
     row = session.execute(_FIND, {"hash": token_hash}).one_or_none()
-    return None if row is None else (row.id, row.account_id, row.scopes, row.expires_at)
+    if row is None:
+        return None
+    ends = math.inf
+    if row.expires_at is not None:  # by the clock that all machines share; their own may be wrong
+        now = session.scalars(select(shared_moment(session))).one()
+        ends = time.monotonic() + (row.expires_at - now).total_seconds()
+    return row.id, row.account_id, row.scopes, ends
 
 
 def write_uses(unit: Unit, uses: Mapping[int, datetime]) -> None:

@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from kernel.sdk import DIRECTORY, Platform, ResourceKey, lasting
 
 from .claims import TOPIC, read_claims, settle_claims
@@ -74,23 +72,17 @@ class WatchedFolder(ManifestFolder):
 
         Never claims anything: machines with different folders would take paths from each other forever.
         """
-        failing = False
+        outage = self._platform.database.outage(log, "the claims of manifests can't be read")
         self._told.set()  # this may have been stopped by an error meanwhile (`lasting`)
         while True:
             await self._told.wait()
             self._told.clear()
             if stop.is_set():
                 return
-            try:
+            with outage.tolerated():
                 await self._adopt()
-            except (SQLAlchemyError, OSError) as error:
-                if not failing:
-                    why = type(error).__name__
-                    log.warning("the claims of manifests can't be read until the database is back: %s", why)
-                failing = True
+            if outage.lasts:
                 asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._told.set)
-            else:
-                failing = False
 
     async def _adopt(self) -> None:
         async with self._turn:

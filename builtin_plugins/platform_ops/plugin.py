@@ -24,7 +24,19 @@ from builtin_plugins.platform_ops.models import Base
 from builtin_plugins.platform_ops.proxy import handlers as proxy
 from builtin_plugins.platform_ops.settings import OpsSettings
 from builtin_plugins.platform_ops.version import VERSION
-from kernel.sdk import JobRef, Platform, Plugin, Resource, Service, StartGuard, Tables, hookimpl
+from kernel.sdk import (
+    CacheUnavailable,
+    HealthCheck,
+    JobRef,
+    Platform,
+    Plugin,
+    Resource,
+    Service,
+    StartGuard,
+    Tables,
+    Unhealthy,
+    hookimpl,
+)
 
 
 class PlatformOpsPlugin(Plugin):
@@ -61,6 +73,10 @@ class PlatformOpsPlugin(Plugin):
         return [BACK_UP, RESTORE, DRILL, RELEASE]
 
     @hookimpl
+    def register_health_checks(self) -> Sequence[HealthCheck]:
+        return [HealthCheck("cache_store", _check_cache, critical=True, service="platform-ops")]
+
+    @hookimpl
     async def on_start(self, platform: Platform) -> None:
         await find_leftovers(platform)
         await warn_of_storage(platform)
@@ -84,3 +100,10 @@ class PlatformOpsPlugin(Plugin):
                 title="Platform operations",
             )
         ]
+
+
+async def _check_cache(platform: Platform) -> None:
+    try:
+        await platform.cache.ping()
+    except CacheUnavailable:
+        raise Unhealthy("the cache store does not answer") from None

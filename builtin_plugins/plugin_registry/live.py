@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from sqlalchemy import select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from kernel.sdk import (
@@ -108,16 +107,16 @@ class LiveState:
             self._applied[plugin] = values
 
     async def _follow(self) -> None:
+        outage = self._platform.database.outage(log, "the registry's tables can't be read")
         self._changed.set()  # this may have been stopped by an error meanwhile (`lasting`)
         while True:
             await self._changed.wait()
             self._changed.clear()
             if self._stopping:
                 return
-            try:
+            with outage.tolerated():
                 await self.refresh()
-            except (SQLAlchemyError, OSError) as error:
-                log.warning("the registry's tables can't be read: %s", type(error).__name__)
+            if outage.lasts:
                 asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._changed.set)
 
 

@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
+from kernel.db.outages import Outage
 from kernel.db.outbox import NoOutbox, Outbox
 from kernel.db.postgres import PostgresUnits, postgres_engine, unpooled_engine
 from kernel.db.sqlite import SqliteUnits, prepare_sqlite
@@ -90,6 +91,10 @@ class Database:
         it has begun, on PostgreSQL once it is being committed. Raises DatabaseClosed.
         """
         return await self._open.write(fn, *args, **kwargs)
+
+    def outage(self, log: logging.Logger, what: str) -> Outage:
+        """For work that is tried again until the database is back; `what` says what is not done meanwhile."""
+        return Outage(log, what)
 
     @property
     def _open(self) -> SqliteUnits | PostgresUnits:

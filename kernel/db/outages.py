@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoneLeft  # raised by a pool
+
+from kernel.machine_faults import kind_of
 
 # Classes of PostgreSQL's error codes (its manual, appendix A) that concern the server's state, not the
 # statement: connection, authorization, unknown database, rollback, insufficient resources, object not in the
@@ -16,6 +21,31 @@ _READ_ONLY = "25006"
 
 class DatabaseUnreachable(ConnectionError):
     """No connection to the database server; the driver's own error could come from any socket."""
+
+
+class Outage:
+    """An outage as work that is tried again and again sees it; the log is told once, not of each attempt.
+
+    `what` says what is not done meanwhile, such as "schedules can't be read".
+    """
+
+    def __init__(self, log: logging.Logger, what: str) -> None:
+        self._log = log
+        self._what = what
+        self.lasts = False
+        """Whether the last attempt failed."""
+
+    @contextmanager
+    def tolerated(self) -> Iterator[None]:
+        """One attempt: errors of the database and of the machine end the block, and are not raised."""
+        try:
+            yield
+        except (SQLAlchemyError, OSError) as error:
+            if not self.lasts:
+                self._log.warning("%s until the database is back: %s", self._what, kind_of(error))
+            self.lasts = True
+        else:
+            self.lasts = False
 
 
 def is_outage(error: BaseException) -> bool:

@@ -147,9 +147,11 @@ SCHEMA: ResourceKey[Schema] = ResourceKey("schema")
 
 
 def unusable(error: BaseException, url: str) -> StartupError:
-    """The error for a database at this address that can't be used."""
+    """The error for a database at this address that can't be used, or for a file that is needed before it."""
     if isinstance(error, NewerDatabase):
         return newer(error)
+    if isinstance(error, OSError) and error.filename is not None:  # a connection that fails names no file
+        return StartupError(f"{error.filename}: {error.strerror}")
     address = make_url(url)
     place = URL.create(
         address.get_backend_name(), host=address.host, port=address.port, database=address.database

@@ -108,7 +108,9 @@ class ScheduleRecord(Base):
 
 
 class WorkerRecord(Base):
-    """A worker process and its last sign of life; if it falls silent, others take over its jobs."""
+    """A worker process and its last sign of life, by the clock that all processes share; if it falls silent,
+    others take over its jobs.
+    """
 
     __tablename__ = "kernel_worker"
 

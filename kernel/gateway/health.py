@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +30,14 @@ _PHASE_OF_MODELS = 2
 
 
 async def gateway_health(platform: Platform) -> Health:
-    """Everything that this process checks, and each core service (decisions.md, Health)."""
+    """Everything that this process checks, and each core service (decisions.md, Health).
+
+    What is critical to a service alone decides about that service.
+    """
     checks = [
         *kernel_checks(platform),
         *service_checks(platform),
-        *(check for _, check in _checks(platform)),
+        *(replace(check, critical=check.critical and not check.service) for _, check in _checks(platform)),
     ]
     failing = platform.resource(PLUGIN_STATES).failing()
     plugins = {

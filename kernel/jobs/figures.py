@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from kernel.db.base import utc_now
+from kernel.db.base import shared_now
 from kernel.db.tables import JobRecord, WorkerRecord
 from kernel.jobs.kinds import UNDER_WAY, Lane
 
@@ -42,7 +42,7 @@ class QueueFigures:
 
 def read_queue(session: Session) -> QueueFigures:
     """The current length and age of the queue."""
-    now = utc_now()
+    now = shared_now(session)
     by_lane = (
         select(JobRecord.lane, JobRecord.status, func.count(), func.min(JobRecord.created_at))
         .where(JobRecord.status.in_(UNDER_WAY))

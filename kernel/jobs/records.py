@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from kernel.db.base import shared_now, utc_now
+from kernel.db.base import shared_moment, shared_now, utc_now
 from kernel.db.engine import Unit
 from kernel.db.tables import JobRecord
 from kernel.jobs.gathered import CARRIER, taken, waiting
@@ -57,7 +57,7 @@ def close(unit: Unit, record: JobRecord, status: str, values: Mapping[str, Any])
     forgotten: dict[str, Any] = {"gathered": None, "not_before": None}
     if status == "done":
         forgotten["payload"] = {}
-    note(unit, record, {"status": status, "finished_at": utc_now(), **forgotten, **values})
+    note(unit, record, {"status": status, "finished_at": shared_moment(unit.session), **forgotten, **values})
 
 
 def move(unit: Unit, record: JobRecord, lane: Lane, payload: BaseModel) -> None:

@@ -10,7 +10,6 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from sqlalchemy import select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from kernel.db.base import shared_now
@@ -22,7 +21,6 @@ from kernel.jobs.queue import JOB_QUEUE
 from kernel.jobs.records import seconds_until
 from kernel.jobs.runner import JOB_RUNNER
 from kernel.lasting import set_within
-from kernel.machine_faults import kind_of
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -48,13 +46,12 @@ class Resting:
 
     async def run(self) -> None:
         """Call them until cancelled."""
+        outage = self._platform.database.outage(log, "resting jobs can't be read")
         while True:
             self._rested.clear()
             pause = _LONGEST
-            try:
+            with outage.tolerated():
                 pause = await self._turn()
-            except (SQLAlchemyError, OSError) as error:
-                log.warning("resting jobs can't be read until the database is back: %s", kind_of(error))
             await set_within(self._rested, pause)
 
     async def _turn(self) -> float:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from sqlalchemy import select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from kernel.db.base import shared_now
@@ -91,12 +90,11 @@ class Scheduler:
 
     async def run(self) -> None:
         """Enqueue due jobs until cancelled."""
+        outage = self._platform.database.outage(log, "schedules can't be read")
         while True:
             pause = _LONGEST
-            try:
+            with outage.tolerated():
                 pause = await self.turn(await self._platform.database.read(shared_now))
-            except (SQLAlchemyError, OSError) as error:
-                log.warning("schedules can't be read until the database is back: %s", type(error).__name__)
             await asyncio.sleep(pause)
 
     async def turn(self, now: datetime) -> float:

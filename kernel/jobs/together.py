@@ -8,7 +8,6 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import bindparam, or_, select, update
 
-from kernel.db.base import utc_now
 from kernel.db.engine import Unit
 from kernel.db.tables import JobRecord
 from kernel.jobs.kinds import UNDER_WAY
@@ -52,7 +51,7 @@ class Together(Generic[P]):
         """Record in the unit that these jobs are complete, with their results."""
         if not results:
             return
-        now = utc_now()
+        now = unit.now()
         rows = [{"job_id": key, "outcome": result, "finished": now} for key, result in results.items()]
         unit.session.connection().execute(_DONE, rows)
         for job_id in results:

@@ -15,10 +15,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select, update
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from kernel.db.base import utc_now
 from kernel.db.engine import Unit
 from kernel.db.tables import WorkerRecord
 from kernel.jobs.kinds import CANCEL, QUEUED, Lane
@@ -28,7 +26,6 @@ from kernel.jobs.runner import JOB_RUNNER
 from kernel.jobs.schedules import Scheduler
 from kernel.jobs.silence import GONE, Watched
 from kernel.lasting import lasting
-from kernel.machine_faults import kind_of
 from kernel.slots import take_slot
 
 if TYPE_CHECKING:
@@ -59,6 +56,7 @@ class Worker:
         self._left = asyncio.Event()
         self._stopping = False
         self._watched = Watched()
+        self._outage = platform.database.outage(log, "no heartbeat can be saved")
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set; jobs still running then are handed back to the queue."""
@@ -133,11 +131,9 @@ class Worker:
                 await self._guarded_beat()
 
     async def _guarded_beat(self) -> None:
-        try:
+        with self._outage.tolerated():
             await self._beat()
             await self._take_over()
-        except (SQLAlchemyError, OSError) as error:
-            log.warning("could not save a heartbeat: %s", kind_of(error))
 
     async def _beat(self) -> None:
         await self._platform.database.write(_show_life, self._executor)
@@ -177,9 +173,9 @@ def _bury(unit: Unit, slot: str) -> None:
 
 
 def _show_life(unit: Unit, executor: str) -> None:
-    known = update(WorkerRecord).where(WorkerRecord.id == executor).values(seen_at=utc_now())
+    known = update(WorkerRecord).where(WorkerRecord.id == executor).values(seen_at=unit.now())
     if unit.session.scalar(known.returning(WorkerRecord.id)) is None:
-        unit.session.add(WorkerRecord(id=executor))
+        unit.session.add(WorkerRecord(id=executor, seen_at=unit.now()))
 
 
 def _last_beats(session: Session, but: str) -> dict[str, datetime]:

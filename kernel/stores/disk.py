@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 from collections.abc import Iterable
@@ -24,6 +25,7 @@ class DiskSpace:
     def __init__(self, folders: Iterable[Path], min_free_mb: int) -> None:
         self._folders = tuple(dict.fromkeys(folders))
         self._min_free = min_free_mb * _MB
+        self._looking: asyncio.Task[str | None] | None = None
 
     def free_bytes(self) -> int:
         """Bytes that this process can still write on the fullest disk. Fast enough for the event loop."""
@@ -53,12 +55,18 @@ class DiskSpace:
         return all(map(_can_be_written, self._folders))
 
     async def check(self) -> None:
-        """A health check."""
+        """A health check, in a thread because a disk may hang; meanwhile, all calls wait for the same one."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(asyncio.to_thread(self._trouble), name="disk check")
+        trouble = await asyncio.shield(self._looking)
+        if trouble is not None:
+            raise Unhealthy(f"the server's disk {trouble}")
+
+    def _trouble(self) -> str | None:
         if not self.can_be_written():
-            raise Unhealthy("the server's disk can't be written; dmesg may say why")
+            return "can't be written; dmesg may say why"
         shortage = self.shortage()
-        if shortage is not None:
-            raise Unhealthy(f"the server's disk is {shortage}; free some space")
+        return None if shortage is None else f"is {shortage}; free some space"
 
 
 def folders_written(home: Path, sqlalchemy_url: str) -> list[Path]:

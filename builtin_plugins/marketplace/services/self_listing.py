@@ -11,7 +11,6 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 from sqlalchemy import select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from kernel.sdk import (
@@ -91,14 +90,11 @@ class SelfListing:
         }
 
     async def _look_now_and_then(self) -> None:
+        outage = self._platform.database.outage(log, "installed plugins can't be listed")
         while not self._stopping.is_set():
-            pause = _LOOK_SECONDS
-            try:
+            with outage.tolerated():
                 await self.sync()
-            except (SQLAlchemyError, OSError) as error:
-                log.warning("installed plugins can't be listed: %s", type(error).__name__)
-                pause = _RETRY_SECONDS
-            await set_within(self._stopping, pause)
+            await set_within(self._stopping, _RETRY_SECONDS if outage.lasts else _LOOK_SECONDS)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[SelfListing]:

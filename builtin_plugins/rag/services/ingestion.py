@@ -18,7 +18,7 @@ from builtin_plugins.rag.services.attempts import CANCELLED, fail_in
 from builtin_plugins.rag.services.ingestion_jobs import INGEST, TEXTS, queue_document
 from builtin_plugins.rag.services.records import start_over
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Caller, JobOut, Platform, Scope, Unit, running_jobs, scope_of, utc_now
+from kernel.sdk import Caller, JobOut, Platform, Scope, Unit, running_jobs, scope_of, shared_moment, utc_now
 
 _WINDOW: Final = timedelta(minutes=5)
 _LEAST: Final = timedelta(seconds=10)
@@ -180,10 +180,16 @@ def _cancel_some(unit: Unit, platform: Platform, scope: Scope, kb_id: str) -> in
 async def retry_failed(caller: Caller, kb_id: str) -> int:
     """Requeue all failed documents; returns how many. Raises KnowledgeBaseNotFound, NotOwner."""
     scope = await scope_of(caller.platform, caller.principal)
-    write, total, asked = caller.platform.database.write, 0, utc_now()
+    write, total = caller.platform.database.write, 0
+    asked = await caller.platform.database.read(_now)
     while changed := await write(_retry_some, caller.platform, scope, kb_id, asked):
         total += changed
     return total
+
+
+def _now(session: Session) -> datetime:
+    """By the clock that all machines share; a worker has recorded when a document failed."""
+    return session.scalars(select(shared_moment(session))).one()
 
 
 def _retry_some(unit: Unit, platform: Platform, scope: Scope, kb_id: str, asked: datetime) -> int:

@@ -20,7 +20,7 @@ from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.places import pages_of, place_of
 from builtin_plugins.rag.trees.clusters import Vectors, clusters
 from builtin_plugins.rag.trees.summaries import summarize
-from kernel.sdk import Embedded, Platform, Point, StoredPoint, Unavailable, Unit, utc_now
+from kernel.sdk import Embedded, Platform, Point, StoredPoint, Unavailable, Unit
 
 FEWEST, MOST = 6, 300
 LEVELS = 3
@@ -143,7 +143,7 @@ def _store(
     vectors.stage(unit, collection, points)
     vectors.publish(unit, collection, document_id)
     document.tree_nodes, document.tree_levels = len(nodes), max(node.level for node in nodes)
-    document.tree_built_at = utc_now()
+    document.tree_built_at = unit.now()
     return True
 
 

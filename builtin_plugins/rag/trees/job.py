@@ -26,7 +26,6 @@ from kernel.sdk import (
     Scope,
     Unit,
     scope_of,
-    utc_now,
 )
 
 
@@ -46,7 +45,7 @@ async def start(caller: Caller, kb_id: str, *, rebuild: bool) -> str:
 
 def _start(unit: Unit, scope: Scope, kb_id: str, rebuild: bool) -> str:
     base = knowledge_bases.find_own(unit.session, scope, kb_id)
-    payload = TreePayload(knowledge_base_id=kb_id, since=utc_now() if rebuild else None)
+    payload = TreePayload(knowledge_base_id=kb_id, since=unit.now() if rebuild else None)
     return unit.enqueue(BUILD_TREES, payload, owner_id=scope.account_id or base.owner_id, subject=kb_id)
 
 

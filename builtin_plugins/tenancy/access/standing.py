@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from sqlalchemy import Integer, String, and_, bindparam, cast, null, or_, select, union_all
+from sqlalchemy import ColumnElement, Integer, String, and_, bindparam, cast, null, or_, select, union_all
 from sqlalchemy.orm import Session
 
 from builtin_plugins.tenancy.models import (
@@ -23,7 +25,7 @@ from builtin_plugins.tenancy.models import (
     Team,
     TeamMember,
 )
-from kernel.sdk import Permission, utc_now
+from kernel.sdk import Permission, shared_moment
 
 _BELOW = 0  # stands for any organization below it
 BUILTIN_ROLES = {"owner": 1, "admin": 2, "member": 3}
@@ -37,6 +39,7 @@ class Grant:
 
     Keys of the built-in role `member` only count in the organization itself: authority flows down, membership
     does not. `group_id` is the permission group that contains the key; None if the role itself does.
+    `ends` is when it expires, by this process's monotonic clock.
     """
 
     key: str
@@ -45,11 +48,12 @@ class Grant:
     role_name: str
     group_id: int | None = None
     group_name: str | None = None
-    expires_at: datetime | None = None
+    ends: float = math.inf
 
-    def is_valid(self, now: datetime) -> bool:
+    @property
+    def is_valid(self) -> bool:
         """Whether it has not expired."""
-        return self.expires_at is None or self.expires_at > now
+        return time.monotonic() < self.ends
 
     def reaches(self, organization_id: int) -> bool:
         """Whether it counts in the organization where it was given, or in one below."""
@@ -75,12 +79,11 @@ class Standing:
 
     def grants_in(self, lineage: Sequence[int]) -> list[Grant]:
         """The valid grants that count in the first of these organizations: direct, then inherited ones."""
-        now = utc_now()
         return [
             grant
             for place in lineage
             for grant in self._by_place.get(place, ())
-            if grant.is_valid(now) and grant.reaches(lineage[0])
+            if grant.is_valid and grant.reaches(lineage[0])
         ]
 
     def places_of(self, key: str) -> list[int]:
@@ -89,10 +92,7 @@ class Standing:
 
     def _held(self, key: str, place: int, wanted_in: int) -> bool:
         found = self._by_key.get((key, place))
-        if found is None:
-            return False
-        now = utc_now()
-        return any(grant.is_valid(now) and grant.reaches(wanted_in) for grant in found)
+        return any(grant.is_valid and grant.reaches(wanted_in) for grant in found or ())
 
     @cached_property
     def _by_key(self) -> Mapping[tuple[str, int], Sequence[Grant]]:
@@ -153,14 +153,31 @@ def _builtin(organizations: Mapping[int, str], permissions: Mapping[str, Permiss
 
 
 def _assigned(session: Session, user_id: int) -> list[Grant]:
-    """The keys of unexpired role assignments, except in organizations where the account is suspended."""
-    rows = session.execute(_ASSIGNED, {"user_id": user_id, "now": utc_now()}).all()
+    """The keys of role assignments, except in organizations where the account is suspended."""
+    rows = session.execute(_ASSIGNED, {"user_id": user_id}).all()
     keys = keys_of_roles(session, {row.role_id for row in rows}) if rows else {}
+    ends = {moment: _end(session, moment) for moment in {row.expires_at for row in rows}}
     return [
-        Grant(key, row.organization_id, row.role_id, row.name, group_id, group_name, row.expires_at)
+        Grant(key, row.organization_id, row.role_id, row.name, group_id, group_name, ends[row.expires_at])
         for row in rows
         for key, group_id, group_name in keys.get(row.role_id, ())
     ]
+
+
+def _end(session: Session, moment: datetime | None) -> float:
+    if moment is None:
+        return math.inf
+    return time.monotonic() + (moment - shared_now(session)).total_seconds()
+
+
+def shared_now(session: Session) -> datetime:
+    """The time now by the clock that all machines share; their own may be wrong."""
+    return session.scalars(select(shared_moment(session))).one()
+
+
+def unexpired(session: Session) -> ColumnElement[bool]:
+    """The condition for role assignments that have not expired."""
+    return or_(RoleAssignment.expires_at.is_(None), RoleAssignment.expires_at > shared_moment(session))
 
 
 _USER_ID = bindparam("user_id", type_=Integer)
@@ -195,7 +212,6 @@ _ASSIGNED = (
         ),
     )
     .where(RoleAssignment.user_id == _USER_ID)
-    .where(or_(RoleAssignment.expires_at.is_(None), RoleAssignment.expires_at > bindparam("now")))
     .order_by(RoleAssignment.organization_id, RoleAssignment.role_id)
 )
 

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.tenancy.access.changes import lock
 from builtin_plugins.tenancy.access.decisions import decide
 from builtin_plugins.tenancy.access.remembered import standing_of
+from builtin_plugins.tenancy.access.standing import shared_now
 from builtin_plugins.tenancy.errors import InviteNotFound, InviteNotPending
 from builtin_plugins.tenancy.invites.offers import Offer, Target, find_target, invites_to, offer_of
 from builtin_plugins.tenancy.invites.schemas import InviteStatus, OrgInviteQuery
@@ -30,7 +31,7 @@ def status_of(invite: Invite, now: datetime) -> str:
 
 def list_page(session: Session, offer: Offer, query: OrgInviteQuery) -> tuple[list[dict[str, Any]], int]:
     """Invites to a team or an organization, the newest first, and how many there are."""
-    now = utc_now()
+    now = shared_now(session)
     find_target(session, offer)
     wanted = invites_to(offer)
     if query.status is not None:

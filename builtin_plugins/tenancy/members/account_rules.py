@@ -6,15 +6,15 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 
-from sqlalchemy import Select, or_, select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.tenancy.access.authority import Authority
-from builtin_plugins.tenancy.access.standing import OWNER, keys_of_builtin, keys_of_roles
+from builtin_plugins.tenancy.access.standing import OWNER, keys_of_builtin, keys_of_roles, unexpired
 from builtin_plugins.tenancy.errors import AboveYou, NotManaged, OwnerNotReset
 from builtin_plugins.tenancy.models import Membership, OrganizationAncestor, RoleAssignment
 from builtin_plugins.tenancy.permissions import ROLES_MANAGE
-from kernel.sdk import PlatformError, utc_now
+from kernel.sdk import PlatformError
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,7 @@ def _builtin_keys(authority: Authority, roles: Set[str]) -> set[str]:
 
 def _custom_keys(session: Session, user_ids: Collection[int]) -> dict[int, set[str]]:
     query = select(RoleAssignment.user_id, RoleAssignment.role_id).where(
-        RoleAssignment.user_id.in_(user_ids),
-        or_(RoleAssignment.expires_at.is_(None), RoleAssignment.expires_at > utc_now()),
+        RoleAssignment.user_id.in_(user_ids), unexpired(session)
     )
     rows = session.execute(query).all()
     keys = keys_of_roles(session, {row.role_id for row in rows}) if rows else {}

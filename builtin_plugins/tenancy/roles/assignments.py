@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.tenancy.access.authority import read_callers_authority
 from builtin_plugins.tenancy.access.changes import Change
 from builtin_plugins.tenancy.access.remembered import changed
-from builtin_plugins.tenancy.access.standing import keys_of_roles
+from builtin_plugins.tenancy.access.standing import keys_of_roles, shared_now
 from builtin_plugins.tenancy.errors import AssignmentNotFound, MemberNotFound, MemberSuspended
 from builtin_plugins.tenancy.models import Membership, Role, RoleAssignment
 from builtin_plugins.tenancy.roles.definitions import change_roles, find_usable
@@ -48,7 +48,8 @@ def list_page(
         .order_by(RoleAssignment.role_id)
     )
     rows = session.execute(ordered.limit(query.limit).offset(query.offset))
-    return [_out(assignment, name) for assignment, name in rows], int(total or 0)
+    now = shared_now(session)
+    return [_out(assignment, name, now) for assignment, name in rows], int(total or 0)
 
 
 def assign(
@@ -62,7 +63,7 @@ def assign(
     if assigning.give(user_id):
         changed(change.unit, [user_id])
     change.session.flush()
-    return _out(assigning.existing[user_id], assigning.role.name), is_new
+    return _out(assigning.existing[user_id], assigning.role.name, unit.now()), is_new
 
 
 def assign_many(
@@ -140,7 +141,7 @@ def _prepare(
     change: Change, role_id: int, expires_at: datetime | None, user_ids: Collection[int]
 ) -> _Assigning:
     """Raises RoleNotFound, Unprocessable (a built-in role, an expiry in the past), KeyNotHeld."""
-    if expires_at is not None and expires_at <= utc_now():
+    if expires_at is not None and expires_at <= change.unit.now():
         raise Unprocessable.field(("body", "expires_at"), "must be in the future", expires_at.isoformat())
     [role] = find_usable(change.session, ROLES, change.authority.lineage, [role_id])
     if role.is_builtin:
@@ -173,7 +174,7 @@ def _require_to_grant(change: Change, role_id: int) -> None:
     change.authority.require_to_grant(key for key, _, _ in keys.get(role_id, ()))
 
 
-def _out(assignment: RoleAssignment, role_name: str) -> AssignmentOut:
+def _out(assignment: RoleAssignment, role_name: str, now: datetime) -> AssignmentOut:
     expires_at = assignment.expires_at
     return AssignmentOut(
         organization_id=assignment.organization_id,
@@ -181,7 +182,7 @@ def _out(assignment: RoleAssignment, role_name: str) -> AssignmentOut:
         role_id=assignment.role_id,
         role_name=role_name,
         expires_at=expires_at,
-        is_expired=expires_at is not None and expires_at <= utc_now(),
+        is_expired=expires_at is not None and expires_at <= now,
         assigned_by=assignment.assigned_by,
         created_at=assignment.created_at,
     )

@@ -14,13 +14,19 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.tenancy.access.authority import Authority
-from builtin_plugins.tenancy.access.standing import BUILTIN_ROLES, Grant, keys_of_builtin, keys_of_roles
+from builtin_plugins.tenancy.access.standing import (
+    BUILTIN_ROLES,
+    Grant,
+    keys_of_builtin,
+    keys_of_roles,
+    shared_now,
+)
 from builtin_plugins.tenancy.models import Membership, Role, RoleAssignment, RoleGroup
 from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE, ROLES_MANAGE
 from builtin_plugins.tenancy.roles.granting import Assigners, find_assigners, roles_holding
 from builtin_plugins.tenancy.roles.nesting import load_groups
 from builtin_plugins.tenancy.roles.schemas import Explanation, GroupRef, Obstacle, Remedy
-from kernel.sdk import Account, utc_now
+from kernel.sdk import Account
 
 MAX_REMEDIES = 50
 
@@ -107,16 +113,19 @@ def _obstacles(session: Session, authority: Authority, user_id: int, key: str) -
             RoleAssignment.role_id.in_(roles_holding(key, authority.lineage)),
         )
     )
+    now = shared_now(session)
     for assignment, name in session.execute(assignments):
         member = memberships.get(assignment.organization_id)
-        found += _dormant(assignment, name, member.suspended_at if member else None)
+        found += _dormant(assignment, name, member.suspended_at if member else None, now)
     return sorted(
         found, key=lambda one: (authority.lineage.index(one.organization_id), one.role_id, one.reason)
     )
 
 
-def _dormant(assignment: RoleAssignment, role_name: str, suspended_at: datetime | None) -> list[Obstacle]:
-    expired = assignment.expires_at is not None and assignment.expires_at <= utc_now()
+def _dormant(
+    assignment: RoleAssignment, role_name: str, suspended_at: datetime | None, now: datetime
+) -> list[Obstacle]:
+    expired = assignment.expires_at is not None and assignment.expires_at <= now
     reasons = {"suspended": suspended_at, "expired": assignment.expires_at if expired else None}
     return [
         Obstacle.model_validate(

@@ -8,7 +8,7 @@ from sqlalchemy import Select, and_, case, exists, or_, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.tenancy.access.authority import Authority
-from builtin_plugins.tenancy.access.standing import OWNER, Standing, keys_of_builtin, read_standing
+from builtin_plugins.tenancy.access.standing import OWNER, Standing, keys_of_builtin, read_standing, unexpired
 from builtin_plugins.tenancy.models import (
     GroupPermission,
     Membership,
@@ -20,7 +20,7 @@ from builtin_plugins.tenancy.models import (
 from builtin_plugins.tenancy.permissions import ROLES_MANAGE
 from builtin_plugins.tenancy.roles.nesting import reach
 from builtin_plugins.tenancy.roles.schemas import Assigner
-from kernel.sdk import Account, utc_now
+from kernel.sdk import Account
 
 MAX_ASSIGNERS = 20
 
@@ -65,19 +65,19 @@ class Assigners:
 def find_assigners(session: Session, authority: Authority) -> Assigners:
     """The active accounts that hold `org.roles.manage` in organizations that the caller sees."""
     found: dict[int, tuple[Assigner, str]] = {}
-    for user_id, username, organization_id, org_role in session.execute(_managers(authority)):
+    for user_id, username, organization_id, org_role in session.execute(_managers(session, authority)):
         shown = Assigner(user_id=user_id, username=username, organization_id=organization_id)
         found.setdefault(user_id, (shown, org_role))
     return Assigners(session, authority, found)
 
 
-def _managers(authority: Authority) -> Select[int, str, int, str]:
+def _managers(session: Session, authority: Authority) -> Select[int, str, int, str]:
     key = ROLES_MANAGE.key
     assigned = exists().where(
         RoleAssignment.organization_id == Membership.organization_id,
         RoleAssignment.user_id == Membership.user_id,
         RoleAssignment.role_id.in_(roles_holding(key, authority.lineage)),
-        or_(RoleAssignment.expires_at.is_(None), RoleAssignment.expires_at > utc_now()),
+        unexpired(session),
     )
     distance = {place: number for number, place in enumerate(authority.lineage)}
     return (

@@ -8,12 +8,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.tenancy.access.standing import keys_of_builtin
+from builtin_plugins.tenancy.access.standing import keys_of_builtin, unexpired
 from builtin_plugins.tenancy.errors import RoleNotFound
 from builtin_plugins.tenancy.models import Role, RoleAssignment, RoleGroup, RolePermission
 from builtin_plugins.tenancy.roles.definitions import Kind, Listed, fields_of
 from builtin_plugins.tenancy.roles.schemas import RoleOut
-from kernel.sdk import Permission, utc_now
+from kernel.sdk import Permission
 
 
 def _usable(lineage: Collection[int]) -> ColumnElement[bool]:
@@ -31,8 +31,8 @@ def _show(role: Role, organization_id: int, permissions: Mapping[str, Permission
 
 def _uses(session: Session, role_id: int) -> tuple[dict[str, Any], str | None]:
     """The accounts that have the role now, here and below."""
-    valid = or_(RoleAssignment.expires_at.is_(None), RoleAssignment.expires_at > utc_now())
-    query = select(RoleAssignment.user_id).where(RoleAssignment.role_id == role_id, valid).distinct()
+    in_use = (RoleAssignment.role_id == role_id) & unexpired(session)
+    query = select(RoleAssignment.user_id).where(in_use).distinct()
     holders = list(session.scalars(query.order_by(RoleAssignment.user_id)))
     way_out = "take it from them, or delete it with ?force=true"
     return {

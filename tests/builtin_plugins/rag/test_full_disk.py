@@ -12,7 +12,7 @@ import pytest
 from kernel.testing import Actor, Start, eventually, migrated_home
 from tests.builtin_plugins.rag.rag_support import make_base, record, somebody, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
-from tests.fakes.processes import free_port, platformctl
+from tests.fakes.processes import free_port, platformctl, served_platform, without_plugins
 from tests.fakes.small_disk import SmallDisk, read_only, small_disk
 
 SETTINGS = {"PLATFORM_MIN_FREE_DISK_MB": "1"}
@@ -102,6 +102,26 @@ async def test_a_row_that_finds_no_room(
     assert (await ann.get(f"/v1/rag/knowledge-bases/{base}")).status == 200
     disk.relieve()
     assert (await ann.post("/v1/rag/knowledge-bases", json={"name": "Later"})).status == 200
+
+
+async def test_a_start_on_a_full_disk(disk: SmallDisk, postgres_url: str) -> None:
+    """With its rows on PostgreSQL, the platform starts and says what is wrong, so files can be deleted."""
+    env = {**without_plugins("rag"), "DATABASE_URL": postgres_url, **SETTINGS}
+    for said in ("healthy", "unhealthy: the server's disk is full; free some space"):
+        async with served_platform(disk.folder, "--no-worker", env=env) as served:
+            assert (await served.get("/health"))[1]["checks"]["disk"] == said
+        disk.fill()
+    assert not list((disk.folder / "run").glob(".*"))
+
+
+def test_a_start_on_a_read_only_disk(tmp_path: Path) -> None:
+    """It fails, and names the file that can't be written rather than the database."""
+    home = tmp_path / "home"
+    home.mkdir()
+    with read_only(home):
+        env = {"PLATFORM_HOME": str(home), "PLATFORM_PORT": str(free_port())}
+        ended = platformctl("serve", env=env, seconds=30)
+    assert (ended.returncode, ended.stderr.strip()) == (1, f"error: {home / 'run'}: Read-only file system")
 
 
 async def test_a_read_only_disk_is_named(start_platform: Start, tmp_path: Path) -> None:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import threading
 from datetime import datetime
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
+
+import pytest
 
 from kernel.testing import Start
 from tests.fakes.echo import EchoPlugin
 from tests.fakes.network import wire_to
+from tests.fakes.shelf_stores.cache import ShelfCache
+from tests.fakes.shelf_stores.plugin import ShelfPlugin
 from tests.fakes.speech import SpeechPlugin
 
 NAMES = [
@@ -26,6 +35,22 @@ NAMES = [
 SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
 
 
+class HangingDisk:
+    """A disk with this folder, where writing takes until it is `well`; `asked` counts the writes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.asked, self.well = threading.Semaphore(0), threading.Event()
+        self.given_up = False
+        self._folder, self._real = folder, os.utime
+
+    def utime(self, path: Any, *arguments: Any, **options: Any) -> None:
+        """`os.utime`; gives up after a while, as who waits in the event loop is never told."""
+        if path == self._folder:
+            self.asked.release()
+            self.given_up |= not self.well.wait(5)
+        self._real(path, *arguments, **options)
+
+
 class TestHealth:
     async def test_shape(self, start_platform: Start) -> None:
         """The fields of wire-facts 2.1."""
@@ -42,6 +67,19 @@ class TestHealth:
         }
         assert (body["phase"], "message" in body) == (1, False)
         assert body["plugins"] == {"echo": {"status": "loaded", "reason": None}}
+
+    async def test_a_disk_that_hangs(self, start_platform: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It holds up its own check alone, which is looked into once: other requests are answered."""
+        running = await start_platform(EchoPlugin)
+        disk = HangingDisk(running.platform.settings.home)
+        monkeypatch.setattr(os, "utime", disk.utime)
+        looks = [asyncio.create_task(running.platform.disk.check()) for _ in range(2)]
+        await asyncio.to_thread(disk.asked.acquire)
+        assert (await running.anonymous.get("/livez")).status == 200
+        assert not disk.given_up
+        disk.well.set()
+        await asyncio.gather(*looks)
+        assert not disk.asked.acquire(blocking=False)
 
     async def test_database_away(self, start_platform: Start, postgres_url: str) -> None:
         """Without its database the platform is unhealthy (503) but answers, and recovers by itself."""
@@ -105,6 +143,21 @@ class TestHealth:
         running = await start_platform(env={"REDIS_URL": redis_url})
         checks = (await running.anonymous.get("/health")).json()["checks"]
         assert (checks["cache"], checks["redis"]) == ("healthy", "healthy")
+
+    async def test_a_cache_store_that_is_away(self, start_platform: Start) -> None:
+        """platform-ops alone is unhealthy then (spec 4.8); the whole platform serves on, and says so."""
+        for only, status in (("platform-ops", 503), (None, 200)):
+            env = {**SECRET, "PLATFORM_CACHE_STORE": "shelf"}
+            running = await start_platform("platform_ops", ShelfPlugin, env=env, only=only)
+            cache = running.platform.cache
+            assert isinstance(cache, ShelfCache)
+            assert (await running.anonymous.get("/health")).status == 200
+            cache.away = True
+            answer = await running.anonymous.get("/health")
+            assert (answer.status, answer.json()["checks"]["cache_store"]) == (
+                status,
+                "unhealthy: the cache store does not answer",
+            )
 
     async def test_livez_and_readyz(self, start_platform: Start) -> None:
         """A probe for the process, and one for its readiness."""
