@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 
+import pypdfium2
 import pytest
 from playwright.async_api import Route, expect
 
 from kernel.testing import Running
-from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+from tests.builtin_plugins.web_client.visits import Visitor, answer_with, knowledge_base
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -184,3 +185,18 @@ async def test_the_next_account_in_a_tab(site: Running, visitor: Visitor) -> Non
     await page.get_by_role("button", name="Sign in", exact=True).click()
     await expect(page.get_by_label("Your question")).to_have_value("")
     await expect(page.locator(".turn")).to_have_count(0)
+
+
+async def test_a_conversation_on_paper(site: Running, visitor: Visitor) -> None:
+    """Printed, an answer longer than the screen is whole, without what one would press."""
+    ana = await site.user()
+    await knowledge_base(ana)
+    page = await visitor.arrive(ana)
+    await answer_with(page, "\n\n".join(f"Stage {n} of the journey. " * 9 for n in range(60)))
+    await visitor.ask("Which way is it?")
+    await expect(page.locator(".markdown")).to_contain_text("Stage 59")
+    sheets = pypdfium2.PdfDocument(await page.pdf())
+    text = "".join(sheet.get_textpage().get_text_range() for sheet in sheets)
+    assert [n for n in range(60) if f"Stage {n} of" not in text] == []
+    assert "Published chats" not in text
+    assert "Ask your documents" not in text

@@ -42,6 +42,19 @@ async def test_formulas_are_drawn(site: Running, visitor: Visitor) -> None:
         assert box and box["width"] > 5 and box["height"] > 5
 
 
+LINES = ("overline", "underline", "cancel", "bcancel", "xcancel", "sout", "fbox", "angl", "longdiv", "phase")
+
+
+async def test_lines_of_formulas(site: Running, visitor: Visitor) -> None:
+    r"""What a line says is seen, though not every browser draws it: $\overline{z}$ isn't z."""
+    formulas = [*(f"$\\{name}{{z}}$" for name in LINES), "$z$", "$\\text{z}$"]
+    page = await _answered(site, visitor, "\n\n".join(formulas))
+    maths = page.locator(".markdown math")
+    await expect(maths).to_have_count(len(formulas))
+    drawn = [await maths.nth(index).screenshot() for index in range(len(formulas))]
+    assert len(set(drawn)) == len(drawn)
+
+
 async def test_what_is_no_formula(site: Running, visitor: Visitor) -> None:
     """Prices and variables of a shell stay as they are, and nothing is loaded for them."""
     text = (
@@ -65,12 +78,15 @@ HOSTILE = (
     "\\class{dialog}{x}",
     "{" * 3000,
     "\\unknown{x}",
+    "\\def\\a{" + "x" * 100 + "}" + "\\a" * 100,
+    "\\newcommand{\\a}[1]{#1#1#1}\\a{\\a{\\a{x}}}",
+    "\\let\\a\\sum\\a",
 )
 
 
 async def test_hostile_formulas(site: Running, visitor: Visitor) -> None:
-    """What would be a link, a picture, a style, or endless is shown as its source; a formula takes no name of
-    the page, and draws nothing outside of the answer.
+    """What would be a link, a picture, a style, endless, or could stand for a million letters is shown as its
+    source; a formula takes no name of the page, and draws nothing outside of the answer.
     """
     lines = [f"$$ {formula} $$" for formula in HOSTILE]
     lines += ["$$ \\label{main} x \\ref{main} $$", "$$ \\rule{9000em}{9000em} \\kern{-900em} x $$"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.async_api import Route, expect
+from playwright.async_api import FilePayload, Request, Route, expect
 
 from kernel.testing import Running
 from tests.builtin_plugins.web_client.visits import Visitor, colleagues, knowledge_base
@@ -57,6 +57,74 @@ async def test_a_leap_draws_few_rows_at_once(site: Running, visitor: Visitor) ->
         assert len(seen) >= 25
         assert 0 < max(await page.evaluate("added")) <= MANY
     await expect(page.get_by_text("note-0.txt")).to_be_visible()
+
+
+UPLOADED = 24
+FEW = 3  # documents that are asked for one by one at a time
+PAUSE = 1_500  # between two looks
+
+
+async def test_many_are_read_at_once(site: Running, visitor: Visitor) -> None:
+    """What became of many documents is asked for together: an account may send only so many requests."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    files: list[FilePayload] = [
+        {"name": f"note-{n}.md", "mimeType": "", "buffer": f"Berth {n}.".encode()} for n in range(UPLOADED)
+    ]
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.set_viewport_size({"width": 1280, "height": 2400})
+    await page.locator("input[type=file]").set_input_files(files)
+    read = page.get_by_text("one passage")
+    await expect(read).to_have_count(UPLOADED + 1)
+
+    async def unread(route: Route) -> None:
+        answer = await route.fetch()
+        body = await answer.json()
+        for item in body["items"]:
+            item["status"] = "processing"
+        await route.fulfill(response=answer, json=body)
+
+    await page.route("**/documents?*", unread, times=1)
+    single: list[str] = []
+
+    def hear(request: Request) -> None:
+        if request.url.split("?")[0].split("/")[-2] == "documents" and "/v1/" in request.url:
+            single.append(request.url)
+
+    page.on("request", hear)
+    await page.reload()
+    await expect(page.get_by_role("progressbar").first).to_be_visible()
+    await expect(read).to_have_count(UPLOADED + 1)
+    assert len(single) <= FEW
+
+
+async def test_a_slow_server_is_asked_once(site: Running, visitor: Visitor) -> None:
+    """While the server hasn't said how far a document is, nobody asks it again; its answer counts."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    path = f"/v1/rag/knowledge-bases/{base['id']}/documents"
+    [known] = (await ana.get(path)).json()["items"]
+    held: list[Route] = []
+
+    async def answer(route: Route) -> None:
+        if waiting:
+            held.append(route)
+        else:
+            await route.fulfill(json={**known, "status": "processing"})
+
+    waiting = False
+    await visitor.context.clock.install()
+    await visitor.context.route(f"**{path}/{known['document_id']}", answer)
+    page = await visitor.arrive(ana, f"/documents/{base['id']}/{known['document_id']}")
+    await expect(page.get_by_text("This document is being read")).to_be_visible()
+    waiting = True
+    for _ in range(4):
+        async with page.expect_response("**/livez"):
+            await page.clock.run_for(PAUSE)
+            await page.evaluate("() => { fetch('/livez'); }")
+    assert len(held) == 1
+    await held[0].fulfill(json=known)
+    await expect(page.get_by_text("185 euro per night")).to_be_visible()
 
 
 CONVERSATIONS = 230

@@ -38,6 +38,19 @@ def _box(page: Page, name: str) -> Locator:
     return page.get_by_role("checkbox", name=f"Select {name}", exact=True)
 
 
+async def _holding(page: Page, address: str, method: str = "POST") -> asyncio.Event:
+    """Hold such requests back until the event is set."""
+    go_on = asyncio.Event()
+
+    async def wait(route: Route) -> None:
+        if route.request.method == method:
+            await go_on.wait()
+        await route.continue_()
+
+    await page.route(address, wait)
+    return go_on
+
+
 async def _names(page: Page) -> list[str]:
     return await page.locator(".document .name").all_inner_texts()
 
@@ -120,14 +133,7 @@ async def test_some_are_not_deleted(site: Running, visitor: Visitor) -> None:
 async def test_work_that_is_stopped(site: Running, visitor: Visitor) -> None:
     """Escape doesn't close the question while it works; whoever stops it keeps what was not begun."""
     _, _, page = await _with_notes(site, visitor, 1, 2, 3, 4, 5, 6)
-    go_on = asyncio.Event()
-
-    async def wait(route: Route) -> None:
-        if route.request.method == "DELETE":
-            await go_on.wait()
-        await route.continue_()
-
-    await page.route(ONE, wait)
+    go_on = await _holding(page, ONE, "DELETE")
     await page.get_by_role("checkbox", name="Select all").click()
     await page.get_by_role("group", name="Selected documents").get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog")
@@ -145,6 +151,24 @@ async def test_work_that_is_stopped(site: Running, visitor: Visitor) -> None:
     await expect(page.get_by_text("3 documents are selected.")).to_be_visible()
 
 
+async def test_a_filter_that_hides_the_last_one_at_work(site: Running, visitor: Visitor) -> None:
+    """Work on documents goes on, and says its end, though none of them is listed any more meanwhile."""
+    _, _, page = await _with_notes(site, visitor, 1)
+    await page.get_by_label("Find a document").fill("note")
+    await page.get_by_role("checkbox", name="Select all").click()
+    await page.get_by_role("group", name="Selected documents").get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog", name="Delete one document?")
+    go_on = await _holding(page, ONE, "DELETE")
+    await dialog.get_by_role("button", name="Delete").click()
+    await expect(dialog).to_contain_text("0 of 1 are done.")
+    await visitor.go(f"{page.url.split('/app')[1].split('?')[0]}?q=nothing+at+all")
+    await expect(page.get_by_text("No document matches.")).to_be_visible()
+    await expect(dialog).to_contain_text("0 of 1 are done.")
+    go_on.set()
+    await expect(page.get_by_text("One document is deleted.")).to_be_visible()
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 async def test_failed_ones_are_read_again(site: Running, visitor: Visitor) -> None:
     """Those that failed among the selected are tried again: all with one request, a few one by one."""
     _, _, page = await _with_notes(site, visitor, 1)
@@ -159,7 +183,10 @@ async def test_failed_ones_are_read_again(site: Running, visitor: Visitor) -> No
     sent: list[str] = []
     page.on("request", lambda request: sent.append(f"{request.method} {request.url.split('/')[-1]}"))
     dialog = page.get_by_role("dialog", name="Read 3 documents again?")
+    go_on = await _holding(page, "**/ingestion/retry")
     await dialog.get_by_role("button", name="Try again").click()
+    await expect(dialog).to_contain_text("0 of 3 are done.")
+    go_on.set()
     await expect(page.get_by_text("3 documents are being read again.")).to_be_visible()
     assert "POST retry" in sent
     assert "POST upload" not in sent

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from kernel.testing import Running
-from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base
+from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base, publish
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -103,6 +103,41 @@ async def test_a_session_that_ended_stays_ended(site: Running, visitor: Visitor)
     await again.get_by_label("Password").fill(ana.password)
     await page.keyboard.press("Enter")
     await expect(again).to_have_count(0)
+
+
+async def test_a_form_on_a_page(site: Running, visitor: Visitor) -> None:
+    """A form outside of a dialog isn't left silently either, by a link or by Back; once saved, it is."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    body = {"name": "Handbook", "knowledge_base_ids": [base["id"]]}
+    chat = await publish(ana, (await ana.post("/v1/rag/pipeline", json=body)).json()["pipeline_id"])
+    page = await visitor.arrive(ana, "/chats")
+    await visitor.go(f"/chats/{chat}?tab=looks")
+    greeting = page.get_by_label("Greeting")
+    question = page.get_by_role("dialog", name=ASKS)
+    away = page.get_by_role("link", name="Documents", exact=True)
+    await greeting.fill("Welcome aboard")
+    await away.click()
+    await question.get_by_role("button", name="Keep it").click()
+    await expect(greeting).to_have_value("Welcome aboard")
+    await greeting.click()
+    await page.evaluate("Promise.allSettled(Object.values(navigation.back()))")
+    await question.get_by_role("button", name="Keep it").click()
+    await expect(greeting).to_have_value("Welcome aboard")
+    await page.get_by_role("button", name="Save", exact=True).click()
+    await expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+    await greeting.fill("Welcome ashore")
+    await greeting.fill("Welcome aboard")
+    await away.click()
+    await expect(page).to_have_url(f"{site.url}/app/documents")
+    await page.go_back()
+    await greeting.fill("Goodbye")
+    await away.click()
+    await question.get_by_role("button", name="Discard").click()
+    await expect(page).to_have_url(f"{site.url}/app/documents")
+    await expect(page.get_by_role("heading", name="Documents", exact=True)).to_be_visible()
+    await page.go_back()
+    await expect(greeting).to_have_value("Welcome aboard")
 
 
 async def test_drafts(site: Running, visitor: Visitor) -> None:

@@ -612,7 +612,7 @@ export default {
   "one not in the documents": "eine nicht in den Dokumenten",
   "{n} not in the documents": "{n} nicht in den Dokumenten",
   "Placeholder of the question field": "Hinweis im Feld für Fragen",
-  Colours: "Farben",
+  Colors: "Farben",
   "Same as the visitor’s system": "Wie das System des Besuchers",
   Light: "Hell",
   Dark: "Dunkel",

@@ -33,4 +33,7 @@ export function useShortcuts(bindings) {
   }, []);
 }
 
+/** Whether a key is an input method's: Enter takes its suggestion. Safari says so of the last one only by its old code. */
+export const isComposing = (event) => event.isComposing || event.keyCode === 229;
+
 const isTyping = (target) => target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));

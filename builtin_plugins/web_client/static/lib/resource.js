@@ -34,13 +34,26 @@ export function useResource(load, keys = []) {
   return { ...state, reload, set };
 }
 
-/** Call `fn` every `milliseconds` while `active`, but not while the page is hidden. */
+/**
+ * Call `fn` every `milliseconds` while `active`, but not while the page is hidden, nor before the last call has ended:
+ * requests to a slow server would pile up, or each would abort the one before.
+ */
 export function usePolling(fn, milliseconds, active = true) {
   const latest = useRef(fn);
   latest.current = fn;
   useEffect(() => {
     if (!active) return undefined;
-    const timer = setInterval(() => document.hidden || latest.current(), milliseconds);
+    let going = false;
+    const poll = async () => {
+      if (going || document.hidden) return;
+      going = true;
+      try {
+        await latest.current();
+      } finally {
+        going = false;
+      }
+    };
+    const timer = setInterval(poll, milliseconds);
     return () => clearInterval(timer);
   }, [milliseconds, active]);
 }

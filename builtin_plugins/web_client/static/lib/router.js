@@ -9,9 +9,15 @@ const here = signal(read());
 export const path = computed(() => here.value.path);
 export const query = computed(() => new URLSearchParams(here.value.search));
 
-function read() {
-  const found = location.pathname.startsWith(BASE) ? location.pathname.slice(BASE.length) : location.pathname;
-  return { path: `/${found.replace(/^\/+|\/+$/g, "")}`, search: location.search };
+function read({ pathname, search } = location) {
+  const found = pathname.startsWith(BASE) ? pathname.slice(BASE.length) : pathname;
+  return { path: `/${found.replace(/^\/+|\/+$/g, "")}`, search };
+}
+
+/** What `go` takes to get to a full address of the client. */
+export function placeAt(address) {
+  const { path: to, search } = read(new URL(address));
+  return to + search;
 }
 
 /** The full address of a path of the client. */
@@ -21,7 +27,8 @@ export const addressOf = (to) => BASE + (to === "/" && BASE ? "" : to);
 export function go(to, { replace = false } = {}) {
   history[replace ? "replaceState" : "pushState"](null, "", addressOf(to));
   here.value = read();
-  if (!replace) window.scrollTo(0, 0);
+  const isThere = location.href === new URL(addressOf(to), location.href).href; // else somebody is asked first
+  if (!replace && isThere) window.scrollTo(0, 0);
 }
 
 addEventListener("popstate", () => {

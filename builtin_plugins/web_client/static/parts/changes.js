@@ -11,10 +11,14 @@ export const Leaving = createContext((leave) => leave());
 
 const heldBy = (field) => (["checkbox", "radio"].includes(field.type) ? field.checked : field.value);
 
-/** The `ref` of a form whose fields are watched, and which is not left silently unless it is `busy` sending them. */
-export function useChanges(busy) {
+/**
+ * The `ref` of a form whose fields are watched, and which is not left silently unless it is `busy` sending them. Once it
+ * was sent and nothing `failed`, its fields hold what is stored.
+ */
+export function useChanges(busy, failed) {
   const box = useRef(null);
   const sending = useRef(busy);
+  if (sending.current && !busy && !failed) forms.get(box.current)?.forget();
   sending.current = busy;
   useLayoutEffect(() => {
     const form = box.current;
@@ -29,16 +33,21 @@ export function useChanges(busy) {
     look();
     for (const kind of ["focusin", "pointerdown", "keydown"]) form.addEventListener(kind, look, { capture: true });
     form.addEventListener("input", enter);
-    forms.set(form, isChanged);
+    forms.set(form, { isChanged, forget: () => entered.clear() });
     return () => forms.delete(form);
   }, []);
   return box;
 }
 
-/** Whether something in this dialog would be lost. */
-export const isChanged = (dialog) => [...forms].some(([form, changed]) => dialog.contains(form) && changed());
+const formsIn = (box) => [...forms].filter(([form]) => box?.contains(form)).map(([, held]) => held);
+
+/** Whether something in this part of the page would be lost. */
+export const isChanged = (box) => formsIn(box).some((form) => form.isChanged());
+
+/** Let go of what was entered in this part of the page. */
+export const forgetChanges = (box) => formsIn(box).forEach((form) => form.forget());
 
 // The browser asks in its own words before it reloads or closes the page.
 addEventListener("beforeunload", (event) => {
-  if ([...document.querySelectorAll("dialog[open]")].some(isChanged)) event.preventDefault();
+  if ([...document.querySelectorAll("#main, dialog[open]")].some(isChanged)) event.preventDefault();
 });

@@ -50,10 +50,10 @@ export function Check({ label, hint, checked, onChange, ...rest }) {
   </label>`;
 }
 
-/** A form: Enter sends it, its error stands above its buttons. In a dialog, what was entered isn't dropped silently. */
+/** A form: Enter sends it, its error stands above its buttons. What was entered isn't dropped silently. */
 export function Form({ action, submit, submitKind = "primary", onCancel, children, disabled, ...rest }) {
   const leave = useContext(Leaving);
-  const box = useChanges(action.busy || submitKind === "danger");
+  const box = useChanges(action.busy || submitKind === "danger", action.error);
   const take = (event) => {
     event.preventDefault();
     if (!action.busy && !disabled) action.run();

@@ -7,7 +7,9 @@ import { html, signal, useEffect, useLayoutEffect, useRef } from "../lib/html.js
 import { whenThere } from "../lib/http.js";
 
 const LONGEST = 4_000; // characters of one formula
-/** Nothing but drawing: no links, pictures, classes or styles of its own, and no macro that grows without end. */
+/** A definition of a few letters can stand for a million, which browsers take minutes to lay out. */
+const DEFINITION = /\\(?:[egx]?def|(?:re)?newcommand|providecommand|(?:future)?let)(?![A-Za-z@])/;
+/** Nothing but drawing: no links, pictures, classes or styles of its own. */
 const LIMITS = { trust: false, maxExpand: 500, maxSize: [10, 10], throwOnError: true };
 
 const maker = signal(null);
@@ -39,13 +41,15 @@ function draw(text, box, isBlock) {
     part.removeAttribute("id");
     part.removeAttribute("href");
   }
+  // The stylesheet draws the lines, as not every browser does.
+  for (const part of box.querySelectorAll("menclose")) part.setAttribute("notation", "");
   return true;
 }
 
 export function Formula({ text, source, isBlock }) {
   const box = useRef(null);
   const shown = useRef(null);
-  const ready = maker.value !== null && text.length <= LONGEST;
+  const ready = maker.value !== null && text.length <= LONGEST && !DEFINITION.test(text);
   useEffect(load, []);
   useLayoutEffect(() => {
     if (!ready) return;

@@ -13,6 +13,7 @@ import { Menu, useCloseRequest } from "./layers.js";
 import { Outage } from "./outage.js";
 import { Palette } from "./palette.js";
 import { SignInAgain } from "./sign-in-again.js";
+import { Staying } from "./staying.js";
 import { startOver } from "../pages/ask/conversation.js";
 import { Recent } from "../pages/ask/recent.js";
 
@@ -53,6 +54,7 @@ export function Frame({ children }) {
     <p class="hidden" role="status">${arrived}</p>
     <main id="main" tabindex="-1">${children}</main>
     <${Outage} />
+    <${Staying} />
     ${palette && html`<${Palette} onClose=${() => setPalette(false)} />`}
     ${interrupted.value && html`<${SignInAgain} />`}
   </div>`;

@@ -71,7 +71,7 @@ function focusSomething() {
   if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
 }
 
-function Discard({ onDiscard, onClose }) {
+export function Discard({ onDiscard, onClose }) {
   const go = (event) => {
     event.target.closest("dialog").onclose = null;
     event.target.closest("dialog").close(); // the one below gives the focus back

@@ -2,6 +2,7 @@
 
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../lib/html.js";
 import { api } from "../lib/api.js";
+import { isComposing } from "../lib/keyboard.js";
 import { useResource } from "../lib/resource.js";
 import { go } from "../lib/router.js";
 import { LANGUAGES, chooseLanguage, t } from "../lib/words.js";
@@ -74,6 +75,7 @@ export function Palette({ onClose }) {
     item?.run();
   };
   const keys = (event) => {
+    if (isComposing(event)) return;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {
       event.preventDefault();

@@ -2,6 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
+import { isComposing } from "../../lib/keyboard.js";
 import { useResource } from "../../lib/resource.js";
 import { go } from "../../lib/router.js";
 import { owns } from "../../lib/session.js";
@@ -43,7 +44,7 @@ export function Composer({ conversation, sources, choice, onChoose, onSend }) {
     }
   };
   const keys = (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return;
     event.preventDefault();
     send();
   };

@@ -33,7 +33,7 @@ export function Looks({ chat, onSaved }) {
       <//>
       <h2>${t("Look")}</h2>
       <p class="muted">${t("What you choose here goes into the line for the site.")}</p>
-      <${Field} as="select" label=${t("Colours")} value=${style.theme} onInput=${dress("theme")}>
+      <${Field} as="select" label=${t("Colors")} value=${style.theme} onInput=${dress("theme")}>
         <option value="auto">${t("Same as the visitor’s system")}</option><option value="light">${t("Light")}</option><option value="dark">${t("Dark")}</option><//>
       <${Field} label=${t("Button color")} type="color" value=${style.accent} onInput=${dress("accent")} />
       <${Field} as="select" label=${t("Position on the page")} value=${style.position} onInput=${dress("position")}>

@@ -6,7 +6,9 @@ import { usePolling, useResource } from "../../lib/resource.js";
 import { onSent } from "./uploads.js";
 
 const PAUSE = 1500;
-const AT_ONCE = 20;
+const PAGE = 200;
+/** Documents asked for one by one each time: with thousands, the account's limit of requests is soon reached. */
+const FEW = 3;
 const KIND = "rag.ingest_document";
 
 /**
@@ -74,6 +76,16 @@ export function useDocuments(base) {
   };
   useEffect(() => onSent(take), [base]);
   const busy = (list.data ?? []).some((item) => item.status === "processing");
+  /** What became of these documents: most were uploaded together, so they are in one place of the server's list. */
+  const lookUp = async (documents) => {
+    const first = documents.map((item) => item.uploaded_at).sort()[0];
+    const offset = latest.current.data.filter((item) => item.uploaded_at < first).length;
+    const listed = new Map((await api.documents({ kb_id: base, query: { limit: PAGE, offset } })).items.map((item) => [item.document_id, item]));
+    const others = documents.filter((item) => !listed.has(item.document_id)).slice(0, FEW);
+    const results = await Promise.allSettled(others.map((item) => api.document({ kb_id: base, document_id: item.document_id })));
+    put([...documents.map((item) => listed.get(item.document_id)), ...results.map((result) => result.value)].filter(Boolean));
+    for (const [index, result] of results.entries()) if (result.reason?.status === 404) drop(others[index].document_id);
+  };
   const look = async () => {
     const query = { status: "processing", limit: 500 };
     const [going, running] = await Promise.all([
@@ -82,10 +94,9 @@ export function useDocuments(base) {
     ]);
     const still = new Set(going.items.map((item) => item.document_id));
     jobs.current = new Map(running.items.filter((job) => still.has(job.subject)).map((job) => [job.subject, job]));
+    put(going.items);
     const over = (latest.current.data ?? []).filter((item) => item.status === "processing" && !still.has(item.document_id));
-    const results = await Promise.allSettled(over.slice(0, AT_ONCE).map((item) => api.document({ kb_id: base, document_id: item.document_id })));
-    put([...going.items, ...results.filter((result) => result.value).map((result) => result.value)]);
-    for (const [index, result] of results.entries()) if (result.reason?.status === 404) drop(over[index].document_id);
+    if (over.length) await lookUp(over);
   };
   const [blind, setBlind] = useState(null); // why the state of documents being read is unknown
   usePolling(() => look().then(() => setBlind(null), setBlind), PAUSE, busy);

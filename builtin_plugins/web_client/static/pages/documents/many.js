@@ -62,7 +62,7 @@ export function Selection({ base, selection, shown, live }) {
 
 const hasFailed = (document) => document.status === "failed";
 
-/** The work of deleting: each step has a document's name. What somebody else has deleted meanwhile is deleted. */
+/** The work of deleting: each step is of one document. What somebody else has deleted meanwhile is deleted. */
 function deletion(base, documents, live) {
   const unlessGone = (error) => {
     if (error.status !== 404) throw error;
@@ -75,7 +75,7 @@ function deletion(base, documents, live) {
     kind: "danger",
     done: plural(documents.length, "One document is deleted.", "{n} documents are deleted."),
     names: documents.map(({ filename }) => filename),
-    steps: documents.map(({ document_id: id, filename }) => ({ name: filename, run: () => remove(id) })),
+    steps: documents.map(({ document_id: id, filename }) => ({ id, name: filename, count: 1, run: () => remove(id) })),
   };
 }
 
@@ -91,15 +91,18 @@ function rereading(base, documents, live) {
     done: plural(documents.length, "One document is being read again.", "{n} documents are being read again."),
     names: documents.map(({ filename }) => filename),
     steps: isEvery
-      ? [{ name: t("All of them"), run: () => api.readFailedAgain({ kb_id: base }).then(live.reload) }]
-      : documents.map((item) => ({ name: item.filename, run: () => again(item) })),
+      ? [{ id: "all", name: t("All of them"), count: documents.length, run: () => api.readFailedAgain({ kb_id: base }).then(live.reload) }]
+      : documents.map((item) => ({ id: item.document_id, name: item.filename, count: 1, run: () => again(item) })),
   };
 }
+
+/** How many documents some steps are for. */
+const countOf = (steps) => steps.reduce((sum, { count }) => sum + count, 0);
 
 /** Asks once, then takes the steps, a few at a time; says afterwards which of them failed, and why. */
 function Work({ title, about, confirm, kind, done, names, steps, onClose }) {
   const [left, setLeft] = useState(steps);
-  const [taken, setTaken] = useState(null); // how many, while it goes on
+  const [taken, setTaken] = useState(null); // of how many documents, while it goes on
   const [failures, setFailures] = useState([]);
   const stopped = useRef(false);
   const buttons = useRef(null);
@@ -118,7 +121,7 @@ function Work({ title, about, confirm, kind, done, names, steps, onClose }) {
       while (waiting.length && !stopped.current) {
         const step = waiting.shift();
         await step.run().catch((error) => failed.push({ ...step, error }));
-        setTaken((was) => was + 1);
+        setTaken((was) => was + step.count);
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
@@ -133,9 +136,9 @@ function Work({ title, about, confirm, kind, done, names, steps, onClose }) {
   const isPart = left !== steps;
   return html`<${Dialog} title=${title} onClose=${onClose} closable=${taken === null}>
     ${taken === null && !isPart && html`<p>${about}</p><p class="faint">${named(names)}</p>`}
-    ${taken === null && isPart && html`<p>${t("{n} of {total} are done.", { n: number(steps.length - left.length), total: number(steps.length) })}</p>`}
-    ${taken === null && alike(failures).map((group) => html`<${Failure} key=${group[0].name} title=${named(group.map(({ name }) => name))} error=${group[0].error} />`)}
-    ${taken !== null && html`<p>${t("{n} of {total} are done.", { n: number(taken), total: number(left.length) })}</p><${Meter} value=${taken} max=${left.length} label=${title} />`}
+    ${taken === null && isPart && html`<p>${t("{n} of {total} are done.", { n: number(countOf(steps) - countOf(left)), total: number(countOf(steps)) })}</p>`}
+    ${taken === null && alike(failures).map((group) => html`<${Failure} key=${group[0].id} title=${named(group.map(({ name }) => name))} error=${group[0].error} />`)}
+    ${taken !== null && html`<p>${t("{n} of {total} are done.", { n: number(taken), total: number(countOf(left)) })}</p><${Meter} value=${taken} max=${countOf(left)} label=${title} />`}
     <div class="form-actions" ref=${buttons}>
       ${
         taken === null

@@ -19,10 +19,7 @@ const StateBadge = ({ state }) => html`<${Badge} tone=${TONES[state] ?? "neutral
 export default function Operations() {
   const health = useResource((signal) => api.status({ signal }));
   const jobs = useResource((signal) => api.jobs({ query: { limit: 50 }, signal }));
-  usePolling(() => {
-    health.reload();
-    jobs.reload();
-  }, PAUSE);
+  usePolling(() => Promise.all([health.reload(), jobs.reload()]), PAUSE);
   return html`<div class="page">
     <${OperationsHead} current="/operations" about=${t("How the server is doing, and what it is working on.")} />
     <${Loaded} of=${health}>${({ services }) => html`<${Services} services=${services} />`}<//>
