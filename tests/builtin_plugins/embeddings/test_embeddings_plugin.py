@@ -100,7 +100,7 @@ async def test_without_its_files(start_platform: Start, tmp_path: Path) -> None:
 
 
 async def test_without_its_package(start_platform: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A light installation leaves it out: the platform is healthy; who embeds hears that, and not of damage."""
+    """A light installation leaves it out: the platform is healthy, and embedding says what is missing."""
     real = metadata.distribution
 
     def light(name: str) -> metadata.Distribution:
