@@ -6,10 +6,8 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 
-from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from cli import running
@@ -28,21 +26,18 @@ from cli.machine_checks import (
 from cli.model_checks import check_models
 from cli.plugin_facts import disabled_plugins
 from cli.stored_checks import examine_storage, examine_stored
-from kernel.db.base import utc_now
 from kernel.db.migrate import NewerDatabase
 from kernel.db.startup import SCHEMA
-from kernel.db.tables import WorkerRecord
 from kernel.errors import StartupError
 from kernel.gateway.services import GATEWAY, SLOTS
 from kernel.health import shortened
+from kernel.jobs.figures import read_queue
 from kernel.platform import Platform
 from kernel.plugin_settings import PLUGIN_SETTINGS
 from kernel.plugins import read_report
 from kernel.stores.disk import DiskSpace, folders_written
 from kernel.stores.held import BlobsAway
 from kernel.stores.protocols import CacheUnavailable
-
-_SILENT = timedelta(seconds=30)
 
 
 async def examine() -> AsyncIterator[Finding]:
@@ -231,8 +226,7 @@ async def _check_database(overrides: dict[str, str], *, heartbeats: bool) -> Asy
 
 
 async def _check_worker(platform: Platform) -> Finding:
-    recent = select(func.count()).where(WorkerRecord.seen_at > utc_now() - _SILENT)
-    alive = await platform.database.read(lambda session: session.scalar(recent) or 0)
+    alive = (await platform.database.read(read_queue)).workers
     if alive:
         return Finding("worker", "ok", f"{alive} running")
     return Finding("worker", "warning", "no worker is running", "Start a worker: platformctl worker")
