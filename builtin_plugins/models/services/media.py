@@ -19,10 +19,15 @@ def refuse_addresses(messages: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _addresses(messages: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
-    """Whatever stands under `image_url`, `audio_url`, `video_url` and the like."""
+    """Whatever stands under `image_url`, `audio_url`, `video_url` and the like, in any case."""
     for message in messages:
-        content = message.get("content")
-        for part in content if isinstance(content, list) else ():
-            for name, value in part.items() if isinstance(part, Mapping) else ():
-                if name.endswith("url") and value is not None:
-                    yield value.get("url") if isinstance(value, Mapping) else value
+        for content in _values(message, "content"):
+            for part in content if isinstance(content, list) else ():
+                for value in _values(part, "url") if isinstance(part, Mapping) else ():
+                    yield from _values(value, "url") or [None] if isinstance(value, Mapping) else [value]
+
+
+def _values(given: Mapping[str, Any], name: str) -> list[Any]:
+    """The values of names that end so; servers written in Go read names in any case."""
+    found = (value for key, value in given.items() if key.lower().endswith(name))
+    return [value for value in found if value is not None]

@@ -12,10 +12,13 @@ _NEXT = re.compile(r"\s*[\"'“‘«]?([^\W_]+)")
 _THAI = re.compile(r"(?<![\u0e00-\u0eff])[\u0e00-\u0eff]{1,4}$")  # a period after this few is part of "พ.ศ."
 _NEXT_LETTER = re.compile(r"\s+[^\W\d_]\.")  # part of an abbreviation with spaces, as in German: "z. B."
 _ORDINAL = re.compile(r"\d{1,2}|[IVXL]+")
-_VOWELLESS = re.compile(r"[b-df-hj-np-tv-xzбвгджзклмнпрстфхцчшщ]{2,5}")
+_CONSONANT = "[b-df-hj-np-tv-xzбвгджзклмнпрстфхцчшщ]"
+_VOWELLESS = re.compile(f"{_CONSONANT}{{2,5}}")
+_UNIT = re.compile(rf"\d\s?{_CONSONANT}{{2}}$")  # as in 5 kg: it needs no period
+_VOWEL = re.compile("(?<=.)[rlрл](?=.)")  # as in Czech: trh, vlk
 _LONGEST_BEFORE_NUMBER = 4
 """Letters of an abbreviation before a number: Abs. 3, vol. 2, est. 1897."""
-_LONGEST_ABBREVIATION = 20
+_LONGEST_ABBREVIATION, _LONGEST_UNIT = 20, 4
 _NEAR = 300
 """The most characters from a period to the danda of its sentence."""
 _NO_ABBREVIATION = 7
@@ -31,7 +34,8 @@ def is_within_sentence(body: str, end: re.Match[str], language: str | None) -> b
         return False
     if not body[at - 1 : at].isascii() and _is_within_other_script(body, at):
         return True
-    if not (before := _BEFORE.search(body, max(at - _LONGEST_ABBREVIATION, 0), at)):
+    before = _BEFORE.search(body, max(at - _LONGEST_ABBREVIATION, 0), at)
+    if before is None or _UNIT.search(body, max(at - _LONGEST_UNIT, 0), at):
         return False
     word, following = before[1], _NEXT.match(body, end.end())
     if len(word) == 1 and word.isalpha() and _NEXT_LETTER.match(body, end.end()):
@@ -63,7 +67,13 @@ def _is_abbreviation(word: str, following: str, language: str | None) -> bool:
         return False
     if following.isdigit() and word.isalpha() and len(word) <= _LONGEST_BEFORE_NUMBER:
         return True
-    return _is_known(word, language) or (not word.isupper() and bool(_VOWELLESS.fullmatch(fold(word))))
+    return _is_vowelless(word) or _is_known(word, language)
+
+
+def _is_vowelless(word: str) -> bool:
+    """Whether a word has only consonants; with capitals within, it is another: TVs."""
+    folded = fold(word)
+    return word[1:].islower() and bool(_VOWELLESS.fullmatch(folded)) and not _VOWEL.search(folded)
 
 
 @lru_cache(maxsize=4096)

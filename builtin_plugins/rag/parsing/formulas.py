@@ -25,6 +25,8 @@ _INVISIBLE: Final = re.compile("[\u2061-\u2064\u200b]")
 _OPERAND: Final = re.compile(r"[-+\u2212]?(?:\d[\d.,]*|[^\W\d_][\w.,]*)|[^\w\s]|\([^()]*\)|")
 _WORD_ENDS: Final = re.compile(r"[^\W\d_]{2}$")
 _WORD_BEGINS: Final = re.compile(r"[^\W\d_]{2}")
+_SCRIPT_ENDS: Final = re.compile(r"[_^][-+\u2212]?[^\W_]+$")
+_LONGEST_SCRIPT: Final = 20
 _RELATION: Final = re.compile("[=<>≤≥≠≈≡∼]")
 _BIG: Final = frozenset("∑∏∐∫∬∭∮⋃⋂⨁⨂⋁⋀")
 _RAISED_SIGNS: Final = re.compile("[′″‴°∘']+")
@@ -116,8 +118,13 @@ def formula_in(root: etree._Element) -> str:
     return formula.text
 
 
+def placed(formula: str, before: str) -> str:
+    """A formula as it follows some text: two and a half is not 21/2."""
+    return f" {formula}" if before[-1:].isdigit() and formula[:1].isdigit() else formula
+
+
 def _joined(element: _Open) -> str:
-    """The parts side by side, apart where a number or a word would get longer: 2 and 1/2, sin and x."""
+    """The parts side by side, apart where a number, a word or an index would get longer: sin x, a_i b."""
     if element.name in _TOKENS:
         return " ".join(part.text for part in element.parts)
     written: list[str] = []
@@ -133,7 +140,7 @@ def _is_apart(before: _Part, after: _Part) -> bool:
     last, first = before.text[-1:], after.text[:1]
     if not (last.isalnum() and first.isalnum()) or {before.name, after.name} <= _RUNS:
         return False
-    if last.isdigit() and first.isdigit():
+    if (last.isdigit() and first.isdigit()) or _SCRIPT_ENDS.search(before.text[-_LONGEST_SCRIPT:]):
         return True
     words = _WORD_ENDS.search(before.text) or _WORD_BEGINS.match(after.text)
     return words is not None and not {before.name, after.name} & _RUNS

@@ -19,7 +19,7 @@ from builtin_plugins.rag.parsing.encoding import (
     read_head,
     repair,
 )
-from builtin_plugins.rag.parsing.formulas import Formula
+from builtin_plugins.rag.parsing.formulas import Formula, placed
 from builtin_plugins.rag.parsing.portions import names_columns, room_below
 from builtin_plugins.rag.parsing.spans import Grid, Span, names_of, span_of
 
@@ -58,7 +58,9 @@ _FORMULA: Final = "math"
 _TEMPLATE: Final = "template"
 _SHADOW: Final = frozenset({"shadowrootmode", "shadowroot"})
 """Attributes of a template that is shown, in place of the element around it."""
-_BESIDE: Final = frozenset({"navheader", "navfooter", "katex-html"})
+_BESIDE: Final = frozenset({"navheader", "navfooter"})
+_DRAWN: Final = "katex-html"
+"""KaTeX's class for a formula on the screen; before it, there can be the same in MathML."""
 _NO_PART: Final = frozenset({"html", "body", "main"})
 _LISTS: Final = frozenset({"dl", "ol", "ul"})
 _PERMALINK: Final = "¶"
@@ -134,6 +136,7 @@ class Collector:
         self._length = 0  # of the lines
         self._in_cell = False
         self._formula: Formula | None = None
+        self._after_formula = False
         self._is_raised = False  # the next text is superscript
         self._row_is_empty = False
         self._in_terms = False  # reading terms that share the definition below them
@@ -150,11 +153,19 @@ class Collector:
             self._formula = Formula()
         if self._formula is not None:
             self._formula.start(name, attributes)
-        elif tag in _IGNORED or tag in self._ignoring[-1:] or _is_beside(tag, attributes):
+        elif tag in _IGNORED or tag in self._ignoring[-1:] or self._is_beside(tag, attributes):
             if tag != _TEMPLATE or not _SHADOW.intersection(attributes) or self._ignoring:
                 self._ignoring.append(tag)
         elif not self._ignoring:
             self._open(tag, attributes)
+
+    def _is_beside(self, tag: str, attributes: Mapping[str, str]) -> bool:
+        """Whether a part of a page is navigation, by its role or DocBook's class, or a formula once more."""
+        if not attributes or tag in _NO_PART:
+            return False
+        kind = attributes.get("class")
+        again = self._after_formula and kind == _DRAWN
+        return again or kind in _BESIDE or attributes.get("role") == "navigation"
 
     def end(self, tag: str) -> None:
         """A tag closes, explicitly or implied by the parser."""
@@ -162,7 +173,8 @@ class Collector:
             self._formula.end()
             if self._formula.is_complete:
                 text, self._formula = self._formula.text, None
-                self.data(text)
+                self.data(self.placed(text))
+                self._after_formula = True
         elif self._ignoring:
             if tag == self._ignoring[-1]:
                 self._ignoring.pop()
@@ -174,11 +186,16 @@ class Collector:
         if self._formula is not None:
             self._formula.data(data)
         elif not self._ignoring and data != _PERMALINK:
+            self._after_formula = False
             if self._is_raised and is_power("".join(self._line[-1:]), data):
                 self._line.append("^")
             self._is_raised = False
             self._line.append(data if self._preformatted else data.replace("\t", " "))
             self._size += len(data)
+
+    def placed(self, formula: str) -> str:
+        """A formula as it follows what was read."""
+        return placed(formula, "".join(self._line[-1:]))
 
     def comment(self, text: str) -> None:
         """Comments are not text."""
@@ -302,13 +319,6 @@ class Collector:
             del self._lines[1 if named else 0 : -1]
             self._size = sum(map(len, self._lines))
             self._length = self._size + len(self._lines)
-
-
-def _is_beside(tag: str, attributes: Mapping[str, str]) -> bool:
-    """Whether a part of a page is navigation, by its role or by DocBook's class, or shows a formula again."""
-    if not attributes or tag in _NO_PART:
-        return False
-    return attributes.get("role") == "navigation" or attributes.get("class") in _BESIDE
 
 
 def _only_arranges(row: str) -> bool:

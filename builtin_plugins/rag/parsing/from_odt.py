@@ -134,7 +134,7 @@ class _Walk:
         elif name == "note-body":
             self.collector.data(" (")
         elif name == "object":
-            self.data(self._formula_of(attribute(attributes, "href")))
+            self.data(self.collector.placed(self._formula_of(attribute(attributes, "href"))))
         elif name == "tab" or (self._inline and html not in (None, _IGNORED)):
             self.collector.data("" if self._note_begins else " ")
         elif html is not None:

@@ -17,7 +17,7 @@ from lxml import etree
 
 from builtin_plugins.rag.parsing.blocks import UnparsableDocument
 from builtin_plugins.rag.parsing.cleaning import is_power
-from builtin_plugins.rag.parsing.formulas import formula_in
+from builtin_plugins.rag.parsing.formulas import formula_in, placed
 from builtin_plugins.rag.parsing.ooxml_values import chosen, is_on, symbol, ticked, value_of
 from builtin_plugins.rag.parsing.portions import names_columns, room_below, size_of
 from builtin_plugins.rag.parsing.spans import LONGEST_REPEATED, MOST_COLUMNS, count_of
@@ -152,7 +152,7 @@ class _Walk:
             if _skipped(name, element):
                 self._skipping += 1 if event == "start" else -1
                 if name == _FORMULA and not self._skipping:
-                    self._write(formula_in(element))
+                    self._write_formula(element)
             elif self._skipping:
                 continue
             elif event == "start":
@@ -233,6 +233,10 @@ class _Walk:
     def _write(self, text: str) -> None:
         if self._paragraphs:
             self._paragraphs[-1].append(text)
+
+    def _write_formula(self, element: etree._Element) -> None:
+        before = "".join(self._paragraphs[-1][-1:]) if self._paragraphs else ""
+        self._write(placed(formula_in(element), before))
 
     def _place(self, text: str) -> Iterator[str]:
         if self._cells:

@@ -127,6 +127,8 @@ class TestQueries:
             ('SELECT * WHERE { # "\n SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } # "\n }', "SERVICE"),
             (f"SELECT * {{ # \\u000A VALUES ?a {{ '''\n {ELSEWHERE} # ''' }}\n }}", "SERVICE"),
             (f"PREFIX a: <urn:a> ASK {{ ?s a:b\\''' . # \r {ELSEWHERE} #\n ?s a:c '''d''' }}", "SERVICE"),
+            (f"PREFIX : <urn:a> SELECT * {{ ?s ?p : . {ELSEWHERE} }}", "SERVICE"),
+            ("PREFIX : <http://127.0.0.1:9/> SELECT * { SERVICE:b { ?s ?p ?o } }", "SERVICE"),
             ("INSERT DATA { <urn:a> <urn:b> <urn:c> }", "only SELECT|not a SPARQL"),
             ("LOAD <http://127.0.0.1:9/>", "not a SPARQL"),
             ("DROP ALL", "not a SPARQL"),
@@ -154,9 +156,11 @@ class TestQueries:
         assert not any(one in said for one in ("expected", "[_]", "'..=")), "no one's grammar is of use"
 
     async def test_words_that_look_forbidden(self, running: Running) -> None:
-        """A text, a comment, an address or a variable may speak of services."""
+        """A text, a comment, an address, a variable or a name of a vocabulary may speak of services."""
         ann = await somebody(running)
         query = "SELECT ?service WHERE { ?service ?p 'SERVICE' } # SERVICE <http://example.org/service>"
+        assert await column(ann, query) == []
+        query = f"{PREFIXES} SELECT ?x WHERE {{ ?x a s:Service ; s:serviceType ?kind }}"
         assert await column(ann, query) == []
 
     async def test_limits(self, tmp_path_factory: pytest.TempPathFactory) -> None:

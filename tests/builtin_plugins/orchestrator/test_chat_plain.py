@@ -116,12 +116,17 @@ INSIDE = "http://10.0.0.1/latest"
         {"type": "image_url", "image_url": INSIDE},
         {"type": "video_url", "video_url": {"url": INSIDE}},
         {"type": "text", "text": "What is this?", "image_url": {"url": INSIDE}},
+        {"type": "image_url", "Image_URL": {"url": INSIDE}},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "URL": INSIDE}},
     ],
 )
-async def test_addresses_of_pictures(stage: Stage, part: dict[str, Any]) -> None:
-    """A model server would fetch what an address names from inside its own network."""
+@pytest.mark.parametrize("key", ["content", "Content"])
+async def test_addresses_of_pictures(stage: Stage, part: dict[str, Any], key: str) -> None:
+    """A model server would fetch what an address names from inside its own network. Servers written in Go
+    read names in any case.
+    """
     stage.play()
-    refused = await stage.chat(messages=[{"role": "user", "content": [part]}])
+    refused = await stage.chat(messages=[{"role": "user", "content": "Look", key: [part]}])
     assert (refused.status, refused.json()["code"]) == (400, "media_address_refused"), refused.body
     assert "PLATFORM_MODELS_MEDIA_ADDRESSES" in refused.detail and not stage.prompts
 

@@ -356,6 +356,23 @@ def test_what_languages_shorten(language: str, text: str, expected: int) -> None
     assert len(split_sentences(text, language)) == expected
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "The case weighs 5 kg. Batteries are included."),
+        ("nl", "De koffer weegt 5 kg. Batterijen zijn inbegrepen."),
+        ("ru", "В упаковке 20 шт. Цена указана на сайте."),
+        ("en", "We repair TVs. Customers bring them along."),
+        ("de", "Wir vermieten LKWs. Kunden holen sie ab."),
+        ("cs", "Výrobek vstupuje na trh. Zákazníci čekají."),
+        ("hr", "Popeli su se na vrh. Pogled je lijep."),
+    ],
+)
+def test_what_only_looks_like_an_abbreviation(language: str, text: str) -> None:
+    """Neither units nor plurals of abbreviations have a period, nor Slavic words whose vowel is r or l."""
+    assert len(split_sentences(text, language)) == 2
+
+
 STEPS = "1. Unplug the grinder\n2. Lift off the hopper\n3. Brush the burrs"
 HOTEL = "Breakfast from 7 to 10\nParking 12 euros per night\nCheck-out until 11:00"
 SETTINGS = "max_connections = 100\nidle_timeout = 45\nlog.level=debug"

@@ -101,6 +101,11 @@ def test_deleted_part_of_a_formula(tmp_path: Path) -> None:
         ("<mover><mi>v</mi><mo>→</mo></mover><msup><mi>f</mi><mo>′</mo></msup>", "v⃗f′"),
         ("<mfenced><mi>a</mi><mi>b</mi></mfenced>", "(a, b)"),
         (
+            "<msub><mi>a</mi><mi>i</mi></msub><msub><mi>b</mi><mi>i</mi></msub>"
+            "<msup><mi>x</mi><mi>n</mi></msup><mi>y</mi>",
+            "a_i b_i x^n y",
+        ),
+        (
             "<mo>{</mo><mtable><mtr><mtd><mn>1</mn></mtd><mtd><mtext>if true</mtext></mtd></mtr>"
             "<mtr><mtd><mn>0</mn></mtd><mtd><mtext>else</mtext></mtd></mtr></mtable>",
             "{1, if true; 0, else",
@@ -119,12 +124,29 @@ def test_formula_of_a_page(tmp_path: Path, formula: str, expected: str, prefix: 
     assert read_page(tmp_path, written) == f"So {expected} holds"
 
 
+def test_formula_after_a_number(tmp_path: Path) -> None:
+    """Two and a half is not 21/2."""
+    document = docx.Document()
+    half = part("f", ("num", run("1")), ("den", run("2")))
+    document.add_paragraph("2")._p.append(parse_xml(f'<m:oMath xmlns:m="{OFFICE_MATH}">{half}</m:oMath>'))
+    document.save(str(tmp_path / "a.docx"))
+    assert texts(list(from_docx.parse(tmp_path / "a.docx"))) == "2 1/2"
+    half = "<math><mfrac><mn>1</mn><mn>2</mn></mfrac></math>"
+    assert read_page(tmp_path, f"x2{half} a{half}") == "So x2 1/2 a1/2 holds"
+
+
 def test_formula_that_a_page_draws_again(tmp_path: Path) -> None:
     """KaTeX writes each formula twice, for readers and for the screen; it is read once."""
     formula = "<math><msup><mi>c</mi><mn>2</mn></msup></math>"
     drawn = '<span class="katex-html" aria-hidden="true"><span>c</span><span>2</span></span>'
     page = f'<span class="katex"><span class="katex-mathml">{formula}</span>{drawn}</span>'
     assert read_page(tmp_path, page) == "So c^2 holds"
+
+
+def test_formula_that_a_page_only_draws(tmp_path: Path) -> None:
+    """KaTeX can leave MathML out; then what it draws is all there is."""
+    page = '<span class="katex"><span class="katex-html" aria-hidden="true"><span>E</span></span></span>'
+    assert read_page(tmp_path, page) == "So E holds"
 
 
 def test_formula_nested_without_end(tmp_path: Path) -> None:
@@ -145,11 +167,11 @@ def test_formula_of_open_document(tmp_path: Path) -> None:
     chart = '<draw:frame><draw:object xlink:href="./Object 3"/></draw:frame>'
     content = (
         f"<office:document-content {spaces} {draw}><office:body><office:text>"
-        f"<text:p>So {frame} holds{missing}{chart}</text:p></office:text></office:body>"
+        f"<text:p>So 4{frame} holds{missing}{chart}</text:p></office:text></office:body>"
         "</office:document-content>"
     )
     formula = (
-        f'<math xmlns="{MATHML}"><semantics><mrow><msqrt><mi>x</mi></msqrt><mo>=</mo><mn>2</mn></mrow>'
+        f'<math xmlns="{MATHML}"><semantics><mrow><mn>2</mn><msqrt><mi>x</mi></msqrt></mrow>'
         '<annotation encoding="StarMath 5.0">sqrt {x} = 2</annotation></semantics></math>'
     )
     parts = {
@@ -158,4 +180,4 @@ def test_formula_of_open_document(tmp_path: Path) -> None:
         "Object 1/content.xml": formula,
         "Object 3/content.xml": content.replace("So", "Chart"),
     }
-    assert texts(list(from_odt.parse(package(tmp_path / "a.odt", parts)))) == "So √x=2 holds"
+    assert texts(list(from_odt.parse(package(tmp_path / "a.odt", parts)))) == "So 4 2√x holds"
