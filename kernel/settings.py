@@ -342,8 +342,7 @@ class SettingsLoader:
         """
         environ = {**(os.environ if environ is None else environ), **(overrides or {})}
         home = Path(environ.get("PLATFORM_HOME") or ".platform").expanduser()
-        config = home / "config.yaml"
-        return cls(environ, read_config(config) if config.is_file() else {})
+        return cls(environ, read_config(home / "config.yaml"))
 
     def load(self, owner: str, cls: type[S], stored: Mapping[str, Any] | None = None) -> S:
         """An instance of `cls` for `owner`. Raises StartupError naming each wrong field and its remedy.

@@ -136,6 +136,16 @@ def test_home_that_cannot_be_made(bare_cli: Cli, tmp_path: Path) -> None:
         assert "disk" not in found
 
 
+@pytest.mark.parametrize("command", [("doctor",), ("status",), ("users", "list")])
+def test_home_that_cannot_be_read(bare_cli: Cli, tmp_path: Path, command: tuple[str, ...]) -> None:
+    """The file that can't be read is named, without a traceback; here its name is too long for any disk."""
+    home = tmp_path / ("long" * 100)
+    result = bare_cli(*command, env={"PLATFORM_HOME": str(home)})
+    assert result.exit_code == 1
+    assert f"{home / 'config.yaml'} can't be read: File name too long" in " ".join(result.output.split())
+    assert "Traceback" not in result.output
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_a_secret_of_another_owner(cli: Cli, platform_home: Path) -> None:
     """What root made in the home of a service is found, with the command that gives it back."""
