@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sqlalchemy.engine import make_url
 
+from kernel.bounded import in_abandonable_thread
 from kernel.errors import InsufficientStorage, Unhealthy
 from kernel.machine_faults import SENTENCES
 
@@ -55,9 +56,9 @@ class DiskSpace:
         return all(map(_can_be_written, self._folders))
 
     async def check(self) -> None:
-        """A health check, in a thread because a disk may hang; meanwhile, all calls wait for the same one."""
+        """A health check. A disk may hang: all calls wait for the same thread, and a stop for none."""
         if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(asyncio.to_thread(self._trouble), name="disk check")
+            self._looking = asyncio.create_task(in_abandonable_thread(self._trouble), name="disk check")
         trouble = await asyncio.shield(self._looking)
         if trouble is not None:
             raise Unhealthy(f"the server's disk {trouble}")

@@ -156,7 +156,7 @@ def _assigned(session: Session, user_id: int) -> list[Grant]:
     """The keys of role assignments, except in organizations where the account is suspended."""
     rows = session.execute(_ASSIGNED, {"user_id": user_id}).all()
     keys = keys_of_roles(session, {row.role_id for row in rows}) if rows else {}
-    ends = {moment: _end(session, moment) for moment in {row.expires_at for row in rows}}
+    ends = _ends(session, {row.expires_at for row in rows})
     return [
         Grant(key, row.organization_id, row.role_id, row.name, group_id, group_name, ends[row.expires_at])
         for row in rows
@@ -164,10 +164,13 @@ def _assigned(session: Session, user_id: int) -> list[Grant]:
     ]
 
 
-def _end(session: Session, moment: datetime | None) -> float:
-    if moment is None:
-        return math.inf
-    return time.monotonic() + (moment - shared_now(session)).total_seconds()
+def _ends(session: Session, moments: Collection[datetime | None]) -> dict[datetime | None, float]:
+    """These moments by this process's monotonic clock; None never comes."""
+    ends: dict[datetime | None, float] = {None: math.inf}
+    if dated := [moment for moment in moments if moment is not None]:
+        here, now = time.monotonic(), shared_now(session)
+        ends |= {moment: here + (moment - now).total_seconds() for moment in dated}
+    return ends
 
 
 def shared_now(session: Session) -> datetime:

@@ -81,12 +81,14 @@ HOSTILE = (
     "\\def\\a{" + "x" * 100 + "}" + "\\a" * 100,
     "\\newcommand{\\a}[1]{#1#1#1}\\a{\\a{\\a{x}}}",
     "\\let\\a\\sum\\a",
+    "\\cancel{" * 400 + "x" + "}" * 400,
+    "\\overline{" * 300 + "x" + "}" * 300,
 )
 
 
 async def test_hostile_formulas(site: Running, visitor: Visitor) -> None:
-    """What would be a link, a picture, a style, endless, or could stand for a million letters is shown as its
-    source; a formula takes no name of the page, and draws nothing outside of the answer.
+    """What would be a link, a picture, a style, endless, could stand for a million letters, or takes seconds
+    to draw is shown as its source; a formula takes no name of the page, and draws nothing outside the answer.
     """
     lines = [f"$$ {formula} $$" for formula in HOSTILE]
     lines += ["$$ \\label{main} x \\ref{main} $$", "$$ \\rule{9000em}{9000em} \\kern{-900em} x $$"]

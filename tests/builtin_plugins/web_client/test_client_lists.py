@@ -98,8 +98,14 @@ async def test_many_are_read_at_once(site: Running, visitor: Visitor) -> None:
     assert len(single) <= FEW
 
 
-async def test_a_slow_server_is_asked_once(site: Running, visitor: Visitor) -> None:
-    """While the server hasn't said how far a document is, nobody asks it again; its answer counts."""
+LONG = 30_000  # until an answer is no longer waited for
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_a_slow_server_is_asked_once(site: Running, visitor: Visitor, lost: bool) -> None:
+    """While the server hasn't said how far a document is, nobody asks it again, and its answer counts. One
+    that a cut connection has lost is not waited for forever.
+    """
     ana = await site.user()
     base = await knowledge_base(ana)
     path = f"/v1/rag/knowledge-bases/{base['id']}/documents"
@@ -112,6 +118,11 @@ async def test_a_slow_server_is_asked_once(site: Running, visitor: Visitor) -> N
         else:
             await route.fulfill(json={**known, "status": "processing"})
 
+    async def pass_by(milliseconds: int) -> None:
+        async with page.expect_response("**/livez"):
+            await page.clock.run_for(milliseconds)
+            await page.evaluate("() => { fetch('/livez'); }")
+
     waiting = False
     await visitor.context.clock.install()
     await visitor.context.route(f"**{path}/{known['document_id']}", answer)
@@ -119,11 +130,12 @@ async def test_a_slow_server_is_asked_once(site: Running, visitor: Visitor) -> N
     await expect(page.get_by_text("This document is being read")).to_be_visible()
     waiting = True
     for _ in range(4):
-        async with page.expect_response("**/livez"):
-            await page.clock.run_for(PAUSE)
-            await page.evaluate("() => { fetch('/livez'); }")
+        await pass_by(PAUSE)
     assert len(held) == 1
-    await held[0].fulfill(json=known)
+    if lost:
+        await pass_by(LONG)
+        assert len(held) == 2
+    await held[-1].fulfill(json=known)
     await expect(page.get_by_text("185 euro per night")).to_be_visible()
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from kernel.testing import Running
 from tests.builtin_plugins.web_client.visits import Visitor, knowledge_base, publish
@@ -182,3 +184,69 @@ async def test_an_answered_question_is_no_draft(site: Running, visitor: Visitor)
     await visitor.go(address)
     await expect(page.locator(".turn")).to_contain_text("185 euro")
     await expect(page.get_by_label("Your question")).to_have_value("")
+
+
+async def _changed_looks(site: Running, visitor: Visitor) -> Locator:
+    """The first field of a page's form, with something entered in it."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    body = {"name": "Handbook", "knowledge_base_ids": [base["id"]]}
+    chat = await publish(ana, (await ana.post("/v1/rag/pipeline", json=body)).json()["pipeline_id"])
+    page = await visitor.arrive(ana, f"/chats/{chat}?tab=looks")
+    greeting = page.get_by_label("Greeting")
+    await greeting.fill("Welcome aboard")
+    return greeting
+
+
+@pytest.mark.parametrize("way", ["menu", "Sign out", "Documents"])
+async def test_a_command_with_a_changed_form(site: Running, visitor: Visitor, way: str) -> None:
+    """One is asked before signing out, and before a command leads elsewhere, whose Enter answers nothing."""
+    greeting = await _changed_looks(site, visitor)
+    page = greeting.page
+
+    async def leave() -> None:
+        if way == "menu":
+            await page.locator(".sidebar-end .menu-trigger").click()
+            await page.get_by_role("menuitem", name="Sign out").click()
+        else:
+            await page.keyboard.press("Control+k")
+            await page.get_by_role("combobox", name="Find anything").fill(way)
+            await page.keyboard.press("Enter")
+
+    question = page.get_by_role("dialog", name=ASKS)
+    await leave()
+    await question.get_by_role("button", name="Keep it").click()
+    await expect(greeting).to_have_value("Welcome aboard")
+    await leave()
+    await question.get_by_role("button", name="Discard").click()
+    await expect(page).to_have_url(f"{site.url}/app/{'documents' if way == 'Documents' else 'login'}")
+
+
+async def test_what_is_typed_during_a_save(site: Running, visitor: Visitor) -> None:
+    """It isn't saved by that, and one is asked before it is lost."""
+    greeting = await _changed_looks(site, visitor)
+    page = greeting.page
+    go_on = asyncio.Event()
+
+    async def slowly(route: Route) -> None:
+        if route.request.method == "PATCH":
+            await go_on.wait()
+        await route.continue_()
+
+    await page.route("**/v1/rag/endpoints/*", slowly)
+    save = page.get_by_role("button", name="Save", exact=True)
+    away = page.get_by_role("link", name="Documents", exact=True)
+    question = page.get_by_role("dialog", name=ASKS)
+    await save.click()
+    await greeting.fill("Welcome ashore")
+    go_on.set()
+    await expect(page.get_by_text("Saved", exact=True)).to_be_visible()
+    await expect(save).to_be_enabled()
+    await away.click()
+    await question.get_by_role("button", name="Keep it").click()
+    await expect(greeting).to_have_value("Welcome ashore")
+    async with page.expect_response("**/v1/rag/endpoints/*"):
+        await save.click()
+    await expect(save).to_be_enabled()
+    await away.click()
+    await expect(page).to_have_url(f"{site.url}/app/documents")

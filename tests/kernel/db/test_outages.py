@@ -7,7 +7,7 @@ import errno
 import logging
 
 import pytest
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from kernel.db.outages import Outage
 
@@ -25,6 +25,15 @@ async def test_each_outage_is_told_once(caplog: pytest.LogCaptureFixture) -> Non
             await asyncio.sleep(0)
         assert not outage.lasts
     assert caplog.messages == ["clocks can't be wound until the database is back: OperationalError"] * 2
+
+
+async def test_a_faulty_statement_is_told_each_time(caplog: pytest.LogCaptureFixture) -> None:
+    """It does not go away when the database is back."""
+    outage = Outage(logging.getLogger("platform.test"), "clocks can't be wound")
+    for _ in range(2):
+        with outage.tolerated():
+            raise ProgrammingError("SELECT 'private'", {}, ValueError())
+    assert caplog.messages == ["clocks can't be wound: ProgrammingError"] * 2
 
 
 async def test_other_errors_are_raised() -> None:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from kernel.stores.disk import DiskSpace
 from kernel.testing import Start
 from tests.fakes.echo import EchoPlugin
 from tests.fakes.network import wire_to
@@ -80,6 +81,20 @@ class TestHealth:
         disk.well.set()
         await asyncio.gather(*looks)
         assert not disk.asked.acquire(blocking=False)
+
+    async def test_a_stop_while_a_disk_hangs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A process whose disk hangs still ends when it is told to."""
+        disk = HangingDisk(tmp_path)
+        monkeypatch.setattr(os, "utime", disk.utime)
+
+        async def look() -> None:
+            looking = asyncio.create_task(DiskSpace([tmp_path], 0).check())
+            await asyncio.to_thread(disk.asked.acquire)
+            looking.cancel()
+
+        await asyncio.to_thread(asyncio.run, look())
+        assert not disk.given_up
+        disk.well.set()
 
     async def test_database_away(self, start_platform: Start, postgres_url: str) -> None:
         """Without its database the platform is unhealthy (503) but answers, and recovers by itself."""

@@ -1,6 +1,9 @@
 /** What a view loads: loading, loaded, failed, reloaded. */
 
 import { useCallback, useEffect, useRef, useState } from "./html.js";
+import { unreachable } from "./http.js";
+
+const PATIENCE = 30_000; // ms: an answer over a connection that was cut may never come
 
 /**
  * The result of `load(signal)`, loaded again when `keys` change: {data, error, loading, reload, set}.
@@ -35,22 +38,23 @@ export function useResource(load, keys = []) {
 }
 
 /**
- * Call `fn` every `milliseconds` while `active`, but not while the page is hidden, nor before the last call has ended:
- * requests to a slow server would pile up, or each would abort the one before.
+ * Call `fn` every `milliseconds` while `active`, but not while the page is hidden or the server away, nor before the last
+ * call has ended: requests to a slow server would pile up, or each would abort the one before.
  */
 export function usePolling(fn, milliseconds, active = true) {
   const latest = useRef(fn);
   latest.current = fn;
   useEffect(() => {
     if (!active) return undefined;
-    let going = false;
+    let begun = -Infinity; // the last call that hasn't ended
     const poll = async () => {
-      if (going || document.hidden) return;
-      going = true;
+      const now = performance.now();
+      if (document.hidden || unreachable.value || now - begun < PATIENCE) return;
+      begun = now;
       try {
         await latest.current();
       } finally {
-        going = false;
+        if (begun === now) begun = -Infinity;
       }
     };
     const timer = setInterval(poll, milliseconds);

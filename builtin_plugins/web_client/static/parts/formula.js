@@ -9,6 +9,8 @@ import { whenThere } from "../lib/http.js";
 const LONGEST = 4_000; // characters of one formula
 /** A definition of a few letters can stand for a million, which browsers take minutes to lay out. */
 const DEFINITION = /\\(?:[egx]?def|(?:re)?newcommand|providecommand|(?:future)?let)(?![A-Za-z@])/;
+/** Twenty lines in one another: browsers take seconds to lay out hundreds. */
+const TOO_DEEP = ":is(menclose, .menclose) ".repeat(20);
 /** Nothing but drawing: no links, pictures, classes or styles of its own. */
 const LIMITS = { trust: false, maxExpand: 500, maxSize: [10, 10], throwOnError: true };
 
@@ -32,6 +34,7 @@ function load() {
 function draw(text, box, isBlock) {
   try {
     maker.value.render(text, box, { ...LIMITS, displayMode: isBlock });
+    if (box.querySelector(TOO_DEEP)) throw new RangeError("too deep");
   } catch {
     box.textContent = "";
     return false;

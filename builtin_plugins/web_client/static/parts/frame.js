@@ -13,7 +13,7 @@ import { Menu, useCloseRequest } from "./layers.js";
 import { Outage } from "./outage.js";
 import { Palette } from "./palette.js";
 import { SignInAgain } from "./sign-in-again.js";
-import { Staying } from "./staying.js";
+import { Staying, leavePage } from "./staying.js";
 import { startOver } from "../pages/ask/conversation.js";
 import { Recent } from "../pages/ask/recent.js";
 
@@ -98,6 +98,6 @@ function AccountMenu() {
   return html`<${Menu} label=${t("Your account")} trigger=${trigger} up items=${[
     { title: t("Your account"), icon: "account", onSelect: () => go("/account") },
     ...other.map((code) => ({ title: LANGUAGES[code].name, icon: "globe", onSelect: () => chooseLanguage(code) })),
-    { title: t("Sign out"), icon: "sign_out", onSelect: () => signOut() },
+    { title: t("Sign out"), icon: "sign_out", onSelect: () => leavePage(signOut) },
   ]} />`;
 }

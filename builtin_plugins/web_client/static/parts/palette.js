@@ -10,6 +10,7 @@ import { signOut } from "../pages/sign-in/sign-out.js";
 import { VIEWS, navigation } from "../views.js";
 import { Icon } from "./icons.js";
 import { useBack } from "./layers.js";
+import { leavePage } from "./staying.js";
 
 const MOST = 12;
 
@@ -27,7 +28,7 @@ function commands() {
     ...navigation().map((view) => ({ title: t(view.title), icon: view.icon, keys: view.keys, run: () => go(view.path) })),
     ...places.map((place) => ({ ...place, run: () => go(place.to) })),
     ...Object.entries(LANGUAGES).map(([code, { name }]) => ({ title: name, icon: "globe", run: () => chooseLanguage(code) })),
-    { title: t("Sign out"), icon: "sign_out", run: () => signOut() },
+    { title: t("Sign out"), icon: "sign_out", run: () => leavePage(signOut) },
   ];
 }
 
@@ -81,7 +82,9 @@ export function Palette({ onClose }) {
       event.preventDefault();
       setChosen((was) => (was + step + shown.length) % Math.max(shown.length, 1));
     }
-    if (event.key === "Enter") run(shown[chosen]);
+    if (event.key !== "Enter") return;
+    event.preventDefault(); // it would press a button of what opens
+    run(shown[chosen]);
   };
   const type = (event) => {
     setText(event.target.value);

@@ -28,6 +28,7 @@ from tests.builtin_plugins.tenancy.tenancy_support import (
     somebody,
 )
 from tests.fakes.own_clock import OwnClock
+from tests.fakes.statements import statements
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -93,6 +94,18 @@ async def test_a_role_that_is_valid_and_a_clock_that_is_ahead(place: Place) -> N
     told: Any = await effective(place.owner, place.org, place.bob, MEMBERS)
     assert told["explanation"]["obstacles"] == []
     refused(await place.owner.delete(roles_of(place.org, role["id"])), 409)
+
+
+async def test_roles_that_end_at_different_times(place: Place) -> None:
+    """The clock is read once for all of them, not once for each."""
+    looks = []
+    for minutes in range(1, 4):
+        until = datetime.now(UTC) + timedelta(minutes=minutes)
+        await give_keys(place.running, place.org, place.bob, MEMBERS, expires_at=until)
+        with statements() as seen:
+            assert (await place.asks()).status == 200
+        looks.append(sum("SELECT clock_timestamp" in one for one in seen))
+    assert looks[0] == looks[-1] > 0
 
 
 async def expired(place: Place) -> list[bool]:
