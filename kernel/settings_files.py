@@ -10,14 +10,16 @@ from kernel.errors import StartupError
 
 def read_config(path: Path) -> dict[str, Any]:
     """The sections of the file; none if there is no file. Raises StartupError if it can't be read."""
-    import yaml
-
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        text = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise StartupError(f"{path} can't be read: {error.strerror}") from None
+    import yaml
+
+    try:
+        content = yaml.safe_load(text.decode("utf-8")) or {}
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise StartupError(f"{path.name} can't be read: {str(error).splitlines()[0]}") from None
     if not isinstance(content, dict):

@@ -26,8 +26,7 @@ class DatabaseUnreachable(ConnectionError):
 class Outage:
     """An outage as work that is tried again and again sees it; the log is told once, not of each attempt.
 
-    `what` says what is not done meanwhile, such as "schedules can't be read". Other errors of the database,
-    such as a missing table, are told each time.
+    `what` says what is not done meanwhile, such as "schedules can't be read".
     """
 
     def __init__(self, log: logging.Logger, what: str) -> None:
@@ -42,9 +41,10 @@ class Outage:
         try:
             yield
         except (SQLAlchemyError, OSError) as error:
-            is_known = isinstance(error, OSError) or is_outage(error)
-            if not (is_known and self.lasts):
-                until = " until the database is back" if is_known else ""
+            if not self.lasts:
+                until = (
+                    " until the database is back" if isinstance(error, OSError) or is_outage(error) else ""
+                )
                 self._log.warning("%s%s: %s", self._what, until, kind_of(error))
             self.lasts = True
         else:

@@ -27,13 +27,13 @@ async def test_each_outage_is_told_once(caplog: pytest.LogCaptureFixture) -> Non
     assert caplog.messages == ["clocks can't be wound until the database is back: OperationalError"] * 2
 
 
-async def test_a_faulty_statement_is_told_each_time(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_faulty_statement_is_told_as_such(caplog: pytest.LogCaptureFixture) -> None:
     """It does not go away when the database is back."""
     outage = Outage(logging.getLogger("platform.test"), "clocks can't be wound")
     for _ in range(2):
         with outage.tolerated():
             raise ProgrammingError("SELECT 'private'", {}, ValueError())
-    assert caplog.messages == ["clocks can't be wound: ProgrammingError"] * 2
+    assert caplog.messages == ["clocks can't be wound: ProgrammingError"]
 
 
 async def test_other_errors_are_raised() -> None:
