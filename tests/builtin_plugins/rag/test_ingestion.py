@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from kernel.db.tables import BlobRecord, BlobReference, JobRecord, PointRecord
 from kernel.sdk import Embedded, Plugin, Unavailable, contracts, hookimpl
+from kernel.stores.points import SqlVectorStore
 from kernel.testing import Running, Start, eventually
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
@@ -39,6 +40,8 @@ LONG = "\n".join(
 async def leftovers(running: Running) -> dict[str, int]:
     """What is still there of any document."""
     platform = running.platform
+    assert isinstance(platform.vectors, SqlVectorStore)
+    await platform.vectors.purge()  # what dropped collections held is removed in the background
     tables: dict[str, Any] = {"points": PointRecord, "blobs": BlobRecord, "holders": BlobReference}
     queries: dict[str, Any] = {name: select(func.count()).select_from(of) for name, of in tables.items()}
     queries["documents"] = text("SELECT count(*) FROM rag_document")
