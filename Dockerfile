@@ -8,22 +8,24 @@ FROM python:${PYTHON}-slim-bookworm AS build
 ARG KIND=light
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /build
-COPY requirements.lock requirements-light.lock ./
+COPY requirements.lock requirements-light.lock requirements-build.lock ./
 RUN python3 -m venv /opt/platform
-# torch comes alone, so that an index with CPU builds can be given for it (--build-arg PIP_EXTRA_INDEX_URL=…).
+# A full image needs an index with torch for the processor (--build-arg PIP_EXTRA_INDEX_URL=…), with a hash of the lock.
 ARG PIP_EXTRA_INDEX_URL=
 RUN if [ "$KIND" = full ]; then \
-        /opt/platform/bin/pip install -c requirements.lock "$(grep '^torch==' requirements.lock)" && \
-        /opt/platform/bin/pip install -r requirements.lock; \
+        awk '/^[^ #]/ { ours = /^torch==/ } ours' requirements.lock | sed 's/^torch==[^ ]*/&+cpu/' > torch.lock && \
+        /opt/platform/bin/pip install --require-hashes --no-deps -r torch.lock && \
+        /opt/platform/bin/pip install --require-hashes --no-deps -r requirements.lock; \
     else \
-        /opt/platform/bin/pip install --no-deps --no-compile -r requirements-light.lock; \
+        /opt/platform/bin/pip install --require-hashes --no-deps --no-compile -r requirements-light.lock; \
     fi
 # OpenVINO's parts for graphics cards and neural processors: the engine uses the processor alone.
 RUN rm -f /opt/platform/lib/python*/site-packages/openvino/libs/libopenvino_intel_gpu_plugin.so \
         /opt/platform/lib/python*/site-packages/openvino/libs/libopenvino_intel_npu_plugin.so \
         /opt/platform/lib/python*/site-packages/openvino/libs/cache.json
 COPY . .
-RUN /opt/platform/bin/pip install --no-deps --no-build-isolation --no-index .
+RUN /opt/platform/bin/pip install --require-hashes --no-deps --target build -r requirements-build.lock && \
+    PYTHONPATH=build /opt/platform/bin/pip install --no-deps --no-build-isolation --no-index .
 
 FROM python:${PYTHON}-slim-bookworm
 # tesseract reads scanned pages, espeak-ng speaks; both are programs of their own.

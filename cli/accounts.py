@@ -1,21 +1,18 @@
-"""Shared by the commands about accounts: opening the platform, showing an account, reporting refusals."""
+"""Shared by the commands about accounts: opening the platform, reading passwords, reporting refusals."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-    from kernel.auth.models import Account
     from kernel.platform import Platform
-
-_SHOWN = ("id", "username", "email", "role", "is_active", "platform_admin", "created_at")
 
 Username = Annotated[str, typer.Argument(help="Name of the account; case does not matter.")]
 
@@ -35,23 +32,6 @@ async def opened_accounts(*, kernel_only: bool = False) -> AsyncIterator[Platfor
             raise Missing(str(error), "'platformctl users list' shows all accounts.") from None
         except (Conflict, Forbidden) as error:
             raise Refused(str(error)) from None
-
-
-async def find_account(platform: Platform, username: str) -> Account:
-    """The account with this name. Raises NotFound."""
-    from kernel.auth.platform_admins import find_by_username
-
-    return await platform.database.read(find_by_username, username)
-
-
-def shown(account: Account, **more: object) -> dict[str, Any]:
-    """An account for a program."""
-    return {name: getattr(account, name) for name in _SHOWN} | more
-
-
-def state(account: Account) -> str:
-    """One word that says whether an account can sign in."""
-    return "active" if account.is_active else "deactivated"
 
 
 def unfit(error: ValidationError) -> typer.BadParameter:

@@ -27,7 +27,7 @@ _MOST_TEXT = 500
 
 
 @dataclass(frozen=True)
-class Listed:
+class CatalogEntry:
     """What a catalog and its dependency graph say about a plugin."""
 
     name: str
@@ -46,7 +46,7 @@ class Listed:
         return f"{self.package}{self.version_range}"
 
 
-def look_up(name: str, address: str | None) -> Listed | None:
+def look_up(name: str, address: str | None) -> CatalogEntry | None:
     """The approved listing `name`; None if this platform's catalog has none.
 
     Raises Missing if the catalog at `address` has none, Refused for a listing that can't be installed.
@@ -58,7 +58,7 @@ def look_up(name: str, address: str | None) -> Listed | None:
     return running.run(_here(name)) if NAME.fullmatch(name) else None
 
 
-async def _here(name: str) -> Listed | None:
+async def _here(name: str) -> CatalogEntry | None:
     from sqlalchemy.exc import SQLAlchemyError
 
     from cli import console, running
@@ -74,19 +74,17 @@ async def _here(name: str) -> Listed | None:
             return None
 
 
-def _read(session: Session, platform: Platform, name: str) -> Listed | None:
-    from kernel import contracts
+def _read(session: Session, platform: Platform, name: str) -> CatalogEntry | None:
+    from builtin_plugins.plugin_registry import api
 
-    answers = platform.hooks.ask_now(
-        contracts.find_listings, platform=platform, session=session, plugins=[name]
-    )
+    answers = platform.hooks.ask_now(api.find_listings, platform=platform, session=session, plugins=[name])
     ref = next((ref for answer in answers for ref in answer if ref.approved and ref.name == name), None)
     if ref is None:
         return None
     judged = platform.hooks.ask_now(
-        contracts.judge_dependencies, platform=platform, session=session, plugin_id=ref.id
+        api.judge_dependencies, platform=platform, session=session, plugin_id=ref.id
     )
-    verdict = judged or contracts.DependencyVerdict("unknown", (), (), ())
+    verdict = judged or api.DependencyVerdict("unknown", (), (), ())
     return _listed(
         "this platform's catalog",
         {"name": ref.name, "package": ref.package, "version_range": ref.version_range, "base_tier": ref.tier},
@@ -97,7 +95,7 @@ def _read(session: Session, platform: Platform, name: str) -> Listed | None:
     )
 
 
-async def _elsewhere(name: str, address: str) -> Listed:
+async def _elsewhere(name: str, address: str) -> CatalogEntry:
     import aiohttp
 
     if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).hostname:
@@ -112,7 +110,7 @@ async def _elsewhere(name: str, address: str) -> Listed:
         ) from None
 
 
-async def _asked(session: aiohttp.ClientSession, name: str, address: str) -> Listed:
+async def _asked(session: aiohttp.ClientSession, name: str, address: str) -> CatalogEntry:
     search = f"/v1/marketplace/plugins/search?limit=20&q={quote(name, safe='')}"
     page = await _get(session, address, search)
     found = next((one for one in page.get("plugins", ()) if one.get("name") == name), None)
@@ -158,7 +156,7 @@ def _listed(
     failures: tuple[str, ...],
     requires: tuple[str, ...],
     conflicts: tuple[tuple[str, str | None], ...],
-) -> Listed:
+) -> CatalogEntry:
     """The listing. Raises Refused for values that must not reach pip."""
     name, package = _plain(found.get("name")), found.get("package")
     if not package:
@@ -170,7 +168,7 @@ def _listed(
     if not isinstance(package, str) or not _PACKAGE.fullmatch(package):
         raise Refused(f"{where} names no valid pip package for '{name}'")
     tier = _plain(found.get("base_tier") or "community")
-    return Listed(name, where, package, versions, tier, _plain(verdict), failures, requires, conflicts)
+    return CatalogEntry(name, where, package, versions, tier, _plain(verdict), failures, requires, conflicts)
 
 
 def _plain(text: object) -> str:

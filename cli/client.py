@@ -89,7 +89,7 @@ def _is_address(url: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and not blank
 
 
-class SignedOut(CommandFailed):
+class SessionLost(CommandFailed):
     """The platform no longer accepts the session."""
 
 
@@ -206,7 +206,7 @@ async def refuse(answer: aiohttp.ClientResponse, what: str) -> None:
     if answer.status < 400:
         return
     if answer.status == 401:
-        raise SignedOut("you are not signed in, or your session has ended", _SIGN_IN)
+        raise SessionLost("you are not signed in, or your session has ended", _SIGN_IN)
     try:
         detail = (await answer.json())["detail"]
     except (aiohttp.ContentTypeError, ValueError, KeyError, TypeError):

@@ -14,8 +14,8 @@ from cli.texts import App, examples
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
-    from kernel.settings import Settings, SettingsLoader
-    from kernel.settings_shown import ShownSetting
+    from kernel.settings.loading import Settings, SettingsLoader
+    from kernel.settings.shown import ShownSetting
 
 app = App()
 
@@ -26,7 +26,7 @@ app = App()
         ("platformctl settings", "all settings and their values"),
         ("platformctl settings smtp", "only settings about mail"),
         ("platformctl settings --wide | less -S", "one line per setting"),
-        ("platformctl settings --markdown", "the table in the README"),
+        ("platformctl settings --markdown", "the table in docs/reference/settings.md"),
         after="Settings can also be in PLATFORM_HOME/config.yaml, in a section for each owner, "
         "such as kernel: {port: 8080}. Environment variables take precedence.",
     ),
@@ -115,7 +115,7 @@ async def _settings() -> list[ShownSetting]:
 
 def collect(platform: Platform) -> Iterator[ShownSetting]:
     """The kernel's settings, the command line's, then each loaded plugin's."""
-    from kernel.settings_shown import show_loaded
+    from kernel.settings.shown import show_loaded
 
     for loader, owner, cls in _classes(platform):
         yield from show_loaded(loader, owner, cls)
@@ -123,10 +123,10 @@ def collect(platform: Platform) -> Iterator[ShownSetting]:
 
 def _classes(platform: Platform) -> Iterator[tuple[SettingsLoader, str, type[Settings]]]:
     from cli.settings import CliSettings
-    from kernel import hookspecs
-    from kernel.declarations import DECLARATIONS
-    from kernel.plugin_settings import PLUGIN_SETTINGS
-    from kernel.settings import KernelSettings
+    from kernel.hooks import hookspecs
+    from kernel.plugins.declarations import DECLARATIONS
+    from kernel.plugins.plugin_settings import PLUGIN_SETTINGS
+    from kernel.settings.loading import KernelSettings
 
     loader = platform.resource(PLUGIN_SETTINGS).loader
     owners: list[tuple[str, type[Settings]]] = [("kernel", KernelSettings), ("cli", CliSettings)]

@@ -269,4 +269,4 @@ def styled_status(status: str) -> Any:
     from rich.text import Text
 
     styles = {"loaded": "green", "live": "green", "ok": "green", "failed": "bold red", "refused": "bold red"}
-    return Text(status, styles.get(status, "yellow"))
+    return Text(status.replace("_", " "), styles.get(status, "yellow"))

@@ -71,7 +71,7 @@ async def _upgrade() -> tuple[list[Pending], list[str]]:
     from cli import running
     from kernel.boot import upgrade
     from kernel.db.startup import SCHEMA
-    from kernel.plugin_states import PLUGIN_STATES
+    from kernel.plugins.states import PLUGIN_STATES
 
     running.refuse_as_root(running.kernel_settings().home)
     async with running.stored_platform(apply_migrations=False) as platform:

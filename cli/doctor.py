@@ -11,7 +11,7 @@ from cli.options import AsJson
 from cli.texts import App, examples
 
 if TYPE_CHECKING:
-    from cli.machine_checks import Finding
+    from kernel.plugins.diagnostics import Finding
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", "bold red")}
 

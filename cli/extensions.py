@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
@@ -28,29 +29,42 @@ def on_platform(work: Callable[[Platform], Awaitable[T]]) -> T:
     return running.run(call())
 
 
-def commands_of_plugins() -> dict[str, typer.Typer]:
-    """The groups of all plugins that load, by name; of two with the same name, the first counts."""
+@dataclass(frozen=True)
+class PluginCommand:
+    """A command group that a plugin declares; `built_in` ones can't be replaced by others."""
+
+    name: str
+    group: typer.Typer
+    built_in: bool
+
+
+def commands_of_plugins() -> list[PluginCommand]:
+    """The groups of all plugins that load, built-in plugins first: of two with the same name, the first
+    counts.
+    """
     from cli import running
     from kernel.errors import StartupError
 
     try:
-        return running.run(_collect())
+        found = running.run(_collect())
     except StartupError as error:
         log.warning("the commands of plugins are not available: %s", error)
-        return {}
+        return []
+    return sorted(found, key=lambda command: not command.built_in)
 
 
-async def _collect() -> dict[str, typer.Typer]:
+async def _collect() -> list[PluginCommand]:
     from cli import running
-    from kernel import hookspecs
-    from kernel.declarations import DECLARATIONS
+    from kernel.hooks import hookspecs
+    from kernel.plugins.declarations import DECLARATIONS
 
-    found: dict[str, typer.Typer] = {}
+    found: list[PluginCommand] = []
     async with running.explained_platform() as platform:
+        own = {record.name for record in platform.plugins if record.built_in}
         for plugin, groups in platform.resource(DECLARATIONS).of(hookspecs.register_commands):
             for name, group in groups:
                 if isinstance(group, typer.Typer):
-                    found.setdefault(name, group)
+                    found.append(PluginCommand(name, group, plugin in own))
                 else:
                     log.warning("plugin %s: its command %r is not a typer.Typer", plugin, name)
     return found

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from kernel.platform import Platform
+    from kernel.plugins.diagnostics import Finding
 
 _ANSWER_SECONDS = 5
 _FAILURES = 5
@@ -30,7 +31,12 @@ async def take(port: int | None = None) -> dict[str, Any]:
 
     settings = running.kernel_settings(None if port is None else {"PLATFORM_PORT": str(port)})
     disk = DiskSpace(folders_written(settings.home, settings.sqlalchemy_url), settings.min_free_disk_mb)
-    found: dict[str, Any] = {"version": __version__, "home": str(settings.home.absolute()), "problems": []}
+    found: dict[str, Any] = {
+        "version": __version__,
+        "home": str(settings.home.absolute()),
+        "problems": [],
+        "plugins": [],
+    }
     found["address"] = running.own_address(settings)
     found["api"] = await asyncio.to_thread(_ask, found["address"])
     found["disk"] = {
@@ -46,7 +52,12 @@ async def take(port: int | None = None) -> dict[str, Any]:
             found |= await _of_database(platform)
     except StartupError as error:
         found["problems"].append(str(error))
-    found["backup"] = await _newest_backup(found["problems"])
+    for finding in await _of_plugins():
+        found |= finding.facts
+        if finding.status == "ok":
+            found["plugins"].append((finding.check, finding.text, finding.at))
+        else:
+            found["problems"].append(finding.text)
     return found
 
 
@@ -116,26 +127,20 @@ def _read(session: Session) -> dict[str, Any]:
 
 
 def _short(text: str | None) -> str:
-    from kernel.logs import mask
+    from kernel.observe.logs import mask
 
     return mask(" ".join((text or "").split()))[:300]
 
 
-async def _newest_backup(problems: list[str]) -> dict[str, Any] | None:
-    from cli.plugin_facts import out_of_service
+async def _of_plugins() -> list[Finding]:
+    """What plugins in service report, and which are out of service against their will."""
+    from cli.checks import of_plugins
+    from kernel.plugins.diagnostics import Finding
 
     async with running.explained_platform() as platform:
-        if (why := out_of_service(platform, "platform_ops")) is not None:
-            problems.append(f"the plugin platform_ops is out of service: {why}")
-            return None
-        from builtin_plugins.platform_ops.backup.errors import BackupFailed
-        from builtin_plugins.platform_ops.backup.service import archives_of
-
-        try:
-            entries = await asyncio.to_thread(lambda: archives_of(platform).entries())
-        except (BackupFailed, OSError) as error:
-            problems.append(f"the backup storage can't be read: {error}")
-            return None
-    if not entries:
-        return None
-    return {"name": entries[0].name, "made_at": entries[0].modified_at, "count": len(entries)}
+        findings = [finding async for finding in of_plugins(platform, "status")]
+        for record in platform.plugins:
+            if record.status in ("failed", "refused"):
+                text = f"the plugin {record.name} is out of service: {record.reason}"
+                findings.append(Finding("plugin", "failed", text))
+        return findings

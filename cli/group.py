@@ -1,4 +1,8 @@
-"""The top level of the command line: imports commands when used, shows errors without tracebacks."""
+"""The top level of the command line: imports commands when used, shows errors without tracebacks.
+
+Plugins bring commands, too. One whose package has a module `commands` with `COMMANDS`, which its hook
+`register_commands` returns, is found without importing the plugin itself, so help and completion stay fast.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ import errno
 import importlib
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -20,38 +25,55 @@ INTERRUPTED = 130
 """The exit code of an interrupt, as in a shell; also at a prompt."""
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A command or group: where its `app` is, and its line in the help."""
+RUN, USE, MANAGE, EXTEND, FROM_PLUGINS = "Run", "Use", "Manage", "Extend", "From plugins"
+"""The panels of the help, in this order."""
 
-    name: str
-    module: str
-    summary: str
-    panel: str
+
+class LazyApp(typer.Typer):
+    """A command or group, known by its line in the help; `app` of `module` is imported when it is called."""
+
+    def __init__(self, module: str, summary: str, panel: str = FROM_PLUGINS) -> None:
+        super().__init__(help=summary, rich_help_panel=panel, add_completion=False)
+        self.module = module
+        self.summary = summary
+        self.panel = panel
+
+    def load(self) -> typer.Typer:
+        """The command itself."""
+        app = importlib.import_module(self.module).app
+        assert isinstance(app, typer.Typer)
+        return app
+
+
+Entries = Sequence[tuple[str, LazyApp]]
 
 
 class LazyGroup(Group):
     """Knows its commands by name and summary, and imports a command's module when it is called."""
 
-    entries: Sequence[Entry] = ()
+    entries: Entries = ()
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._modules = {entry.name: entry.module for entry in self.entries}
-        for entry in self.entries:
-            command = TyperCommand(entry.name, help=entry.summary, rich_help_panel=entry.panel)
-            self.add_command(command)
+        for name, entry in self._apps.items():
+            self.add_command(TyperCommand(name, help=entry.summary, rich_help_panel=entry.panel))
+
+    @cached_property
+    def _apps(self) -> dict[str, LazyApp]:
+        """All commands by name, by panel; a command of our own can't be replaced."""
+        own = dict(self.entries)
+        brought = {name: app for name, app in entries_of_plugins() if name not in own}
+        return dict(sorted((own | brought).items(), key=lambda item: _panel_number(item[1].panel)))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A built-in command's stand-in, or a plugin's group of this name."""
+        """A known command's stand-in, or a group that only the plugin itself can name."""
         return super().get_command(ctx, cmd_name) or self._from_plugins(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """As in typer, with the stand-in replaced by the command itself."""
         name, command, rest = super().resolve_command(ctx, args)
-        if name in self._modules:
-            app = importlib.import_module(self._modules[name]).app
-            command = _named(typer.main.get_command(app), name)
+        if name in self._apps:
+            command = _named(typer.main.get_command(self._apps[name].load()), name)
         return name, command, rest
 
     def invoke(self, ctx: Any) -> Any:
@@ -74,9 +96,34 @@ class LazyGroup(Group):
         from cli.extensions import commands_of_plugins, on_platform
 
         ctx.obj = on_platform
-        found = {} if name.startswith("-") else commands_of_plugins()
+        found = [] if name.startswith("-") else commands_of_plugins()
+        group = next((one.group for one in found if one.name == name), None)
         # Always a group: 'platformctl dog bark' must not change when a second command is added.
-        return _named(typer.main.get_group(found[name]), name) if name in found else None
+        return None if group is None else _named(typer.main.get_group(group), name)
+
+
+def entries_of_plugins() -> list[tuple[str, LazyApp]]:
+    """The commands that installed plugins list in their package's module `commands`.
+
+    A package that can't be imported lists none; `platformctl plugins why` says what is wrong with it. Of two
+    with the same name, that of a built-in plugin counts.
+    """
+    listed: dict[str, LazyApp] = {}
+    points = entry_points(group="platform.plugins")
+    for point in sorted(points, key=lambda point: not point.module.startswith("builtin_plugins.")):
+        try:
+            module = importlib.import_module(f"{point.module.rpartition('.')[0]}.commands")
+            for name, app in module.COMMANDS:
+                if isinstance(app, LazyApp):
+                    listed.setdefault(name, app)
+        except Exception:  # noqa: BLE001 - boundary: others' packages; many have no such module
+            continue
+    return list(listed.items())
+
+
+def _panel_number(panel: str) -> int:
+    panels = (RUN, USE, MANAGE, EXTEND)
+    return panels.index(panel) if panel in panels else len(panels)
 
 
 def _named(command: Any, name: str) -> Any:
@@ -116,7 +163,7 @@ def _expected(error: Exception) -> bool:
 
 def _machine_fault(error: Exception) -> str | None:
     """The operator's text for a machine fault behind an error, including database errors."""
-    from kernel.machine_faults import FOR_OPERATORS, machine_fault
+    from kernel.process.machine_faults import FOR_OPERATORS, machine_fault
 
     fault = machine_fault(error)
     return None if fault is None else FOR_OPERATORS.get(fault)

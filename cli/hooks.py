@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +15,7 @@ from cli.options import AsJson
 from cli.texts import App, examples
 
 if TYPE_CHECKING:
-    from kernel.hook_types import HookSpec
+    from kernel.hooks.types import HookSpec
     from kernel.platform import Platform
 
 _INDENT = "    "
@@ -51,7 +51,9 @@ class Hook:
     )
 )
 def hooks(
-    name: Annotated[str | None, typer.Argument(help="Show only this hook.")] = None, as_json: AsJson = False
+    name: Annotated[str | None, typer.Argument(help="Show only this hook.")] = None,
+    as_json: AsJson = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown, as in the reference.")] = False,
 ) -> None:
     """Show the hooks of the kernel and of the installed plugins."""
     from cli import console, running
@@ -62,6 +64,8 @@ def hooks(
         raise Missing(f"there is no hook '{name}'", "'platformctl hooks' prints all of them.")
     if as_json:
         console.print_json([asdict(hook) for hook in found])
+    elif markdown:
+        typer.echo(described_as_markdown(found))
     else:
         _print(found)
 
@@ -75,18 +79,17 @@ async def _hooks() -> list[Hook]:
 
 def collect(platform: Platform) -> Iterator[Hook]:
     """The kernel's hooks in the order of their file, then each plugin's."""
-    from kernel import contracts, hookspecs
-    from kernel.declarations import DECLARATIONS
+    from kernel.hooks import hookspecs
+    from kernel.plugins.declarations import DECLARATIONS
 
     yield from _specified(hookspecs, "kernel")
-    yield from _specified(contracts, "kernel")
     for plugin, brought in platform.resource(DECLARATIONS).of(hookspecs.register_hookspecs):
         for holder in brought:
             yield from _specified(holder, plugin)
 
 
 def _specified(holder: Any, owner: str) -> Iterator[Hook]:
-    from kernel.hook_types import specs_in
+    from kernel.hooks.types import specs_in
 
     for spec in specs_in(holder):
         yield Hook(
@@ -124,6 +127,19 @@ def _print(found: list[Hook]) -> None:
         signature = _wrapped(hook.signature, out.width - len(hook.name))
         out.print(Text.assemble((hook.name, "bold cyan"), signature), soft_wrap=True)
         out.print(Text(_described(hook, min(out.width, 100))), soft_wrap=True)
+
+
+def described_as_markdown(hooks: Iterable[Hook]) -> str:
+    """The reference of hooks: a section for each owner."""
+    lines, owner = list[str](), ""
+    for hook in hooks:
+        if hook.brought_by != owner:
+            owner = hook.brought_by
+            lines.append(f"## {'The kernel' if owner == 'kernel' else f'`{owner}`'}")
+        lines.append(f"### `{hook.name}`")
+        lines.append(f"```python\n{hook.name}{_wrapped(hook.signature, 110 - len(hook.name))}\n```")
+        lines += [*hook.text.split("\n\n"), " ".join(_rules(hook))]
+    return "\n\n".join(lines) + "\n"
 
 
 def _wrapped(signature: str, width: int) -> str:

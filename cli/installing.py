@@ -23,12 +23,12 @@ import typer
 from packaging.utils import canonicalize_name
 
 from cli import console
-from cli.catalog import Listed, look_up
+from cli.catalog import CatalogEntry, look_up
 from cli.failures import CommandFailed, Missing, Refused
 from cli.package_needs import installed
-from cli.pip import Pip, Resolved, is_path
-from cli.trial import Declared, facts, try_start
-from kernel.plugins import GROUP
+from cli.pip import Pip, ResolvedPackage, is_path
+from cli.trial import TrialDeclarations, facts, try_start
+from kernel.plugins.loading import GROUP
 
 if TYPE_CHECKING:
     from cli.console import Busy
@@ -83,7 +83,7 @@ def install_plugin(wanted: str, pip: Pip, how: How) -> None:
     console.note("Restart the platform to use the plugin.")
 
 
-def _find(wanted: str, how: How, busy: Busy) -> Listed | None:
+def _find(wanted: str, how: How, busy: Busy) -> CatalogEntry | None:
     if how.address is None and is_path(wanted):
         if not Path(wanted).exists():
             raise Missing(
@@ -94,7 +94,7 @@ def _find(wanted: str, how: How, busy: Busy) -> Listed | None:
     return look_up(wanted, how.address)
 
 
-def _check_graph(listed: Listed, how: How) -> None:
+def _check_graph(listed: CatalogEntry, how: How) -> None:
     """Raise Refused if the dependency graph says that it can't work here."""
     here = {_key(point.name) for point in metadata.entry_points(group=GROUP)}
     missing = [name for name in listed.requires if _key(name) not in here]
@@ -120,12 +120,12 @@ def _key(name: str) -> str:
 class _Plan:
     """What would be installed, from which wheels, and what a trial start showed about its plugins."""
 
-    found: Sequence[Resolved]
+    found: Sequence[ResolvedPackage]
     wheels: Path
-    declared: Sequence[Declared]
+    declared: Sequence[TrialDeclarations]
 
 
-def _prepare(requirement: str, pip: Pip, found: Sequence[Resolved], folder: Path, busy: Busy) -> _Plan:
+def _prepare(requirement: str, pip: Pip, found: Sequence[ResolvedPackage], folder: Path, busy: Busy) -> _Plan:
     wheels, staged = folder / "wheels", folder / "staged"
     busy.step("Fetching " + ", ".join(f"{item.name} {item.version}" for item in found))
     pip.fetch(found, wheels)
@@ -163,7 +163,7 @@ def _plugins_in(staged: Path, packages: set[str]) -> list[str]:
     )
 
 
-def _show(listed: Listed | None, plan: _Plan) -> None:
+def _show(listed: CatalogEntry | None, plan: _Plan) -> None:
     """Show everything that is known before anything is changed."""
     for one in plan.declared:
         tier = one.tier if listed is None else f"{one.tier} (the catalog says {listed.tier})"
@@ -172,7 +172,7 @@ def _show(listed: Listed | None, plan: _Plan) -> None:
         console.print_facts([*told.items(), ("pip installs", _packages(plan.found))])
 
 
-def _told(listed: Listed | None) -> str:
+def _told(listed: CatalogEntry | None) -> str:
     if listed is None:
         return ""
     requires = f"; requires {', '.join(listed.requires)}" if listed.requires else ""
@@ -182,7 +182,7 @@ def _told(listed: Listed | None) -> str:
     )
 
 
-def _packages(found: Sequence[Resolved]) -> str:
+def _packages(found: Sequence[ResolvedPackage]) -> str:
     before = {package.name: package.version for _, package in installed()}
     told = []
     for item in found:
@@ -239,7 +239,7 @@ def _restarted(plan: _Plan, how: How, busy: Busy) -> str | None:
 
 
 @contextmanager
-def _put_back_on_failure(found: Sequence[Resolved], folder: Path, pip: Pip) -> Iterator[_Keep]:
+def _put_back_on_failure(found: Sequence[ResolvedPackage], folder: Path, pip: Pip) -> Iterator[_Keep]:
     """Restore what was installed before, unless the block keeps the new packages."""
     replaced = _save(found, folder)
     keep = _Keep()
@@ -265,7 +265,7 @@ class _Keep:
         self.reason = reason
 
 
-def _save(found: Sequence[Resolved], folder: Path) -> list[tuple[Path, Path]]:
+def _save(found: Sequence[ResolvedPackage], folder: Path) -> list[tuple[Path, Path]]:
     """Copy the files of packages that will be replaced; (copy, where it belongs)."""
     names = {canonicalize_name(item.name) for item in found}
     replaced = [dist for dist, package in installed() if package.name in names]

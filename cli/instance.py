@@ -17,8 +17,8 @@ from typing import Any
 import aiohttp
 
 from cli.failures import CommandFailed
-from kernel.serve import this_command
-from kernel.server import bind
+from kernel.process.serve import this_command
+from kernel.process.server import bind
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0

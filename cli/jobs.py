@@ -44,7 +44,7 @@ def show_all(
     limit: Annotated[int, typer.Option(min=1, help="Number of jobs to show.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List jobs, newest first, including the platform's own, but not finished carriers of other jobs."""
+    """List jobs, newest first, including the platform's own."""
     from cli import console, running
 
     found = running.run(_list(_checked(status), limit))
@@ -70,10 +70,8 @@ async def _list(status: str | None, limit: int) -> list[JobRecord]:
 
     from cli import running
     from kernel.db.tables import JobRecord
-    from kernel.jobs.gathered import CARRIER
 
-    shown = (JobRecord.name != CARRIER) | (JobRecord.status != "done")
-    query = select(JobRecord).where(shown).order_by(JobRecord.created_at.desc(), JobRecord.id).limit(limit)
+    query = select(JobRecord).order_by(JobRecord.created_at.desc(), JobRecord.id).limit(limit)
     if status is not None:
         query = query.where(JobRecord.status == status)
     async with running.stored_platform(kernel_only=True) as platform:
@@ -126,7 +124,7 @@ def cancel(job_id: JobId) -> None:
 async def _cancel(job_id: str) -> str:
     """The status that the job had."""
     from cli import running
-    from kernel.offers import OFFERS
+    from kernel.plugins.offers import OFFERS
 
     async with running.stored_platform() as platform:
         running.refuse_behind(platform)
@@ -136,7 +134,7 @@ async def _cancel(job_id: str) -> str:
 def _cancel_record(unit: Unit, job_id: str, jobs: dict[str, JobRef]) -> str:
     from kernel.auth.audit import audit
     from kernel.db.tables import JobRecord
-    from kernel.jobs.cancelling import request_cancel
+    from kernel.jobs.cancellation import request_cancel
     from kernel.jobs.kinds import UNDER_WAY
 
     record = unit.session.get(JobRecord, job_id, with_for_update=True)

@@ -9,40 +9,27 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from http.client import HTTPException
 from importlib import metadata
 from pathlib import Path
 from shlex import quote
 from socket import create_connection, gaierror
-from typing import Literal
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
 from packaging.requirements import Requirement
 
 from cli import running
-from kernel.plugins import GROUP
-from kernel.server import bind
+from kernel.plugins.diagnostics import Finding
+from kernel.plugins.loading import GROUP
+from kernel.process.server import bind
 from kernel.stores.disk import DiskSpace
 
 DISTRIBUTION = "platform-kernel"
 _FREE_BYTES = 1 << 30
 _REPAIR = "Linux makes a disk with errors read-only: see dmesg, then check it and mount it again."
+_ANSWERS = {"platform_answers": True}
 _MAKE_ROOM = "Free some space, or move PLATFORM_HOME to a larger disk."
-
-Status = Literal["ok", "warning", "failed"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A result: `text` says what was found, `remedy` what to do."""
-
-    check: str
-    status: Status
-    text: str
-    remedy: str = ""
-    platform_answers: bool = False
 
 
 def check_python() -> Finding:
@@ -111,7 +98,7 @@ def _locked() -> list[Requirement]:
     name = "requirements-light.lock" if _is_light() else "requirements.lock"
     lock = checkout / name
     lines = lock.read_text(encoding="utf-8").splitlines() if lock.is_file() else []
-    return [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return [Requirement(line.removesuffix("\\")) for line in lines if line and line[0] not in "# "]
 
 
 def check_home(home: Path) -> Iterator[Finding]:
@@ -255,6 +242,6 @@ def _health(where: str, body: bytes) -> Finding:
     except (ValueError, KeyError, TypeError, AttributeError):
         return _other_program(where)
     if not checks:
-        return Finding("port", "ok", said, platform_answers=True)
+        return Finding("port", "ok", said, facts=_ANSWERS)
     listed = "; ".join(f"{name}: {text}" for name, text in checks.items())
-    return Finding("port", "warning", f"{said} ({listed})", f"http://{where}/health", platform_answers=True)
+    return Finding("port", "warning", f"{said} ({listed})", f"http://{where}/health", facts=_ANSWERS)

@@ -13,59 +13,31 @@ from typing import Annotated
 
 import typer
 
-from cli.group import Entry, LazyGroup
+from cli.group import EXTEND, MANAGE, RUN, USE, LazyApp, LazyGroup
 from cli.texts import examples
 
-RUN, USE, LOOK_AFTER, EXTEND = "Run", "Use", "Manage", "Extend"
-
 ENTRIES = (
-    Entry("serve", "cli.serve", "Start the platform: the API and a worker for its jobs.", RUN),
-    Entry("service", "cli.service", "Run the platform as a systemd service.", RUN),
-    Entry("worker", "cli.worker", "Run jobs only, on this or another machine.", RUN),
-    Entry(
-        "demo",
-        "cli.demo",
-        "Try it out: ingest documents, ask, get cited answers. Leaves nothing behind.",
-        RUN,
-    ),
-    Entry("login", "cli.login", "Sign in to a running platform, for ingest and ask.", USE),
-    Entry("ingest", "cli.ingest", "Upload files and folders, and wait until they are searchable.", USE),
-    Entry("ask", "cli.ask", "Ask a question, and get a cited answer.", USE),
-    Entry("models", "cli.models", "Try a small language model on this machine.", RUN),
-    Entry("doctor", "cli.doctor", "Check the installation and suggest a fix for each problem.", LOOK_AFTER),
-    Entry("status", "cli.status", "Show services, queue, failures, disk and backups.", LOOK_AFTER),
-    Entry("support-bundle", "cli.support_bundle", "Create an archive for a bug report.", LOOK_AFTER),
-    Entry("users", "cli.users", "Create, list and manage accounts.", LOOK_AFTER),
-    Entry(
-        "platform-admin",
-        "cli.platform_admin",
-        "Grant or revoke Platform Admin; issue a setup code.",
-        LOOK_AFTER,
-    ),
-    Entry(
-        "sso-link", "cli.sso_link", "Let people keep a local account when they sign in by SSO.", LOOK_AFTER
-    ),
-    Entry("secret", "cli.secret", "Store, list and remove secrets, such as those of webhooks.", LOOK_AFTER),
-    Entry("service-token", "cli.service_token", "Create bearer tokens for other services.", LOOK_AFTER),
-    Entry("token", "cli.token", "Create, list and revoke personal access tokens.", LOOK_AFTER),
-    Entry("db", "cli.db", "Update the database schema, or see what is pending.", LOOK_AFTER),
-    Entry("backup", "cli.backup", "Make, check, restore and rehearse backups.", LOOK_AFTER),
-    Entry("upgrade", "cli.upgrade", "See what an upgrade would change.", LOOK_AFTER),
-    Entry("eval", "cli.evaluation", "Measure how well a knowledge base answers.", LOOK_AFTER),
-    Entry("rag", "cli.rag", "Prove that documents were deleted.", LOOK_AFTER),
-    Entry("jobs", "cli.jobs", "Follow and cancel background jobs; list schedules.", LOOK_AFTER),
-    Entry("settings", "cli.configuration", "Show all settings and their values.", LOOK_AFTER),
-    Entry("plugins", "cli.plugins", "List, explain, install and uninstall plugins.", EXTEND),
-    Entry("manifests", "cli.manifests", "Validate and list webhook manifests.", EXTEND),
-    Entry("graph", "cli.graph", "Draw the knowledge graph of documents.", EXTEND),
-    Entry("hooks", "cli.hooks", "Show all hooks that a plugin can implement.", EXTEND),
-    Entry("openapi", "cli.openapi", "Print the API's OpenAPI document.", EXTEND),
-    Entry("bench", "cli.bench", "Run the benchmarks of a source checkout.", EXTEND),
+    ("serve", LazyApp("cli.serve", "Start the platform: the API and a worker for its jobs.", RUN)),
+    ("service", LazyApp("cli.service", "Run the platform as a systemd service.", RUN)),
+    ("worker", LazyApp("cli.worker", "Run jobs only, on this or another machine.", RUN)),
+    ("login", LazyApp("cli.login", "Sign in to a running platform.", USE)),
+    ("doctor", LazyApp("cli.doctor", "Check the installation and suggest a fix for each problem.", MANAGE)),
+    ("status", LazyApp("cli.status", "Show services, queue, failures, disk and backups.", MANAGE)),
+    ("support-bundle", LazyApp("cli.support_bundle", "Create an archive for a bug report.", MANAGE)),
+    ("service-token", LazyApp("cli.service_token", "Create bearer tokens for other services.", MANAGE)),
+    ("db", LazyApp("cli.db", "Update the database schema, or see what is pending.", MANAGE)),
+    ("upgrade", LazyApp("cli.upgrade", "See what an upgrade would change.", MANAGE)),
+    ("jobs", LazyApp("cli.jobs", "Follow and cancel background jobs; list schedules.", MANAGE)),
+    ("settings", LazyApp("cli.configuration", "Show all settings and their values.", MANAGE)),
+    ("plugins", LazyApp("cli.plugins", "List, explain, install and uninstall plugins.", EXTEND)),
+    ("hooks", LazyApp("cli.hooks", "Show all hooks that a plugin can implement.", EXTEND)),
+    ("openapi", LazyApp("cli.openapi", "Print the API's OpenAPI document.", EXTEND)),
+    ("bench", LazyApp("cli.bench", "Run the benchmarks of a source checkout.", EXTEND)),
 )
 
 
 class PlatformGroup(LazyGroup):
-    """The commands of `platformctl`."""
+    """The commands of `platformctl`: what belongs to no plugin, and what plugins bring."""
 
     entries = ENTRIES
 
@@ -155,7 +127,7 @@ def main() -> None:
     if problem is not None:
         sys.stderr.write(f"error: {problem}\n")
         sys.exit(1)
-    from kernel import collector_timing
+    from kernel.process import memory
 
-    collector_timing.skip_at_exit()
+    memory.skip_collection_at_exit()
     app(prog_name="platformctl")

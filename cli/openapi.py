@@ -29,8 +29,8 @@ def openapi(
     snapshot: Annotated[bool, typer.Option("--snapshot", help="Leave out free-text descriptions.")] = False,
 ) -> None:
     """Print the OpenAPI 3.1 document of the API, with the installed plugins."""
+    from builtin_plugins.api_docs.openapi import without_descriptions
     from cli import console, running
-    from kernel.http.openapi import without_descriptions
 
     document = running.run(_document(service))
     text = json.dumps(without_descriptions(document) if snapshot else document, indent=2, ensure_ascii=False)
@@ -42,11 +42,11 @@ def openapi(
 
 
 async def _document(service: str | None) -> dict[str, Any]:
+    from builtin_plugins.api_docs.openapi import build_document
     from cli import running
     from cli.failures import Missing
-    from kernel.app import gateway_app, service_app
-    from kernel.http.openapi import build_document
-    from kernel.offers import OFFERS
+    from kernel.gateway.app import gateway_app, service_app
+    from kernel.plugins.offers import OFFERS
 
     async with running.explained_platform() as platform:
         if service is None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from packaging.utils import canonicalize_name
 
-from kernel.plugins import GROUP
+from kernel.plugins.loading import GROUP
 
 PLATFORM = "platform-kernel"
 _FIELD = re.compile(r"^(Name|Version):[ \t]*(.*?)\s*$", re.MULTILINE)

@@ -30,7 +30,7 @@ def is_path(wanted: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Resolved:
+class ResolvedPackage:
     """A package that pip would install; `source` makes pip get exactly this one."""
 
     name: str
@@ -63,19 +63,28 @@ class Pip:
         if find_spec("pip") is None:
             raise CommandFailed("this environment has no pip", "Try: python -m ensurepip")
 
-    def resolve(self, wanted: str, folder: Path) -> list[Resolved]:
+    def resolve(self, wanted: str, folder: Path) -> list[ResolvedPackage]:
         """The packages that pip would install. Raises Refused if that would change an installed one."""
+        if is_path(wanted) and _package_of(wanted) == PLATFORM:
+            raise Refused("that is the platform, not a plugin; nothing was changed", "Use its upgrade guide.")
         target = str(Path(wanted).absolute()) if is_path(wanted) else wanted
         report = folder / "report.json"
         options = ["--upgrade", "--upgrade-strategy", "only-if-needed"] if self.upgrade else []
         asked = ["--dry-run", "--report", str(report), "--constraint", str(_constraints(wanted, folder))]
-        result = self.run("install", *asked, *options, *self.sources, "--", target)
-        if result.returncode != 0:
-            raise _refusal(wanted, result.stdout + "\n" + result.stderr)
-        items = json.loads(report.read_text(encoding="utf-8"))["install"]
+        attempts = [options]
+        if is_path(wanted) and _replaceable(wanted) is not None:
+            # pip takes a wheel of the installed version for the same one, but it may have been built again.
+            attempts.append(["--force-reinstall", "--no-deps"])
+        for attempt in attempts:
+            result = self.run("install", *asked, *attempt, *self.sources, "--", target)
+            if result.returncode != 0:
+                raise _refusal(wanted, result.stdout + "\n" + result.stderr)
+            items = json.loads(report.read_text(encoding="utf-8"))["install"]
+            if items:
+                break
         return [_resolved(item) for item in items]
 
-    def fetch(self, found: Sequence[Resolved], wheels: Path) -> None:
+    def fetch(self, found: Sequence[ResolvedPackage], wheels: Path) -> None:
         """Get or build the wheel of each package; nothing is fetched after this."""
         wheels.mkdir()
         sources = [item.source for item in found]
@@ -84,16 +93,16 @@ class Pip:
             names = ", ".join(f"{item.name} {item.version}" for item in found)
             raise CommandFailed(f"pip could not fetch {names}: {last_error(result)}")
 
-    def stage(self, found: Sequence[Resolved], wheels: Path, target: Path) -> None:
+    def stage(self, found: Sequence[ResolvedPackage], wheels: Path, target: Path) -> None:
         """Unpack the wheels into a folder for inspection."""
         result = self.run("install", "--no-compile", "--target", str(target), *_exactly(found, wheels))
         if result.returncode != 0:
             raise CommandFailed(f"pip can't unpack it; nothing was changed: {last_error(result)}")
 
-    def install(self, found: Sequence[Resolved], wheels: Path) -> None:
-        """Install the wheels. If pip fails, what it has added is removed again."""
+    def install(self, found: Sequence[ResolvedPackage], wheels: Path) -> None:
+        """Install the wheels, even over the same version. If pip fails, remove what it has added again."""
         before = _installed()
-        result = self.run("install", *_exactly(found, wheels))
+        result = self.run("install", "--force-reinstall", *_exactly(found, wheels))
         if result.returncode != 0:
             for name in sorted(_installed() - before):
                 self.take_back(name)
@@ -113,7 +122,7 @@ class Pip:
                         shutil.rmtree(path)
 
 
-def _exactly(found: Sequence[Resolved], wheels: Path) -> list[str]:
+def _exactly(found: Sequence[ResolvedPackage], wheels: Path) -> list[str]:
     """Arguments that make pip use these wheels and nothing else."""
     pins = [f"{item.name}=={item.version}" for item in found]
     return ["--no-deps", "--no-index", "--find-links", str(wheels), "--", *pins]
@@ -147,10 +156,10 @@ def _package_of(wanted: str) -> str | None:
         return None
 
 
-def _resolved(item: dict[str, Any]) -> Resolved:
+def _resolved(item: dict[str, Any]) -> ResolvedPackage:
     name, version = item["metadata"]["name"], item["metadata"]["version"]
     source = item["download_info"]["url"] if item.get("is_direct") else f"{name}=={version}"
-    return Resolved(name, version, source, bool(item.get("requested")))
+    return ResolvedPackage(name, version, source, bool(item.get("requested")))
 
 
 def _refusal(wanted: str, output: str) -> CommandFailed:

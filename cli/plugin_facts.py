@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from kernel.platform import Platform
-    from kernel.plugins import PluginRecord
+    from kernel.plugins.loading import PluginRecord
 
 
 @dataclass(frozen=True)
-class Shown:
+class PluginFacts:
     """A plugin as the commands show it."""
 
     name: str
@@ -57,8 +57,8 @@ async def disabled_plugins(platform: Platform, *, quiet: bool = False) -> Mappin
     If that is unknown, print a warning, unless `quiet`.
     """
     from cli import console, running
-    from kernel import hookspecs
     from kernel.errors import ANY_ERROR
+    from kernel.hooks import hookspecs
 
     def ask(session: Session | None) -> Mapping[str, str]:
         found = platform.hooks.ask_now(hookspecs.find_disabled_plugins, platform=platform, session=session)
@@ -83,8 +83,8 @@ async def outgrown(platform: Platform) -> Mapping[str, str]:
     from sqlalchemy.exc import SQLAlchemyError
 
     from cli import running
-    from kernel.db.migrate import NewerDatabase, known_revisions, revision_of
-    from kernel.db.startup import SCHEMA, newer
+    from kernel.db.migrate import UnknownRevision, known_revisions, revision_of
+    from kernel.db.startup import SCHEMA, unfitting
 
     if not has_database(platform):
         return {}
@@ -94,7 +94,7 @@ async def outgrown(platform: Platform) -> Mapping[str, str]:
             for owner in platform.resource(SCHEMA).owners():
                 known, current = known_revisions(owner), await revision_of(platform.database, owner.name)
                 if known and current is not None and current not in known:
-                    found[owner.name] = str(newer(NewerDatabase(current)))
+                    found[owner.name] = str(unfitting(UnknownRevision(current, sorted(known))))
     except (SQLAlchemyError, OSError):
         return {}
     return found

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.options import AsJson
-from cli.plugin_facts import Shown, disabled_plugins, outgrown, variables_of
+from cli.plugin_facts import PluginFacts, disabled_plugins, outgrown, variables_of
 from cli.texts import App, examples
 from kernel.version import DISTRIBUTION
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
-    from kernel.plugins import PluginRecord
+    from kernel.plugins.loading import PluginRecord
 
 _OF_MANIFESTS = "Webhook manifests are listed by: platformctl manifests list"
 
@@ -74,7 +74,7 @@ def why(name: Annotated[str, typer.Argument(help="The plugin's name.")], as_json
         raise typer.Exit(1)
 
 
-def _explain(plugin: Shown) -> None:
+def _explain(plugin: PluginFacts) -> None:
     from rich.text import Text
 
     from cli import console
@@ -96,11 +96,13 @@ def _explain(plugin: Shown) -> None:
     console.print_facts(facts)
 
 
-def _remedy(plugin: Shown) -> str:
+def _remedy(plugin: PluginFacts) -> str:
     if plugin.enable_with is not None:
         return f"enable it in the web client (Plugins), or as an administrator: {plugin.enable_with}"
     if plugin.status == "disabled":
         return "remove it from PLATFORM_PLUGINS_DISABLED, then restart the platform"
+    if plugin.status == "not_installed":
+        return "run the command given above, then restart the platform"
     if plugin.status not in ("failed", "refused"):
         return ""
     off = f"PLATFORM_PLUGINS_DISABLED={plugin.name}"
@@ -112,9 +114,9 @@ def _remedy(plugin: Shown) -> str:
     )
 
 
-async def _shown() -> list[Shown]:
+async def _shown() -> list[PluginFacts]:
     from cli import running
-    from kernel.plugins import read_report
+    from kernel.plugins.loading import read_report
 
     async with running.explained_platform() as platform:
         report = read_report(platform.settings.home)
@@ -124,9 +126,9 @@ async def _shown() -> list[Shown]:
     return sorted(told, key=lambda item: item.name)
 
 
-def _facts(platform: Platform, record: PluginRecord) -> Shown:
+def _facts(platform: Platform, record: PluginRecord) -> PluginFacts:
     loaded = record.status == "loaded"
-    return Shown(
+    return PluginFacts(
         name=record.name,
         version=record.version,
         status=record.status,
@@ -141,7 +143,7 @@ def _facts(platform: Platform, record: PluginRecord) -> Shown:
     )
 
 
-def _with_report(item: Shown, report: dict[str, Any] | None) -> Shown:
+def _with_report(item: PluginFacts, report: dict[str, Any] | None) -> PluginFacts:
     """Add what only a start shows (opening resources, `on_start`), from the last server start."""
     from dataclasses import replace
 
@@ -153,7 +155,7 @@ def _with_report(item: Shown, report: dict[str, Any] | None) -> Shown:
     return replace(item, status=entry["status"], reason=reason, place=entry.get("place"))
 
 
-def _with_tables(item: Shown, reasons: Mapping[str, str]) -> Shown:
+def _with_tables(item: PluginFacts, reasons: Mapping[str, str]) -> PluginFacts:
     """Tell what the next start would show of a plugin that is older than its tables."""
     from dataclasses import replace
 
@@ -163,7 +165,7 @@ def _with_tables(item: Shown, reasons: Mapping[str, str]) -> Shown:
     )
 
 
-def _with_switch(item: Shown, disabled: Mapping[str, str]) -> Shown:
+def _with_switch(item: PluginFacts, disabled: Mapping[str, str]) -> PluginFacts:
     """Mark a plugin that an administrator or the plugin itself has disabled."""
     from dataclasses import replace
 
@@ -174,6 +176,9 @@ def _with_switch(item: Shown, disabled: Mapping[str, str]) -> Shown:
     return replace(item, status="disabled", reason=reason, enable_with=request)
 
 
+_HIDDEN = "hidden by a built-in command"
+
+
 @app.command(epilog=examples(("platformctl plugins commands", "what you can type after 'platformctl'")))
 def commands() -> None:
     """List the commands that plugins add to platformctl."""
@@ -181,11 +186,11 @@ def commands() -> None:
     from cli.extensions import commands_of_plugins
     from cli.main import ENTRIES
 
-    own = {entry.name for entry in ENTRIES}
     found = commands_of_plugins()
+    own = {name for name, _ in ENTRIES} | {one.name for one in found if one.built_in}
     rows = [
-        (name, _summary(group), "hidden by a built-in command" if name in own else "")
-        for name, group in sorted(found.items())
+        (one.name, _summary(one.group), "" if one.built_in or one.name not in own else _HIDDEN)
+        for one in sorted(found, key=lambda one: one.name)
     ]
     console.print_table(("command", "about", "note"), rows, "No plugin adds a command.")
 
@@ -302,7 +307,7 @@ def release(name: Annotated[str, typer.Argument(help="The plugin's name.")]) -> 
     """Unblock a plugin that was blocked because it froze the process while starting."""
     from cli import console, running
     from cli.failures import Missing
-    from kernel.watchdog import Quarantine
+    from kernel.plugins.watchdog import Quarantine
 
     quarantine = Quarantine(running.kernel_settings().home)
     if not quarantine.release(name):

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import uvloop
-
 from cli.running import make_loader, private_files, refuse_as_root
 from cli.welcome import Facts, gather_facts, welcome
-from kernel import collector_timing, logs
 from kernel.boot import open_platform
 from kernel.errors import PlatformError, StartupError
+from kernel.observe import logs
 from kernel.platform import Platform
-from kernel.plugins import write_report
-from kernel.serve import Ports, Supervisor, published_ports, serve_api, stop_on_signals, this_command
-from kernel.server import bind, cannot_listen
-from kernel.settings import KernelSettings, SettingsLoader
+from kernel.plugins.loading import write_report
+from kernel.process import memory
+from kernel.process.serve import Ports, Supervisor, published_ports, serve_api, stop_on_signals, this_command
+from kernel.process.server import bind, cannot_listen
+from kernel.settings.loading import KernelSettings, SettingsLoader
 
 log = logging.getLogger("platform.serve")
 
@@ -48,12 +47,21 @@ def run_process(work: Coroutine[Any, Any, None]) -> None:
     """Run a long-lived process; an unexpected error is logged with its traceback."""
     try:
         with private_files():
-            uvloop.run(work)
+            _runner()(work)
     except (StartupError, PlatformError):
         raise
     except Exception:  # boundary: whatever ends the process is logged
         log.critical("the process stopped because of an unexpected error", exc_info=True)
         raise
+
+
+def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:
+    """What runs an event loop: uvloop, which answers more requests, or Python's own without it."""
+    try:
+        from uvloop import run
+    except ModuleNotFoundError:
+        return asyncio.run
+    return run
 
 
 def configure_logs(loader: SettingsLoader) -> KernelSettings:
@@ -87,7 +95,7 @@ async def _serve_many(loader: SettingsLoader, settings: KernelSettings, how: Sta
             facts = await gather_facts(platform, loader)
             await asyncio.to_thread(write_report, settings.home, platform.plugins)
             ports = Ports.of(platform, port, {} if how.only else published_ports(platform))
-        collector_timing.settle()
+        memory.freeze_present()
         supervisor = Supervisor(_children(settings, how, port))
         await supervisor.start()
         try:

@@ -6,15 +6,15 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from cli.settings import CliSettings
-    from kernel.platform import Platform
-    from kernel.plugins import Candidate
-    from kernel.settings import KernelSettings, SettingsLoader
+    from kernel.platform import Platform, Role
+    from kernel.plugins.loading import Candidate
+    from kernel.settings.loading import KernelSettings, SettingsLoader
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 def make_loader(overrides: Mapping[str, str] | None = None) -> SettingsLoader:
     """A loader for the environment and `config.yaml`; `overrides` come from the command line."""
     from cli.settings import CliSettings
-    from kernel.settings import SettingsLoader
+    from kernel.settings.loading import SettingsLoader
 
     loader = SettingsLoader.from_home(overrides=overrides)
     loader.load("cli", CliSettings)
@@ -43,7 +43,7 @@ def cli_settings() -> CliSettings:
 
 def kernel_settings(overrides: Mapping[str, str] | None = None) -> KernelSettings:
     """The kernel's settings, for commands that need no platform."""
-    from kernel.settings import KernelSettings
+    from kernel.settings.loading import KernelSettings
 
     return make_loader(overrides).load("kernel", KernelSettings)
 
@@ -105,6 +105,36 @@ async def working_platform() -> AsyncIterator[Platform]:
             yield platform
 
 
+def platform_of(environment: Mapping[str, str], role: Role) -> AbstractAsyncContextManager[Platform]:
+    """The platform of another environment, such as that of a copy in a temporary home."""
+    from kernel.boot import open_platform
+    from kernel.settings.loading import SettingsLoader
+
+    return open_platform(SettingsLoader.from_home(environment), role=role)
+
+
+async def refuse_used_database(environment: Mapping[str, str]) -> None:
+    """Refuse a database that isn't empty. Raises StartupError if it can't be used."""
+    import sqlalchemy as sa
+
+    from cli.failures import Refused
+    from kernel.db.engine import Database
+    from kernel.db.startup import unusable
+    from kernel.settings.loading import KernelSettings, SettingsLoader
+
+    settings = SettingsLoader.from_home(environment).load("kernel", KernelSettings)
+    database = Database(settings.sqlalchemy_url)
+    try:
+        tables = await database.read(lambda session: sa.inspect(session.connection()).get_table_names())
+    except (sa.exc.SQLAlchemyError, OSError) as error:
+        raise unusable(error, settings.sqlalchemy_url) from error
+    finally:
+        await database.close()
+    if tables:
+        text = f"the database already has tables, such as {sorted(tables)[0]}"
+        raise Refused(text, "Name an empty database.")
+
+
 def owner_of(path: Path) -> str:
     """The owner's account name; if it has none on this machine, #number, which sudo and chown accept, too."""
     try:
@@ -148,7 +178,7 @@ async def explained_platform(overrides: Mapping[str, str] | None = None) -> Asyn
 
 def quiet() -> None:
     """Keep log lines out of a short command's output: it prints what matters itself."""
-    from kernel import logs
+    from kernel.observe import logs
 
     if cli_settings().debug:
         logs.configure("DEBUG", "text")

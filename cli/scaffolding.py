@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 
 from cli.failures import CommandFailed, ExitCode, Refused
-from kernel.plugins import GROUP
+from kernel.plugins.loading import GROUP
 
 TEMPLATES = Path(__file__).parent / "templates" / "plugin"
 _SUFFIX = ".template"

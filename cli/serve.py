@@ -46,11 +46,10 @@ def serve(
         The first start creates PLATFORM_HOME with its secrets and updates the database. Everything is
     stored in that folder.
     """
-    from kernel import allocator, collector_timing, scheduling
+    from kernel.process import memory
 
-    allocator.save_memory()
-    scheduling.use_short_slices()
-    collector_timing.seldom()
+    memory.limit_arenas()
+    memory.collect_seldom()
     from cli.processes import Start, start
 
     chosen = {

@@ -12,7 +12,9 @@ import typer
 from cli.texts import App, examples
 
 if TYPE_CHECKING:
-    from kernel.settings import KernelSettings
+    from collections.abc import Iterator
+
+    from kernel.settings.loading import KernelSettings, Settings
 
 app = App(
     no_args_is_help=True,
@@ -104,24 +106,24 @@ def install(
 
 
 def _units(user: str) -> dict[str, str]:
-    from kernel.serve import this_command
+    from cli import running
+    from kernel.process.serve import this_command
 
-    settings, backups = _settings()
+    settings = running.kernel_settings()
     home = settings.home.absolute()
     variables = {"PLATFORM_HOME": str(home)}
-    folders = _folders(settings, backups)
-    manifests, is_variable = _manifests(home)
-    if manifests is not None:
-        folders.append(manifests)
-    if is_variable:  # setup.sh sets it, and the service is to watch the same folder
-        variables["PLATFORM_MANIFESTS_DIR"] = str(manifests)
+    folders = _folders(settings)
+    for named, variable in _named_folders(home):
+        folders.append(named)
+        if variable is not None:  # as for the operator who installs it, such as setup.sh
+            variables[variable] = str(named)
     common = {
         "user": user,
         "home": _literal(str(home)),
         "variables": "\n".join(
             f'Environment="{name}={_quotable(value)}"' for name, value in variables.items()
         ),
-        "writable": " ".join(f'"-{_quotable(str(folder))}"' for folder in folders),
+        "writable": " ".join(f'"-{_quotable(str(folder))}"' for folder in dict.fromkeys(folders)),
         "environment": _ENVIRONMENT,
         "stop_seconds": int(settings.shutdown_timeout) + _STOP_MARGIN,
     }
@@ -136,27 +138,39 @@ def _units(user: str) -> dict[str, str]:
     }
 
 
-def _settings() -> tuple[KernelSettings, str]:
-    """The kernel's settings and the backup folder. Opening a platform for them would create secrets in its
-    home, owned by whoever installs the units and unreadable for the service.
+def _named_folders(home: Path) -> Iterator[tuple[Path, str | None]]:
+    """Folders that plugins write to because a setting says so, each with its variable if it is set by one.
+
+    Opening a platform for them would create secrets in its home, owned by whoever installs the units and
+    unreadable for the service.
     """
-    from builtin_plugins.platform_ops.settings import OpsSettings
     from cli import running
-
-    return running.kernel_settings(), running.make_loader().load("platform_ops", OpsSettings).backup_to
-
-
-def _manifests(home: Path) -> tuple[Path | None, bool]:
-    """The folder of manifests if a setting names one, and whether an environment variable does."""
-    from builtin_plugins.manifest_webhooks.settings import WebhookSettings
-    from cli import running
+    from kernel.settings.checks import WrittenFolder
 
     loader = running.make_loader()
-    found = loader.load("manifest_webhooks", WebhookSettings).manifests_dir
-    source = loader.sources("manifest_webhooks", WebhookSettings).get("manifests_dir", "default")
-    if source == "default":
-        return None, False
-    return (found.absolute(), True) if source == "environment" else (home / found, False)
+    for name, settings in _settings_of_plugins():
+        sources, variables = loader.sources(name, settings), settings.env_names()
+        for field, info in settings.model_fields.items():
+            if field in sources and any(isinstance(mark, WrittenFolder) for mark in info.metadata):
+                value = str(getattr(loader.load(name, settings), field))
+                if value and "://" not in value:
+                    by_variable = sources[field] == "environment"
+                    folder = Path(value).absolute() if by_variable else home / value
+                    yield folder, variables[field][0] if by_variable else None
+
+
+def _settings_of_plugins() -> Iterator[tuple[str, type[Settings]]]:
+    """The settings classes of the installed plugins that can be imported."""
+    from kernel.plugins.loading import installed
+
+    for candidate in installed():
+        try:
+            declare = getattr(candidate.load(), "register_settings", None)
+        except Exception:  # noqa: BLE001 - boundary: `doctor` says what is wrong with it
+            continue
+        settings = declare() if declare is not None else None
+        if settings is not None:
+            yield candidate.name, settings
 
 
 def _tell_of_home(home: Path, user: str) -> None:
@@ -172,12 +186,11 @@ def _tell_of_home(home: Path, user: str) -> None:
             console.warn(f"{home} belongs to {home.owner()}, not to {user}: chown -R {words}")
 
 
-def _folders(settings: KernelSettings, backups: str) -> list[Path]:
-    """Every folder that the platform writes to; all others are read-only."""
+def _folders(settings: KernelSettings) -> list[Path]:
+    """The folders that the kernel writes to."""
     from kernel.stores.disk import folders_written
 
     found = folders_written(settings.home.absolute(), settings.sqlalchemy_url)
-    found += [Path(backups).absolute()] if backups and "://" not in backups else []
     found += [settings.log_file.absolute().parent] if settings.log_file is not None else []
     return list(dict.fromkeys(found))
 

@@ -39,8 +39,8 @@ def create(
 ) -> None:
     """Create a service token and print it to standard output."""
     from cli import console, running
+    from kernel.auth.secrets import SecretStore
     from kernel.auth.tokens import Tokens
-    from kernel.secrets import SecretStore
 
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,50}", name):
         raise typer.BadParameter("use 1 to 50 letters, digits, '_', '.' or '-'", param_hint="NAME")

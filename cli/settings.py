@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, SecretStr
 
-from kernel.settings import Settings
+from kernel.settings.loading import Settings
 
 
 class CliSettings(Settings):

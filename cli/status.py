@@ -55,7 +55,8 @@ def _show(found: dict[str, Any]) -> None:
             ("queue", _queue(found["queue"])),
             ("failed jobs", f"{found['failed_last_day']} in the last 24 hours"),
         ]
-    facts += [("disk", _disk(found["disk"])), ("newest backup", _backup(found.get("backup")))]
+    facts += [("disk", _disk(found["disk"]))]
+    facts += [(name, text if at is None else f"{text}, {_ago(at)}") for name, text, at in found["plugins"]]
     console.print_facts(facts)
     for problem in found["problems"]:
         console.warn(problem)
@@ -100,12 +101,6 @@ def _disk(disk: dict[str, Any]) -> str:
     if not disk["can_be_written"]:
         trouble = ", but it can't be written: nothing is saved"
     return f"{disk['free_bytes'] / 2**30:,.1f} GB free{trouble}"
-
-
-def _backup(backup: dict[str, Any] | None) -> str:
-    if backup is None:
-        return "none; make one: platformctl backup create"
-    return f"{backup['name']}, {_ago(backup['made_at'])}"
 
 
 def _ago(moment: datetime | None) -> str:

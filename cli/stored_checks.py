@@ -7,47 +7,49 @@ import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import func, select, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.orm import Session
 
-from cli.machine_checks import Finding
-from cli.plugin_facts import out_of_service
 from kernel.db.base import shared_now, utc_now
 from kernel.db.tables import JobRecord, WorkerRecord
-from kernel.owner_secrets.store import OWNER_SECRETS
 from kernel.platform import Platform
-from kernel.stores.blobs import FileBlobs
-from kernel.stores.held import BlobsAway, HeldBlobs, StoredBlob, held_blobs
+from kernel.plugins.diagnostics import Finding
+from kernel.stores.blobs import BlobsAway, FileBlobs, HeldBlobs, StoredBlob, held_blobs
 
 _SKEW = timedelta(seconds=30)
 _LARGE_LOG = 512 << 20
-_OLD_BACKUP = timedelta(days=7)
 _JUST_NOW = 3600.0
+DAMAGED_REMEDY = (
+    "Stop the platform, copy its home, check the disk, and restore a backup: 'platformctl backup list', "
+    "'platformctl backup restore NAME'."
+)
 
 
 async def examine_stored(platform: Platform) -> AsyncIterator[Finding]:
     """Check what is stored; the database must be up to date."""
+    yield await check_database_file(platform)
     yield await _check_clock(platform)
     yield await _check_log(platform)
     yield await check_files(platform)
-    yield await _check_sealed(platform)
-    yield await _check_backups(platform)
 
 
 async def examine_storage(platform: Platform) -> AsyncIterator[Finding]:
-    """Tell what is wrong with the places of uploads and backups; the database needs no tables."""
+    """Check whether uploaded files can be reached; the database needs no tables."""
     if isinstance(platform.blobs, HeldBlobs):
         try:
             await platform.blobs.stored()
         except BlobsAway as error:
             yield _away(error)
-    if out_of_service(platform, "platform_ops") is None:
-        found = await asyncio.to_thread(_backups, platform)
-        if isinstance(found, Finding):
-            yield found
+
+
+async def check_database_file(platform: Platform) -> Finding:
+    """Look for damage in SQLite's file."""
+    found = await platform.database.find_damage()
+    if found is None:
+        return Finding("damage", "ok", "no damage was found")
+    return Finding("damage", "failed", f"the database is damaged: {found}", DAMAGED_REMEDY)
 
 
 async def _check_clock(platform: Platform) -> Finding:
@@ -138,56 +140,3 @@ def _old(stored: Mapping[str, StoredBlob], orphans: Iterable[str]) -> int:
     """How many are older than any upload still in progress could be."""
     limit = time.time() - _JUST_NOW
     return sum(stored[one].modified_at < limit for one in orphans)
-
-
-async def _check_sealed(platform: Platform) -> Finding:
-    """Check that every stored secret of an account, organization or plugin can be decrypted."""
-    bad = await platform.database.read(platform.resource(OWNER_SECRETS).unreadable)
-    if bad:
-        listed = ", ".join(bad[:3]) + (" …" if len(bad) > 3 else "")
-        return Finding(
-            "encryption",
-            "failed",
-            f"{len(bad)} stored secrets can't be decrypted: {listed}",
-            "Put the key file 'owner-secrets' back into PLATFORM_HOME/secrets, or set these secrets again.",
-        )
-    return Finding("encryption", "ok", "all stored secrets can be decrypted")
-
-
-async def _check_backups(platform: Platform) -> Finding:
-    if (why := out_of_service(platform, "platform_ops")) is not None:
-        remedy = "'platformctl plugins why platform_ops' says more."
-        return Finding("backups", "warning", f"the plugin platform_ops is out of service: {why}", remedy)
-    used = await platform.database.read(_has_accounts)
-    entries = await asyncio.to_thread(_backups, platform)
-    if isinstance(entries, Finding):
-        return entries
-    remedy = "Set PLATFORM_BACKUP_SCHEDULE=@daily, or run 'platformctl backup create'."
-    if not used:
-        return Finding("backups", "ok", "nobody has an account yet")
-    if not entries:
-        return Finding("backups", "warning", "none has been made", remedy)
-    age = utc_now() - entries[0].modified_at
-    if age > _OLD_BACKUP:
-        return Finding("backups", "warning", f"the newest is {age.days} days old", remedy)
-    return Finding("backups", "ok", f"{len(entries)}, the newest is {entries[0].name}")
-
-
-def _backups(platform: Platform) -> list[Any] | Finding:
-    """The backups, newest first, or why none can be made or found. Blocks."""
-    from builtin_plugins.platform_ops.backup.errors import BackupFailed
-    from builtin_plugins.platform_ops.backup.service import archives_of, storage_problem
-
-    correct = "Correct PLATFORM_BACKUP_TO or PLATFORM_BACKUP_KEY_FILE."
-    if problem := storage_problem(platform):
-        return Finding("backups", "failed", f"no backup can be made: {problem}", correct)
-    try:
-        return list(archives_of(platform).entries())
-    except (BackupFailed, OSError) as error:
-        return Finding("backups", "failed", f"the backup storage can't be read: {error}", correct)
-
-
-def _has_accounts(session: Session) -> bool:
-    from kernel.auth.models import Account
-
-    return session.scalar(select(Account.id).limit(1)) is not None

@@ -52,7 +52,7 @@ async def _parts() -> dict[str, str]:
     from dataclasses import asdict
 
     from cli import checks, configuration, glance, running
-    from kernel.plugins import read_report
+    from kernel.plugins.loading import read_report
 
     findings = [asdict(finding) async for finding in checks.examine()]
     settings = running.kernel_settings()
@@ -119,7 +119,7 @@ def _secrets() -> list[str]:
     """Values that must not be in the bundle: those of secret settings and of secrets in the home."""
     from cli import running
     from cli.instance import variables
-    from kernel.secrets import SecretStore
+    from kernel.auth.secrets import SecretStore
 
     store = SecretStore(running.kernel_settings().home)
     found = [value for name in store.names() if (value := store.get(name))]
@@ -148,7 +148,7 @@ def _cleaned(text: str, secrets: Iterable[str]) -> str:
     """The text without these values and without anything that looks like a secret."""
     import json
 
-    from kernel.logs import mask
+    from kernel.observe.logs import mask
 
     for value in secrets:
         for form in (value, json.dumps(value)[1:-1]):

@@ -20,14 +20,14 @@ from cli.plugin_facts import variables_of
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
-    from kernel.plugins import PluginRecord
+    from kernel.plugins.loading import PluginRecord
 
 _SECONDS = 180
 _LAST_WORDS = 400
 
 
 @dataclass(frozen=True)
-class Declared:
+class TrialDeclarations:
     """What a plugin declared when it was started, or why it did not start."""
 
     name: str
@@ -54,9 +54,9 @@ class Declared:
         return self.status in ("loaded", "disabled")
 
 
-def try_start(names: Sequence[str], packages: Path | None = None) -> list[Declared]:
+def try_start(names: Sequence[str], packages: Path | None = None) -> list[TrialDeclarations]:
     """Start the platform with these plugins in a separate process; `packages` is searched first."""
-    from kernel.serve import this_command
+    from kernel.process.serve import this_command
 
     with tempfile.TemporaryDirectory(prefix="platform-trial-") as folder:
         answer = Path(folder) / "answer.json"
@@ -71,11 +71,14 @@ def try_start(names: Sequence[str], packages: Path | None = None) -> list[Declar
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return [Declared(name, "failed", f"the start did not end within {_SECONDS} s") for name in names]
+            return [
+                TrialDeclarations(name, "failed", f"the start did not end within {_SECONDS} s")
+                for name in names
+            ]
         if not answer.exists():
             reason = _last_words(ended)
-            return [Declared(name, "failed", reason) for name in names]
-        return [Declared(**item) for item in json.loads(answer.read_text(encoding="utf-8"))]
+            return [TrialDeclarations(name, "failed", reason) for name in names]
+        return [TrialDeclarations(**item) for item in json.loads(answer.read_text(encoding="utf-8"))]
 
 
 def _last_words(ended: subprocess.CompletedProcess[str]) -> str:
@@ -90,7 +93,7 @@ def _environment(names: Sequence[str], folder: Path, packages: Path | None) -> d
     """
     from cli import running
     from cli.instance import isolated_environment
-    from kernel.settings_checks import split_list
+    from kernel.settings.checks import split_list
 
     home = folder / "home"
     home.mkdir(mode=0o700)
@@ -119,16 +122,16 @@ async def declare(names: Sequence[str]) -> list[dict[str, Any]]:
         return [asdict(_declared(platform, name, records.get(name))) for name in names]
 
 
-def _declared(platform: Platform, name: str, record: PluginRecord | None) -> Declared:
-    from kernel.offers import OFFERS
+def _declared(platform: Platform, name: str, record: PluginRecord | None) -> TrialDeclarations:
+    from kernel.plugins.offers import OFFERS
 
     if record is None:
-        return Declared(name, "failed", f"there is no plugin '{name}' after the start")
+        return TrialDeclarations(name, "failed", f"there is no plugin '{name}' after the start")
     if record.status != "loaded":
-        return Declared(name, record.status, record.reason, record.version, record.api_version)
+        return TrialDeclarations(name, record.status, record.reason, record.version, record.api_version)
     offers = platform.resource(OFFERS)
     actions = [action for (owner, _), action in offers.actions.items() if owner == name]
-    return Declared(
+    return TrialDeclarations(
         name,
         record.status,
         version=record.version,
@@ -149,7 +152,7 @@ def _declared(platform: Platform, name: str, record: PluginRecord | None) -> Dec
 
 
 def _routes(platform: Platform, name: str) -> list[str]:
-    from kernel.offers import OFFERS
+    from kernel.plugins.offers import OFFERS
 
     offers = platform.resource(OFFERS)
     tables = [table for owner, table in offers.route_tables if owner == name]
@@ -188,7 +191,7 @@ def _highest(tiers: Sequence[str]) -> str:
     return max(("community", *tiers), key=order.index)
 
 
-def facts(declared: Declared) -> Mapping[str, str]:
+def facts(declared: TrialDeclarations) -> Mapping[str, str]:
     """Labels and texts for the commands to show."""
     return {
         "requires": ", ".join(declared.requires),

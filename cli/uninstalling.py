@@ -12,13 +12,13 @@ from cli import console
 from cli.failures import CommandFailed, Missing, Refused
 from cli.package_needs import PLATFORM, left_without, read_needs, removal
 from cli.pip import Pip, last_error
-from kernel.plugins import GROUP
+from kernel.plugins.loading import GROUP
 
 if TYPE_CHECKING:
-    from cli.plugin_facts import Shown
+    from cli.plugin_facts import PluginFacts
 
 
-def uninstall_plugin(name: str, plugins: Sequence[Shown], *, force: bool) -> None:
+def uninstall_plugin(name: str, plugins: Sequence[PluginFacts], *, force: bool) -> None:
     """Uninstall the package of plugin (or package) `name`. Raises Refused for what the platform needs."""
     packages = {point.name: point.dist.name for point in metadata.entry_points(group=GROUP) if point.dist}
     by_package = {canonicalize_name(package): package for package in packages.values()}

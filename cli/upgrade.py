@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +11,7 @@ from cli.texts import App, examples
 
 if TYPE_CHECKING:
     from kernel.db.migrate import Pending
-    from kernel.platform import Platform
+    from kernel.plugins.diagnostics import Finding
 
 app = App()
 
@@ -46,44 +45,24 @@ def upgrade(
         console.print_table(
             ("owner", "revisions"), rows, f"The database is up to date for version {__version__}."
         )
-        if found:
-            before.show()
+        for finding in before if found else ():
+            (console.note if finding.status == "ok" else console.warn)(finding.text)
     if found:
         raise typer.Exit(1)
 
 
-@dataclass(frozen=True)
-class _Before:
-    """What happens before the migrations, in a sentence; a `problem` if the operator may not want that."""
-
-    text: str
-    problem: bool = True
-
-    def show(self) -> None:
-        from cli import console
-
-        (console.warn if self.problem else console.note)(self.text)
-
-
-async def _look() -> tuple[list[Pending], _Before]:
+async def _look() -> tuple[list[Pending], list[Finding]]:
     """What is pending, and what happens before it is applied to a database in use."""
     from cli import running
+    from cli.checks import of_plugins
     from kernel.db.startup import SCHEMA
+    from kernel.plugins.diagnostics import Finding
+    from kernel.process.start_guards import refusal
 
     async with running.stored_platform(apply_migrations=False) as platform:
-        return platform.resource(SCHEMA).pending, _before(platform)
-
-
-def _before(platform: Platform) -> _Before:
-    from cli.plugin_facts import out_of_service
-    from kernel.start_guards import refusal
-
-    if (refused := refusal(platform.plugins)) is not None:
-        return _Before(f"The upgrade will be refused: {refused}.")
-    if (why := out_of_service(platform, "platform_ops")) is not None:
-        return _Before(f"No backup is made first: the plugin platform_ops is out of service: {why}.")
-    from builtin_plugins.platform_ops.settings import OpsSettings
-
-    if not platform.settings_of(OpsSettings).backup_before_upgrade:
-        return _Before("No backup is made first: PLATFORM_BACKUP_BEFORE_UPGRADE is false.")
-    return _Before("A backup is made before they are applied.", problem=False)
+        pending = platform.resource(SCHEMA).pending
+        if (refused := refusal(platform.plugins)) is not None:
+            return pending, [Finding("upgrade", "failed", f"The upgrade will be refused: {refused}.")]
+        findings = [finding async for finding in of_plugins(platform, "upgrade")]
+        none = Finding("upgrade", "warning", "No backup is made first: no plugin in service makes one.")
+        return pending, findings or [none]

@@ -13,9 +13,11 @@ from cli.settings import CliSettings
 from kernel import __version__
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from kernel.platform import Platform
-    from kernel.serve import Ports
-    from kernel.settings import SettingsLoader
+    from kernel.process.serve import Ports
+    from kernel.settings.loading import SettingsLoader
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Facts:
 
     host: str
     home: Path
-    accounts: int
+    has_accounts: bool
     loaded: int
     out_of_service: tuple[tuple[str, str], ...]
     registration_open: bool
@@ -48,20 +50,25 @@ class Facts:
 
 async def gather_facts(platform: Platform, loader: SettingsLoader) -> Facts:
     """Collect the facts."""
-    from kernel.auth.accounts import ACCOUNTS
-
-    _, accounts = await platform.resource(ACCOUNTS).list(limit=1)
     off = await disabled_plugins(platform)
     bad = [(r.name, r.reason or "") for r in platform.plugins if r.status in ("failed", "refused")]
     return Facts(
         host=platform.settings.host,
         home=platform.settings.home,
-        accounts=accounts,
+        has_accounts=await platform.database.read(_has_accounts),
         loaded=sum(record.status == "loaded" and record.name not in off for record in platform.plugins),
         out_of_service=tuple(bad),
         registration_open=platform.settings.registration_mode == "open",
         command=loader.load("cli", CliSettings).command,
     )
+
+
+def _has_accounts(session: Session) -> bool:
+    from sqlalchemy import select
+
+    from kernel.auth.models import Account
+
+    return session.scalar(select(Account.id).where(Account.deleted_at.is_(None)).limit(1)) is not None
 
 
 def welcome(facts: Facts, ports: Ports) -> None:
@@ -98,7 +105,7 @@ def _remarks(facts: Facts) -> list[str]:
         f"[red]{name}[/red]: {_escaped(reason)}\n    → {command} plugins why {name}"
         for name, reason in facts.out_of_service
     ]
-    if facts.accounts == 0:
+    if not facts.has_accounts:
         found.append(
             f"There are no accounts yet. Create an administrator in another terminal:\n"
             f"    {command} users create YOURNAME --admin"

@@ -15,18 +15,19 @@ app = App()
     epilog=examples(
         ("platformctl worker", "one more worker, besides the one that 'serve' starts"),
         ("PLATFORM_WORKER_CONCURRENCY=4 platformctl worker", "four jobs at the same time"),
-        after="On another machine, it needs the same settings and secrets: docs/more-than-one-machine.md.",
+        after="On another machine, it needs the same settings and secrets: "
+        "docs/how-to/more-than-one-machine.md.",
     )
 )
 def worker(supervised: Annotated[bool, typer.Option("--supervised", hidden=True)] = False) -> None:
     """Run jobs until stopped, at lower priority than the API. 'platformctl serve' starts a worker itself."""
-    from kernel import allocator, collector_timing
+    from kernel.process import memory
 
-    allocator.save_memory()
-    collector_timing.seldom()
+    memory.limit_arenas()
+    memory.collect_seldom()
     from cli.processes import configure_logs, run_process
     from cli.running import make_loader
-    from kernel.serve import run_worker
+    from kernel.process.serve import run_worker
 
     loader = make_loader()
     configure_logs(loader)

@@ -13,74 +13,59 @@ from functools import partial
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from kernel import contracts, hookspecs
-from kernel.auth.accounts import ACCOUNTS, Accounts
-from kernel.auth.administration import ADMINISTRATION, Administration
-from kernel.auth.attempts import ATTEMPTS, Attempts
-from kernel.auth.erasure import FINISH_REMOVALS, REMOVE_ACCOUNT
 from kernel.auth.identity import IDENTITY, Identity
-from kernel.auth.password_resets import PASSWORD_RESETS, SEND_RESET, PasswordResets
-from kernel.auth.passwords import PASSWORDS, Passwords
 from kernel.auth.permissions import Permission
-from kernel.auth.platform_admins import PLATFORM_ADMINS, PlatformAdmins
-from kernel.auth.setup_codes import SETUP_CODES, SetupCodes
+from kernel.auth.secrets import SecretStore
 from kernel.auth.states import ACCOUNT_STATES, AccountStates
 from kernel.auth.states import TOPIC as ACCOUNT_TOPIC
 from kernel.auth.tokens import TOKENS, Tokens
-from kernel.collecting import Collector
 from kernel.db.engine import Database
 from kernel.db.startup import SCHEMA, Schema, unusable
 from kernel.db.wakeups import wakeups_for
-from kernel.declarations import DECLARATIONS, Declarations
-from kernel.directory import DIRECTORY, Directory
 from kernel.errors import StartupError
-from kernel.events import EVENTS, Event, EventCatalog
-from kernel.gateway.proxy import PROXY, Proxy
-from kernel.gateway.services import SLOTS
-from kernel.home_lock import home_held, make_home
-from kernel.hook_manager import HookManager
-from kernel.hooks import Hooks
-from kernel.housekeeping import HOUSEKEEP
-from kernel.http.access_control import ACCESS_CONTROL, AccessControl
-from kernel.http.access_log import ACCESS_LOG, AccessLog
-from kernel.http.identification import IDENTIFICATION, Identification
-from kernel.http.request_limits import REQUEST_LIMITS, RequestLimits
+from kernel.events.events import EVENTS, Event, EventCatalog
+from kernel.events.notices import Notices
+from kernel.events.outbox import DELIVER_EVENT, PlatformOutbox
+from kernel.gateway.health import HEALTH_REPORTS, HealthReports
+from kernel.gateway.remote import REMOTE_SERVICES
+from kernel.gateway.services import in_order, installed_services
+from kernel.hooks import hookspecs
+from kernel.hooks.calling import Hooks
+from kernel.hooks.manager import HookManager
+from kernel.http.access_control import ACCESS_CONTROL, IDENTIFICATION, AccessControl, Identification
+from kernel.http.middlewares import ACCESS_LOG, AccessLog
+from kernel.http.rate_limits import RATE_LIMITS, REQUEST_LIMITS, RateLimits, RequestLimits
 from kernel.http.streams import OPEN_STREAMS, OpenStreams
-from kernel.jobs.cancelling import TELL_OF_CANCEL
-from kernel.jobs.events import DELIVER_EVENT
+from kernel.jobs.cancellation import TELL_OF_CANCEL
 from kernel.jobs.figures import offer_figures
-from kernel.jobs.gathering import CARRY
-from kernel.jobs.queue import JOB_QUEUE, JobQueue
-from kernel.jobs.runner import JOB_RUNNER, JobRunner
-from kernel.mail import Mail
-from kernel.metrics import Metrics
-from kernel.notices import Notices
-from kernel.offers import OFFERS, Offers
-from kernel.outbox import PlatformOutbox
-from kernel.outgoing.client import OUTGOING, Outgoing
-from kernel.owner_secrets.keys import KeyRing
-from kernel.owner_secrets.store import OWNER_SECRETS, OwnerSecrets
+from kernel.libs.outgoing.client import OUTGOING, Outgoing
+from kernel.observe.metrics import Metrics
+from kernel.observe.tracing import TRACING, Tracing
 from kernel.platform import PLATFORM, Platform, Role
-from kernel.plugin_settings import PLUGIN_SETTINGS, PluginSettings
-from kernel.plugin_states import PLUGIN_STATES, PluginStates
-from kernel.plugins import Candidate, PluginHost, installed, told_at_start
-from kernel.rate_limits import RATE_LIMITS, RateLimits
-from kernel.resource_keys import Resources
-from kernel.secrets import SecretStore
-from kernel.settings import KernelSettings, SettingsLoader
-from kernel.settings_checks import split_list
-from kernel.start_guards import Opening, StartGuards
-from kernel.starting import Starter
-from kernel.stores.disk import DiskSpace, folders_written
-from kernel.stores.held import HeldBlobs
+from kernel.plugins.collecting import Collector
+from kernel.plugins.declarations import DECLARATIONS, Declarations
+from kernel.plugins.directory import DIRECTORY, Directory
+from kernel.plugins.extras import require
+from kernel.plugins.loading import Candidate, PluginHost, installed, told_at_start
+from kernel.plugins.offers import OFFERS, Offers
+from kernel.plugins.plugin_settings import PLUGIN_SETTINGS, PluginSettings
+from kernel.plugins.resource_keys import Resources
+from kernel.plugins.starting import Starter
+from kernel.plugins.states import PLUGIN_STATES, PluginStates
+from kernel.plugins.watchdog import OnStuck, Quarantine, StartWatch, restart_without
+from kernel.process import database_check
+from kernel.process.database_check import CHECK_DATABASE
+from kernel.process.home_lock import home_held, make_home
+from kernel.process.housekeeping import HOUSEKEEP
+from kernel.process.start_guards import Opening, StartGuards
+from kernel.settings.checks import split_list
+from kernel.settings.loading import KernelSettings, SettingsLoader
+from kernel.stores.blobs import HeldBlobs
+from kernel.stores.disk import DiskSpace, Scratch, folders_written
 from kernel.stores.offers import OfferedStores, StoreNeeds
-from kernel.stores.opening import Stores, open_early_blobs, open_stores, own_stores, prepare_own_vectors
-from kernel.stores.scratch import Scratch
-from kernel.tools.catalog import TOOLS, Tools
-from kernel.tracing import TRACING, Tracing
-from kernel.watchdog import OnStuck, Quarantine, StartWatch, restart_without
+from kernel.stores.opening import STORE_OPENING, StoreOpening, Stores, own_stores
 
-OWN_JOBS = (CARRY, DELIVER_EVENT, SEND_RESET, TELL_OF_CANCEL, HOUSEKEEP, REMOVE_ACCOUNT, FINISH_REMOVALS)
+OWN_JOBS = (DELIVER_EVENT, TELL_OF_CANCEL, HOUSEKEEP, CHECK_DATABASE)
 
 
 @asynccontextmanager
@@ -108,7 +93,7 @@ async def open_platform(
     told = told_at_start(settings.home) if supervised else frozenset()
     plugins = _load_plugins(loader, settings, candidates, quarantine, told)
     async with AsyncExitStack() as stack:
-        storage = _connect(settings, plugins, stack)
+        storage = _connect(settings, plugins, stack, serving=role != "tool", migrating=apply)
         guards = StartGuards(plugins.declarations.of(hookspecs.register_start_guards), plugins.states)
         plugins.settings.load(plugins.declarations.of(hookspecs.register_settings))
         if not supervised:
@@ -116,10 +101,11 @@ async def open_platform(
         schema = Schema(storage.database, plugins.declarations, plugins.states, strict=role != "tool")
         if role != "tool":
             await _hold_home(storage, stack)
-        offered = _offered_stores(plugins)
+        opening_stores = StoreOpening(storage.needs, _offered_stores(plugins), stack)
+        storage.resources.add(STORE_OPENING, opening_stores)
         # Commands that load no plugins don't need the store that the settings name, and don't have it.
         storeless = role == "tool" and not candidates
-        blobs = None if storeless else await open_early_blobs(storage.needs, offered, stack)
+        blobs = None if storeless else await opening_stores.open_early_blobs()
         opening = Opening(storage.needs, schema.owners, blobs)
         schema.before_migrations = partial(guards.before_migrations, opening)
         if role != "tool":
@@ -130,9 +116,7 @@ async def open_platform(
         if storeless:
             stores = own_stores(storage.needs)
         else:
-            stores = await open_stores(
-                storage.needs, offered, stack, blobs=blobs, apply=apply, serving=role != "tool"
-            )
+            stores = await opening_stores.open(storage.resources, blobs=blobs)
         if role != "tool" and isinstance(stores.blobs, HeldBlobs):
             await _settle(stores.blobs, storage.database.url)
         platform = _assemble(role, plugins, storage, stores, schema, stack)
@@ -144,6 +128,7 @@ async def open_platform(
             watch = StartWatch(settings.plugin_start_timeout * 1.5 + 1, on_stuck)
             starter = Starter(platform, plugins.states, stack, watch)
             await starter.open_resources(plugins.declarations, platform.resources)
+            _check_remote_names(platform)
             await starter.start_plugins()
         yield platform
 
@@ -161,26 +146,36 @@ async def declared_platform(
         plugins.settings.load(plugins.declarations.of(hookspecs.register_settings))
         schema = Schema(storage.database, plugins.declarations, plugins.states, strict=False)
         schema.owners()
+        storage.resources.add(STORE_OPENING, StoreOpening(storage.needs, _offered_stores(plugins), stack))
         platform = _assemble("tool", plugins, storage, own_stores(storage.needs), schema, stack)
         plugins.collector.collect(OWN_JOBS)
         yield platform
 
 
 async def upgrade(platform: Platform) -> None:
-    """Apply the pending migrations and prepare the vector store's tables. Raises StartupError."""
+    """Apply the pending migrations and let stores prepare the database. Raises StartupError."""
     await platform.resource(SCHEMA).migrate(apply=True)
-    await prepare_own_vectors(platform.database, platform.settings)
+    await platform.resource(STORE_OPENING).prepare()
 
 
 def _read_settings(loader: SettingsLoader) -> KernelSettings:
     settings = loader.load("kernel", KernelSettings)
-    known = [slot.name for slot in SLOTS]
-    for name in settings.remote_services:
+    if not settings.sqlalchemy_url.startswith("sqlite"):
+        require("DATABASE_URL", "postgres", "asyncpg")
+    if settings.redis_url is not None:
+        require("REDIS_URL", "redis", "redis")
+    return settings
+
+
+def _check_remote_names(platform: Platform) -> None:
+    """Services on other machines must be services that plugins or their packages declare."""
+    known = [service.name for service in in_order(platform.resource(OFFERS).all_services.values())]
+    remote = platform.resources.find(REMOTE_SERVICES)
+    for name in remote.names if remote is not None else ():
         if name not in known:
             raise StartupError(
                 f"PLATFORM_SERVICE_URLS: '{name}' is not a service; the services are: {', '.join(known)}"
             )
-    return settings
 
 
 @dataclass(frozen=True)
@@ -205,11 +200,12 @@ def _load_plugins(
     quarantine: Quarantine,
     told: frozenset[tuple[str, str]] = frozenset(),
 ) -> _Plugins:
-    manager = HookManager(hookspecs, contracts)
+    manager = HookManager(hookspecs)
     disabled = split_list(settings.plugins_disabled)
     host = PluginHost(manager, settings.plugin_start_timeout, disabled, quarantine.keep_out, told)
     host.load(candidates)
-    states, offers, permissions = PluginStates(host), Offers(), dict[str, Permission]()
+    states, permissions = PluginStates(host), dict[str, Permission]()
+    offers = Offers(known_services=installed_services())
     events = EventCatalog()
     states.insist_on_essential()
     hooks = Hooks(manager, states.hook_failed, states.declaration_failed, settings.plugin_start_timeout)
@@ -239,19 +235,26 @@ class _Storage:
     resources: Resources
 
 
-def _connect(settings: KernelSettings, plugins: _Plugins, stack: AsyncExitStack) -> _Storage:
+def _connect(
+    settings: KernelSettings,
+    plugins: _Plugins,
+    stack: AsyncExitStack,
+    *,
+    serving: bool = False,
+    migrating: bool = False,
+) -> _Storage:
     notices = Notices(wakeups_for(settings.sqlalchemy_url, settings.home / "run"))
     resources = Resources()
-    queue = resources.add(JOB_QUEUE, JobQueue(settings.sqlalchemy_url))
-    stack.push_async_callback(queue.close)
     has_listeners = partial(plugins.hooks.implementations, hookspecs.on_event)
     tell = partial(_publish, resources)
-    outbox = PlatformOutbox(queue, notices, tell, has_listeners, plugins.events)
+    outbox = PlatformOutbox(notices, tell, has_listeners, plugins.events)
     database = Database(settings.sqlalchemy_url, outbox, pool_size=settings.database_pool_size)
     stack.push_async_callback(database.close)
     stack.push_async_callback(notices.stop)
     disk = DiskSpace(folders_written(settings.home, settings.sqlalchemy_url), settings.min_free_disk_mb)
-    needs = StoreNeeds(settings, database, SecretStore(settings.home), disk, plugins.settings)
+    needs = StoreNeeds(
+        settings, database, SecretStore(settings.home), disk, plugins.settings, serving, migrating
+    )
     return _Storage(database, notices, needs, resources)
 
 
@@ -312,18 +315,15 @@ def _assemble(
         notices=storage.notices,
         hooks=plugins.hooks,
         permissions=plugins.permissions,
-        vectors=stores.vectors,
         disk=needs.disk,
         blobs=stores.blobs,
         cache=stores.cache,
         scratch=Scratch(settings.home / "tmp"),
-        mail=Mail(settings),
         resources=storage.resources,
     )
     resources = platform.resources
     resources.add(PLATFORM, platform)
     resources.add(TRACING, Tracing())
-    resources.add(JOB_RUNNER, JobRunner(platform))
     offer_figures(platform)
     resources.add(PLUGIN_STATES, plugins.states)
     resources.add(PLUGIN_SETTINGS, plugins.settings)
@@ -332,33 +332,19 @@ def _assemble(
     resources.add(EVENTS, plugins.events)
     resources.add(DIRECTORY, Directory(plugins.states, plugins.offers, plugins.permissions, resources))
     resources.add(SCHEMA, schema)
-    _add_accounts(platform, stack)
+    resources.add(HEALTH_REPORTS, HealthReports(platform))
+    _add_identity(platform)
     _add_http(platform, plugins, stack)
     return platform
 
 
-def _add_accounts(platform: Platform, stack: AsyncExitStack) -> None:
+def _add_identity(platform: Platform) -> None:
     settings, database, add = platform.settings, platform.database, platform.resources.add
     tokens = add(TOKENS, Tokens(settings, platform.secrets))
-    ring = KeyRing(platform.secrets)
     if platform.role != "tool":  # a tool makes no secrets: its user may not be the home's owner
         tokens.prepare()
-        ring.newest()  # made now: the operator copies the secrets to other machines after the first start
-    add(OWNER_SECRETS, OwnerSecrets(ring))
-    limits = add(RATE_LIMITS, RateLimits(platform.cache, enabled=settings.rate_limit_enabled))
-    add(ATTEMPTS, Attempts(limits))
-    passwords = add(PASSWORDS, Passwords(settings.password_memory_mb))
-    stack.callback(passwords.close)
     states = add(ACCOUNT_STATES, AccountStates(database, settings.account_cache_seconds))
     platform.notices.listen(ACCOUNT_TOPIC, states.invalidate)
-    admins = add(PLATFORM_ADMINS, PlatformAdmins(platform))
-    add(SETUP_CODES, SetupCodes(database, admins))
-    add(ADMINISTRATION, Administration(platform, passwords))
-    add(PASSWORD_RESETS, PasswordResets(platform, passwords=passwords, limits=limits))
-    accounts = Accounts(
-        platform, passwords=passwords, tokens=tokens, states=states, admins=admins, limits=limits
-    )
-    add(ACCOUNTS, accounts)
     add(IDENTITY, Identity(settings, tokens, states, platform.permissions))
 
 
@@ -369,16 +355,15 @@ def _add_http(platform: Platform, plugins: _Plugins, stack: AsyncExitStack) -> N
     plugins.host.manager.register(identity, identity.name)
     hooks.freeze()
     add(IDENTIFICATION, Identification(hooks, identity))
-    access = add(ACCESS_CONTROL, AccessControl(hooks, identity))
-    limits = platform.resource(RATE_LIMITS)
-    add(TOOLS, Tools(platform.resource(DIRECTORY), hooks, access, limits))
+    add(ACCESS_CONTROL, AccessControl(hooks, identity))
+    limits = add(RATE_LIMITS, RateLimits(platform.cache, enabled=settings.rate_limit_enabled))
     add(REQUEST_LIMITS, RequestLimits(limits, settings))
     tracing = platform.resource(TRACING)
-    proxy = add(PROXY, Proxy(settings, tracing))
-    stack.push_async_callback(proxy.close)
     add(OUTGOING, Outgoing(split_list(settings.outgoing_allowed), platform.metrics, tracing))
-    streams = add(OPEN_STREAMS, OpenStreams(platform.resource(ACCOUNT_STATES)))
+    states = platform.resource(ACCOUNT_STATES)
+    streams = add(OPEN_STREAMS, OpenStreams(states, settings.account_streams))
     platform.notices.listen(ACCOUNT_TOPIC, streams.changed)
+    database_check.listen(platform)
     stack.push_async_callback(streams.close)
     access_log = add(ACCESS_LOG, AccessLog())
     stack.callback(access_log.flush)

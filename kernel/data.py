@@ -1,4 +1,4 @@
-"""Finds `schemas/` and `manifests/`: at the top of a checkout, or inside an installed wheel."""
+"""Finds folders of data, such as `schemas/`: at the top of a checkout, or inside an installed wheel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def data_folder(name: str) -> Path:
-    """The folder `name` (``schemas`` or ``manifests``) of this installation.
+    """The folder `name` of this installation.
 
     Raises FileNotFoundError if neither the checkout nor the wheel contains it.
     """

@@ -1,7 +1,7 @@
 """The platform that handlers, jobs and plugins use, complete before anyone gets it.
 
-`kernel.boot` puts a platform together. Everything beyond these attributes (accounts, tokens, the directory of
-plugins …) is a resource: ``platform.resource(ACCOUNTS)``.
+`kernel.boot` puts a platform together. Everything beyond these attributes (tokens, limits, the directory of
+plugins …) is a resource: ``platform.resource(TOKENS)``.
 """
 
 from __future__ import annotations
@@ -11,20 +11,18 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from kernel.auth.permissions import Permission
+from kernel.auth.secrets import SecretStore
 from kernel.db.engine import Database
-from kernel.hooks import Hooks
-from kernel.mail import Mail
-from kernel.metrics import Metrics
-from kernel.notices import Notices
-from kernel.plugin_settings import PLUGIN_SETTINGS
-from kernel.plugin_states import PLUGIN_STATES
-from kernel.plugins import PluginRecord
-from kernel.resource_keys import ResourceKey, Resources
-from kernel.secrets import SecretStore
-from kernel.settings import KernelSettings, Settings
-from kernel.stores.disk import DiskSpace
-from kernel.stores.protocols import BlobStore, Cache, VectorStore
-from kernel.stores.scratch import Scratch
+from kernel.events.notices import Notices
+from kernel.hooks.calling import Hooks
+from kernel.observe.metrics import Metrics
+from kernel.plugins.loading import PluginRecord
+from kernel.plugins.plugin_settings import PLUGIN_SETTINGS
+from kernel.plugins.resource_keys import ResourceKey, Resources
+from kernel.plugins.states import PLUGIN_STATES
+from kernel.settings.loading import KernelSettings, Settings
+from kernel.stores.disk import DiskSpace, Scratch
+from kernel.stores.protocols import BlobStore, Cache
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Settings)
@@ -43,12 +41,10 @@ class Platform:
     notices: Notices
     hooks: Hooks
     permissions: Mapping[str, Permission]
-    vectors: VectorStore
     disk: DiskSpace
     blobs: BlobStore
     cache: Cache
     scratch: Scratch
-    mail: Mail
     resources: Resources
 
     @property

@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, settings
 
-from kernel import collector_timing
+from kernel.process import memory
 from kernel.testing import Start, platforms
 from tests.fakes import prepared
 from tests.fakes.elsewhere import elsewhere
@@ -49,7 +49,7 @@ LONG = (
     "tests/builtin_plugins/manifest_webhooks/test_webhook_durability.py",
     "tests/builtin_plugins/tenancy/access/test_leak_matrix.py",
     "tests/builtin_plugins/tenancy/access/test_leak_fuzz.py",
-    "tests/kernel/auth/test_identity_states.py",
+    "tests/builtin_plugins/accounts/test_identity_states.py",
     "tests/kernel/auth/test_revocation.py",
 )
 
@@ -110,7 +110,7 @@ def pytest_collection(session: pytest.Session) -> None:
 
 def pytest_collection_finish() -> None:
     """Tests and modules stay until the end: Python's collector need not look at them again and again."""
-    collector_timing.settle()
+    memory.freeze_present()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -231,7 +231,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Fill in what the command line leaves open. The short walks go the same way each time."""
-    collector_timing.seldom()
+    memory.collect_seldom()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell's background command is deaf to Ctrl-C, and so would be all the processes of the tests.
         signal.signal(signal.SIGINT, signal.default_int_handler)

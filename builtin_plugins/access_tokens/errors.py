@@ -12,7 +12,7 @@ class TokenNotFound(NotFound):
     default_detail = "Access token not found"
 
 
-class IdempotencyKeyUsed(Conflict):
+class TokenKeyUsed(Conflict):
     """The key belongs to a token with another name, end or scopes."""
 
     code = "idempotency_key_used"

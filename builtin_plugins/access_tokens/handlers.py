@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from builtin_plugins.access_tokens import service
-from builtin_plugins.access_tokens.errors import IdempotencyKeyUsed, TokenNotFound, TooManyTokens
+from builtin_plugins.access_tokens.errors import TokenKeyUsed, TokenNotFound, TooManyTokens
 from builtin_plugins.access_tokens.live import KEYS, LIVE_TOKENS
 from builtin_plugins.access_tokens.schemas import AccessTokenCreate, AccessTokenCreated, AccessTokenOut
 from builtin_plugins.access_tokens.secret_text import MakeToken, derived_tokens, new_token
@@ -33,7 +33,7 @@ routes = RouteTable("Access tokens", token_scopes=())
     body=AccessTokenCreate,
     returns=AccessTokenCreated,
     status=201,
-    errors=(TooManyTokens, IdempotencyKeyUsed, Forbidden),
+    errors=(TooManyTokens, TokenKeyUsed, Forbidden),
     rate=Rate(lambda settings: settings.auth_rate_limit_per_minute),
 )
 async def create_access_token(ctx: Context, body: AccessTokenCreate) -> Answer:

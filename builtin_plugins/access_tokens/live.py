@@ -15,23 +15,23 @@ from builtin_plugins.access_tokens.schemas import scopes_of
 from builtin_plugins.access_tokens.secret_text import digest, is_well_formed
 from kernel.sdk import (
     ACCOUNT_STATES,
-    OPEN_STREAMS,
     LiveCache,
     Platform,
     Principal,
     ResourceKey,
     Tally,
-    TokenScope,
     Unauthorized,
     repeating,
     utc_now,
 )
+from kernel.sdk.accounts import TokenScope
+from kernel.sdk.http import OPEN_STREAMS
 
 _EVERY_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class LiveToken:
     """What a request needs to know of a token."""
 
     id: int
@@ -53,7 +53,7 @@ class LiveTokens:
         self._states = platform.resource(ACCOUNT_STATES)
         self._streams = platform.resource(OPEN_STREAMS)
         seconds = platform.settings.account_cache_seconds
-        self._known: LiveCache[str, Known | None] = LiveCache(self._read, seconds)
+        self._known: LiveCache[str, LiveToken | None] = LiveCache(self._read, seconds)
         self._used: Tally[int, datetime] = Tally(
             platform.database, "the times when access tokens were last used", service.write_uses, max
         )
@@ -68,14 +68,25 @@ class LiveTokens:
         state = await self._states.get(known.account_id)
         if state is None or not state.is_active:
             raise Unauthorized("The account is disabled or was deleted")
+        return self._use(known, state.principal)
+
+    def recall(self, token: str) -> Principal | None:
+        """The same without waiting, if the token is in use; None if `principal_of` must decide."""
+        known = self._known.peek(digest(token))
+        if known is None or known.ends <= time.monotonic():
+            return None
+        state = self._states.peek(known.account_id)
+        return self._use(known, state.principal) if state is not None and state.is_active else None
+
+    def _use(self, known: LiveToken, account: Principal) -> Principal:
         self._used.add(known.id, utc_now())
         return Principal(
             "user",
-            str(state.id),
-            state.id,
-            state.username,
-            state.role,
-            state.platform_admin,
+            account.subject,
+            account.id,
+            account.username,
+            account.role,
+            account.platform_admin,
             scopes=known.scopes,
             credential=known.credential,
         )
@@ -90,12 +101,12 @@ class LiveTokens:
         """Store when tokens were last used."""
         await self._used.flush()
 
-    async def _read(self, token_hash: str) -> Known | None:
+    async def _read(self, token_hash: str) -> LiveToken | None:
         found = await self._platform.database.read(service.find, token_hash)
         if found is None:
             return None
         token_id, account_id, scopes, ends = found
-        return Known(token_id, account_id, frozenset(scopes_of(scopes)), ends)
+        return LiveToken(token_id, account_id, frozenset(scopes_of(scopes)), ends)
 
 
 LIVE_TOKENS: ResourceKey[LiveTokens] = ResourceKey("access_tokens.live")

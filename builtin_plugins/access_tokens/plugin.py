@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from builtin_plugins.access_tokens import handlers, service
 from builtin_plugins.access_tokens.live import LIVE_TOKENS, LiveTokens, open_live_tokens
@@ -22,6 +23,10 @@ from kernel.sdk import (
     hookimpl,
 )
 
+if TYPE_CHECKING:
+    from typer import Typer
+
+
 # A previous user of the account may still have tokens of it.
 _ENDING = frozenset({"deactivated", "deleted", "password_reset", "linked"})
 
@@ -33,6 +38,13 @@ class AccessTokensPlugin(Plugin):
     version = "0.1.0"
     description = "Personal access tokens: keys for programs, with fewer rights than the account"
     author = "Platform"
+    requires = ("accounts",)
+
+    @hookimpl
+    def register_commands(self) -> Sequence[tuple[str, Typer]]:
+        from builtin_plugins.access_tokens.commands import COMMANDS  # asked by the terminal alone
+
+        return COMMANDS
 
     @hookimpl
     def register_tables(self) -> Tables:
@@ -47,13 +59,16 @@ class AccessTokensPlugin(Plugin):
         return [Resource(LIVE_TOKENS, open_live_tokens, essential_in=frozenset({"api"}))]
 
     @hookimpl
-    def identify_actor(self, platform: Platform, authorization: str | None) -> Awaitable[Principal] | None:
+    def identify_actor(
+        self, platform: Platform, authorization: str | None
+    ) -> Awaitable[Principal] | Principal | None:
         """Authenticate bearer tokens with our prefix; others are the kernel's."""
         scheme, _, token = (authorization or "").partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token.startswith(PREFIX):
             return None
-        return platform.resource(LIVE_TOKENS).principal_of(token)
+        live = platform.resource(LIVE_TOKENS)
+        return live.recall(token) or live.principal_of(token)
 
     @hookimpl
     def on_account_event(self, unit: Unit, account: Account, change: str) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 
 from builtin_plugins.access_tokens.models import AccessToken
-from kernel.sdk import READABLE, TokenScope, example, utc_now
+from kernel.sdk import READABLE, Body, example, utc_now
+from kernel.sdk.accounts import TokenScope
 
 ALL_SCOPES: tuple[TokenScope, ...] = ("ask", "tools", "manage")
 
@@ -26,7 +27,7 @@ def _each_once(scopes: list[TokenScope]) -> list[TokenScope]:
     return [scope for scope in ALL_SCOPES if scope in scopes]
 
 
-class AccessTokenCreate(BaseModel):
+class AccessTokenCreate(Body):
     """A new token."""
 
     model_config = example(name="Indexing script", scopes=["ask", "manage"])

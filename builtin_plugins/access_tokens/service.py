@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import bindparam, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from builtin_plugins.access_tokens.errors import IdempotencyKeyUsed, TokenNotFound, TooManyTokens
+from builtin_plugins.access_tokens.errors import TokenKeyUsed, TokenNotFound, TooManyTokens
 from builtin_plugins.access_tokens.models import AccessToken
 from builtin_plugins.access_tokens.schemas import (
     AccessTokenCreate,
@@ -21,7 +21,8 @@ from builtin_plugins.access_tokens.schemas import (
     render,
 )
 from builtin_plugins.access_tokens.secret_text import MakeToken, digest, new_token
-from kernel.sdk import Account, Conflict, NotFound, Origin, Unauthorized, Unit, audit, shared_moment, utc_now
+from kernel.sdk import Account, Conflict, NotFound, Unauthorized, Unit, audit, shared_moment, utc_now
+from kernel.sdk.accounts import Origin
 
 TOPIC = "access_tokens"
 MOST = 100  # per account
@@ -102,7 +103,7 @@ def _made_before(
         if digest(token) == row.token_hash:
             shown = render(row)
             if shown.model_dump(include=_WANTED) != wanted.model_dump(include=_WANTED):
-                raise IdempotencyKeyUsed()
+                raise TokenKeyUsed()
             _audit(unit, "repeated", row, origin, after=True)
             return AccessTokenCreated(**shown.model_dump(), token=token)
     return None

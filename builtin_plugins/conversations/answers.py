@@ -1,6 +1,7 @@
 """Cuts answers into pieces by what they cite, so that what cites a passage can be removed.
 
-A piece without a citation may stem from any passage of the answer, so it is removed with each of them.
+A piece without a citation may stem from any passage of the answer, so it is removed with each of them. In an
+answer of quotations, it stems from what is cited next.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ _END = re.compile(
 )
 
 
-def cut(answer: str) -> list[Piece]:
-    """The pieces, which together are the answer, each with the numbers that it cites."""
+def cut(answer: str, *, is_quotation: bool = False) -> list[Piece]:
+    """The pieces, which together are the answer, each with the numbers that it cites.
+
+    An `is_quotation` answer has only passages' sentences, each group of them followed by its citation.
+    """
     pieces: list[Piece] = []
     start = 0
     for end in _END.finditer(answer):
@@ -28,7 +32,17 @@ def cut(answer: str) -> list[Piece]:
         start = end.end()
     if start < len(answer):
         pieces.append(_piece(answer[start:]))
-    return pieces
+    return _with_next(pieces) if is_quotation else pieces
+
+
+def _with_next(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces, those without a citation with the numbers of the next that has one."""
+    following: list[int] = []
+    made: list[Piece] = []
+    for text, numbers in reversed(pieces):
+        following = numbers or following
+        made.append((text, following))
+    return made[::-1]
 
 
 def _piece(text: str) -> Piece:

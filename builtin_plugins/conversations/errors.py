@@ -15,7 +15,7 @@ class ConversationNotFound(NotFound):
     default_detail = "Conversation not found"
 
 
-class PipelineNotFound(NotFound):
+class ConversationPipelineNotFound(NotFound):
     code = "pipeline_not_found"
     default_detail = "Pipeline not found"
 

@@ -10,8 +10,8 @@ from aiohttp import web
 from builtin_plugins.conversations.errors import (
     AlreadyShared,
     ConversationNotFound,
+    ConversationPipelineNotFound,
     NotFirstWriter,
-    PipelineNotFound,
     TurnNotFound,
 )
 from builtin_plugins.conversations.schemas import (
@@ -157,7 +157,7 @@ async def delete(ctx: Context, conversation_id: str) -> None:
     access=AUTHENTICATED,
     query=ConversationQuery,
     returns=Page[ConversationItem],
-    errors=(PipelineNotFound,),
+    errors=(ConversationPipelineNotFound,),
     token_scopes=("ask",),
 )
 async def list_shared(ctx: Context, pipeline_id: str, query: ConversationQuery) -> Page[ConversationItem]:
@@ -170,7 +170,7 @@ async def list_shared(ctx: Context, pipeline_id: str, query: ConversationQuery) 
     _SHARING,
     access=AUTHENTICATED,
     returns=Shared,
-    errors=(PipelineNotFound, ConversationNotFound, NotFirstWriter, AlreadyShared),
+    errors=(ConversationPipelineNotFound, ConversationNotFound, NotFirstWriter, AlreadyShared),
 )
 async def share(ctx: Context, pipeline_id: str, conversation_id: str) -> Shared:
     """Share a conversation: everybody who can use the pipeline can read and continue it by its id."""
@@ -181,7 +181,7 @@ async def share(ctx: Context, pipeline_id: str, conversation_id: str) -> Shared:
     _SHARING,
     access=AUTHENTICATED,
     returns=Shared,
-    errors=(PipelineNotFound, ConversationNotFound, NotFirstWriter),
+    errors=(ConversationPipelineNotFound, ConversationNotFound, NotFirstWriter),
 )
 async def end_sharing(ctx: Context, pipeline_id: str, conversation_id: str) -> Shared:
     """Stop sharing a conversation. What others asked in it stays."""

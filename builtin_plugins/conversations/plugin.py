@@ -7,10 +7,11 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from builtin_plugins.conversations import handlers
+from builtin_plugins.conversations import api, handlers
 from builtin_plugins.conversations.models import Base, Thread
 from builtin_plugins.conversations.services import asking, rating, reading, removal
 from builtin_plugins.conversations.settings import ConversationsSettings
+from builtin_plugins.rag import api as rag
 from kernel.sdk import (
     Caller,
     Event,
@@ -20,7 +21,6 @@ from kernel.sdk import (
     RouteTable,
     Tables,
     Unit,
-    contracts,
     hookimpl,
 )
 
@@ -34,7 +34,12 @@ class ConversationsPlugin(Plugin):
     version = "0.1.0"
     description = "Conversations with pipelines: kept, shared, exported"
     author = "Platform"
-    after = ("rag",)
+    requires = ("rag",)
+
+    @hookimpl
+    def register_hookspecs(self) -> Sequence[object]:
+        """Stored conversations, for other plugins."""
+        return [api]
 
     @hookimpl
     def register_settings(self) -> type[ConversationsSettings]:
@@ -57,20 +62,20 @@ class ConversationsPlugin(Plugin):
         if event.event_name == _DOCUMENT_DELETED:
             await removal.forget_document(platform, str(event.model_dump()["document_id"]))
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
         await platform.database.write(removal.delete_threads, str(account_id), None)
 
     @hookimpl
     async def open_turn(
         self, caller: Caller, pipeline_id: str, question: str, conversation_id: str, holder: str | None
-    ) -> contracts.OpenTurn:
+    ) -> rag.OpenTurn:
         return await asking.open_turn(caller, pipeline_id, question, conversation_id, holder)
 
     @hookimpl
     async def read_turns(
         self, caller: Caller, holder: str, conversation_id: str | None, limit: int, offset: int
-    ) -> tuple[Sequence[contracts.RecordedTurn], int]:
+    ) -> tuple[Sequence[api.RecordedTurn], int]:
         wanted = Thread.holder == holder
         if conversation_id is not None:
             wanted &= Thread.conversation_id == conversation_id
@@ -84,16 +89,16 @@ class ConversationsPlugin(Plugin):
     @hookimpl(optionalhook=True)
     async def list_rated_turns(
         self, caller: Caller, pipeline_ids: Sequence[str], limit: int
-    ) -> Sequence[contracts.RecordedTurn]:
+    ) -> Sequence[api.RecordedTurn]:
         return await rating.rated(caller, pipeline_ids, limit)
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     def remove_derived(
         self, unit: Unit, knowledge_base_id: str, document_id: str | None
-    ) -> Sequence[contracts.RemovedPart]:
+    ) -> Sequence[rag.RemovedPart]:
         return [removal.remove_cited(unit, knowledge_base_id, document_id)]
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     def count_derived(
         self, session: Session, knowledge_base_id: str, document_id: str | None
     ) -> Mapping[str, int]:

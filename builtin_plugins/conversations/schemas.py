@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from kernel.sdk import READABLE, PageQuery, example
+from kernel.sdk import READABLE, Body, PageQuery, example
 
 ConversationId = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 Comment = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000)]
@@ -94,7 +94,7 @@ class TurnOut(BaseModel):
     rating_comment: str | None = None
 
 
-class TurnRating(BaseModel):
+class TurnRating(Body):
     """A reader's rating of an answer; null removes it. The last rating counts."""
 
     model_config = example(rating="down", comment="The newer guideline says 210 euro")
@@ -103,7 +103,7 @@ class TurnRating(BaseModel):
     comment: Comment | None = Field(None, description="The reason for the rating.")
 
 
-class ConversationRename(BaseModel):
+class ConversationRename(Body):
     """A new title; null removes it."""
 
     model_config = example(title="Hotels in Norway")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import Field
+from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.sdk import (
     ADMIN_OR_SERVICE,
@@ -25,7 +26,7 @@ from .schemas import (
     BundleRequired,
     Conflicts,
     DependencyAdded,
-    GraphHealth,
+    GraphHealthResponse,
     Id,
     Recommendations,
     RecommendQuery,
@@ -35,7 +36,7 @@ from .schemas import (
 from .services import edges
 from .services.recommending import recommend
 
-routes = RouteTable("Dependency graph", service="marketplace")
+routes = RouteTable("Dependency graph", service="marketplace", optional=True)
 
 PluginIds = Annotated[list[Id], Field(max_length=500, examples=[["3f0e8f6e-0c57-4d0f-9c07-5f8a3a1f6f5b"]])]
 
@@ -110,12 +111,12 @@ async def bundle_required(ctx: Context, bundle: str) -> BundleRequired:
     )
 
 
-@routes.get("/v1/graph/health", access=PUBLIC, returns=GraphHealth, errors=(503,))
-async def health(ctx: Context) -> GraphHealth | Answer:
+@routes.get("/v1/graph/health", access=PUBLIC, returns=GraphHealthResponse, also_statuses=(503,))
+async def health(ctx: Context) -> GraphHealthResponse | Answer:
     """Check whether the graph can be queried; 503 with the same body while it can't."""
     try:
         await ctx.resource(GRAPH).check()
-    except (OSError, RuntimeError, PlatformError) as error:
+    except (SQLAlchemyError, OSError, PlatformError) as error:
         text = f"unhealthy: {type(error).__name__}"
-        return Answer(GraphHealth(status="unhealthy", checks={"rdf": text}), status=503)
-    return GraphHealth(status="healthy", checks={"rdf": "healthy"})
+        return Answer(GraphHealthResponse(status="unhealthy", checks={"rdf": text}), status=503)
+    return GraphHealthResponse(status="healthy", checks={"rdf": "healthy"})

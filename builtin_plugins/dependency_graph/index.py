@@ -6,7 +6,7 @@ explanation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ DEEPEST = 20
 _MOST_FAILURES = 50
 
 
-class Link(NamedTuple):
+class PluginEdge(NamedTuple):
     """An edge: source, target, kind and version constraint."""
 
     source: str
@@ -30,7 +30,7 @@ class Link(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class CatalogPlugin:
     """The catalog's data on a plugin."""
 
     name: str
@@ -41,14 +41,20 @@ class Index:
     """Edges by their ends, and the catalog's data on plugins. One for each process."""
 
     def __init__(self) -> None:
-        self._out: dict[str, tuple[Link, ...]] = {}
-        self._in: dict[str, dict[Link, None]] = {}
-        self.known: dict[str, Known] = {}
+        self._out: dict[str, tuple[PluginEdge, ...]] = {}
+        self._in: dict[str, dict[PluginEdge, None]] = {}
+        self.known: dict[str, CatalogPlugin] = {}
         self.names: dict[str, str] = {}
         self.has_catalog = False
         self._fits: dict[tuple[str, str], bool] = {}
 
-    def put(self, source: str, links: Iterable[Link]) -> None:
+    def put_all(self, links: Mapping[str, Iterable[PluginEdge]], names: Mapping[str, str]) -> None:
+        """Replace the edges of these plugins, and note the names stored with them."""
+        for source, found in links.items():
+            self.put(source, found)
+        self.names.update(names)
+
+    def put(self, source: str, links: Iterable[PluginEdge]) -> None:
         """Replace the edges of one plugin."""
         for link in self._out.pop(source, ()):
             self._in[link.target].pop(link, None)
@@ -58,11 +64,11 @@ class Index:
         for link in made:
             self._in.setdefault(link.target, {})[link] = None
 
-    def links(self, source: str) -> tuple[Link, ...]:
+    def links(self, source: str) -> tuple[PluginEdge, ...]:
         """The edges of a plugin."""
         return self._out.get(source, ())
 
-    def incoming(self, target: str) -> Iterator[Link]:
+    def incoming(self, target: str) -> Iterator[PluginEdge]:
         """The edges to a plugin or bundle."""
         return iter(self._in.get(target, ()))
 
@@ -127,7 +133,7 @@ class Index:
             key=lambda conflict: (conflict.name, conflict.plugin_id),
         )
 
-    def _says(self, link: Link) -> str:
+    def _says(self, link: PluginEdge) -> str:
         versions = f" {link.constraint}" if link.constraint else ""
         return f"{self.name(link.source)} conflicts with {self.name(link.target)}{versions}"
 
@@ -139,9 +145,9 @@ class _Walk:
         self._index = index
         self._root = root
         self.depths: dict[str, int] = {root: 0}
-        self._first: dict[str, Link] = {}
-        self._bundles: dict[str, Link] = {}
-        self._requiring: list[Link] = []
+        self._first: dict[str, PluginEdge] = {}
+        self._bundles: dict[str, PluginEdge] = {}
+        self._requiring: list[PluginEdge] = []
         level = [root]
         for depth in range(1, DEEPEST + 1):
             level = self._next(level, depth)
@@ -201,7 +207,7 @@ class _Walk:
         constrained = self._constrained({link.target for _, verdict, link in shown if verdict != "missing"})
         return [(verdict, self._explained(verdict, link, constrained)) for _, verdict, link in shown]
 
-    def _explained(self, verdict: Verdict, link: Link, constrained: dict[str, list[Link]]) -> str:
+    def _explained(self, verdict: Verdict, link: PluginEdge, constrained: dict[str, list[PluginEdge]]) -> str:
         if verdict == "missing":
             return f"{self._way(link)}, which is not in the catalog"
         if verdict == "conflict":
@@ -214,21 +220,21 @@ class _Walk:
         told = f", required by {', '.join(others[:5])}" if others else ""
         return f"{self._way(link)}, the catalog has {self._index.titled(link.target)}{told}"
 
-    def _constrained(self, targets: set[str]) -> dict[str, list[Link]]:
+    def _constrained(self, targets: set[str]) -> dict[str, list[PluginEdge]]:
         """What requires each of these plugins in a version range."""
-        found: dict[str, list[Link]] = {target: [] for target in targets}
+        found: dict[str, list[PluginEdge]] = {target: [] for target in targets}
         for link in self._requiring:
             if link.constraint and link.target in found:
                 found[link.target].append(link)
         return found
 
-    def _missing(self) -> Iterator[tuple[int, Verdict, Link]]:
+    def _missing(self) -> Iterator[tuple[int, Verdict, PluginEdge]]:
         if self._index.has_catalog:
             for plugin, link in self._first.items():
                 if plugin not in self._index.known:
                     yield self.depths[plugin], "missing", link
 
-    def _mismatches(self) -> Iterator[tuple[int, Verdict, Link]]:
+    def _mismatches(self) -> Iterator[tuple[int, Verdict, PluginEdge]]:
         known, fits = self._index.known, self._index.fits
         for link in self._requiring:
             if link.constraint is not None:
@@ -236,7 +242,7 @@ class _Walk:
                 if target is not None and not fits(link.constraint, target.version):
                     yield self.depths[link.source] + 1, "version_mismatch", link
 
-    def _conflicts(self) -> Iterator[tuple[int, Verdict, Link]]:
+    def _conflicts(self) -> Iterator[tuple[int, Verdict, PluginEdge]]:
         known, depths = self._index.known, self.depths
         for plugin in depths:
             for link in self._index.links(plugin):
@@ -246,12 +252,12 @@ class _Walk:
                 if target is None or self._index.fits(link.constraint, target.version):
                     yield max(depths[link.source], depths[link.target]), "conflict", link
 
-    def _clash(self, link: Link) -> str:
+    def _clash(self, link: PluginEdge) -> str:
         source, target = link.source, link.target
         far, other = (source, target) if self.depths[source] > self.depths[target] else (target, source)
         return f"{self._way(self._first[far])}, which conflicts with {self._index.titled(other)}"
 
-    def _way(self, last: Link) -> str:
+    def _way(self, last: PluginEdge) -> str:
         """The shortest path from the plugin to an edge, in words."""
         links = [last]
         while links[-1].source != self._root:
@@ -263,7 +269,7 @@ class _Walk:
         return f"{self._index.titled(self._root)} {', which '.join(steps)}"
 
 
-def _bundle(link: Link, depth: int) -> dict[str, Any]:
+def _bundle(link: PluginEdge, depth: int) -> dict[str, Any]:
     return {
         "bundle": link.target,
         "name": link.target,

@@ -1,4 +1,4 @@
-"""The graph of one process: opened by the first query, and brought up to date before each."""
+"""The graph of one process: read by the first query, and brought up to date before each."""
 
 from __future__ import annotations
 
@@ -6,33 +6,31 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Platform, ResourceKey, Unavailable, contracts
+from builtin_plugins.plugin_registry import api as plugin_registry
+from kernel.sdk import Platform, ResourceKey, Unavailable
 
-from .index import Index, Known, Link
-from .models import Edge, State
-from .store import BROKEN, GraphStore
+from .index import CatalogPlugin, Index, PluginEdge
+from .models import Edge
 
 log = logging.getLogger("platform.dependency_graph")
 
 EDGES_CHANGED = "dependency_graph.edges"
 _MOST_AT_ONCE = 10_000
 
-Links = dict[str, list[Link]]
+Links = dict[str, list[PluginEdge]]
 Names = dict[str, str]
 
 
 class LiveGraph:
-    """Index and RDF store, kept up to date by notices. Nothing is opened before the first query."""
+    """The index, kept up to date by notices. Nothing is read before the first query."""
 
-    def __init__(self, platform: Platform, folder: Path) -> None:
+    def __init__(self, platform: Platform) -> None:
         self._platform = platform
-        self._folder = folder
-        self._store: GraphStore | None = None
         self._index: Index | None = None
         self._changed: set[str] = set()
         self._renamed: set[str] = set()
@@ -53,23 +51,17 @@ class LiveGraph:
         async with self._turn:
             try:
                 if self._index is None:
-                    self._index = await self._open()
+                    self._index = await self._read_all()
                 await self._catch_up(self._index)
-            except BROKEN as error:
-                log.warning("the dependency graph is not available: %s", type(error).__name__)
+            except (SQLAlchemyError, OSError) as error:
+                log.warning("the dependency graph can't be read: %s", type(error).__name__)
                 raise Unavailable("The dependency graph is not available") from None
             return self._index
 
-    async def _open(self) -> Index:
-        store = self._store
-        if store is None:
-            store = self._store = await asyncio.to_thread(GraphStore, self._folder)
-        await asyncio.to_thread(store.open)
-        links, names, version = await self._platform.database.snapshot(_read, None)
+    async def _read_all(self) -> Index:
+        links, names = await self._platform.database.read(_read, None)
         index = Index()
-        for source, found in (await asyncio.to_thread(store.bring_up, links, version)).items():
-            index.put(source, found)
-        index.names.update(names)
+        index.put_all(links, names)
         await self._read_catalog(index, index.plugins())
         return index
 
@@ -77,14 +69,12 @@ class LiveGraph:
         changed, self._changed = self._changed, set()
         renamed, self._renamed = self._renamed, set()
         try:
-            if changed and self._store is not None:
-                links, names, version = await self._platform.database.snapshot(_read, sorted(changed))
+            if changed:
+                links, names = await self._platform.database.read(_read, sorted(changed))
                 found = {source: links.get(source, []) for source in changed}
-                await asyncio.to_thread(self._store.put, found, version)
+                index.put_all(found, names)
                 for source, mine in found.items():
-                    index.put(source, mine)
                     renamed |= {source, *(link.target for link in mine if link.target_type == "plugin")}
-                index.names.update(names)
             if renamed:
                 await self._read_catalog(index, renamed)
         except BaseException:  # boundary: a cancelled caller must not lose others' changes
@@ -94,27 +84,21 @@ class LiveGraph:
 
     async def _read_catalog(self, index: Index, plugins: Iterable[str]) -> None:
         wanted = sorted(plugins)
-        index.has_catalog = bool(self._platform.hooks.implementations(contracts.find_listings))
+        index.has_catalog = bool(self._platform.hooks.implementations(plugin_registry.find_listings))
         refs = await self._platform.database.read(_read_refs, self._platform, wanted)
-        found = {ref.id: Known(ref.name, ref.version) for ref in refs if ref.approved}
+        found = {ref.id: CatalogPlugin(ref.name, ref.version) for ref in refs if ref.approved}
         for plugin in wanted:
             index.known.pop(plugin, None)
         index.known.update(found)
 
     async def check(self) -> None:
-        """Raise Unavailable or OSError if the graph can't be queried."""
+        """Raise Unavailable, OSError or SQLAlchemyError if the graph can't be queried."""
         await self.index()
-        if self._store is not None:
-            await asyncio.to_thread(self._store.check)
-
-    async def close(self) -> None:
-        """Release the store."""
-        if self._store is not None:
-            await asyncio.to_thread(self._store.close)
+        await self._platform.database.read(lambda session: session.scalar(select(Edge.id).limit(1)))
 
 
-def _read(session: Session, plugins: Sequence[str] | None) -> tuple[Links, Names, int]:
-    """The edges of some or all plugins, the names stored with them, and the version of the rows."""
+def _read(session: Session, plugins: Sequence[str] | None) -> tuple[Links, Names]:
+    """The edges of some or all plugins, and the names stored with them."""
     table = Edge.__table__
     columns = (
         table.c.plugin_id,
@@ -130,54 +114,49 @@ def _read(session: Session, plugins: Sequence[str] | None) -> tuple[Links, Names
     names: Names = {}
     rows = session.execute(query if plugins is None else query.where(table.c.plugin_id.in_(plugins)))
     for source, target, kind, target_type, constraint, name, target_name in rows:
-        links.setdefault(source, []).append(Link(source, target, kind, target_type, constraint))
+        links.setdefault(source, []).append(PluginEdge(source, target, kind, target_type, constraint))
         if name:
             names[source] = name
         if target_name and target_type == "plugin":
             names[target] = target_name
-    version = session.scalar(select(State.version).where(State.id == 1)) or 0
-    return links, names, version
+    return links, names
 
 
-def _read_refs(session: Session, platform: Platform, plugins: Sequence[str]) -> list[contracts.ListingRef]:
-    found: list[contracts.ListingRef] = []
+def _read_refs(
+    session: Session, platform: Platform, plugins: Sequence[str]
+) -> list[plugin_registry.ListingRef]:
+    found: list[plugin_registry.ListingRef] = []
     for at in range(0, len(plugins), _MOST_AT_ONCE):
         part = plugins[at : at + _MOST_AT_ONCE]
-        spec = contracts.find_listings
+        spec = plugin_registry.find_listings
         for answer in platform.hooks.ask_now(spec, platform=platform, session=session, plugins=part):
             found += answer
     return found
 
 
-def judge(platform: Platform, session: Session, plugin_id: str) -> contracts.DependencyVerdict:
+def judge(platform: Platform, session: Session, plugin_id: str) -> plugin_registry.DependencyVerdict:
     """The verdict on one plugin from the rows, for callers without an open graph."""
-    links, names, _ = _read(session, None)
     index = Index()
-    for source, found in links.items():
-        index.put(source, found)
-    index.names.update(names)
-    index.has_catalog = bool(platform.hooks.implementations(contracts.find_listings))
+    index.put_all(*_read(session, None))
+    index.has_catalog = bool(platform.hooks.implementations(plugin_registry.find_listings))
     refs = _read_refs(session, platform, sorted({plugin_id} | index.plugins()))
-    index.known.update({ref.id: Known(ref.name, ref.version) for ref in refs if ref.approved})
+    index.known.update({ref.id: CatalogPlugin(ref.name, ref.version) for ref in refs if ref.approved})
     resolved = index.resolve(plugin_id)
-    return contracts.DependencyVerdict(
+    return plugin_registry.DependencyVerdict(
         resolved.verdict,
         tuple(resolved.resolve_failures),
-        tuple(contracts.Dependency(**one) for one in resolved.dependencies),
+        tuple(plugin_registry.RequiredPlugin(**one) for one in resolved.dependencies),
         tuple((one.name, one.reason) for one in index.conflicts(plugin_id)),
     )
 
 
 @asynccontextmanager
-async def open_graph(platform: Platform, folder: Path) -> AsyncIterator[LiveGraph]:
+async def open_graph(platform: Platform) -> AsyncIterator[LiveGraph]:
     """The graph of this process, notified of every change in any process."""
-    graph = LiveGraph(platform, folder)
+    graph = LiveGraph(platform)
     platform.notices.listen(EDGES_CHANGED, graph.note_edges)
-    platform.notices.listen(contracts.LISTINGS_CHANGED, graph.note_listing)
-    try:
-        yield graph
-    finally:
-        await graph.close()
+    platform.notices.listen(plugin_registry.LISTINGS_CHANGED, graph.note_listing)
+    yield graph
 
 
 GRAPH: ResourceKey[LiveGraph] = ResourceKey("dependency graph")

@@ -1,4 +1,4 @@
-"""The edges: the rows are authoritative; the RDF store and the index in memory are derived from them."""
+"""The edges: the rows are authoritative; the index in memory is derived from them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,3 @@ class Edge(Base):
     plugin_name: Mapped[str | None] = mapped_column(String(200))
     depends_on_name: Mapped[str | None] = mapped_column(String(200))
     changed_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
-
-
-class State(Base):
-    """How often the edges have changed, so that a store can tell whether it is up to date."""
-
-    __tablename__ = "dependency_graph_state"
-
-    id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
-    version: Mapped[int] = mapped_column(Integer, default=0)

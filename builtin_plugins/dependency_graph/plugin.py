@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Platform, Plugin, Resource, RouteTable, Tables, contracts, hookimpl
+from builtin_plugins.plugin_registry import api as plugin_registry
+from kernel.sdk import Platform, Plugin, Resource, RouteTable, Tables, hookimpl
 
 from .handlers import routes
 from .live import GRAPH, LiveGraph, judge, open_graph
@@ -23,8 +23,8 @@ class DependencyGraphPlugin(Plugin):
     version = "0.1.0"
     description = "Dependencies and conflicts of plugins, with explanations and recommendations"
     author = "Platform"
+    requires = ("plugin_registry",)
     after = ("marketplace",)
-    databases = ("rdf",)
 
     @hookimpl
     def register_tables(self) -> Tables:
@@ -36,28 +36,22 @@ class DependencyGraphPlugin(Plugin):
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[LiveGraph]]:
-        return [Resource(GRAPH, _open)]
+        return [Resource(GRAPH, open_graph)]
 
     @hookimpl
     def find_requirements(
         self, platform: Platform, session: Session, plugin_id: str
-    ) -> Sequence[contracts.Dependency]:
+    ) -> Sequence[plugin_registry.RequiredPlugin]:
         return closure(platform, session, plugin_id, backwards=False)
 
     @hookimpl
     def find_dependents(
         self, platform: Platform, session: Session, plugin_id: str
-    ) -> Sequence[contracts.Dependency]:
+    ) -> Sequence[plugin_registry.RequiredPlugin]:
         return closure(platform, session, plugin_id, backwards=True)
 
     @hookimpl
     def judge_dependencies(
         self, platform: Platform, session: Session, plugin_id: str
-    ) -> contracts.DependencyVerdict:
+    ) -> plugin_registry.DependencyVerdict:
         return judge(platform, session, plugin_id)
-
-
-@asynccontextmanager
-async def _open(platform: Platform) -> AsyncIterator[LiveGraph]:
-    async with open_graph(platform, platform.settings.home / "dependency_graph") as graph:
-        yield graph

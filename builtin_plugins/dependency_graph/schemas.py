@@ -128,7 +128,7 @@ class BundleRequired(BaseModel):
     reason: str | None
 
 
-class GraphHealth(BaseModel):
+class GraphHealthResponse(BaseModel):
     """Health of the graph."""
 
     status: Literal["healthy", "unhealthy"]

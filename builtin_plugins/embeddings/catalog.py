@@ -9,10 +9,17 @@ from pathlib import Path
 from typing import Protocol
 
 from builtin_plugins.embeddings.e5.file import find_file, locate_file
-from builtin_plugins.embeddings.engines.base import EmbeddingEngine, EngineError, Network, Vectors
+from builtin_plugins.embeddings.engines.base import EmbeddingEngine, EngineError, ModelNetwork, Vectors
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
-from builtin_plugins.embeddings.weights import FULL_INSTALL, find_weights, is_packaged, locate_weights
-from kernel.sdk import Embedded, contracts
+from builtin_plugins.embeddings.weights import (
+    FULL_INSTALL,
+    MODEL,
+    find_weights,
+    is_packaged,
+    locate_weights,
+)
+from builtin_plugins.inference import api as inference
+from builtin_plugins.inference.api import Embedded
 
 
 class Load(Protocol):
@@ -35,7 +42,7 @@ class LocalModel:
 
     name: str
     names: frozenset[str]
-    prefixes: Mapping[contracts.Purpose, str]
+    prefixes: Mapping[inference.Purpose, str]
     unrelated: float
     meaning: float
     load: Load
@@ -56,6 +63,8 @@ def _load_minilm(settings: EmbeddingsSettings, home: Path | None = None) -> Embe
         from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
 
         return SentenceTransformersEngine(weights, precision=settings.for_torch)
+    if importlib.util.find_spec("tokenizers") is None:
+        raise EngineError(f"{MODEL} needs the package tokenizers, which is not installed: {FULL_INSTALL}")
     from builtin_plugins.embeddings.engines.minilm import MiniLm
 
     return _on_openvino(MiniLm(weights, home), settings)
@@ -69,7 +78,7 @@ def _load_e5(settings: EmbeddingsSettings, home: Path | None = None) -> Embeddin
     return _on_openvino(E5(*find_file(settings.e5_file), home), settings)
 
 
-def _on_openvino(network: Network, settings: EmbeddingsSettings) -> EmbeddingEngine:
+def _on_openvino(network: ModelNetwork, settings: EmbeddingsSettings) -> EmbeddingEngine:
     from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
 
     return OpenVinoEngine(

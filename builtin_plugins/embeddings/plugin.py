@@ -11,15 +11,16 @@ from builtin_plugins.embeddings.further.endpoint import EndpointModel
 from builtin_plugins.embeddings.further.opening import local_models, open_endpoints
 from builtin_plugins.embeddings.service import LocalEmbeddings
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
+from builtin_plugins.inference import api as inference
+from builtin_plugins.inference.api import Embedded
 from kernel.sdk import (
-    Embedded,
+    Diagnostic,
     HealthCheck,
     Platform,
     Plugin,
     Resource,
     ResourceKey,
     Unhealthy,
-    contracts,
     hookimpl,
 )
 
@@ -35,6 +36,7 @@ class EmbeddingsPlugin(Plugin):
     version = "0.1.0"
     description = "Local text embeddings (multilingual-e5-small, all-MiniLM-L6-v2)"
     author = "Platform"
+    requires = ("inference",)
     may_start_slowly = True  # with PLATFORM_EMBEDDINGS_PRELOAD
 
     @hookimpl
@@ -44,6 +46,18 @@ class EmbeddingsPlugin(Plugin):
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
         return [Resource(EMBEDDINGS, self._open), Resource(ENDPOINTS, open_endpoints)]
+
+    @hookimpl
+    def register_diagnostics(self) -> Sequence[Diagnostic]:
+        from builtin_plugins.embeddings.diagnostics import DIAGNOSTICS  # asked by the terminal alone
+
+        return DIAGNOSTICS
+
+    @hookimpl
+    def describe_embedding_model(self, platform: Platform, model: str) -> inference.ModelDescription:
+        from builtin_plugins.embeddings.diagnostics import describe_model  # asked by the terminal alone
+
+        return describe_model(platform.settings_of(EmbeddingsSettings), model)
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
@@ -70,7 +84,7 @@ class EmbeddingsPlugin(Plugin):
 
     @hookimpl(trylast=True)
     async def embed_texts(
-        self, platform: Platform, model: str, texts: Sequence[str], purpose: contracts.Purpose
+        self, platform: Platform, model: str, texts: Sequence[str], purpose: inference.Purpose
     ) -> Embedded | None:
         endpoint = platform.resource(ENDPOINTS).get(model.lower())
         if endpoint is not None:

@@ -20,7 +20,9 @@ from builtin_plugins.embeddings.gathering import Gathered, are_few
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.embeddings.spans import embedding_span
 from builtin_plugins.embeddings.weights import WeightsError
-from kernel.sdk import Embedded, Platform, Unavailable, contracts
+from builtin_plugins.inference import api as inference
+from builtin_plugins.inference.api import Embedded
+from kernel.sdk import Platform, Unavailable
 
 if TYPE_CHECKING:
     from prometheus_client import Histogram
@@ -52,7 +54,7 @@ class LocalEmbeddings:
         home = platform.settings.home
         self._engines = {model.name: _Engine(model, self._settings, home, self._threads) for model in models}
 
-    async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:
+    async def embed(self, model: str, texts: Sequence[str], purpose: inference.Purpose) -> Embedded | None:
         """Vectors of `texts`; None for an unknown model.
 
         Raises Unavailable without an engine, and what `check_model_call` raises.
@@ -61,7 +63,7 @@ class LocalEmbeddings:
         if known is None:
             return None
         hooks, platform = self._platform.hooks, self._platform
-        await hooks.ask(contracts.check_model_call, platform=platform, model=known.name)
+        await hooks.ask(inference.check_model_call, platform=platform, model=known.name)
         engine = self._engines[known.name]
         identity = (await engine.loaded()).identity
         prefix = known.prefixes[purpose]
@@ -74,7 +76,7 @@ class LocalEmbeddings:
         finally:
             seconds = time.perf_counter() - started
             await hooks.tell(
-                contracts.on_model_called, platform=platform, model=known.name, seconds=seconds, failed=failed
+                inference.on_model_called, platform=platform, model=known.name, seconds=seconds, failed=failed
             )
         self._durations.labels(known.name).observe(seconds)
         return known.embedded(vectors, identity)
@@ -122,7 +124,7 @@ class _Engine:
         self._gathered: Gathered | None = None
         self._problem: str | None = None
 
-    async def encode(self, texts: list[str], purpose: contracts.Purpose) -> Vectors:
+    async def encode(self, texts: list[str], purpose: inference.Purpose) -> Vectors:
         """One vector for each text; a few short texts at the same time are computed together.
 
         If batches run in parallel, as in a worker, passages don't wait for each other.

@@ -10,7 +10,7 @@ class CandidateNotFound(NotFound):
     default_detail = "Candidate not found"
 
 
-class KnowledgeBaseNotFound(NotFound):
+class EvaluationBaseNotFound(NotFound):
     code = "knowledge_base_not_found"
     default_detail = "Knowledge base not found"
 
@@ -30,7 +30,7 @@ class QuestionNotFound(NotFound):
     default_detail = "Question not found"
 
 
-class NotOwner(Forbidden):
+class NotSetOwner(Forbidden):
     code = "not_owner"
     default_detail = "Only the owner of the knowledge base may do this"
 

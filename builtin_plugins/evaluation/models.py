@@ -28,7 +28,7 @@ class QuestionSet(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
 
 
-class Question(Base):
+class EvaluationQuestion(Base):
     """A question and what is expected of its answer. Ids ascend; `document_id` is its source document."""
 
     __tablename__ = "evaluation_question"
@@ -78,7 +78,7 @@ class Result(Base):
     run_id: Mapped[str] = mapped_column(ForeignKey(Run.id, ondelete="CASCADE"), primary_key=True)
     configuration: Mapped[int] = mapped_column(Integer, primary_key=True)
     question_id: Mapped[int] = mapped_column(
-        ForeignKey(Question.id, ondelete="CASCADE"), primary_key=True, index=True
+        ForeignKey(EvaluationQuestion.id, ondelete="CASCADE"), primary_key=True, index=True
     )
     kind: Mapped[str] = mapped_column(String(16))
     quality: Mapped[float] = mapped_column(Float)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session
 
-from builtin_plugins.evaluation import hookspecs
+from builtin_plugins.evaluation import api
 from builtin_plugins.evaluation.handlers import runs, sets
 from builtin_plugins.evaluation.models import Base
 from builtin_plugins.evaluation.services import deleting, exchange
 from builtin_plugins.evaluation.services.choosing import choose_measured
 from builtin_plugins.evaluation.services.running import RUN
-from kernel.sdk import JobRef, Platform, Plugin, RouteTable, Tables, Unit, contracts, hookimpl
+from builtin_plugins.rag import api as rag
+from kernel.sdk import JobRef, Platform, Plugin, RouteTable, Tables, Unit, hookimpl
+
+if TYPE_CHECKING:
+    from typer import Typer
 
 
 class EvaluationPlugin(Plugin):
@@ -24,11 +28,18 @@ class EvaluationPlugin(Plugin):
     version = "0.1.0"
     description = "Evaluation sets and runs for knowledge bases"
     author = "Platform"
-    requires = ("rag",)
+    requires = ("inference", "rag")
+    after = ("conversations", "rag_exchange")
+
+    @hookimpl
+    def register_commands(self) -> Sequence[tuple[str, Typer]]:
+        from builtin_plugins.evaluation.commands import COMMANDS  # asked by the terminal alone
+
+        return COMMANDS
 
     @hookimpl
     def register_hookspecs(self) -> Sequence[object]:
-        return [hookspecs]
+        return [api]
 
     @hookimpl
     def register_tables(self) -> Tables:
@@ -42,19 +53,19 @@ class EvaluationPlugin(Plugin):
     def register_jobs(self) -> Sequence[JobRef]:
         return [RUN]
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     def choose_measured(
         self, session: Session, knowledge_base_id: str, kind: str
-    ) -> contracts.MeasuredChoice | None:
+    ) -> rag.MeasuredChoice | None:
         return choose_measured(session, knowledge_base_id, kind)
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     def remove_derived(
         self, unit: Unit, knowledge_base_id: str, document_id: str | None
-    ) -> Sequence[contracts.RemovedPart]:
+    ) -> Sequence[rag.RemovedPart]:
         return deleting.remove(unit, knowledge_base_id, document_id)
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     def count_derived(
         self, session: Session, knowledge_base_id: str, document_id: str | None
     ) -> Mapping[str, int]:

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from kernel.sdk import READABLE, PageQuery, contracts, example
+from builtin_plugins.rag import api as rag
+from kernel.sdk import READABLE, Body, PageQuery, example
 
 MOST_QUESTIONS = 2000
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
@@ -37,7 +38,7 @@ class QuestionIn(BaseModel):
         return self
 
 
-class SetCreate(BaseModel):
+class SetCreate(Body):
     """A new set."""
 
     model_config = example(
@@ -81,7 +82,7 @@ class OfBase(PageQuery):
     knowledge_base_id: Annotated[str, Field(max_length=36)] | None = None
 
 
-class Generate(BaseModel):
+class Generate(Body):
     """How many questions to make from the documents, and whether a model makes them."""
 
     model_config = example(limit=50)
@@ -142,7 +143,7 @@ class Acceptance(BaseModel):
         return self
 
 
-class Accepted(BaseModel):
+class Accepted(Body):
     """Candidates to add to the set."""
 
     model_config = example(candidates=[{"turn_id": 7, "answers": ["130 EUR"]}])
@@ -162,9 +163,9 @@ class Configuration(BaseModel):
     top_k: int = Field(10, ge=1, le=100)
 
     @property
-    def asked(self) -> contracts.AskConfiguration:
+    def asked(self) -> rag.AskConfiguration:
         """In the words of the hook."""
-        return contracts.AskConfiguration(**self.model_dump())
+        return rag.AskConfiguration(**self.model_dump())
 
     @property
     def label(self) -> str:
@@ -174,7 +175,7 @@ class Configuration(BaseModel):
         return " ".join([*parts, f"k{self.top_k}"])
 
 
-class RunCreate(BaseModel):
+class RunCreate(Body):
     """A run: each question of the set is asked in each configuration."""
 
     model_config = example(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernel.sdk import BadRequest, Conflict, NotFound, TooManyRequests
+from kernel.sdk import Conflict, NotFound
 
 
 class EntityNotFound(NotFound):
@@ -21,15 +21,3 @@ class DocumentOfKnowledgeBase(Conflict):
 class GraphNotFound(NotFound):
     code = "graph_not_found"
     default_detail = "There is no such graph among those that you can see"
-
-
-class QueryTooExpensive(BadRequest):
-    code = "query_too_expensive"
-    default_detail = "The query needs more than this server allows; narrow it"
-
-
-class TooManyQueries(TooManyRequests):
-    code = "too_many_queries"
-    default_detail = (
-        "Too many queries are already running or waiting; try again when some of yours have finished"
-    )

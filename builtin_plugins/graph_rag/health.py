@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernel.sdk import HealthCheck, NotChecked, NotConfigured, Platform, Unavailable, Unhealthy
+from kernel.sdk import HealthCheck, Platform, Unhealthy
+from kernel.sdk.telemetry import NotChecked
 
 from .building.engines import ENGINES
 from .building.grammar import GrammarEngine
-from .rdf.endpoint import ENDPOINT
 from .settings import GraphSettings
 from .walk.following import WALKS
 
@@ -22,18 +22,7 @@ def checks() -> Sequence[HealthCheck]:
         HealthCheck("graph_constructor", _extractor, service="graph-rag"),
         HealthCheck("graph_retriever", _retriever, service="graph-rag"),
         HealthCheck("spacy_model", _pipeline, service="graph-rag"),
-        HealthCheck("sparql_server", _server, service="graph-rag"),
     ]
-
-
-async def _server(platform: Platform) -> None:
-    endpoint = platform.resource(ENDPOINT)
-    if endpoint is None:
-        raise NotConfigured()
-    try:
-        await endpoint.check()
-    except Unavailable as error:
-        raise Unhealthy(str(error.detail)) from None
 
 
 async def _extractor(platform: Platform) -> None:

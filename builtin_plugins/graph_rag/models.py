@@ -57,7 +57,7 @@ def _graph_id() -> Any:
     return mapped_column(ForeignKey(Graph.id, ondelete="CASCADE"), primary_key=True)
 
 
-class Passage(Base):
+class GraphPassage(Base):
     """A passage, with its mentions: lists of start and end (in its text), entity key, label."""
 
     __tablename__ = "graph_rag_passage"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session
 
-from builtin_plugins.graph_rag import hookspecs
+from builtin_plugins.graph_rag import api
 from builtin_plugins.graph_rag.building.engines import ENGINES, open_engines
 from builtin_plugins.graph_rag.building.jobs import (
     BUILD_BASE,
@@ -17,17 +18,15 @@ from builtin_plugins.graph_rag.building.jobs import (
     on_ingested,
     on_switched,
 )
-from builtin_plugins.graph_rag.handlers import graphs, insight, rdf, texts
+from builtin_plugins.graph_rag.handlers import graphs, insight, texts
 from builtin_plugins.graph_rag.health import checks
 from builtin_plugins.graph_rag.models import Base
-from builtin_plugins.graph_rag.rdf.children import RDF_CHILDREN, open_children
-from builtin_plugins.graph_rag.rdf.endpoint import ENDPOINT, open_endpoint
-from builtin_plugins.graph_rag.rdf.live import RDF_GRAPHS, open_rdf
-from builtin_plugins.graph_rag.rdf.turns import QUERY_TURNS, open_turns
+from builtin_plugins.graph_rag.mounts import SERVICE
 from builtin_plugins.graph_rag.settings import GraphSettings
 from builtin_plugins.graph_rag.storing import removal
 from builtin_plugins.graph_rag.storing.writing import drop_of_maker
 from builtin_plugins.graph_rag.walk.following import WALKS, open_walks
+from builtin_plugins.rag import api as rag
 from kernel.sdk import (
     Action,
     Caller,
@@ -40,9 +39,11 @@ from kernel.sdk import (
     Service,
     Tables,
     Unit,
-    contracts,
     hookimpl,
 )
+
+if TYPE_CHECKING:
+    from typer import Typer
 
 
 class GraphRagPlugin(Plugin):
@@ -52,12 +53,18 @@ class GraphRagPlugin(Plugin):
     version = texts.VERSION
     description = "Knowledge graphs of documents, and retrieval over them"
     author = "Platform"
-    after = ("rag",)
-    databases = ("rdf",)
+    requires = ("inference", "rag")
+    after = ("demo",)
+
+    @hookimpl
+    def register_commands(self) -> Sequence[tuple[str, Typer]]:
+        from builtin_plugins.graph_rag.commands import COMMANDS  # asked by the terminal alone
+
+        return COMMANDS
 
     @hookimpl
     def register_hookspecs(self) -> Sequence[object]:
-        return [hookspecs]
+        return [api]
 
     @hookimpl
     def register_settings(self) -> type[GraphSettings]:
@@ -75,10 +82,6 @@ class GraphRagPlugin(Plugin):
     def register_resources(self) -> Sequence[Resource[Any]]:
         return [
             Resource(ENGINES, open_engines),
-            Resource(RDF_CHILDREN, open_children),
-            Resource(QUERY_TURNS, open_turns),
-            Resource(RDF_GRAPHS, open_rdf),
-            Resource(ENDPOINT, open_endpoint),
             Resource(WALKS, open_walks),
         ]
 
@@ -88,8 +91,8 @@ class GraphRagPlugin(Plugin):
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:
-        tables = (texts.routes, graphs.routes, insight.routes, rdf.routes)
-        return [Service("graph-rag", tables, self.version, title="Platform Graph-RAG")]
+        tables = (texts.routes, graphs.routes, insight.routes)
+        return [replace(SERVICE, tables=tables, version=self.version)]
 
     @hookimpl
     def register_actions(self) -> Sequence[Action]:
@@ -107,29 +110,29 @@ class GraphRagPlugin(Plugin):
     def on_graph_switched(self, unit: Unit, knowledge_base_id: str, owner_id: int | None) -> None:
         on_switched(unit, knowledge_base_id, owner_id)
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
         await platform.database.write(drop_of_maker, str(account_id))
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     async def enhance_ranking(
         self,
         caller: Caller,
         question: str,
-        passages: Sequence[contracts.CitedPassage],
-        scope: contracts.RankingScope,
-    ) -> Sequence[contracts.RankedPassage]:
+        passages: Sequence[rag.Passage],
+        scope: rag.RankingScope,
+    ) -> Sequence[rag.RankedPassage]:
         from builtin_plugins.graph_rag.walk import enhancing
 
         return await enhancing.enhance(caller.platform, question, passages, scope)
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     def remove_derived(
         self, unit: Unit, knowledge_base_id: str, document_id: str | None
-    ) -> Sequence[contracts.RemovedPart]:
+    ) -> Sequence[rag.RemovedPart]:
         return removal.remove(unit, knowledge_base_id, document_id)
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     def count_derived(
         self, session: Session, knowledge_base_id: str, document_id: str | None
     ) -> Mapping[str, int]:

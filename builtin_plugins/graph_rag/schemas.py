@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, Field
 
-from kernel.sdk import READABLE, example
+from kernel.sdk import READABLE, Body, example
 
 LONGEST_EXTRACTED = 200_000
 
@@ -23,12 +23,6 @@ def _not_blank(value: str) -> str:
 
 Said = Annotated[str, AfterValidator(_not_blank)]
 DocumentId = Annotated[str, Field(min_length=1, max_length=255), READABLE]
-
-
-class Body(BaseModel):
-    """What clients send. Unknown fields are refused: another one was meant."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class ExtractRequest(Body):

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from kernel.sdk import example
+from kernel.sdk import Body, example
 
-from .schemas import Body, DocumentId, Query
+from .schemas import DocumentId, Query
 
 
 class CorrelateRequest(Body):

@@ -74,7 +74,7 @@ class Order(Base):
     changed_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
 
 
-class Notice(Base):
+class ProviderNotice(Base):
     """A processed notice of a provider, so that the same one changes nothing again."""
 
     __tablename__ = "licensing_notice"

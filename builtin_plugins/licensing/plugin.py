@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from kernel.sdk import JobRef, Platform, Plugin, Resource, RouteTable, Tables, contracts, hookimpl
+from builtin_plugins.licensing import api
+from builtin_plugins.plugin_registry import api as plugin_registry
+from kernel.sdk import JobRef, Platform, Plugin, Resource, RouteTable, Tables, hookimpl
 
 from .handlers import licenses, plugin_tiers
 from .models import Base
 from .services import seats
 from .services.expiry import EXPIRE_ORDERS
-from .services.plugin_tiers import check, demanded
-from .services.usage import USAGE, Usage
+from .services.plugin_tiers import check
+from .services.usage import USAGE, LicenseUsage
 from .settings import LicensingSettings
 
 
@@ -24,8 +26,13 @@ class LicensingPlugin(Plugin):
     version = "0.1.0"
     description = "Licenses of plugins: tiers, keys, seats of organizations, checkout"
     author = "Platform"
-    requires = ("tenancy",)
-    after = ("marketplace", "plugin_registry")
+    requires = ("accounts", "tenancy", "plugin_registry")
+    after = ("marketplace",)
+
+    @hookimpl
+    def register_hookspecs(self) -> Sequence[object]:
+        """What licensing asks of payment providers."""
+        return [api]
 
     @hookimpl
     def register_settings(self) -> type[LicensingSettings]:
@@ -44,18 +51,14 @@ class LicensingPlugin(Plugin):
         return [EXPIRE_ORDERS]
 
     @hookimpl
-    def register_resources(self) -> Sequence[Resource[Usage]]:
+    def register_resources(self) -> Sequence[Resource[LicenseUsage]]:
         return [Resource(USAGE, _open_usage)]
 
     @hookimpl
     async def check_license(
         self, platform: Platform, subject: str, plugin: str, required: str, used: bool
-    ) -> contracts.LicenseVerdict:
+    ) -> plugin_registry.LicenseVerdict:
         return await check(platform, subject, plugin, required, used=used)
-
-    @hookimpl
-    async def find_required_tiers(self, platform: Platform) -> Mapping[str, str]:
-        return await platform.database.read(demanded)
 
     @hookimpl
     async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
@@ -64,6 +67,6 @@ class LicensingPlugin(Plugin):
 
 
 @asynccontextmanager
-async def _open_usage(platform: Platform) -> AsyncIterator[Usage]:
-    async with Usage(platform).running() as usage:
+async def _open_usage(platform: Platform) -> AsyncIterator[LicenseUsage]:
+    async with LicenseUsage(platform).running() as usage:
         yield usage

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, PlainSerializer
 
-from kernel.sdk import example
+from kernel.sdk import Body, example
 
 from .tiers import PaidTier, Tier
 
@@ -22,7 +22,7 @@ PluginId = Annotated[str, Field(min_length=1, max_length=100)]
 Subject = Annotated[str, Field(min_length=1, max_length=255)]
 
 
-class ActivateRequest(BaseModel):
+class ActivateRequest(Body):
     """A license to be made, or renewed with another key and tier."""
 
     model_config = example(
@@ -97,7 +97,7 @@ class LicenseLookup(BaseModel):
     active: bool
 
 
-class ValidateKeyRequest(BaseModel):
+class ValidateKeyRequest(Body):
     """A key to be checked."""
 
     model_config = example(
@@ -135,7 +135,7 @@ class NewKey(BaseModel):
     license_key_masked: str
 
 
-class CheckoutRequest(BaseModel):
+class CheckoutRequest(Body):
     """What to buy."""
 
     model_config = example(tier="pro")
@@ -172,7 +172,7 @@ class RequiredTier(BaseModel):
     required_tier: str
 
 
-class ValidateForPluginRequest(BaseModel):
+class ValidateForPluginRequest(Body):
     """A key for a plugin, or none."""
 
     model_config = example(license_key="0A1B-2C3D-4E5F-6789")
@@ -188,7 +188,7 @@ class PluginKeyVerdict(BaseModel):
     message: str
 
 
-class PluginTierChange(BaseModel):
+class PluginTierChange(Body):
     """The tier that a plugin will need."""
 
     model_config = example(license_tier="pro", license_key="0A1B-2C3D-4E5F-6789")

@@ -1,8 +1,9 @@
-"""The last deliveries of each manifest plugin and what happened to them. Payloads are never stored."""
+"""Which deliveries a manifest plugin wants, and what happened to the last ones. Payloads are never stored."""
 
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +16,45 @@ from sqlalchemy.orm import Session
 
 from kernel.sdk import Database, PlatformError, TooManyRequests
 
-from .events import GITHUB_EVENT, printable
+from .manifest import Webhook
 from .models import DeliveryRow
+from .problems import shorten
+
+GITHUB_EVENT = "X-GitHub-Event"
+EVENT_HEADERS = (GITHUB_EVENT, "X-Gitlab-Event", "X-Event-Key")
+_PING = "GitHub's ping: the webhook is set up"
+_UNPRINTABLE = re.compile(r"[^\x20-\x7e]")
+
+
+def why_unwanted(webhook: Webhook, headers: Mapping[str, str]) -> str | None:
+    """Why a delivery is acknowledged and not stored; None for one that the manifest wants.
+
+    Names of headers are read in any case, values exactly. GitHub's ping is wanted only if an item asks for
+    it. `headers` must be case-insensitive.
+    """
+    if webhook.events is None:
+        return _PING if headers.get(GITHUB_EVENT) == "ping" else None
+    if any(_fits(item, headers) for item in webhook.events):
+        return None
+    if headers.get(GITHUB_EVENT) == "ping":
+        return _PING
+    return f"not one of the manifest's events: {_sent(webhook.events, headers)}"
+
+
+def printable(value: str | None, limit: int = 80) -> str | None:
+    """A sender's text, made safe for a message or a terminal."""
+    return None if value is None else shorten(_UNPRINTABLE.sub("?", value), limit)
+
+
+def _fits(item: Mapping[str, str], headers: Mapping[str, str]) -> bool:
+    return all(headers.get(name) == value for name, value in item.items())
+
+
+def _sent(events: Sequence[Mapping[str, str]], headers: Mapping[str, str]) -> str:
+    names = dict.fromkeys(name for item in events for name in item)
+    values = (f"{name}: {printable(headers.get(name)) or '(not sent)'}" for name in list(names)[:5])
+    return ", ".join(values)
+
 
 log = logging.getLogger("platform.manifests")
 
@@ -38,11 +76,12 @@ class Sent:
     proven: bool
 
 
-def sent_of(headers: Mapping[str, str], *, proven: bool) -> Sent:
-    """A delivery by its headers, sanitized for display."""
-    ids = (printable(headers.get(name), _ID_LIMIT) for name in _ID_HEADERS)
+def sent_of(headers: Mapping[str, str], *, proven: bool, proven_id: str | None = None) -> Sent:
+    """A delivery by its headers, sanitized for display; `proven_id` is its id as the proof gave it."""
+    ids = (proven_id, *(printable(headers.get(name), _ID_LIMIT) for name in _ID_HEADERS))
     event_id = next((value for value in ids if value), None)
-    return Sent(event_id, printable(headers.get(GITHUB_EVENT)), proven)
+    events = (printable(headers.get(name)) for name in EVENT_HEADERS)
+    return Sent(event_id, next((value for value in events if value), None), proven)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kernel.sdk import Conflict, NotFound, PlatformError, PluginDisabled, Unavailable
+from kernel.sdk import Conflict, NotFound, PlatformError, Unavailable
+from kernel.sdk.http import PluginDisabled
 
 
 class UnknownWebhook(NotFound):
@@ -45,7 +46,7 @@ class EmbeddingUnavailable(Unavailable):
     code = "embedding_unavailable"
 
 
-class EngineChanged(Conflict):
+class CollectionEngineChanged(Conflict):
     """The collection holds vectors of another embedding engine."""
 
     code = "embedding_engine_changed"

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kernel.sdk import data_folder
+from kernel.sdk.operations import data_folder
 
 from .catalog import EMPTY, Catalog, Holders, resolve
 from .loading import read_manifest

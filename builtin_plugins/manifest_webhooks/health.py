@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from kernel.sdk import Platform, Unhealthy
+from kernel.sdk import Platform
+from kernel.sdk.telemetry import NotChecked
 
 from .secrets import how_to_set, missing_secret
 from .watched import FOLDER
@@ -14,7 +15,10 @@ _NAMED = 3
 
 
 async def check(platform: Platform) -> None:
-    """Name every manifest that is refused, or that works differently than its author may think."""
+    """Name every manifest that is refused, or that works differently than its author may think.
+
+    The platform stays healthy: each manifest has a status of its own.
+    """
     folder = platform.resource(FOLDER)
     live = list(folder.live())
     lacking = await asyncio.to_thread(
@@ -24,7 +28,7 @@ async def check(platform: Platform) -> None:
     wrong += [f"{name}: {reason}" for name, reason, _ in folder.refused()]
     wrong += [f"{one.name}: {'; '.join(map(str, one.oddities))}" for one in live if one.oddities]
     if wrong:
-        raise Unhealthy("; ".join(wrong))
+        raise NotChecked("; ".join(wrong))
 
 
 def _about_secrets(lacking: Mapping[str, str]) -> str:

@@ -9,22 +9,20 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import BadRequest, Context, Platform, PlatformError, ResourceKey, Unprocessable, read_body
 
 from .admission import Admission
-from .deliveries import DeliveryLog, Fate, Sent, sent_of
-from .embedding import embed
+from .deliveries import DeliveryLog, Fate, Sent, sent_of, why_unwanted
 from .errors import ManifestAway, ProofRefused, SecretNotSet, UnknownWebhook, WebhookDisabled
-from .events import why_unwanted
 from .folder import LiveManifest
 from .manifest import Manifest
-from .payload import PayloadError
-from .proofs import Proof, ProofError, SecretUnusable, check_headers, unsigned, verify
-from .reading import Delivery, render
+from .payload import PayloadError, Record, render
+from .proofs import Proof, ProofError, SecretUnusable, challenge_of, check_headers, unsigned, verify
 from .secrets import how_to_set, secrets_of
 from .settings import WebhookSettings
-from .storing import PointKeeper, Stored, find_event
-from .templates import MissingValue, TemplateError
+from .storing import PointKeeper, Stored, embed, find_points
+from .templates import MissingValue, TemplateError, names_in
 from .watched import WatchedFolder
 
 _MB = 1024 * 1024
@@ -49,6 +47,20 @@ class WebhookResult(BaseModel):
     result: StoredPointOut
 
 
+class WebhookRecords(BaseModel):
+    """The response to a delivery that was stored as one record for each item of a list."""
+
+    message: str
+    plugin: str
+    results: list[StoredPointOut]
+
+
+class WebhookChallenge(BaseModel):
+    """The response to Slack's question whether this address is meant."""
+
+    challenge: str
+
+
 class WebhookSkipped(BaseModel):
     """The response to a delivery that was acknowledged but not stored."""
 
@@ -63,11 +75,11 @@ class Inbox:
     def __init__(self, platform: Platform, folder: WatchedFolder) -> None:
         self._platform = platform
         self._folder = folder
-        self._keeper = PointKeeper(platform.vectors)
+        self._keeper = PointKeeper(platform.resource(VECTORS))
         self._admission = Admission()
         self._log = DeliveryLog(platform.database)
 
-    async def receive(self, ctx: Context, path: str) -> WebhookResult | WebhookSkipped:
+    async def receive(self, ctx: Context, path: str) -> WebhookOut:
         """Take one delivery; what it stores is durable before this returns, and a repeated event is stored
         once.
 
@@ -81,7 +93,7 @@ class Inbox:
         sent = sent_of(ctx.request.headers, proven=False)
         try:
             proof, body = await self._admit(ctx, live)
-            sent = sent_of(ctx.request.headers, proven=proof.scheme != "none")
+            sent = sent_of(ctx.request.headers, proven=proof.scheme != "none", proven_id=proof.event_id)
             if sent.proven:
                 await self._admission.count_proven(ctx, live.name)
             return await self._take(ctx, live, sent, proof, body)
@@ -106,10 +118,11 @@ class Inbox:
         secrets = await asyncio.to_thread(secrets_of, self._platform, manifest)
         if not secrets:
             raise SecretUnusable(reference)
-        check_headers(headers, time.time())
+        check_headers(headers, time.time(), manifest.webhook.proof)
         async with self._admission.reading(ctx, manifest.webhook.path):
             body = await self._body(ctx)
-            return await asyncio.to_thread(verify, headers, body, secrets, time.time()), body
+            proof = manifest.webhook.proof
+            return await asyncio.to_thread(verify, headers, body, secrets, time.time(), proof), body
 
     async def _body(self, ctx: Context) -> bytes:
         limit = ctx.settings_of(WebhookSettings).max_webhook_body_size_mb * _MB
@@ -117,54 +130,68 @@ class Inbox:
 
     async def _take(
         self, ctx: Context, live: LiveManifest, sent: Sent, proof: Proof, body: bytes
-    ) -> WebhookResult | WebhookSkipped:
+    ) -> WebhookOut:
         """Store an admitted delivery, or return why it is skipped."""
         if not self._platform.is_on(live.name):
             raise WebhookDisabled()
         headers = ctx.request.headers
+        challenge = challenge_of(proof, body)
+        if challenge is not None:
+            await self._log.add(live.name, sent, Fate("skipped", reason="Slack's question for the address"))
+            return WebhookChallenge(challenge=challenge)
         why = why_unwanted(live.manifest.webhook, headers)
         if why is not None:
             return await self._skip(live, sent, why)
         try:
             content_type = headers.get("Content-Type")
-            delivery = await asyncio.to_thread(_rendered, live.manifest, proof, content_type, body)
+            records = await asyncio.to_thread(_rendered, live.manifest, proof, content_type, body)
         except MissingValue as error:
             if live.manifest.store.input.on_missing == "skip":
                 return await self._skip(live, sent, str(error))
             raise _unprocessable(error) from None
-        return await self._settle(live, sent, delivery)
+        return await self._settle(live, sent, records)
 
     async def _skip(self, live: LiveManifest, sent: Sent, why: str) -> WebhookSkipped:
         await self._log.add(live.name, sent, Fate("skipped", reason=why))
         return WebhookSkipped(message="Skipped", plugin=live.name, skipped=why)
 
-    async def _settle(self, live: LiveManifest, sent: Sent, delivery: Delivery) -> WebhookResult:
-        stored = await self._known(live, delivery) or await self._store(live, sent, delivery)
-        length, metadata = len(delivery.text), delivery.metadata
+    async def _settle(
+        self, live: LiveManifest, sent: Sent, records: list[Record]
+    ) -> WebhookResult | WebhookRecords:
+        # Looks for repeats before the costly embedding; simultaneous ones are found when storing.
+        known = await self._platform.database.read(find_points, live.name, records)
+        found = [stored for stored in known if stored is not None]
+        if len(found) < len(records):
+            found = await self._store(live, sent, records)
+        if not any(stored.is_new for stored in found):
+            await self._log.add(live.name, sent, Fate("repeated", point_id=found[0].point_id))
+        pairs = zip(records, found, strict=True)
+        points = [await self._shown(live.name, record, stored) for record, stored in pairs]
+        if live.manifest.store.input.for_each is None:
+            return WebhookResult(message="Stored", plugin=live.name, result=points[0])
+        return WebhookRecords(message="Stored", plugin=live.name, results=points)
+
+    async def _shown(self, plugin: str, record: Record, stored: Stored) -> StoredPointOut:
+        length, metadata = len(record.text), record.metadata
         if not stored.is_new:
-            await self._log.add(live.name, sent, Fate("repeated", point_id=stored.point_id))
-            length, metadata = await self._keeper.metadata_of(live.name, stored)
-        point = StoredPointOut(
+            length, metadata = await self._keeper.metadata_of(plugin, stored)
+        return StoredPointOut(
             point_id=stored.point_id,
             collection=stored.collection,
             text_length=length,
             metadata=metadata,
             embedding_dim=stored.dimension,
         )
-        return WebhookResult(message="Stored", plugin=live.name, result=point)
 
-    async def _known(self, live: LiveManifest, delivery: Delivery) -> Stored | None:
-        """Look for a duplicate before the costly embedding; a simultaneous one is found when storing."""
-        return await self._platform.database.read(find_event, live.name, delivery.event_id)
-
-    async def _store(self, live: LiveManifest, sent: Sent, delivery: Delivery) -> Stored:
+    async def _store(self, live: LiveManifest, sent: Sent, records: list[Record]) -> list[Stored]:
         target = live.manifest.store
-        vector, engine = await embed(self._platform, target.embed_model, delivery.text, "passage")
+        texts = [record.text for record in records]
+        vectors, engine = await embed(self._platform, target.embed_model, texts, "passage")
         write, store = self._platform.database.write, self._keeper.store
         try:
-            return await write(store, live, sent, delivery, vector, engine)
+            return await write(store, live, sent, records, vectors, engine)
         except ManifestAway:
-            return await write(store, await self._found_again(live), sent, delivery, vector, engine)
+            return await write(store, await self._found_again(live), sent, records, vectors, engine)
 
     async def _found_again(self, live: LiveManifest) -> LiveManifest:
         """The manifest that took a delivery, where its file is now. Raises UnknownWebhook."""
@@ -174,6 +201,8 @@ class Inbox:
             raise UnknownWebhook()
         return replace(live, path=found.path)
 
+
+WebhookOut = WebhookResult | WebhookRecords | WebhookSkipped | WebhookChallenge
 
 INBOX: ResourceKey[Inbox] = ResourceKey("webhook inbox")
 
@@ -186,7 +215,7 @@ def _refusal(error: Exception, reference: str) -> Exception:
     return error
 
 
-def _rendered(manifest: Manifest, proof: Proof, content_type: str | None, body: bytes) -> Delivery:
+def _rendered(manifest: Manifest, proof: Proof, content_type: str | None, body: bytes) -> list[Record]:
     try:
         return render(manifest, proof, content_type, body)
     except PayloadError as error:
@@ -198,5 +227,5 @@ def _rendered(manifest: Manifest, proof: Proof, content_type: str | None, body: 
 
 
 def _unprocessable(error: TemplateError) -> Unprocessable:
-    names = error.path.removeprefix(".").split(".") if error.path.startswith(".") else ()
+    names = names_in(error.path.removeprefix(".")) if error.path.startswith(".") else ()
     return Unprocessable.field(("body", *names), f"{error.path}: {error.reason}")

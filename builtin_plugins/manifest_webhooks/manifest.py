@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from .proofs import NamedProof
+
 EmbedModel = Literal["all-minilm", "nomic-embed-text", "mxbai-embed-large"]
 
 
@@ -15,7 +17,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
 
-class Metadata(_Part):
+class ManifestMetadata(_Part):
     """What the plugin is called."""
 
     name: str
@@ -26,12 +28,15 @@ class Metadata(_Part):
 class Webhook(_Part):
     """The inbound request: `path` without the leading `/webhook`, the name of its secret, its events.
 
+    `proof`: how the sender proves that it knows the secret; None for a signature as in Standard Webhooks or
+    as by GitHub.
     `events`: alternative header values, of which a delivery must match one; None accepts all.
     """
 
     path: str
     method: Literal["POST"] = "POST"
     secret_ref: str | None = Field(default=None, alias="secretRef")
+    proof: NamedProof | None = None
     events: list[dict[str, str]] | None = None
 
 
@@ -43,10 +48,14 @@ class Trigger(_Part):
 
 
 class Input(_Part):
-    """Templates of the stored text and its metadata, and what to do about a missing value."""
+    """Templates of the stored text and its metadata, and what to do about a missing value.
+
+    `for_each`: the dot-path of a list; each item is stored by itself, and templates find it as `item`.
+    """
 
     text: str
     metadata: dict[str, Any] = Field(default_factory=dict)
+    for_each: str | None = Field(default=None, alias="forEach")
     on_missing: Literal["error", "skip"] = Field(default="error", alias="onMissing")
 
 
@@ -58,14 +67,14 @@ class Store(_Part):
     embed_model: EmbedModel = Field(default="all-minilm", alias="embedModel")
 
 
-class Action(_Part):
+class WebhookAction(_Part):
     """What is done with a request."""
 
     type: Literal["store-vector"]
     store: Store
 
 
-class Access(_Part):
+class WebhookAccess(_Part):
     """Who may call the plugin's own actions."""
 
     search: Literal["public", "authenticated"] = "authenticated"
@@ -75,8 +84,8 @@ class Spec(_Part):
     """Trigger, action, and who may read what was stored."""
 
     trigger: Trigger
-    action: Action
-    access: Access = Access()
+    action: WebhookAction
+    access: WebhookAccess = WebhookAccess()
 
 
 class Manifest(_Part):
@@ -84,7 +93,7 @@ class Manifest(_Part):
 
     api_version: Literal["platform.dev/v1alpha1"] = Field(alias="apiVersion")
     kind: Literal["Plugin"]
-    metadata: Metadata
+    metadata: ManifestMetadata
     spec: Spec
 
     @property

@@ -1,8 +1,14 @@
-"""The body of a webhook as one object."""
+"""The body of a webhook as one object, and the text and metadata that a manifest makes of it.
+
+Pure, and bounded by the body's size.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from email.message import Message
 from email.parser import HeaderParser
 from email.utils import collapse_rfc2231_value
@@ -10,6 +16,18 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from aiohttp import parse_content_disposition
+
+from .manifest import Input, Manifest
+from .problems import ROOT
+from .proofs import Proof
+from .templates import (
+    MAX_RENDERED_CHARS,
+    MissingValue,
+    TemplateError,
+    compile_template,
+    look_up,
+    render_metadata,
+)
 
 MAX_DEPTH = 100
 MAX_FIELDS = 1000
@@ -148,3 +166,68 @@ def _part(section: bytes) -> tuple[str, str]:
     if "filename" in parameters:
         return name, parameters["filename"]
     return name, _text(content, "A form field")
+
+
+MOST_RECORDS = 500
+_ITEM = "item"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A text to store. `event_id` tells repeats apart; None if nothing does."""
+
+    event_id: str | None
+    text: str
+    metadata: dict[str, Any]
+
+
+def render(manifest: Manifest, proof: Proof, content_type: str | None, body: bytes) -> list[Record]:
+    """Parse the body and fill in the templates: one record, or one for each item of the manifest's list.
+
+    With `onMissing: skip`, items that lack a value are left out; MissingValue is raised if that leaves none.
+    Raises PayloadError, TemplateError (MissingValue).
+    """
+    payload = parse_payload(content_type, body)
+    source = manifest.store.input
+    if source.for_each is None:
+        text, metadata = _rendered(source, payload, MAX_RENDERED_CHARS)
+        return [Record(proof.event_id, text, metadata)]
+    records = {record.event_id: record for record in _records(source, payload, proof.event_id)}
+    if not records:
+        raise MissingValue(source.for_each, "no item of the list has what the templates ask for")
+    return list(records.values())
+
+
+def _records(source: Input, payload: Mapping[str, Any], event_id: str | None) -> Iterator[Record]:
+    """A record for each item, whose texts together are as long as a single one may be."""
+    room = MAX_RENDERED_CHARS
+    for index, item in enumerate(_items(source.for_each or "", payload)):
+        try:
+            text, metadata = _rendered(source, {**payload, _ITEM: item}, room)
+        except MissingValue:
+            if source.on_missing == "error":
+                raise
+            continue
+        content = json.dumps([text, metadata], sort_keys=True)
+        room -= len(content)
+        yield Record(_id_of(content if event_id is None else f"{event_id} {index}"), text, metadata)
+
+
+def _items(path: str, payload: Mapping[str, Any]) -> list[Any]:
+    items = look_up(payload, path.removeprefix("."))
+    if not isinstance(items, list):
+        raise TemplateError(path, "the value is not a list")
+    if len(items) > MOST_RECORDS:
+        raise TemplateError(path, f"the list has more than {MOST_RECORDS} items")
+    return items
+
+
+def _id_of(text: str) -> str:
+    return f"item:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _rendered(source: Input, payload: Mapping[str, Any], room: int) -> tuple[str, dict[str, Any]]:
+    text = compile_template(source.text).render(payload, room)
+    if not text.strip():
+        raise MissingValue(ROOT, "the rendered text is empty")
+    return text, render_metadata(source.metadata, payload, room)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernel.sdk import (
+    Diagnostic,
     HealthCheck,
     JobRef,
     Platform,
@@ -27,6 +28,9 @@ from .source import SOURCE, ManifestSource
 from .storing import FORGET_OLD
 from .watched import FOLDER, WatchedFolder
 
+if TYPE_CHECKING:
+    from typer import Typer
+
 
 class ManifestWebhooksPlugin(Plugin):
     """Watches the manifests and answers their webhooks."""
@@ -35,8 +39,26 @@ class ManifestWebhooksPlugin(Plugin):
     version = "0.1.0"
     description = "Plugins without code: a manifest stores what a webhook sends and makes it searchable"
     author = "Platform"
+    requires = ("inference", "vectors")
     after = ("embeddings", "models")
     capabilities = ("webhook", "manifest-source")
+
+    @hookimpl
+    def register_commands(self) -> Sequence[tuple[str, Typer]]:
+        from builtin_plugins.manifest_webhooks.commands import COMMANDS  # asked by the terminal alone
+
+        return COMMANDS
+
+    @hookimpl
+    def register_diagnostics(self) -> Sequence[Diagnostic]:
+        from .diagnostics import DIAGNOSTICS  # asked by the terminal alone
+
+        return DIAGNOSTICS
+
+    @hookimpl
+    def name_embedding_models(self, platform: Platform) -> Sequence[tuple[str, str]]:
+        models = platform.settings_of(WebhookSettings).mapped_models()
+        return [("PLATFORM_WEBHOOK_EMBED_MODELS", model) for _, model in models]
 
     @hookimpl
     def register_settings(self) -> type[WebhookSettings]:
@@ -67,7 +89,7 @@ class ManifestWebhooksPlugin(Plugin):
     def register_health_checks(self) -> Sequence[HealthCheck]:
         return [HealthCheck("manifests", health.check, service="plugin-registry")]
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     def find_backup_folders(self, platform: Platform) -> Mapping[str, Path]:
         return {"manifests": platform.settings_of(WebhookSettings).manifests_dir}
 

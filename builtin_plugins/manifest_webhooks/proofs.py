@@ -6,8 +6,9 @@ import base64
 import binascii
 import hashlib
 import hmac
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -21,12 +22,12 @@ _PREFIX = b"whsec_"
 _SIGNED_ID = re.compile(r"[\x21-\x2d\x2f-\x7e]{1,256}\Z")
 _EVENT_ID = re.compile(r"[\x21-\x7e]{1,256}\Z")
 _SECONDS = re.compile(r"[0-9]{1,12}\Z")
-_HEADERS = frozenset(
-    ("webhook-id", "webhook-timestamp", "webhook-signature", "x-hub-signature-256", "x-github-delivery")
-)
-_HEX_DIGEST = re.compile(r"sha256=([0-9A-Fa-f]{64})\Z")
+_HEX_DIGEST = re.compile(r"[0-9A-Fa-f]{64}\Z")
 
-Scheme = Literal["standard-webhooks", "github", "none"]
+NamedProof = Literal[
+    "standard-webhooks", "github", "slack", "stripe", "gitlab", "bitbucket", "bearer", "basic"
+]
+Scheme = NamedProof | Literal["none"]
 
 
 class ProofError(Exception):
@@ -53,36 +54,56 @@ class Proof:
     scheme: Scheme
 
 
-def verify(headers: Mapping[str, str], body: bytes, secrets: Sequence[bytes], now: float) -> Proof:
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """What a request gives as its proof: one of `given` has to equal one of `expected(secret, body)`.
+
+    `event_id(body)` is the sender's id of the delivery.
+    """
+
+    given: Sequence[bytes]
+    expected: Callable[[bytes, bytes], Iterable[bytes]]
+    event_id: Callable[[bytes], str | None]
+
+
+def verify(
+    headers: Mapping[str, str],
+    body: bytes,
+    secrets: Sequence[bytes],
+    now: float,
+    proof: NamedProof | None = None,
+) -> Proof:
     """Verify a request against any of `secrets`; `now` in Unix seconds.
 
-    Standard Webhooks 1.0.0: `webhook-id`, `webhook-timestamp` (5 minutes either way) and `webhook-signature`,
-    the key being the secret's text, or its base64 content after `whsec_`. GitHub: `X-Hub-Signature-256`, with
-    the event id of `X-GitHub-Delivery`, which the signature does not cover. Standard Webhooks decides where
-    both are sent. Raises ProofMissing, ProofInvalid, SecretUnusable.
+    `proof` says how the sender proves itself. If it is None, a request has to be signed as in Standard
+    Webhooks or as by GitHub; Standard Webhooks decides where both signatures are sent. Raises ProofMissing,
+    ProofInvalid, SecretUnusable.
     """
     usable = [secret for secret in secrets if secret not in (b"", _PREFIX)]
     if not usable:
         raise SecretUnusable("The secret is empty; set it with `platformctl secret set`.")
-    check_headers(headers, now)
-    found = _proof_headers(headers)
-    if "webhook-signature" in found:
-        return _verify_standard(found, body, usable, now)
-    return _verify_github(found, body, usable)
+    scheme, claim = _claim_of(headers, now, proof)
+    expected = [value for secret in usable for value in claim.expected(secret, body)]
+    # All pairs are compared, so that the time taken doesn't reveal which one matched.
+    matches = [hmac.compare_digest(one, other) for other in expected for one in claim.given]
+    if not any(matches):
+        raise ProofInvalid("The proof does not match: wrong secret, or the body was changed in transit.")
+    return Proof(claim.event_id(body), scheme)
 
 
-def check_headers(headers: Mapping[str, str], now: float) -> None:
+def check_headers(headers: Mapping[str, str], now: float, proof: NamedProof | None = None) -> None:
     """Refuse, before the body is read, what can't be a proof whatever the body is; `now` in Unix seconds.
 
     Raises ProofMissing, ProofInvalid.
     """
-    found = _proof_headers(headers)
-    if "webhook-signature" in found:
-        _standard_head(found, now)
-    elif "x-hub-signature-256" in found:
-        _github_digest(found)
-    else:
-        raise ProofMissing("The request has neither webhook-signature nor X-Hub-Signature-256.")
+    _claim_of(headers, now, proof)
+
+
+def challenge_of(proof: Proof, body: bytes) -> str | None:
+    """What Slack asks back before it uses an address (`url_verification`); None for any other delivery."""
+    if proof.scheme != "slack" or _text_inside(body, "type") != "url_verification":
+        return None
+    return _text_inside(body, "challenge")
 
 
 def unsigned(headers: Mapping[str, str]) -> Proof:
@@ -91,46 +112,144 @@ def unsigned(headers: Mapping[str, str]) -> Proof:
     return Proof(_event_id(values[0]) if len(values) == 1 else None, "none")
 
 
-def _proof_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def _claim_of(headers: Mapping[str, str], now: float, proof: NamedProof | None) -> tuple[NamedProof, _Claim]:
+    """The proof that was sent. Raises ProofMissing, ProofInvalid."""
+    if proof is None:
+        sent = {name.lower() for name in headers}
+        proof = "github" if "webhook-signature" not in sent else "standard-webhooks"
+        if proof == "github" and "x-hub-signature-256" not in sent:
+            raise ProofMissing("The request has neither webhook-signature nor X-Hub-Signature-256.")
+    carrier, others, read = _SCHEMES[proof]
+    found = _proof_headers(headers, {carrier.lower(), *others})
+    if carrier.lower() not in found:
+        raise ProofMissing(f"The request has no {carrier}.")
+    return proof, read(found, now)
+
+
+def _proof_headers(headers: Mapping[str, str], names: set[str]) -> dict[str, str]:
     """Collect the headers that carry a proof, by lower-case name; one that is sent twice is refused."""
     found: dict[str, str] = {}
     for name, value in headers.items():
         lower = name.lower()
-        if lower in _HEADERS and lower in found:
+        if lower in names and lower in found:
             raise ProofInvalid(f"The header {lower} is sent twice.")
-        if lower in _HEADERS:
+        if lower in names:
             found[lower] = value
     return found
 
 
-def _verify_standard(headers: Mapping[str, str], body: bytes, secrets: Iterable[bytes], now: float) -> Proof:
-    event_id, timestamp = _standard_head(headers, now)
-    given = list(_standard_signatures(headers["webhook-signature"]))
-    signed = f"{event_id}.{timestamp}.".encode("ascii") + body
-    keys = [key for secret in secrets for key in _standard_keys(secret)]
-    _require_match(given, (_hmac(key, signed) for key in keys))
-    return Proof(event_id, "standard-webhooks")
-
-
-def _standard_head(headers: Mapping[str, str], now: float) -> tuple[str, str]:
-    """The id and the timestamp, each fit to be signed."""
+def _standard(headers: Mapping[str, str], now: float) -> _Claim:
+    """Standard Webhooks 1.0.0; the key is the secret's text, or its base64 content after `whsec_`."""
     event_id, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not _SIGNED_ID.match(event_id):
         raise ProofInvalid("webhook-id is missing, too long, or has a dot, a space or control characters.")
-    _check_age(timestamp, now)
-    return event_id, timestamp
+    _check_age("webhook-timestamp", timestamp, now)
+    head = f"{event_id}.{timestamp}.".encode("ascii")
+    return _Claim(
+        list(_standard_signatures(headers["webhook-signature"])),
+        lambda secret, body: [_hmac(key, head + body) for key in _standard_keys(secret)],
+        lambda body: event_id,
+    )
 
 
-def _check_age(timestamp: str, now: float) -> None:
+def _github(headers: Mapping[str, str], now: float) -> _Claim:
+    """GitHub's signature of the body; it does not cover the delivery's id."""
+    return _of_body(headers, "X-Hub-Signature-256", "x-github-delivery")
+
+
+def _bitbucket(headers: Mapping[str, str], now: float) -> _Claim:
+    """Bitbucket's signature of the body; it does not cover the request's id."""
+    return _of_body(headers, "X-Hub-Signature", "x-request-uuid")
+
+
+def _of_body(headers: Mapping[str, str], carrier: str, id_header: str) -> _Claim:
+    return _Claim(
+        [_hex_digest(headers, carrier, "sha256=")],
+        lambda secret, body: [_hmac(secret, body)],
+        lambda body: _event_id(headers.get(id_header, "")),
+    )
+
+
+def _slack(headers: Mapping[str, str], now: float) -> _Claim:
+    """Slack's signature of time and body; the event's id is in the body."""
+    timestamp = headers.get("x-slack-request-timestamp", "")
+    _check_age("X-Slack-Request-Timestamp", timestamp, now)
+    head = f"v0:{timestamp}:".encode("ascii")
+    return _Claim(
+        [_hex_digest(headers, "X-Slack-Signature", "v0=")],
+        lambda secret, body: [_hmac(secret, head + body)],
+        lambda body: _id_inside(body, "event_id"),
+    )
+
+
+def _stripe(headers: Mapping[str, str], now: float) -> _Claim:
+    """Stripe's signature of time and body, `t=…,v1=…`; the event's id is in the body."""
+    items = [item.strip().partition("=") for item in headers["stripe-signature"].split(",")[:MAX_SIGNATURES]]
+    timestamps = [value for name, _, value in items if name == "t"]
+    timestamp = timestamps[0] if len(timestamps) == 1 else ""
+    _check_age("The t= of Stripe-Signature", timestamp, now)
+    head = f"{timestamp}.".encode("ascii")
+    return _Claim(
+        [bytes.fromhex(value) for name, _, value in items if name == "v1" and _HEX_DIGEST.match(value)],
+        lambda secret, body: [_hmac(secret, head + body)],
+        lambda body: _id_inside(body, "id"),
+    )
+
+
+def _gitlab(headers: Mapping[str, str], now: float) -> _Claim:
+    """The secret itself, as GitLab sends it."""
+    return _of_secret(_bytes(headers["x-gitlab-token"]), headers.get("idempotency-key", ""))
+
+
+def _bearer(headers: Mapping[str, str], now: float) -> _Claim:
+    """The secret itself, as a bearer token."""
+    return _of_secret(_bytes(_credential(headers, "bearer")), headers.get("webhook-id", ""))
+
+
+def _basic(headers: Mapping[str, str], now: float) -> _Claim:
+    """The secret itself, `user:password`, as Basic authentication."""
+    given = _decode(_bytes(_credential(headers, "basic")))
+    if given is None:
+        raise ProofInvalid("The credentials in Authorization are not base64.")
+    return _of_secret(given, headers.get("webhook-id", ""))
+
+
+def _of_secret(given: bytes, event_id: str) -> _Claim:
+    """Compares digests, so that the time taken doesn't reveal the secret's length."""
+    return _Claim([_digest(given)], lambda secret, body: [_digest(secret)], lambda body: _event_id(event_id))
+
+
+def _credential(headers: Mapping[str, str], scheme: str) -> str:
+    kind, _, value = headers["authorization"].strip().partition(" ")
+    if kind.lower() != scheme:
+        raise ProofInvalid(f"Authorization is not '{scheme.title()}' and the secret.")
+    return value.strip()
+
+
+_Read = Callable[[Mapping[str, str], float], _Claim]
+_SCHEMES: Mapping[NamedProof, tuple[str, tuple[str, ...], _Read]] = {
+    "standard-webhooks": ("webhook-signature", ("webhook-id", "webhook-timestamp"), _standard),
+    "github": ("X-Hub-Signature-256", ("x-github-delivery",), _github),
+    "slack": ("X-Slack-Signature", ("x-slack-request-timestamp",), _slack),
+    "stripe": ("Stripe-Signature", (), _stripe),
+    "gitlab": ("X-Gitlab-Token", ("idempotency-key",), _gitlab),
+    "bitbucket": ("X-Hub-Signature", ("x-request-uuid",), _bitbucket),
+    "bearer": ("Authorization", ("webhook-id",), _bearer),
+    "basic": ("Authorization", ("webhook-id",), _basic),
+}
+"""The header that carries each proof, those that belong to it, and how they are read."""
+
+
+def _check_age(name: str, timestamp: str, now: float) -> None:
     if not _SECONDS.match(timestamp):
         raise ProofInvalid(
-            "webhook-timestamp is missing or not a whole number of seconds. Send the Unix time in seconds, "
+            f"{name} is missing or not a whole number of seconds. Send the Unix time in seconds, "
             "not in milliseconds."
         )
     late = now - int(timestamp)
     if abs(late) > TOLERANCE_SECONDS:
         raise ProofInvalid(
-            f"webhook-timestamp is more than 5 minutes {'behind' if late > 0 else 'ahead of'} the platform's "
+            f"{name} is more than 5 minutes {'behind' if late > 0 else 'ahead of'} the platform's "
             f"clock, which says {datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S} UTC. Synchronize the "
             "clocks of both machines (NTP), and sign each retry with the current time."
         )
@@ -139,7 +258,7 @@ def _check_age(timestamp: str, now: float) -> None:
 def _standard_signatures(header: str) -> Iterator[bytes]:
     for item in header.split()[:MAX_SIGNATURES]:
         version, _, encoded = item.partition(",")
-        digest = _decode(encoded.encode("utf-8", "replace")) if version == "v1" else None
+        digest = _decode(_bytes(encoded)) if version == "v1" else None
         if digest:
             yield digest
 
@@ -157,27 +276,24 @@ def _standard_keys(secret: bytes) -> Iterator[bytes]:
         yield key
 
 
-def _verify_github(headers: Mapping[str, str], body: bytes, secrets: Iterable[bytes]) -> Proof:
-    _require_match([_github_digest(headers)], (_hmac(secret, body) for secret in secrets))
-    return Proof(_event_id(headers.get("x-github-delivery", "")), "github")
-
-
-def _github_digest(headers: Mapping[str, str]) -> bytes:
-    found = _HEX_DIGEST.match(headers["x-hub-signature-256"])
-    if not found:
-        raise ProofInvalid("X-Hub-Signature-256 is not sha256= followed by 64 hexadecimal digits.")
-    return bytes.fromhex(found[1])
-
-
-def _require_match(given: Sequence[bytes], expected: Iterable[bytes]) -> None:
-    """Compare all pairs, so that the time taken doesn't reveal which one matched."""
-    matches = [hmac.compare_digest(one, other) for other in expected for one in given]
-    if not any(matches):
-        raise ProofInvalid("The signature does not match: wrong secret, or the body was changed in transit.")
+def _hex_digest(headers: Mapping[str, str], name: str, prefix: str) -> bytes:
+    value = headers[name.lower()]
+    if not value.startswith(prefix) or not _HEX_DIGEST.match(value.removeprefix(prefix)):
+        raise ProofInvalid(f"{name} is not {prefix} followed by 64 hexadecimal digits.")
+    return bytes.fromhex(value.removeprefix(prefix))
 
 
 def _hmac(key: bytes, message: bytes) -> bytes:
     return hmac.new(key, message, hashlib.sha256).digest()
+
+
+def _digest(value: bytes) -> bytes:
+    return hashlib.sha256(value).digest()
+
+
+def _bytes(value: str) -> bytes:
+    """A header's bytes; aiohttp reads those that are no UTF-8 as surrogates, which are spelled out."""
+    return value.encode("utf-8", "backslashreplace")
 
 
 def _decode(encoded: bytes) -> bytes | None:
@@ -187,6 +303,20 @@ def _decode(encoded: bytes) -> bytes | None:
         return base64.b64decode(padded + b"=" * (-len(padded) % 4), validate=True) or None
     except (binascii.Error, ValueError):
         return None
+
+
+def _id_inside(body: bytes, key: str) -> str | None:
+    return _event_id(_text_inside(body, key) or "")
+
+
+def _text_inside(body: bytes, key: str) -> str | None:
+    """The text at a key of a JSON object; None if there is none."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):  # a form, or what the payload's reader refuses
+        return None
+    value = found.get(key) if isinstance(found, dict) else None
+    return value if isinstance(value, str) else None
 
 
 def _event_id(value: str) -> str | None:

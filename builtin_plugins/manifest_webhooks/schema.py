@@ -10,7 +10,7 @@ from typing import Any
 from jsonschema import Draft7Validator, SchemaError, ValidationError, validators
 from jsonschema.protocols import Validator
 
-_DOLLAR = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
+_DOLLAR = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+(?:\]|\Z)|\$", re.DOTALL)
 
 
 class SchemaUnusable(ValueError):

@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from kernel.sdk import AUTHENTICATED, PUBLIC, Action, Context, EngineMismatch, NotFound, Query
-from kernel.sdk import Hit as StoreHit
+from builtin_plugins.vectors.api import VECTORS, EngineMismatch, Query
+from builtin_plugins.vectors.api import Hit as StoreHit
+from kernel.sdk import AUTHENTICATED, PUBLIC, Action, Context, NotFound
 
-from .embedding import embed
-from .errors import EngineChanged
+from .errors import CollectionEngineChanged
 from .folder import LiveManifest, ManifestFolder
-from .storing import collection_name
+from .storing import collection_name, embed
 
 
 class SearchParameters(BaseModel):
@@ -62,12 +62,12 @@ async def _search(
     if live is None:
         raise NotFound(f"The plugin '{plugin}' was removed")
     target = live.manifest.store
-    vector, engine = await embed(ctx.platform, target.embed_model, wanted.query, "query")
-    query = Query(vector, wanted.limit, text=wanted.query, engine=engine)
+    vectors, engine = await embed(ctx.platform, target.embed_model, [wanted.query], "query")
+    query = Query(vectors[0], wanted.limit, text=wanted.query, engine=engine)
     try:
-        hits = await ctx.platform.vectors.search(collection_name(target.collection, plugin), query)
+        hits = await ctx.platform.resource(VECTORS).search(collection_name(target.collection, plugin), query)
     except EngineMismatch:
-        raise EngineChanged() from None
+        raise CollectionEngineChanged() from None
     return SearchResult(hits=[_hit(hit) for hit in hits])
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
 from kernel.sdk import Settings, env
+from kernel.sdk.operations import WrittenFolder
 
 
 class WebhookSettings(Settings):
@@ -22,7 +23,7 @@ class WebhookSettings(Settings):
         }
     )
 
-    manifests_dir: Path = Field(
+    manifests_dir: Annotated[Path, WrittenFolder()] = Field(
         Path("manifests"), description="Folder of manifests to watch; relative to the working directory."
     )
     # GitHub sends at most 25 MB; a body is in memory while its signature is checked.

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import (
     DIRECTORY,
     Action,
@@ -87,7 +88,7 @@ class ManifestSource:
         held = file is not None and (path is not None or file not in self._folder.catalog.refused)
         if file is not None and held:
             forget_claims(unit, file)
-        stored = PointKeeper(self._platform.vectors).forget(unit, plugin)
+        stored = PointKeeper(self._platform.resource(VECTORS)).forget(unit, plugin)
         unit.after_commit(self.refresh)
         unit.after_commit(self._platform.database.scrub)
         return held or stored

@@ -1,25 +1,29 @@
-"""Points of manifest plugins: stored once for each event, durable with it, and gone with their plugin."""
+"""Points of manifest plugins: embedded, stored once for each event, durable with it, gone with the plugin."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
 from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import Session
 
-from kernel.sdk import EngineMismatch, Job, Platform, Point, Unit, VectorStore, off_the_loop, utc_now
+from builtin_plugins.inference import api as inference
+from builtin_plugins.vectors.api import EngineMismatch, Point, VectorStore
+from kernel.sdk import Job, NoPayload, Platform, Unit, off_the_loop, utc_now
 
 from .deliveries import Fate, Sent, forget_before, forget_of, keep
-from .errors import EngineChanged, ManifestAway, UnknownWebhook
+from .errors import CollectionEngineChanged, EmbeddingUnavailable, ManifestAway, UnknownWebhook
 from .folder import LiveManifest
+from .manifest import EmbedModel
 from .models import LONGEST_NAME, EventRow, PluginRow
-from .reading import Delivery
+from .payload import Record
+from .settings import WebhookSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,12 +52,12 @@ def collection_name(collection: str, plugin: str) -> str:
     return f"manifest:{collection}:{plugin}"
 
 
-def find_event(session: Session, plugin: str, event_id: str | None) -> Stored | None:
-    """The point of an event that was stored before; None for a new one, and for one without an id."""
-    if event_id is None:
-        return None
-    row = session.get(EventRow, (plugin, event_id))
-    return None if row is None else Stored(row.point_id, row.collection, row.dimension)
+def find_points(session: Session, plugin: str, records: Sequence[Record]) -> list[Stored | None]:
+    """For each record its point, if it was stored before; None for a new one, and for one without an id."""
+    ids = [record.event_id for record in records if record.event_id is not None]
+    rows = session.scalars(select(EventRow).where(EventRow.plugin == plugin, EventRow.event_id.in_(ids)))
+    known = {row.event_id: Stored(row.point_id, row.collection, row.dimension) for row in rows}
+    return [known.get(record.event_id or "") for record in records]
 
 
 class PointKeeper:
@@ -67,50 +71,42 @@ class PointKeeper:
         unit: Unit,
         live: LiveManifest,
         sent: Sent,
-        delivery: Delivery,
-        vector: npt.NDArray[np.float32],
+        records: Sequence[Record],
+        vectors: npt.NDArray[np.float32],
         engine: str,
-    ) -> Stored:
-        """Store the delivery's point, or return the one that the same event already has.
+    ) -> list[Stored]:
+        """Store a point for each record, unless it has one already; returns their points.
 
         Raises EngineChanged for vectors of another engine than the collection's, UnknownWebhook when the
         plugin was removed meanwhile, ManifestAway when its file went away.
         """
         plugin, collection = live.name, live.manifest.store.collection
         row = _hold(unit, plugin)
-        known = find_event(unit.session, plugin, delivery.event_id)
-        if known is not None:
-            return known
+        known = find_points(unit.session, plugin, records)
+        if all(known):
+            return [stored for stored in known if stored is not None]
         if row is None:
             raise UnknownWebhook()
         if not off_the_loop(live.path.is_file):
             raise ManifestAway()
         if collection not in row.collections:
             row.collections = [*row.collections, collection]
-        stored = Stored(str(uuid.uuid4()), collection, int(vector.shape[0]), is_new=True)
-        self._write(unit, plugin, stored, delivery, vector, engine)
-        _remember(unit, plugin, stored, delivery.event_id)
-        keep(unit.session, plugin, sent, Fate("stored", point_id=stored.point_id))
-        return stored
-
-    def _write(
-        self,
-        unit: Unit,
-        plugin: str,
-        stored: Stored,
-        delivery: Delivery,
-        vector: npt.NDArray[np.float32],
-        engine: str,
-    ) -> None:
-        name = collection_name(stored.collection, plugin)
-        payload = {"plugin": plugin, "timestamp": utc_now().isoformat(), "metadata": delivery.metadata}
-        point = Point(stored.point_id, stored.point_id, 0, delivery.text, vector, payload)
+        dimension = int(vectors.shape[1])
+        found = [one or Stored(str(uuid.uuid4()), collection, dimension, is_new=True) for one in known]
+        new = [index for index, stored in enumerate(found) if stored.is_new]
+        name = collection_name(collection, plugin)
+        points = [_point(plugin, found[index], records[index], vectors[index]) for index in new]
         try:
-            self._vectors.ensure(unit, name, stored.dimension, engine)
+            self._vectors.ensure(unit, name, dimension, engine)
         except EngineMismatch:
-            raise EngineChanged() from None
-        self._vectors.stage(unit, name, [point])
-        self._vectors.publish(unit, name, point.group)
+            raise CollectionEngineChanged() from None
+        self._vectors.stage(unit, name, points)
+        self._vectors.publish(unit, name, *(point.group for point in points))
+        for index in new:
+            _remember(unit, plugin, found[index], records[index].event_id)
+        reason = f"{len(new)} of {len(records)} records are new" if len(records) > 1 else None
+        keep(unit.session, plugin, sent, Fate("stored", reason=reason, point_id=points[0].id))
+        return found
 
     async def metadata_of(self, plugin: str, stored: Stored) -> tuple[int, dict[str, Any]]:
         """(characters of the text, metadata) of a stored point; zero and empty when it is gone."""
@@ -132,11 +128,7 @@ class PointKeeper:
         return known is not None
 
 
-class Nothing(BaseModel):
-    """An empty payload for scheduled runs."""
-
-
-async def _forget_old(platform: Platform, _: Nothing) -> None:
+async def _forget_old(platform: Platform, _: NoPayload) -> None:
     """Forget events and deliveries older than the retention. Their points stay."""
     await platform.database.write(_forget)
 
@@ -147,7 +139,7 @@ def _forget(unit: Unit) -> None:
     forget_before(unit.session, moment)
 
 
-FORGET_OLD = Job("manifest_webhooks.forget_old", Nothing, _forget_old, lane="quick", schedule="@hourly")
+FORGET_OLD = Job("manifest_webhooks.forget_old", NoPayload, _forget_old, lane="quick", schedule="@hourly")
 
 
 def _hold(unit: Unit, plugin: str) -> PluginRow | None:
@@ -158,6 +150,11 @@ def _hold(unit: Unit, plugin: str) -> PluginRow | None:
     query = select(PluginRow).where(PluginRow.name == plugin).with_for_update()
     row: PluginRow | None = unit.session.scalar(query.execution_options(populate_existing=True))
     return row
+
+
+def _point(plugin: str, stored: Stored, record: Record, vector: npt.NDArray[np.float32]) -> Point:
+    payload = {"plugin": plugin, "timestamp": utc_now().isoformat(), "metadata": record.metadata}
+    return Point(stored.point_id, stored.point_id, 0, record.text, vector, payload)
 
 
 def _remember(unit: Unit, plugin: str, stored: Stored, event_id: str | None) -> None:
@@ -171,3 +168,15 @@ def _remember(unit: Unit, plugin: str, stored: Stored, event_id: str | None) -> 
                 dimension=stored.dimension,
             )
         )
+
+
+async def embed(
+    platform: Platform, model: EmbedModel, texts: list[str], purpose: inference.Purpose
+) -> tuple[npt.NDArray[np.float32], str]:
+    """A vector for each text (float32 [n, d], unit length), and their engine.
+
+    Raises EmbeddingUnavailable (503).
+    """
+    wanted = platform.settings_of(WebhookSettings).platform_model(model)
+    made = await inference.embed(platform, wanted, texts, purpose, EmbeddingUnavailable)
+    return made.vectors, made.engine

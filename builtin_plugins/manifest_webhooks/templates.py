@@ -12,7 +12,8 @@ from .problems import ROOT, shorten
 
 MAX_RENDERED_CHARS = 1024 * 1024
 
-_PLACEHOLDER = re.compile(r"\{\{\s*\.([\w.]+)\s*\}\}")
+_PLACEHOLDER = re.compile(r"\{\{\s*\.([\w.]+(?:\[[0-9]{1,6}\][\w.]*)*)\s*\}\}")
+_NUMBER = re.compile(r"\[[0-9]{1,6}\]")
 _BRACES = re.compile(r"\{\{([^{}\n]{0,200})(?:\}\})?")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -62,7 +63,8 @@ class Template:
 def compile_template(text: str) -> Template:
     """Split a template at its `{{ .a.b }}` placeholders, in linear time; whatever is not one stays literal.
 
-    A name has letters, digits and underscores; dots separate names; the first dot is required.
+    A name has letters, digits and underscores; dots separate names; the first dot is required. An item of a
+    list is named by its number, from 0: `{{ .a[0].b }}`.
     """
     pieces = _PLACEHOLDER.split(text)
     return Template(literals=tuple(pieces[0::2]), paths=tuple(pieces[1::2]))
@@ -77,9 +79,9 @@ def malformed_expressions(text: str) -> list[tuple[str, str]]:
 def _instead(name: str, is_closed: bool) -> str:
     if not is_closed:
         return "Close it with }}."
-    if re.fullmatch(r"\w[\w.]*", name):
+    if re.fullmatch(r"\w[\w.]*(?:\[[0-9]{1,6}\][\w.]*)*", name):
         return f"Did you mean {{{{ .{name} }}}}?"
-    return "Write {{ .a.b }}: a dot, then names of letters, digits and _; no filters, and no items of lists."
+    return "Write {{ .a.b }} or {{ .a[0].b }}: a dot, then names of letters, digits and _; no filters."
 
 
 def render_metadata(
@@ -109,17 +111,21 @@ def _render_mapping(
 
 
 def _value_text(payload: Mapping[str, Any], path: str) -> str:
-    value = _look_up(payload, path)
+    value = look_up(payload, path)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if _UNSTORABLE.search(text):
         raise TemplateError(f".{path}", "the value has a NUL character or half of a surrogate pair")
     return text
 
 
-def _look_up(payload: Mapping[str, Any], path: str) -> Any:
-    names = path.split(".")
+def look_up(payload: Mapping[str, Any], path: str) -> Any:
+    """The value at a dot-path without its leading dot. Raises MissingValue."""
+    names = names_in(path)
     value: Any = payload
     for depth, name in enumerate(names):
+        if isinstance(name, int):
+            value = _item(value, name, f".{path}", _prefix(names[:depth]))
+            continue
         if not isinstance(value, Mapping):
             raise MissingValue(f".{path}", f"{_prefix(names[:depth])} is {_kind(value)}, not an object")
         if name not in value:
@@ -130,13 +136,29 @@ def _look_up(payload: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-def _prefix(names: Sequence[str]) -> str:
-    return shorten("." + ".".join(names))
+def names_in(path: str) -> list[str | int]:
+    """The names in a dot-path, and the numbers of items of lists."""
+    parts = path.replace("[", ".[").split(".")
+    return [int(part[1:-1]) if _NUMBER.fullmatch(part) else part for part in parts]
+
+
+def _item(value: Any, number: int, path: str, place: str) -> Any:
+    if not isinstance(value, list):
+        raise MissingValue(path, f"{place} is {_kind(value)}, not a list")
+    if number >= len(value):
+        raise MissingValue(path, f"{place} has only {len(value)} items")
+    return value[number]
+
+
+def _prefix(names: Sequence[str | int]) -> str:
+    return shorten("".join(f"[{name}]" if isinstance(name, int) else f".{name}" for name in names))
 
 
 def _kind(value: Any) -> str:
     if value is None:
         return "null"
+    if isinstance(value, Mapping):
+        return "an object"
     if isinstance(value, list):
         return "a list"
     return "text" if isinstance(value, str) else "a single value"

@@ -24,6 +24,7 @@ _TYPE_NAMES = {"object": "an object", "string": "text", "array": "a list", "bool
 _SECRET_KEY = re.compile(r"secret|token|passw|credential|authorization|api_?-?key", re.IGNORECASE)
 _SECRET_TEXT = re.compile(r"whsec_|-----BEGIN|\bgh[opsu]_|\beyJ|(?=[A-Za-z+/_=-]*[0-9])[A-Za-z0-9+/_=-]{32,}")
 _SECRET_PATH = ("spec", "trigger", "webhook", "secretRef")
+_PROOF_PATH = ("spec", "trigger", "webhook", "proof")
 _WEBHOOK_PATH = ("spec", "trigger", "webhook", "path")
 _TEXT_PATH = ("spec", "action", "store", "input", "text")
 
@@ -218,14 +219,22 @@ def _shown(keys: Sequence[str], value: Any) -> str | None:
 
 
 def _separate_checks(manifest: Mapping[str, Any]) -> Iterator[Problem]:
-    """The wire format's own check beyond the schema: a text template of white space only stores nothing."""
-    text: Any = manifest
-    for key in _TEXT_PATH:
-        text = text.get(key) if isinstance(text, Mapping) else None
+    """The checks beyond the schema: a proof is of a secret, and white space alone stores nothing."""
+    if _at(manifest, _PROOF_PATH) is not None and _at(manifest, _SECRET_PATH) is None:
+        remedy = "Add secretRef, and set the secret: platformctl secret set NAME."
+        yield Problem(join_path(_PROOF_PATH), "needs a secret", remedy)
+    text = _at(manifest, _TEXT_PATH)
     if isinstance(text, str) and not text.strip():
         yield Problem(
             join_path(_TEXT_PATH), "must not be empty", "Write the text to store, such as {{ .message }}."
         )
+
+
+def _at(manifest: Mapping[str, Any], path: Sequence[str]) -> Any:
+    found: Any = manifest
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
 
 
 def _places(schema: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:

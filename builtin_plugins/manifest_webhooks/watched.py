@@ -13,7 +13,7 @@ from kernel.sdk import DIRECTORY, Platform, ResourceKey, lasting
 from .claims import TOPIC, read_claims, settle_claims
 from .folder import ManifestFolder
 from .settings import WebhookSettings
-from .watching import SETTLED_SECONDS, Changes, Snapshot, watch
+from .watching import SETTLED_SECONDS, FolderChanges, Snapshot, watch
 
 log = logging.getLogger("platform.manifests")
 
@@ -62,7 +62,7 @@ class WatchedFolder(ManifestFolder):
             self._put(read, await self._platform.database.write(settle_claims, decide))
             return {one.path: one.fingerprint for one in read.values()}
 
-    async def _changed(self, changes: Changes) -> None:
+    async def _changed(self, changes: FolderChanges) -> None:
         await self.refresh()
         names = sorted(path.name for path in changes.added | changes.changed | changes.removed)
         log.info("manifests changed: %s", ", ".join(names))

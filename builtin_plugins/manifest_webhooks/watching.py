@@ -33,7 +33,7 @@ Identity = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class FolderChanges:
     """A folder's current content, and how it differs from the last report."""
 
     files: Snapshot
@@ -65,7 +65,7 @@ def scan(directory: Path) -> dict[Path, Fingerprint]:
 
 async def watch(
     directory: Path,
-    on_change: Callable[[Changes], Awaitable[None]],
+    on_change: Callable[[FolderChanges], Awaitable[None]],
     stop: asyncio.Event,
     known: Snapshot | None = None,
 ) -> None:
@@ -111,8 +111,8 @@ def _followed(link: Path, root: Path) -> os.stat_result | None:
     return facts if target.is_relative_to(root) and stat.S_ISREG(facts.st_mode) else None
 
 
-def _difference(before: Snapshot, now: Snapshot) -> Changes:
-    return Changes(
+def _difference(before: Snapshot, now: Snapshot) -> FolderChanges:
+    return FolderChanges(
         files=now,
         added=frozenset(now.keys() - before.keys()),
         changed=frozenset(path for path in now.keys() & before.keys() if now[path] != before[path]),
@@ -120,7 +120,9 @@ def _difference(before: Snapshot, now: Snapshot) -> Changes:
     )
 
 
-async def _report(on_change: Callable[[Changes], Awaitable[None]], changes: Changes, *, told: bool) -> bool:
+async def _report(
+    on_change: Callable[[FolderChanges], Awaitable[None]], changes: FolderChanges, *, told: bool
+) -> bool:
     """Call `on_change`; returns whether it succeeded. An outage already `told` is not logged again."""
     try:
         await on_change(changes)

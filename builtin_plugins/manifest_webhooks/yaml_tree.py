@@ -32,9 +32,9 @@ _INDENTED_BY_TAB = re.compile(r" *\t")
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(r"[-+]?(?:(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)\Z")
 _NOT_JSON = re.compile(r"[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z")
-_CONVERSIONS: tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...] = (
-    (_INT, check_int),
-    (_FLOAT, check_float),
+_CONVERSIONS: tuple[tuple[Callable[[str], re.Match[str] | None], Callable[[str], Any]], ...] = (
+    (_INT.match, check_int),
+    (_FLOAT.match, check_float),
 )
 
 
@@ -195,7 +195,7 @@ def _resolve(text: str) -> Any:
         return _CONSTANTS[text]
     if _NOT_JSON.match(text):
         raise TreeError(f"{text} is not JSON", "Use a finite number, or put quotes around it.")
-    for pattern, convert in _CONVERSIONS:
-        if pattern.match(text):
+    for matches, convert in _CONVERSIONS:
+        if matches(text):
             return convert(text)
     return check_text(text)

@@ -15,12 +15,12 @@ class CategoryNotFound(NotFound):
     default_detail = "Category not found"
 
 
-class NotInstalled(NotFound):
+class PluginNotInstalled(NotFound):
     code = "not_installed"
     default_detail = "You have not installed this plugin"
 
 
-class NameTaken(Conflict):
+class ListingNameTaken(Conflict):
     code = "name_taken"
     default_detail = "A plugin with this name is already listed; choose another name"
 

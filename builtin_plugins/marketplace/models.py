@@ -155,7 +155,7 @@ class Rating(Base):
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
 
 
-class Tool(Base):
+class ListedTool(Base):
     """A tool of a listing; one that is no longer in the plugin's manifest is kept but inactive."""
 
     __tablename__ = "marketplace_tool"

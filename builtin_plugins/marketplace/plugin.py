@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy.orm import Session
 
+from builtin_plugins.marketplace.mounts import SERVICE
+from builtin_plugins.plugin_registry import api as plugin_registry
 from kernel.sdk import (
     Account,
     HealthCheck,
@@ -19,7 +22,6 @@ from kernel.sdk import (
     SharedThing,
     Tables,
     Unit,
-    contracts,
     hookimpl,
 )
 
@@ -40,6 +42,7 @@ class MarketplacePlugin(Plugin):
     version = "0.1.0"
     description = "A catalog of plugins: submissions, review, ratings, installs, search"
     author = "Platform"
+    requires = ("plugin_registry", "tools")
 
     @hookimpl
     def register_settings(self) -> type[MarketplaceSettings]:
@@ -52,7 +55,7 @@ class MarketplacePlugin(Plugin):
     @hookimpl
     def register_services(self) -> Sequence[Service]:
         tables = (listings.routes, submissions.routes, installs.routes, tools.routes)
-        return [Service("marketplace", tables, self.version, title="Marketplace")]
+        return [replace(SERVICE, tables=tables, version=self.version)]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
@@ -63,20 +66,20 @@ class MarketplacePlugin(Plugin):
         return [HealthCheck("catalog", _check, critical=True, service="marketplace")]
 
     @hookimpl
-    def find_listings(self, session: Session, plugins: Sequence[str]) -> Sequence[contracts.ListingRef]:
+    def find_listings(self, session: Session, plugins: Sequence[str]) -> Sequence[plugin_registry.ListingRef]:
         return find_refs(session, plugins)
 
     @hookimpl
     def find_installed_together(
         self, session: Session, plugins: Sequence[str], limit: int
-    ) -> Sequence[contracts.InstalledTogether]:
+    ) -> Sequence[plugin_registry.InstalledTogether]:
         return find_together(session, plugins, limit)
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     def hand_over_shared(self, unit: Unit, account: Account, heir: Scope | None) -> Sequence[SharedThing]:
         return leaving.hand_over(unit, account, heir)
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
         await leaving.remove_of_account(platform, account_id)
 

@@ -16,7 +16,7 @@ from pydantic import (
 )
 from yarl import URL
 
-from kernel.sdk import READABLE, example
+from kernel.sdk import READABLE, Body, example
 
 from .states import Status
 
@@ -62,7 +62,7 @@ Package = Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9]([A-Za-z0-9
 VersionRange = Annotated[str, Field(max_length=200, pattern=r"^[0-9A-Za-z.,*+!<>=~ -]*$")]
 
 
-class ListingCreate(BaseModel):
+class ListingCreate(Body):
     """A plugin to add to the catalog."""
 
     model_config = example(
@@ -291,7 +291,7 @@ class Enabled(Switched):
     auto_enabled_dependencies: list[str]
 
 
-class RatingRequest(BaseModel):
+class RatingRequest(Body):
     """One to five stars, and why."""
 
     model_config = example(rating=5, review_text="Knows every port I asked for.")
@@ -339,7 +339,7 @@ class RatingPage(BaseModel):
     offset: int
 
 
-class CategoryCreate(BaseModel):
+class CategoryCreate(Body):
     """A category of the catalog, to create."""
 
     model_config = example(name="Weather", slug="weather", description="Forecasts and tides")

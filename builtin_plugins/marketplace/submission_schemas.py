@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from kernel.sdk import PageQuery, example
+from kernel.sdk import Body, PageQuery, example
 
 from .schemas import CatalogQuery, NaiveUtc
 from .states import Status
@@ -18,7 +18,7 @@ class SubmissionsQuery(CatalogQuery):
     status: Status = "submitted"
 
 
-class RejectRequest(BaseModel):
+class RejectRequest(Body):
     """Why a submission is rejected."""
 
     model_config = example(notes="The repository has no license; please add one.")

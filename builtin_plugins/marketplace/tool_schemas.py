@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from kernel.sdk import PageQuery, example
+from kernel.sdk import Body, PageQuery, example
 
 Tier = Literal["free", "community", "pro", "enterprise"]
 
@@ -62,7 +62,7 @@ class PluginTools(BaseModel):
     count: int
 
 
-class SyncRequest(BaseModel):
+class SyncRequest(Body):
     """A plugin's manifest, whose tools are to be in the catalog."""
 
     model_config = example(

@@ -6,7 +6,8 @@ from pydantic import SecretStr
 from sqlalchemy.orm import Session
 
 from builtin_plugins.mcp_client.servers import Server
-from kernel.sdk import OWNER_SECRETS, Context, Forbidden, OwnerSecrets, SecretOwner, Unit
+from builtin_plugins.owner_secrets.api import OWNER_SECRETS, OwnerSecrets, SecretOwner
+from kernel.sdk import Context, Forbidden, Unit
 
 _PREFIX = "mcp_client."
 
@@ -25,6 +26,14 @@ async def credential_of(ctx: Context, server: Server) -> str | None:
             f"Store your credential for '{server.name}' first: PUT /v1/mcp/servers/{server.name}/credential"
         )
     return kept.get_secret_value()
+
+
+async def listing_credential(ctx: Context, server: Server) -> str | None:
+    """The caller's own credential, if only accounts can list the server's tools and the caller stored one."""
+    if not server.lists_for_accounts or ctx.principal.id is None:
+        return None
+    kept = await ctx.read(_read, ctx.resource(OWNER_SECRETS), ctx.principal.id, server.name)
+    return None if kept is None else kept.get_secret_value()
 
 
 async def stored_for(ctx: Context) -> set[str]:

@@ -19,7 +19,7 @@ _DROPPED = frozenset({"$defs", "definitions", "$schema", "$id", "x-mcp-header"})
 _OF_NAMES = frozenset({"properties", "patternProperties", "dependentSchemas"})
 
 
-class Unfit(Exception):
+class ToolUnfit(Exception):
     """A tool that can't be offered; the text says why."""
 
 
@@ -38,10 +38,10 @@ def read_definition(claimed: Any) -> Definition:
     """A tool as the server describes it. Raises Unfit."""
     name = claimed.get("name") if isinstance(claimed, dict) else None
     if not (isinstance(name, str) and _NAME.fullmatch(name)):
-        raise Unfit("a tool has no usable name")
+        raise ToolUnfit("a tool has no usable name")
     description, hints = claimed.get("description", ""), claimed.get("annotations", {})
     if not isinstance(description, str) or len(description) > _LONGEST_DESCRIPTION:
-        raise Unfit(f"'{name}' has a description that is not text, or is too long")
+        raise ToolUnfit(f"'{name}' has a description that is not text, or is too long")
     told = {"description": description, "inputSchema": claimed.get("inputSchema"), "annotations": hints}
     digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
     parameters = _parameters(name, claimed.get("inputSchema"))
@@ -59,16 +59,16 @@ def _parameters(name: str, schema: Any) -> dict[str, Any]:
     from jsonschema.exceptions import SchemaError
 
     if not isinstance(schema, dict) or schema.get("type") != "object":
-        raise Unfit(f"'{name}' has no schema of type object")
+        raise ToolUnfit(f"'{name}' has no schema of type object")
     if len(json.dumps(schema)) > _LARGEST_SCHEMA:
-        raise Unfit(f"'{name}' has a schema of more than {_LARGEST_SCHEMA // 1024} KB")
+        raise ToolUnfit(f"'{name}' has a schema of more than {_LARGEST_SCHEMA // 1024} KB")
     try:
         plain = _Plain(schema).write(schema, 0, ())
         Draft202012Validator.check_schema(plain)
     except (SchemaError, RecursionError):
-        raise Unfit(f"'{name}' has an invalid schema") from None
-    except Unfit as why:
-        raise Unfit(f"'{name}' has a schema that {why}") from None
+        raise ToolUnfit(f"'{name}' has an invalid schema") from None
+    except ToolUnfit as why:
+        raise ToolUnfit(f"'{name}' has a schema that {why}") from None
     return {"properties": {}, **plain}
 
 
@@ -82,7 +82,7 @@ class _Plain:
     def write(self, node: Any, depth: int, inside: tuple[str, ...]) -> Any:
         self._nodes += 1
         if self._nodes > _MOST_NODES or depth > _DEEPEST:
-            raise Unfit("is too large")
+            raise ToolUnfit("is too large")
         if isinstance(node, list):
             return [self.write(item, depth + 1, inside) for item in node]
         if not isinstance(node, dict):
@@ -104,10 +104,10 @@ class _Plain:
     def _target(self, reference: Any) -> Mapping[str, Any]:
         parts = reference.split("/") if isinstance(reference, str) else []
         if parts[:1] != ["#"]:
-            raise Unfit("refers to something outside")
+            raise ToolUnfit("refers to something outside")
         found: Any = self._root
         for part in parts[1:]:
             found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
         if not isinstance(found, dict):
-            raise Unfit("refers to nothing")
+            raise ToolUnfit("refers to nothing")
         return found

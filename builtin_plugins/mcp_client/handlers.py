@@ -9,7 +9,17 @@ from pydantic import AfterValidator, BaseModel, Field, SecretStr
 
 from builtin_plugins.mcp_client import credentials
 from builtin_plugins.mcp_client.servers import SERVERS, Server
-from kernel.sdk import AUTHENTICATED, Conflict, Context, Forbidden, NotFound, RouteTable, example, tool_name
+from builtin_plugins.tools.api import tool_name
+from kernel.sdk import (
+    AUTHENTICATED,
+    Body,
+    Conflict,
+    Context,
+    Forbidden,
+    NotFound,
+    RouteTable,
+    example,
+)
 
 routes = RouteTable("MCP servers")
 
@@ -35,7 +45,9 @@ class McpServerOut(BaseModel):
     kind: Literal["program", "address"]
     status: Literal["healthy", "unhealthy"]
     problem: str | None = Field(description="For administrators: what is wrong with the server.")
-    tools: list[str] = Field(description="The names under which its tools are called.")
+    tools: list[str] = Field(
+        description="The names under which its tools are called; those that you may see."
+    )
     credentials: Literal["operator", "account"] = Field(
         description="`account`: each account stores its own credential."
     )
@@ -54,7 +66,7 @@ def _sendable(value: SecretStr) -> SecretStr:
     return value
 
 
-class CredentialIn(BaseModel):
+class CredentialIn(Body):
     """The caller's credential for a server."""
 
     model_config = example(token="the bearer token that the server gave you")
@@ -69,7 +81,9 @@ async def list_mcp_servers(ctx: Context) -> McpServerList:
     """List the MCP servers whose tools are offered, with their state."""
     stored = await credentials.stored_for(ctx)
     servers = ctx.resource(SERVERS).values()
-    return McpServerList(servers=[_shown(ctx, server, server.name in stored) for server in servers])
+    return McpServerList(
+        servers=[await _server_view(ctx, server, server.name in stored) for server in servers]
+    )
 
 
 @routes.put(
@@ -102,14 +116,15 @@ async def forget_mcp_credential(ctx: Context, name: str) -> None:
         raise NotFound("You have not stored a credential for this server")
 
 
-def _shown(ctx: Context, server: Server, stored: bool) -> McpServerOut:
+async def _server_view(ctx: Context, server: Server, stored: bool) -> McpServerOut:
     problem = server.problem
+    tools = server.tools_for(await credentials.listing_credential(ctx, server))
     return McpServerOut(
         name=server.name,
         kind="address" if server.settings.url else "program",
         status="unhealthy" if problem else "healthy",
         problem=problem if ctx.principal.is_admin or ctx.principal.platform_admin else None,
-        tools=[tool_name("mcp", server.name, tool) for tool in server.tools],
+        tools=[tool_name("mcp", server.name, tool) for tool in tools],
         credentials=server.settings.credentials,
         credential_stored=stored,
     )

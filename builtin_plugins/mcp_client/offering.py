@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from builtin_plugins.mcp_client.credentials import credential_of, stored_for
+from builtin_plugins.mcp_client.credentials import credential_of, listing_credential
 from builtin_plugins.mcp_client.definitions import Definition
 from builtin_plugins.mcp_client.faults import ServerDenied, ServerFault, ServerRefused, ServerSlow
 from builtin_plugins.mcp_client.servers import SERVERS, Server
+from builtin_plugins.tools.api import Tool, tool_name
 from kernel.sdk import (
     ADMIN,
     AUTHENTICATED,
@@ -19,8 +20,6 @@ from kernel.sdk import (
     Forbidden,
     GatewayTimeout,
     NotFound,
-    Tool,
-    tool_name,
 )
 
 _LARGEST_ARGUMENTS = 256 * 1024
@@ -28,12 +27,14 @@ _LONGEST_REFUSAL = 2_000
 
 
 async def offered(ctx: Context) -> list[Tool]:
-    """The tools of all healthy servers."""
-    servers = ctx.resource(SERVERS).values()
-    for server in servers:
-        if server.lists_for_accounts and server.name in await stored_for(ctx):
-            await server.refresh_for(await credential_of(ctx, server) or "")
-    return [_tool(server, definition) for server in servers for definition in server.tools.values()]
+    """The tools of all healthy servers, as far as the caller may see them."""
+    found = []
+    for server in ctx.resource(SERVERS).values():
+        credential = await listing_credential(ctx, server)
+        if credential is not None:
+            await server.refresh_for(credential)
+        found += [_tool(server, definition) for definition in server.tools_for(credential).values()]
+    return found
 
 
 def _tool(server: Server, definition: Definition) -> Tool:
@@ -66,7 +67,7 @@ def _tool(server: Server, definition: Definition) -> Tool:
 async def _call(
     ctx: Context, server: Server, definition: Definition, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    known = server.tools.get(definition.name)
+    known = server.tools_for(await listing_credential(ctx, server)).get(definition.name)
     if known is None or known.digest != definition.digest:
         raise NotFound(f"The tool '{definition.name}' of '{server.name}' no longer exists")
     if len(json.dumps(arguments, default=str)) > _LARGEST_ARGUMENTS:

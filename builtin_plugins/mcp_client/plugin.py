@@ -8,6 +8,7 @@ from builtin_plugins.mcp_client.handlers import routes
 from builtin_plugins.mcp_client.offering import offered
 from builtin_plugins.mcp_client.servers import SERVERS, Server, open_servers
 from builtin_plugins.mcp_client.settings import McpClientSettings
+from builtin_plugins.tools.api import Tool
 from kernel.sdk import (
     Context,
     HealthCheck,
@@ -16,7 +17,6 @@ from kernel.sdk import (
     Plugin,
     Resource,
     RouteTable,
-    Tool,
     Unhealthy,
     hookimpl,
 )
@@ -29,6 +29,7 @@ class McpClientPlugin(Plugin):
     version = "0.1.0"
     description = "Tools of other MCP servers, offered like the platform's own"
     author = "Platform"
+    requires = ("owner_secrets", "tools")
 
     @hookimpl
     def register_settings(self) -> type[McpClientSettings]:

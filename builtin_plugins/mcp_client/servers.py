@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from builtin_plugins.mcp_client.definitions import Definition, Unfit, is_allowed, read_definition
+from builtin_plugins.mcp_client.definitions import Definition, ToolUnfit, is_allowed, read_definition
 from builtin_plugins.mcp_client.faults import ServerDenied, ServerFault, ServerRefused
 from builtin_plugins.mcp_client.http import HttpConnection
 from builtin_plugins.mcp_client.settings import McpClientSettings, ServerSettings
@@ -28,7 +28,7 @@ _MOST_ASKERS = 1_000
 _MOST_PROBLEMS = 10
 
 
-class Connection(Protocol):
+class ServerConnection(Protocol):
     """A connection to one server."""
 
     async def ask(
@@ -47,13 +47,12 @@ class Server:
         self.name = name
         self.settings = settings
         self.secret = secret
-        self.connection: Connection | None = None
-        self.tools: dict[str, Definition] = {}
+        self.connection: ServerConnection | None = None
         self.fault: str | None = "not asked yet"
         self.unfit: list[str] = []
-        self._pinned: dict[str, str] = {}
+        self._tools: dict[str | None, dict[str, Definition]] = {}
+        self._pinned: dict[str | None, dict[str, str]] = {}
         self._woken = asyncio.Event()
-        self._listed_at = float("-inf")
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._asked_with: OrderedDict[str, float] = OrderedDict()
 
@@ -68,30 +67,41 @@ class Server:
         """Whether only accounts can list its tools, as the operator has no credential for it."""
         return self.settings.credentials == "account" and self.secret is None
 
+    def tools_for(self, credential: str | None) -> Mapping[str, Definition]:
+        """The tools to offer to whoever has this credential: what one account sees there is not another's."""
+        own = self._tools.get(credential) if self.lists_for_accounts else None
+        return self._tools.get(None, {}) if own is None else own
+
     async def refresh_for(self, credential: str) -> None:
-        """List the tools with an account's credential: each only occasionally, and for a limited time."""
+        """List the tools with an account's credential: each only occasionally, and for a limited time.
+
+        What the operator's credential lists is nobody else's.
+        """
+        if not self.lists_for_accounts:
+            return
         asked, now = self._asked_with.get(credential), time.monotonic()
-        told = bool(self.tools) and now - self._listed_at < _FRESH_FOR
-        if told or (asked is not None and now - asked < _FRESH_FOR):
+        if asked is not None and now - asked < _FRESH_FOR:
             return
         self._asked_with[credential] = now
         self._asked_with.move_to_end(credential)
         if len(self._asked_with) > _MOST_ASKERS:
-            self._asked_with.popitem(last=False)
+            oldest, _ = self._asked_with.popitem(last=False)
+            self._tools.pop(oldest, None)
+            self._pinned.pop(oldest, None)
         with suppress(TimeoutError):
             async with asyncio.timeout(_LIST_FOR_SOMEBODY):
                 await self.refresh(credential)
 
     def wake(self) -> None:
         """List the tools again soon, after a notice that they have changed."""
-        self._listed_at = float("-inf")
+        self._asked_with = OrderedDict.fromkeys(self._asked_with, float("-inf"))
         self._woken.set()
 
     async def keep_fresh(self) -> None:
         """List the tools now and then; a failing server is retried later."""
         while True:
             self._woken.clear()
-            if not (self.lists_for_accounts and self.tools):
+            if not (self.lists_for_accounts and self._tools):
                 await self.refresh(self.secret)
             pause = _FRESH_FOR if self.fault is None else _AFTER_A_FAULT
             await asyncio.sleep(_PAUSE)
@@ -106,8 +116,9 @@ class Server:
             # One account's wrong or missing credential says nothing about the server.
             if not self.lists_for_accounts:
                 self._failed(str(fault))
-            elif not self.tools:
-                self._failed(None)
+            else:
+                self._tools.pop(credential, None)
+                self._recovered()
         except ServerRefused as refusal:
             self._failed(f"it refuses to list its tools: {refusal.message}")
         except ServerFault as fault:
@@ -115,7 +126,7 @@ class Server:
         except TimeoutError:
             self._failed(f"it did not list its tools within {_LIST_SECONDS:g} s")
         else:
-            self._take(claimed)
+            self._take(claimed, credential if self.lists_for_accounts else None)
             return
         if self.connection is not None:
             await self.connection.close()
@@ -128,10 +139,16 @@ class Server:
             params = {"name": tool, "arguments": dict(arguments)}
             return await self.connection.ask("tools/call", params, self.settings.seconds, credential)
 
-    def _failed(self, fault: str | None) -> None:
-        if fault is not None and fault != self.fault:
+    def _failed(self, fault: str) -> None:
+        if fault != self.fault:
             log.warning("the MCP server '%s': %s", self.name, fault)
-        self.fault, self.tools, self.unfit = fault, {}, []
+        self.fault, self._tools, self.unfit = fault, {}, []
+
+    def _recovered(self) -> None:
+        """Whoever asked a failing server in vain may ask at once."""
+        if self.fault is not None:
+            self.fault = None
+            self._asked_with = OrderedDict.fromkeys(self._asked_with, float("-inf"))
 
     async def _list(self, credential: str | None) -> list[Any]:
         """All tools that the server claims to have."""
@@ -153,27 +170,29 @@ class Server:
                 return found
         raise ServerFault(f"its list of tools has more than {_MOST_PAGES} pages")
 
-    def _take(self, claimed: list[Any]) -> None:
-        """Store what can be offered. A tool whose description has changed is held back: trust in it was based
-        on the earlier one."""
+    def _take(self, claimed: list[Any], credential: str | None) -> None:
+        """Store what can be offered, and to whom. A tool whose description has changed is held back: trust in
+        it was based on the earlier one.
+        """
         tools: dict[str, Definition] = {}
         unfit: list[str] = []
+        pinned = self._pinned.setdefault(credential, {})
         for item in claimed:
             try:
                 tool = read_definition(item)
-            except Unfit as why:
+            except ToolUnfit as why:
                 unfit.append(str(why))
                 continue
             if not is_allowed(tool.name, self.settings.allow) or tool.name in tools:
                 continue
-            if self._pinned.setdefault(tool.name, tool.digest) != tool.digest:
+            if pinned.setdefault(tool.name, tool.digest) != tool.digest:
                 unfit.append(f"'{tool.name}' changed its description or schema; restart to accept it")
                 continue
             tools[tool.name] = tool
         if unfit and unfit != self.unfit:
             log.warning("the MCP server '%s': %s", self.name, "; ".join(unfit[:_MOST_PROBLEMS]))
-        self.tools, self.unfit, self.fault = tools, unfit[:_MOST_PROBLEMS], None
-        self._listed_at = time.monotonic()
+        self._tools[credential], self.unfit = tools, unfit[:_MOST_PROBLEMS]
+        self._recovered()
 
 
 SERVERS: ResourceKey[Mapping[str, Server]] = ResourceKey("mcp_client.servers")
@@ -200,7 +219,7 @@ async def open_servers(platform: Platform) -> AsyncIterator[Mapping[str, Server]
             await asyncio.gather(*asking, return_exceptions=True)
 
 
-async def _connect(platform: Platform, server: Server, stack: AsyncExitStack) -> Connection:
+async def _connect(platform: Platform, server: Server, stack: AsyncExitStack) -> ServerConnection:
     settings = server.settings
     size = settings.answer_kb * 1024
     if settings.url is not None:

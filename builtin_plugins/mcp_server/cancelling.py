@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from builtin_plugins.mcp_server.protocol import Call, RpcError
+from builtin_plugins.mcp_server.protocol import RpcError, RpcRequest
 from kernel.sdk import Context, Unit
 
 CANCELLED: Final = RpcError(499, "The client cancelled the request")
@@ -22,12 +22,12 @@ _TOPIC: Final = "mcp_server.cancelled"
 _SESSION: Final = "Mcp-Session-Id"
 
 
-def session_headers(call: Call) -> Mapping[str, str]:
+def session_headers(call: RpcRequest) -> Mapping[str, str]:
     """The headers in the answer to `initialize` that the client sends with all further requests."""
     return {_SESSION: secrets.token_urlsafe(24)} if call.method == "initialize" else {}
 
 
-async def note(ctx: Context, notification: Call) -> None:
+async def note(ctx: Context, notification: RpcRequest) -> None:
     """Cancel the call that the notification names, if it is of the same session."""
     if notification.method == "notifications/cancelled" and notification.era == "legacy":
         key = _key(ctx, notification.params.get("requestId"))
@@ -40,7 +40,7 @@ def _tell(unit: Unit, key: str) -> None:
 
 
 @contextmanager
-def heeding(ctx: Context, call: Call, task: asyncio.Task[Any]) -> Iterator[None]:
+def heeding(ctx: Context, call: RpcRequest, task: asyncio.Task[Any]) -> Iterator[None]:
     """Within the block, the task is cancelled when its client cancels the call."""
     key = _key(ctx, call.id) if call.era == "legacy" else None
 

@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field
 from builtin_plugins.mcp_server import cancelling, methods
 from builtin_plugins.mcp_server.origins import ForeignOrigin, check_origin
 from builtin_plugins.mcp_server.protocol import (
-    Call,
     RpcError,
+    RpcRequest,
     Unreadable,
     error_message,
     read_call,
@@ -28,17 +28,16 @@ from kernel.sdk import (
     PUBLIC,
     PUBLIC_OR_MORE,
     Context,
-    ErrorFormat,
     PayloadTooLarge,
     PlatformError,
     RawBody,
     RouteTable,
-    ScopeMissing,
     Unauthorized,
     UnsupportedMediaType,
     read_body,
     split_list,
 )
+from kernel.sdk.http import ErrorFormat, ScopeMissing
 
 log = logging.getLogger("platform.mcp")
 
@@ -155,7 +154,7 @@ def _base(ctx: Context) -> str:
     return named or f"{ctx.request.scheme}://{ctx.request.host}"
 
 
-async def _answer(ctx: Context, call: Call) -> web.StreamResponse:
+async def _answer(ctx: Context, call: RpcRequest) -> web.StreamResponse:
     """The answer to a request: at once if it comes soon, else as a stream with keep-alives."""
     task = asyncio.create_task(_outcome(ctx, call), name=f"mcp {call.method}")
     try:
@@ -175,7 +174,7 @@ async def _answer(ctx: Context, call: Call) -> web.StreamResponse:
             await asyncio.wait({task})
 
 
-async def _outcome(ctx: Context, call: Call) -> tuple[dict[str, Any], int]:
+async def _outcome(ctx: Context, call: RpcRequest) -> tuple[dict[str, Any], int]:
     try:
         result = await methods.serve(ctx, call)
     except RpcError as error:

@@ -13,8 +13,8 @@ from builtin_plugins.mcp_server.protocol import (
     LEGACY_NOT_FOUND,
     METHOD_NOT_FOUND,
     SUPPORTED,
-    Call,
     RpcError,
+    RpcRequest,
 )
 from builtin_plugins.mcp_server.search import SEARCH
 from builtin_plugins.mcp_server.uris import (
@@ -24,10 +24,17 @@ from builtin_plugins.mcp_server.uris import (
     parse,
     passage_uri,
 )
-from kernel.sdk import TOOLS, Context, NotFound, PlatformError, ScopeMissing, Tool, contracts
+from builtin_plugins.tools.api import TOOLS, Tool
+from kernel.sdk import Context, NotFound, PlatformError
+from kernel.sdk.http import ScopeMissing
+
+try:
+    from builtin_plugins.rag import api as rag
+except ModuleNotFoundError:  # not installed: there are no documents
+    rag = None  # type: ignore[assignment]
 
 Result = dict[str, Any]
-Method = Callable[[Context, Call], Awaitable[Result]]
+Method = Callable[[Context, RpcRequest], Awaitable[Result]]
 
 VERSION = "0.1.0"
 _PAGE = 50
@@ -45,7 +52,7 @@ def server_info() -> Result:
     return {"name": "platform", "title": "Platform", "version": VERSION}
 
 
-async def serve(ctx: Context, call: Call) -> Result:
+async def serve(ctx: Context, call: RpcRequest) -> Result:
     """The result of a request. Raises RpcError, and ScopeMissing, which OAuth has its own answer for."""
     method = _METHODS.get(call.method)
     if method is None or call.era not in method[0]:
@@ -61,7 +68,7 @@ async def serve(ctx: Context, call: Call) -> Result:
     return result
 
 
-async def _discover(_ctx: Context, _call: Call) -> Result:
+async def _discover(_ctx: Context, _call: RpcRequest) -> Result:
     return {
         "supportedVersions": list(SUPPORTED),
         "capabilities": _CAPABILITIES,
@@ -69,7 +76,7 @@ async def _discover(_ctx: Context, _call: Call) -> Result:
     }
 
 
-async def _initialize(ctx: Context, call: Call) -> Result:
+async def _initialize(ctx: Context, call: RpcRequest) -> Result:
     wanted = call.params.get("protocolVersion")
     return {
         "protocolVersion": wanted if wanted in LEGACY else LEGACY[0],
@@ -79,11 +86,11 @@ async def _initialize(ctx: Context, call: Call) -> Result:
     }
 
 
-async def _ping(_ctx: Context, _call: Call) -> Result:
+async def _ping(_ctx: Context, _call: RpcRequest) -> Result:
     return {}
 
 
-async def _list_tools(ctx: Context, call: Call) -> Result:
+async def _list_tools(ctx: Context, call: RpcRequest) -> Result:
     _refuse_cursor(call)
     return {"tools": [_shown(tool) for tool in await _usable(ctx)]}
 
@@ -113,7 +120,7 @@ def _without_headers(node: Any) -> Any:
     return {key: _without_headers(value) for key, value in node.items() if key != "x-mcp-header"}
 
 
-async def _call_tool(ctx: Context, call: Call) -> Result:
+async def _call_tool(ctx: Context, call: RpcRequest) -> Result:
     name, arguments = call.params.get("name"), call.params.get("arguments", {})
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise RpcError(INVALID_PARAMS, "'name' must be a string and 'arguments' an object")
@@ -159,20 +166,20 @@ def _links(value: Any) -> list[Result]:
     ]
 
 
-async def _list_resources(ctx: Context, call: Call) -> Result:
+async def _list_resources(ctx: Context, call: RpcRequest) -> Result:
     _require_ask(ctx)
     offset = _offset(call)
-    entries = await ctx.platform.hooks.ask(
-        contracts.list_documents, caller=ctx.caller, limit=_PAGE + 1, offset=offset
-    )
-    entries = entries or []
+    if rag is None:
+        return {"resources": []}
+    spec = rag.list_documents
+    entries = await ctx.platform.hooks.ask(spec, caller=ctx.caller, limit=_PAGE + 1, offset=offset) or []
     result: Result = {"resources": [_resource(entry) for entry in entries[:_PAGE]]}
     if len(entries) > _PAGE:
         result["nextCursor"] = str(offset + _PAGE)
     return result
 
 
-def _resource(entry: contracts.DocumentEntry) -> Result:
+def _resource(entry: rag.DocumentEntry) -> Result:
     return {
         "uri": document_uri(entry.knowledge_base_id, entry.document_id),
         "name": entry.name,
@@ -182,7 +189,7 @@ def _resource(entry: contracts.DocumentEntry) -> Result:
     }
 
 
-def _offset(call: Call) -> int:
+def _offset(call: RpcRequest) -> int:
     cursor = call.params.get("cursor")
     if cursor is None:
         return 0
@@ -191,12 +198,12 @@ def _offset(call: Call) -> int:
     return int(cursor)
 
 
-def _refuse_cursor(call: Call) -> None:
+def _refuse_cursor(call: RpcRequest) -> None:
     if call.params.get("cursor") is not None:
         raise RpcError(INVALID_PARAMS, "The cursor is not from this server")
 
 
-async def _list_templates(_ctx: Context, call: Call) -> Result:
+async def _list_templates(_ctx: Context, call: RpcRequest) -> Result:
     _refuse_cursor(call)
     return {
         "resourceTemplates": [
@@ -210,16 +217,16 @@ def _template(name: str, template: str, description: str) -> Result:
     return {"name": name, "uriTemplate": template, "description": description, "mimeType": "text/plain"}
 
 
-async def _read_resource(ctx: Context, call: Call) -> Result:
+async def _read_resource(ctx: Context, call: RpcRequest) -> Result:
     _require_ask(ctx)
     uri = call.params.get("uri")
     place = parse(uri) if isinstance(uri, str) else None
     found = None
-    if place is not None:
+    if place is not None and rag is not None:
         kb_id, document_id, passage_id = place
         try:
             found = await ctx.platform.hooks.ask(
-                contracts.read_document,
+                rag.read_document,
                 caller=ctx.caller,
                 knowledge_base_id=kb_id,
                 document_id=document_id,

@@ -17,6 +17,8 @@ class McpServerPlugin(Plugin):
     version = VERSION
     description = "Tools, search and documents over the Model Context Protocol"
     author = "Platform"
+    requires = ("tools",)
+    after = ("rag",)
 
     @hookimpl
     def register_settings(self) -> type[McpServerSettings]:

@@ -54,7 +54,7 @@ class RpcError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RpcRequest:
     """One request of a client. `id` is None for a notification, which is not answered."""
 
     id: str | int | None
@@ -63,7 +63,7 @@ class Call:
     era: Era
 
 
-def read_call(raw: bytes, headers: Mapping[str, str]) -> Call:
+def read_call(raw: bytes, headers: Mapping[str, str]) -> RpcRequest:
     """The message of a POST, checked against its headers. Raises Unreadable."""
     message = _message(raw)
     number, method, params = message.get("id"), message.get("method"), message.get("params", {})
@@ -77,7 +77,7 @@ def read_call(raw: bytes, headers: Mapping[str, str]) -> Call:
             _check_modern(method, params, headers)
     except RpcError as error:
         raise Unreadable(error, number if _is_id(message) else None) from None
-    return Call(number, method, params, era)
+    return RpcRequest(number, method, params, era)
 
 
 class Unreadable(Exception):
@@ -166,7 +166,7 @@ def _decoded(value: str) -> str | None:
         return None
 
 
-def result_message(call: Call, result: dict[str, Any], server: dict[str, Any]) -> dict[str, Any]:
+def result_message(call: RpcRequest, result: dict[str, Any], server: dict[str, Any]) -> dict[str, Any]:
     """The answer to a request."""
     if call.era == "modern":
         meta = {**result.get("_meta", {}), SERVER_INFO_KEY: server}

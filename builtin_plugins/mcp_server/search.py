@@ -8,10 +8,16 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from builtin_plugins.mcp_server.uris import passage_uri
-from kernel.sdk import Context, NotSupported, Tool, arguments_from_object, contracts
+from builtin_plugins.tools.api import Tool, arguments_from_object
+from kernel.sdk import Context, NotSupported
+
+try:
+    from builtin_plugins.rag import api as rag
+except ModuleNotFoundError:  # not installed: there are no documents
+    rag = None  # type: ignore[assignment]
 
 
-class Wanted(BaseModel):
+class SearchArguments(BaseModel):
     """The arguments of ``search``."""
 
     query: str = Field(min_length=1, max_length=8000, description="What to look for, in plain words.")
@@ -24,18 +30,18 @@ class Wanted(BaseModel):
 _PARAMETERS: Mapping[str, Any] = {
     "type": "object",
     "properties": {
-        "query": {"type": "string", "description": Wanted.model_fields["query"].description},
+        "query": {"type": "string", "description": SearchArguments.model_fields["query"].description},
         "top_k": {
             "type": "integer",
             "minimum": 1,
             "maximum": 50,
             "default": 5,
-            "description": Wanted.model_fields["top_k"].description,
+            "description": SearchArguments.model_fields["top_k"].description,
         },
         "knowledge_base_ids": {
             "type": "array",
             "items": {"type": "string"},
-            "description": Wanted.model_fields["knowledge_base_ids"].description,
+            "description": SearchArguments.model_fields["knowledge_base_ids"].description,
         },
     },
     "required": ["query"],
@@ -43,20 +49,22 @@ _PARAMETERS: Mapping[str, Any] = {
 
 
 async def _run(ctx: Context, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    wanted = arguments_from_object(Wanted, arguments)
-    found = await ctx.platform.hooks.ask(
-        contracts.search_passages,
-        caller=ctx.caller,
-        question=wanted.query,
-        top_k=wanted.top_k,
-        knowledge_base_ids=wanted.knowledge_base_ids,
-    )
+    wanted = arguments_from_object(SearchArguments, arguments)
+    found = None
+    if rag is not None:
+        found = await ctx.platform.hooks.ask(
+            rag.search_passages,
+            caller=ctx.caller,
+            question=wanted.query,
+            top_k=wanted.top_k,
+            knowledge_base_ids=wanted.knowledge_base_ids,
+        )
     if found is None:
         raise NotSupported("No knowledge bases are installed on this server")
-    return {"passages": [_shown(passage) for passage in found]}
+    return {"passages": [_passage_hit(passage) for passage in found]}
 
 
-def _shown(passage: contracts.CitedPassage) -> dict[str, Any]:
+def _passage_hit(passage: rag.Passage) -> dict[str, Any]:
     shown: dict[str, Any] = {"text": passage.text, "source": passage.source, "score": round(passage.score, 4)}
     if passage.page is not None:
         shown["page"] = passage.page

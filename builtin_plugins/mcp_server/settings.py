@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from kernel.sdk import Settings, base_address, origins, split_list
+from kernel.sdk import Settings, base_address, split_list
+from kernel.sdk.operations import origins
 
 
 def _issuers(value: str) -> str:

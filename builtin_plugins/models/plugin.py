@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from builtin_plugins.inference import api as inference
+from builtin_plugins.inference.api import Embedded
 from builtin_plugins.models.handlers import catalog, pulls, rules, system
 from builtin_plugins.models.models import Base
+from builtin_plugins.models.mounts import SERVICE
 from builtin_plugins.models.services.constraints import forget_name
 from builtin_plugins.models.services.door import MODELS
 from builtin_plugins.models.services.health import check_servers, health_fields
@@ -16,7 +20,6 @@ from builtin_plugins.models.services.pulling import PULL
 from builtin_plugins.models.settings import ModelsSettings
 from kernel.sdk import (
     Account,
-    Embedded,
     HealthCheck,
     JobRef,
     Platform,
@@ -26,9 +29,11 @@ from kernel.sdk import (
     Service,
     Tables,
     Unit,
-    contracts,
     hookimpl,
 )
+
+if TYPE_CHECKING:
+    from typer import Typer
 
 
 class ModelsPlugin(Plugin):
@@ -36,8 +41,16 @@ class ModelsPlugin(Plugin):
 
     name = "models"
     version = system.VERSION
+    after = ("demo",)
     description = "Model runtimes: Ollama, OpenAI-compatible servers, and local GGUF files"
     author = "Platform"
+    requires = ("inference",)
+
+    @hookimpl
+    def register_commands(self) -> Sequence[tuple[str, Typer]]:
+        from builtin_plugins.models.commands import COMMANDS  # asked by the terminal alone
+
+        return COMMANDS
 
     @hookimpl
     def register_settings(self) -> type[ModelsSettings]:
@@ -65,22 +78,18 @@ class ModelsPlugin(Plugin):
     @hookimpl
     def register_services(self) -> Sequence[Service]:
         tables: Sequence[RouteTable] = (system.routes, pulls.routes, rules.routes, catalog.routes)
-        return [
-            Service(
-                "model-management", tables, self.version, health_extra=health_fields, title="Platform models"
-            )
-        ]
+        return [replace(SERVICE, tables=tables, version=self.version, health_extra=health_fields)]
 
     @hookimpl
     def generate_text(
         self,
         platform: Platform,
-        messages: Sequence[contracts.ChatMessage],
+        messages: Sequence[inference.ChatMessage],
         model: str | None,
         temperature: float,
         max_tokens: int,
         options: Mapping[str, Any],
-    ) -> contracts.Generation | None:
+    ) -> inference.Generation | None:
         models = platform.resource(MODELS)
         if not models.may_have(model):
             return None
@@ -88,8 +97,8 @@ class ModelsPlugin(Plugin):
 
     @hookimpl
     def chat_with_model(
-        self, platform: Platform, request: contracts.ChatRequest
-    ) -> contracts.ChatEvents | None:
+        self, platform: Platform, request: inference.ChatRequest
+    ) -> inference.ChatEvents | None:
         models = platform.resource(MODELS)
         return models.chat(request) if models.may_have(request.model) else None
 
@@ -111,15 +120,21 @@ class ModelsPlugin(Plugin):
 
     @hookimpl(trylast=True)
     async def embed_texts(
-        self, platform: Platform, model: str, texts: Sequence[str], purpose: contracts.Purpose
+        self, platform: Platform, model: str, texts: Sequence[str], purpose: inference.Purpose
     ) -> Embedded | None:
         return await platform.resource(MODELS).embed(model, texts, purpose)
+
+    @hookimpl
+    def describe_embedding_model(self, platform: Platform, model: str) -> inference.ModelDescription:
+        settings = platform.settings_of(ModelsSettings)
+        servers = (settings.ollama_url, settings.openai_url, settings.runtimes, settings.local_files)
+        return inference.ModelDescription(None if any(servers) else False)
 
     @hookimpl
     async def list_embedding_models(self, platform: Platform) -> Sequence[str]:
         return await platform.resource(MODELS).embedding_models()
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     def on_account_event(self, unit: Unit, account: Account, change: str) -> None:
         if change == "deleted":
             forget_name(unit, account)

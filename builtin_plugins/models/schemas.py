@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, field_validator
 
 from builtin_plugins.models.names import names_host
-from kernel.sdk import Page, example
+from kernel.sdk import Body, Page, example
 
 Status = Literal["ready", "loading", "error"]
 PullStatus = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -51,7 +51,7 @@ class ModelDetailsOut(BaseModel):
     status: Literal["ready"] = "ready"
 
 
-class PullRequest(BaseModel):
+class PullRequest(Body):
     """Which model to pull."""
 
     model_config = example(model_id="llama3.2")
@@ -104,7 +104,7 @@ class PullOut(BaseModel):
     ended_at: datetime | None
 
 
-class TestRequest(BaseModel):
+class TestRequest(Body):
     """What to ask a model."""
 
     model_config = example(prompt="Hello, test.")
@@ -121,7 +121,7 @@ class TestOut(BaseModel):
     status: Literal["success"] = "success"
 
 
-class Constraints(BaseModel):
+class Constraints(Body):
     """Limits on a model; what is null is not limited. A change replaces all of them."""
 
     model_config = example(rate_limit=10, max_tokens=1000, allowed_roles=["admin"])
@@ -189,7 +189,7 @@ class MetricsOut(BaseModel):
     tokens: int
 
 
-class FineTuneRequest(BaseModel):
+class FineTuneRequest(Body):
     """Body of a route that is not implemented."""
 
     model_config = example(base_model="llama3.2")

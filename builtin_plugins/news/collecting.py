@@ -12,11 +12,16 @@ from typing import Any
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Caller, Platform, PlatformError, Principal, Unavailable, Unit, contracts, utc_now
+from kernel.sdk import Caller, Platform, PlatformError, Principal, Unavailable, Unit, utc_now
 
 from .models import Feed, Item, Library
-from .reading import READER, FeedUnreadable, Reading
+from .reading import READER, FeedContent, FeedUnreadable
 from .settings import NewsSettings
+
+try:
+    from builtin_plugins.rag import api as rag
+except ModuleNotFoundError:  # not installed: there is no place for the news
+    rag = None  # type: ignore[assignment]
 
 _LOCK = "news"
 _LIBRARY = "news"
@@ -24,7 +29,7 @@ _AT_ONCE = 4
 
 
 @dataclass
-class Tally:
+class CollectionTally:
     """The results of a collection."""
 
     new: int = 0
@@ -39,7 +44,7 @@ async def collect(platform: Platform) -> dict[str, Any]:
     A feed that is no longer listed keeps its items. Raises Unavailable when no feed could be read.
     """
     settings = platform.settings_of(NewsSettings)
-    feeds, tally, turns = settings.by_name, Tally(), asyncio.Semaphore(_AT_ONCE)
+    feeds, tally, turns = settings.by_name, CollectionTally(), asyncio.Semaphore(_AT_ONCE)
     if not feeds:
         return {"feeds": 0, **vars(tally), "failed": {}}
     caller = Caller(platform, Principal("service", "service:news"))
@@ -60,13 +65,15 @@ async def _open_library(caller: Caller) -> str:
     """The knowledge base of the news; a new one to refill if somebody has deleted it."""
     database = caller.platform.database
     known = await database.read(_known_library)
-    found = await caller.platform.hooks.ask(
-        contracts.open_knowledge_base,
-        caller=caller,
-        known=known,
-        name="News",
-        description="What the feeds of this server say",
-    )
+    found = None
+    if rag is not None:
+        found = await caller.platform.hooks.ask(
+            rag.open_knowledge_base,
+            caller=caller,
+            known=known,
+            name="News",
+            description="What the feeds of this server say",
+        )
     if found is None:
         raise Unavailable("The plugin 'rag' is not running, so there is nowhere to store the news")
     if found != known:
@@ -92,7 +99,13 @@ class FeedCollection:
     """
 
     def __init__(
-        self, caller: Caller, library: str, name: str, url: str, settings: NewsSettings, tally: Tally
+        self,
+        caller: Caller,
+        library: str,
+        name: str,
+        url: str,
+        settings: NewsSettings,
+        tally: CollectionTally,
     ) -> None:
         self._caller = caller
         self._platform = caller.platform
@@ -115,7 +128,7 @@ class FeedCollection:
         await self._platform.database.write(self._note, reading, None)
         return None
 
-    async def _read(self) -> Reading | None:
+    async def _read(self) -> FeedContent | None:
         etag, modified = await self._platform.database.read(self._validators)
         reader = self._platform.resource(READER)
         reading = await reader.read(self._url, etag, modified, self._settings.max_items)
@@ -127,7 +140,7 @@ class FeedCollection:
         row = session.get(Feed, self._name)
         return (None, None) if row is None or row.url != self._url else (row.etag, row.modified)
 
-    async def _take(self, reading: Reading) -> None:
+    async def _take(self, reading: FeedContent) -> None:
         known = await self._platform.database.read(self._known, [item["key"] for item in reading.items])
         for item in reading.items:
             content = _document(reading.title or self._name, item)
@@ -150,7 +163,7 @@ class FeedCollection:
 
     async def _store(self, item: dict[str, Any], content: bytes) -> str:
         stored = await self._platform.hooks.ask(
-            contracts.store_document,
+            rag.store_document,
             caller=self._caller,
             knowledge_base_id=self._library,
             filename=f"{item['title'][:100].replace('/', ' ')}.txt",
@@ -162,7 +175,7 @@ class FeedCollection:
 
     async def _delete(self, document_id: str) -> None:
         await self._platform.hooks.ask(
-            contracts.delete_document,
+            rag.delete_document,
             caller=self._caller,
             knowledge_base_id=self._library,
             document_id=document_id,
@@ -193,7 +206,7 @@ class FeedCollection:
     def _forget(self, unit: Unit, key: str) -> None:
         unit.session.execute(delete(Item).where(Item.feed == self._name, Item.key == key))
 
-    def _note(self, unit: Unit, reading: Reading | None, error: str | None) -> None:
+    def _note(self, unit: Unit, reading: FeedContent | None, error: str | None) -> None:
         unit.lock(_LOCK)
         row = unit.session.get(Feed, self._name)
         if row is None or row.url != self._url:

@@ -51,10 +51,10 @@ class NewsPlugin(Plugin):
     def register_health_checks(self) -> Sequence[HealthCheck]:
         return [HealthCheck("news_feeds", check_feeds)]
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     async def collect_data(self, platform: Platform) -> Mapping[str, Any]:
         return await collect(platform)
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     async def analyze_data(self, platform: Platform) -> Mapping[str, Any]:
         return await analyze(platform)

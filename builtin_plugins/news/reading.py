@@ -37,7 +37,7 @@ class FeedUnreadable(Exception):
 
 
 @dataclass(frozen=True)
-class Reading:
+class FeedContent:
     """A feed's current content. `etag` and `modified` are for the next request."""
 
     title: str
@@ -53,7 +53,7 @@ class FeedReader:
     client: OutgoingClient
     children: Children
 
-    async def read(self, url: str, etag: str | None, modified: str | None, most: int) -> Reading | None:
+    async def read(self, url: str, etag: str | None, modified: str | None, most: int) -> FeedContent | None:
         """The feed, or None when it has not changed since. Raises FeedUnreadable."""
         headers = {"Accept": _ACCEPT}
         if etag:
@@ -70,7 +70,7 @@ class FeedReader:
         except OutgoingError as error:
             raise FeedUnreadable(str(error)) from None
         found = await self._parse(content, reply.url, most)
-        return Reading(
+        return FeedContent(
             found["title"],
             found["items"],
             _short(reply.headers, "ETag", 1000),

@@ -56,7 +56,9 @@ class NewsSettings(Settings):
 def read_feeds(text: str) -> dict[str, str]:
     """Addresses by name. Raises ValueError for what is not NAME=URL."""
     found: dict[str, str] = {}
-    for part in re.split(r"[\s,]+(?=[A-Za-z0-9][\w.-]{0,62}=https?://)|\s+", text.strip().strip(",")):
+    for part in re.split(
+        r"(?<![\s,])[\s,]++(?=[A-Za-z0-9][\w.-]{0,62}=https?://)|\s+", text.strip().strip(",")
+    ):
         if not part:
             continue
         match = _FEED.fullmatch(part.strip(","))

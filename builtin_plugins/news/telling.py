@@ -9,7 +9,18 @@ from pydantic import BaseModel, Field
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import AUTHENTICATED, PUBLIC, Action, Context, Job, NotConfigured, Platform, Unhealthy, Unit
+from kernel.sdk import (
+    AUTHENTICATED,
+    PUBLIC,
+    Action,
+    Context,
+    Job,
+    NoPayload,
+    NotConfigured,
+    Platform,
+    Unhealthy,
+    Unit,
+)
 
 from .collecting import collect
 from .models import Feed, Item
@@ -27,10 +38,6 @@ class NewsQuery(BaseModel):
 
 class NoArguments(BaseModel):
     """An action without arguments."""
-
-
-class RefreshPayload(BaseModel):
-    """No parameters."""
 
 
 async def get_news(ctx: Context, wanted: NewsQuery) -> dict[str, Any]:
@@ -57,14 +64,14 @@ async def refresh(ctx: Context, _nothing: NoArguments) -> dict[str, Any]:
 
 
 def _enqueue(unit: Unit) -> None:
-    unit.enqueue(REFRESH, RefreshPayload())
+    unit.enqueue(REFRESH, NoPayload())
 
 
-async def _refresh(platform: Platform, _payload: RefreshPayload) -> None:
+async def _refresh(platform: Platform, _payload: NoPayload) -> None:
     await collect(platform)
 
 
-REFRESH = Job("news.refresh", RefreshPayload, _refresh, retries=0)
+REFRESH = Job("news.refresh", NoPayload, _refresh, retries=0)
 
 ACTIONS = [
     Action(

@@ -11,7 +11,8 @@ from urllib.parse import quote, urlencode
 from aiohttp import web
 
 from builtin_plugins.oidc.flow import LIFETIME, Flow
-from kernel.sdk import Context, PlatformError, store_error
+from kernel.sdk import Context, PlatformError
+from kernel.sdk.storage import store_error
 
 _STATE: Final = "oidc_state"
 _NONCE: Final = "oidc_nonce"

@@ -7,21 +7,12 @@ from pathlib import Path
 
 from sqlalchemy import delete
 
+from builtin_plugins.accounts.api import SignInMethod
 from builtin_plugins.oidc.handlers import sign_in, sign_out
 from builtin_plugins.oidc.models import Base, ProviderSession
 from builtin_plugins.oidc.service import SSO, Sso, open_sso
 from builtin_plugins.oidc.settings import OidcSettings
-from kernel.sdk import (
-    Account,
-    Platform,
-    Plugin,
-    Resource,
-    RouteTable,
-    SignInMethod,
-    Tables,
-    Unit,
-    hookimpl,
-)
+from kernel.sdk import Account, Platform, Plugin, Resource, RouteTable, Tables, Unit, hookimpl
 
 
 class OidcPlugin(Plugin):
@@ -31,6 +22,7 @@ class OidcPlugin(Plugin):
     version = "0.1.0"
     description = "Single sign-on through an OpenID Connect provider"
     author = "Platform"
+    requires = ("accounts",)
 
     @hookimpl
     def register_settings(self) -> type[OidcSettings]:

@@ -51,7 +51,7 @@ async def open_sso(platform: Platform) -> AsyncIterator[Sso | None]:
 
 def _assemble(platform: Platform, settings: OidcSettings, outgoing: OutgoingClient) -> Sso:
     # Imported only with a provider, as these and their libraries are 120 modules.
-    from builtin_plugins.oidc.services.client import Client
+    from builtin_plugins.oidc.services.client import ProviderClient
     from builtin_plugins.oidc.services.fetching import Fetcher
     from builtin_plugins.oidc.services.provider import Provider
     from builtin_plugins.oidc.services.seal import FlowSeal
@@ -63,7 +63,7 @@ def _assemble(platform: Platform, settings: OidcSettings, outgoing: OutgoingClie
     provider = Provider(fetcher, settings)
     check = TokenCheck(provider, settings)
     seal = FlowSeal(platform.secrets.ensure(COOKIE_SECRET))
-    client = Client(fetcher, settings)
+    client = ProviderClient(fetcher, settings)
     return Sso(
         SignIn(platform, settings, provider, client, check, seal),
         SignOut(platform, settings, provider, check),

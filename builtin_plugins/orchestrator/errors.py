@@ -10,7 +10,7 @@ class ModelNotFound(NotFound):
     default_detail = "There is no such model"
 
 
-class NoModel(Unavailable):
+class NoChatModel(Unavailable):
     code = "no_model_runtime"
     default_detail = (
         "No model runtime is configured. Choose a pipeline as the model (GET /v1/ai/models lists them), "

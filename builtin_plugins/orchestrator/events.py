@@ -1,7 +1,7 @@
 """What happens in a chat, as one sequence that each protocol renders in its own shape.
 
-A chat is texts, `Thought`s, the `ToolCallPart`s of functions that the client runs itself, `Step`s with the
-platform's tools, and one `Finished` at the end.
+A chat is texts, `Thought`s, the `ToolCallPart`s of functions that the client runs itself, `ToolStep`s with
+the platform's tools, and one `Finished` at the end.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from kernel.sdk import contracts
+from builtin_plugins.inference import api as inference
+
+if TYPE_CHECKING:
+    from builtin_plugins.rag import api as rag
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """A call that a model requests; `arguments` is JSON text as the model wrote it."""
 
     id: str
@@ -29,7 +32,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ToolStep:
     """A call of a platform tool, once when it begins and once when it ends."""
 
     status: Literal["running", "done", "failed"]
@@ -63,17 +66,17 @@ class Approval:
 
 
 @dataclass
-class Tokens:
+class TokenUsage:
     """Tokens of all rounds; None until a runtime has reported some."""
 
     prompt: int | None = None
     completion: int | None = None
 
-    def add(self, end: contracts.ChatEnd) -> None:
+    def add(self, end: inference.ChatEnd) -> None:
         """Count one turn."""
         self._count(end.prompt_tokens, end.completion_tokens)
 
-    def add_answer(self, answer: contracts.PipelineAnswer) -> None:
+    def add_answer(self, answer: rag.PipelineAnswer) -> None:
         """Count all calls for a pipeline's answer."""
         used, output = answer.tokens_used, answer.output_tokens
         if used is not None:
@@ -107,14 +110,14 @@ class Finished:
     model: str
     text: str
     finish_reason: str
-    tokens: Tokens
+    tokens: TokenUsage
     thought: str = ""
-    calls: Sequence[Call] = ()
+    calls: Sequence[ToolCall] = ()
     offered: bool | None = None
     calls_made: int | None = None
-    steps: Sequence[Step] = ()
+    steps: Sequence[ToolStep] = ()
     approvals: Sequence[Approval] = ()
-    passages: Sequence[contracts.CitedPassage] = ()
+    passages: Sequence[rag.Passage] = ()
     logprobs: Sequence[Mapping[str, Any]] = ()
     degraded: Sequence[str] = ()
 
@@ -140,11 +143,11 @@ class Finished:
         return found
 
 
-Event = str | contracts.Thought | contracts.ToolCallPart | Step | Finished
+Event = str | inference.Thought | inference.ToolCallPart | ToolStep | Finished
 Events = AsyncGenerator[Event, None]
 
 
-def _source(number: int, passage: contracts.CitedPassage) -> dict[str, Any]:
+def _source(number: int, passage: rag.Passage) -> dict[str, Any]:
     return {
         "n": number,
         "text": passage.text,

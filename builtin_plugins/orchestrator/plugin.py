@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from sqlalchemy import delete
 
 from builtin_plugins.orchestrator.handlers import chat, functions, models, responses
 from builtin_plugins.orchestrator.models import Base, PendingCall
+from builtin_plugins.orchestrator.mounts import SERVICE
 from builtin_plugins.orchestrator.settings import OrchestratorSettings
 from kernel.sdk import Platform, Plugin, RouteTable, Service, Tables, Unit, hookimpl
 
@@ -20,6 +22,7 @@ class OrchestratorPlugin(Plugin):
     version = "0.1.0"
     description = "Chats with tools, and every tool for chat programs, by OpenAI's protocol"
     author = "Platform"
+    requires = ("inference", "tools")
     after = ("models", "rag", "plugin_registry")
     capabilities = ("orchestrator",)
 
@@ -34,13 +37,13 @@ class OrchestratorPlugin(Plugin):
     @hookimpl
     def register_services(self) -> Sequence[Service]:
         tables = (chat.routes, responses.routes, functions.routes, models.routes)
-        return [Service("orchestrator", tables, self.version, title="Orchestrator")]
+        return [replace(SERVICE, tables=tables, version=self.version)]
 
     @hookimpl
     def register_routes(self) -> Sequence[RouteTable]:
         return [chat.aliases, responses.aliases, models.aliases]
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
         await platform.database.write(_forget_calls, str(account_id))
 

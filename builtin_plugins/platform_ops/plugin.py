@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from builtin_plugins.platform_ops import api
 from builtin_plugins.platform_ops.backup import handlers as backups
+from builtin_plugins.platform_ops.backup.diagnostics import DIAGNOSTICS
 from builtin_plugins.platform_ops.backup.drilling import DRILL
 from builtin_plugins.platform_ops.backup.guards import GUARD
 from builtin_plugins.platform_ops.backup.jobs import BACK_UP, RESTORE
@@ -21,22 +24,27 @@ from builtin_plugins.platform_ops.discovery.calling import CALLING, open_calling
 from builtin_plugins.platform_ops.logs import handlers as logs
 from builtin_plugins.platform_ops.logs.ring import RING, open_ring
 from builtin_plugins.platform_ops.models import Base
+from builtin_plugins.platform_ops.mounts import SERVICE
 from builtin_plugins.platform_ops.proxy import handlers as proxy
 from builtin_plugins.platform_ops.settings import OpsSettings
 from builtin_plugins.platform_ops.version import VERSION
 from kernel.sdk import (
-    CacheUnavailable,
+    Diagnostic,
     HealthCheck,
     JobRef,
     Platform,
     Plugin,
     Resource,
     Service,
-    StartGuard,
     Tables,
     Unhealthy,
     hookimpl,
 )
+from kernel.sdk.operations import StartGuard
+from kernel.sdk.storage import CacheUnavailable
+
+if TYPE_CHECKING:
+    from typer import Typer
 
 
 class PlatformOpsPlugin(Plugin):
@@ -46,6 +54,21 @@ class PlatformOpsPlugin(Plugin):
     version = VERSION
     description = "Operations: backups, discovery of services and a proxy to them, bundles, logs"
     author = "Platform"
+
+    @hookimpl
+    def register_hookspecs(self) -> Sequence[object]:
+        """What backups and bundles ask of other plugins."""
+        return [api]
+
+    @hookimpl
+    def register_commands(self) -> Sequence[tuple[str, Typer]]:
+        from builtin_plugins.platform_ops.commands import COMMANDS  # asked by the terminal alone
+
+        return COMMANDS
+
+    @hookimpl
+    def register_diagnostics(self) -> Sequence[Diagnostic]:
+        return DIAGNOSTICS
 
     @hookimpl
     def register_settings(self) -> type[OpsSettings]:
@@ -91,15 +114,7 @@ class PlatformOpsPlugin(Plugin):
             backups.routes,
             configuration.routes,
         )
-        return [
-            Service(
-                "platform-ops",
-                tables,
-                self.version,
-                health_extra=services.health_fields,
-                title="Platform operations",
-            )
-        ]
+        return [replace(SERVICE, tables=tables, version=self.version, health_extra=services.health_fields)]
 
 
 async def _check_cache(platform: Platform) -> None:

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from kernel.sdk import Settings, env, hosts_and_networks, split_list
+from kernel.sdk import Settings, env, split_list
+from kernel.sdk.operations import WrittenFolder, hosts_and_networks
 
 
 def _schedule(value: str) -> str:
@@ -33,7 +34,10 @@ _NOT_KEPT = frozenset(
 def _storage(value: str) -> str:
     scheme, colon, _ = value.partition("://")
     if colon:
-        from fsspec import available_protocols  # type: ignore[import-untyped]  # a folder needs none of it
+        try:
+            from fsspec import available_protocols  # type: ignore[import-untyped]  # a folder needs none of it
+        except ModuleNotFoundError:
+            raise ValueError("an address needs more packages: pip install 'platform-kernel[s3]'") from None
 
         chain = scheme.split("::")
         if chain[0] not in available_protocols() or not _NOT_KEPT.isdisjoint(chain):
@@ -55,7 +59,7 @@ def _hosts_with_ports(value: str) -> str:
 class OpsSettings(Settings):
     """Where backups go, when, and what they are sealed with; which registered services are called."""
 
-    backup_to: Annotated[str, AfterValidator(_storage)] = Field(
+    backup_to: Annotated[str, AfterValidator(_storage), WrittenFolder()] = Field(
         "",
         description="Where backups are stored: a folder, or an address such as s3://bucket/folder; when "
         "unset, `backups` in PLATFORM_HOME.",

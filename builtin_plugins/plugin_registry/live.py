@@ -11,17 +11,9 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import (
-    OWNER_SECRETS,
-    PLUGIN_SETTINGS,
-    PLUGIN_STATES,
-    Platform,
-    ResourceKey,
-    SecretUnreadable,
-    StartupError,
-    Unhealthy,
-    lasting,
-)
+from builtin_plugins.owner_secrets.api import OWNER_SECRETS, SecretUnreadable
+from kernel.sdk import PLUGIN_STATES, Platform, ResourceKey, StartupError, Unhealthy, lasting
+from kernel.sdk.operations import PLUGIN_SETTINGS
 
 from .models import ConfigValue
 from .services.adoption import adopt_files

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.orm import Session
 
+from builtin_plugins.plugin_registry import api
+from builtin_plugins.plugin_registry.mounts import SERVICE
+from builtin_plugins.tools.api import Tool
 from kernel.sdk import (
     DIRECTORY,
     Caller,
@@ -21,8 +25,6 @@ from kernel.sdk import (
     Resource,
     Service,
     Tables,
-    Tool,
-    contracts,
     hookimpl,
 )
 
@@ -36,8 +38,10 @@ from .services.records import get_entry
 from .services.switching import switch
 from .services.tool_calls import CALL_METRICS, note, open_call_metrics
 from .services.tools import check_license
-from .services.transfer import SECTION, export_config, read_config
 from .settings import RegistrySettings
+
+if TYPE_CHECKING:
+    from builtin_plugins.tenancy import api as tenancy
 
 
 class PluginRegistryPlugin(Plugin):
@@ -47,7 +51,14 @@ class PluginRegistryPlugin(Plugin):
     version = "0.1.0"
     description = "Lists, configures, installs, enables and disables plugins, and calls their actions"
     author = "Platform"
+    requires = ("owner_secrets", "tools")
+    after = ("tenancy", "platform_ops")
     capabilities = ("plugin-registry",)
+
+    @hookimpl
+    def register_hookspecs(self) -> Sequence[object]:
+        """What the plugins around the registry ask each other."""
+        return [api]
 
     @hookimpl
     def register_tables(self) -> Tables:
@@ -60,9 +71,7 @@ class PluginRegistryPlugin(Plugin):
     @hookimpl
     def register_services(self) -> Sequence[Service]:
         tables = [module.routes for module in (plugins, actions, tools, config, collecting, administration)]
-        return [
-            Service("plugin-registry", tables, self.version, health_extra=_counts, title="Plugin registry")
-        ]
+        return [replace(SERVICE, tables=tables, version=self.version, health_extra=_counts)]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
@@ -98,13 +107,15 @@ class PluginRegistryPlugin(Plugin):
     def export_rows(
         self, platform: Platform, session: Session, organization_id: int | None
     ) -> Mapping[str, Any] | None:
+        from .services.transfer import SECTION, export_config
+
         return None if organization_id is None else {SECTION: export_config(platform, session)}
 
     @hookimpl
     def find_disabled_plugins(self, platform: Platform, session: Session | None) -> Mapping[str, str]:
         return explain_disabled(session, platform.plugins)
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     async def switch_plugin(self, caller: Caller, plugin: str, on: bool) -> bool:
         await switch(caller, await get_entry(caller.platform, plugin), on=on, own_name=self.name)
         return True
@@ -112,7 +123,9 @@ class PluginRegistryPlugin(Plugin):
     @hookimpl(optionalhook=True)
     async def import_rows(
         self, sections: Mapping[str, Any], organization_id: int | None
-    ) -> contracts.ImportPlan | None:
+    ) -> tenancy.ImportPlan | None:
+        from .services.transfer import read_config
+
         return None if organization_id is None else read_config(sections)
 
     @asynccontextmanager

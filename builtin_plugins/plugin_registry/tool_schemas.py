@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from kernel.sdk import PageQuery, example
+from kernel.sdk import Body, PageQuery, example
 
 Tier = Literal["free", "community", "pro", "enterprise"]
 
@@ -53,7 +53,7 @@ class ToolList(BaseModel):
     offset: int
 
 
-class ExecuteRequest(BaseModel):
+class ExecuteRequest(Body):
     """Arguments of a tool."""
 
     model_config = example(parameters={"query": "negative wind speed", "limit": 5})
@@ -71,7 +71,7 @@ class Executed(BaseModel):
     tier_required: str
 
 
-class ValidateRequest(BaseModel):
+class ValidateRequest(Body):
     """An account and a tool."""
 
     model_config = example(user_id="7", tool_name="get_news")

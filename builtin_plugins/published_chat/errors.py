@@ -10,7 +10,7 @@ class EndpointNotFound(NotFound):
     default_detail = "Endpoint not found"
 
 
-class PipelineNotFound(NotFound):
+class ChatPipelineNotFound(NotFound):
     code = "pipeline_not_found"
     default_detail = "Pipeline not found"
 
@@ -20,12 +20,30 @@ class NotPipelineOwner(Forbidden):
     default_detail = "Only the owner of a pipeline can publish it"
 
 
+class PublishingNotAllowed(Forbidden):
+    code = "publishing_not_allowed"
+    default_detail = (
+        "The pipeline answers from knowledge bases of others; publishing them needs their owners' permission "
+        "(`publishing: allowed` of the knowledge base)"
+    )
+
+
+class PublishedBaseNotFound(NotFound):
+    code = "knowledge_base_not_found"
+    default_detail = "Knowledge base not found"
+
+
+class NotBaseOwner(Forbidden):
+    code = "not_owner"
+    default_detail = "Only the owner of the knowledge base may do this"
+
+
 class NotEndpointOwner(Forbidden):
     code = "not_owner"
     default_detail = "Only the owner may change this"
 
 
-class SlugTaken(Conflict):
+class ChatSlugTaken(Conflict):
     code = "slug_taken"
     default_detail = "Another endpoint has this slug; choose another one"
 
@@ -35,7 +53,7 @@ class SessionNotFound(NotFound):
     default_detail = "Session not found"
 
 
-class TurnNotFound(NotFound):
+class VisitorTurnNotFound(NotFound):
     code = "turn_not_found"
     default_detail = "This session has no such answer"
 

@@ -13,7 +13,7 @@ from kernel.sdk import Owned, UtcDateTime, json_type, plugin_base, utc_now
 Base: Any = plugin_base("published_chat")
 
 
-class Endpoint(Owned, Base):
+class ChatEndpoint(Owned, Base):
     """A chat that pages of other sites show. It answers from a pipeline with its owner's rights.
 
     `slug_key` is the case-folded slug. `allowed_origins` is as the owner wrote it.
@@ -50,7 +50,7 @@ class VisitorSession(Base):
     )
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
-    endpoint_id: Mapped[str] = mapped_column(ForeignKey(Endpoint.id, ondelete="CASCADE"))
+    endpoint_id: Mapped[str] = mapped_column(ForeignKey(ChatEndpoint.id, ondelete="CASCADE"))
     origin: Mapped[str] = mapped_column(String(255))
     started_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     last_activity: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
@@ -76,7 +76,9 @@ class Day(Base):
 
     __tablename__ = "published_chat_day"
 
-    endpoint_id: Mapped[str] = mapped_column(ForeignKey(Endpoint.id, ondelete="CASCADE"), primary_key=True)
+    endpoint_id: Mapped[str] = mapped_column(
+        ForeignKey(ChatEndpoint.id, ondelete="CASCADE"), primary_key=True
+    )
     day: Mapped[date] = mapped_column(Date, primary_key=True)
     questions: Mapped[int] = mapped_column(Integer, default=0)
     answered: Mapped[int] = mapped_column(Integer, default=0)

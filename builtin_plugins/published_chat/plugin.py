@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from builtin_plugins.conversations import api as conversations
 from builtin_plugins.published_chat.handlers import endpoints, public
 from builtin_plugins.published_chat.models import Base
 from builtin_plugins.published_chat.permissions import PUBLISH
@@ -25,7 +26,6 @@ from kernel.sdk import (
     Resource,
     RouteTable,
     Tables,
-    contracts,
     hookimpl,
 )
 
@@ -37,7 +37,7 @@ class PublishedChatPlugin(Plugin):
     version = "0.1.0"
     description = "Chats for the visitors of other sites, answered from pipelines"
     author = "Platform"
-    requires = ("rag", "conversations")
+    requires = ("inference", "rag", "conversations")
 
     @hookimpl
     def register_settings(self) -> type[PublishedChatSettings]:
@@ -62,10 +62,10 @@ class PublishedChatPlugin(Plugin):
     @hookimpl(optionalhook=True)
     async def list_rated_turns(
         self, caller: Caller, pipeline_ids: Sequence[str], limit: int
-    ) -> Sequence[contracts.RecordedTurn]:
+    ) -> Sequence[conversations.RecordedTurn]:
         return await feedback.rated(caller, pipeline_ids, limit)
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
         await remove_of_account(platform, account_id)
 

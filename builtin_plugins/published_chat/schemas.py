@@ -9,11 +9,19 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from builtin_plugins.published_chat import origins
-from kernel.sdk import READABLE, PageQuery, example
+from kernel.sdk import READABLE, Body, PageQuery, example
 
 _MAX_CONFIG_CHARS = 20_000
 
-State = Literal["open", "disabled", "owner_inactive", "pipeline_gone", "no_knowledge_base", "method_gone"]
+State = Literal[
+    "open",
+    "disabled",
+    "owner_inactive",
+    "pipeline_gone",
+    "no_knowledge_base",
+    "publishing_not_allowed",
+    "method_gone",
+]
 Rating = Literal["up", "down"]
 Many = Annotated[int, Field(ge=1, le=2**31 - 1)]
 PerMinute = Annotated[int, Field(ge=1, le=600)]
@@ -70,7 +78,7 @@ class RagConfig(BaseModel):
         return self.model_dump(include=fields, exclude_none=True)
 
 
-class EndpointCreate(BaseModel):
+class EndpointCreate(Body):
     """A new chat."""
 
     model_config = example(
@@ -103,7 +111,7 @@ class EndpointCreate(BaseModel):
         return self
 
 
-class EndpointUpdate(BaseModel):
+class EndpointUpdate(Body):
     """A change. What is omitted or null stays as it is, except `allowed_origins`: null empties it."""
 
     model_config = example(enabled=False)
@@ -136,6 +144,20 @@ class EndpointOut(BaseModel):
     widget: str = Field(description="Path of the script for pages that show the chat.")
     created_at: datetime
     updated_at: datetime
+
+
+class PublishingChat(BaseModel):
+    """A chat that answers from a knowledge base, as the knowledge base's owner sees it."""
+
+    id: str
+    name: str
+    slug: str
+    owner: str | None = Field(
+        description="The username of the account that published it; null once it is deactivated."
+    )
+    allowed_origins: str | None
+    state: State
+    created_at: datetime
 
 
 class SessionItem(BaseModel):
@@ -252,7 +274,7 @@ class ChatSession(BaseModel):
     messages: list[PastMessage] = Field(description="What was asked in this session, the last 50.")
 
 
-class ChatMessage(BaseModel):
+class ChatMessage(Body):
     """A visitor's question."""
 
     model_config = example(question="How long do I have to return a parcel?")
@@ -271,7 +293,7 @@ class ChatAnswer(BaseModel):
     refused: bool = Field(description="Whether the documents don't answer the question.")
 
 
-class ChatFeedback(BaseModel):
+class ChatFeedback(Body):
     """What a visitor thinks of an answer. A second one replaces the first."""
 
     model_config = example(turn_id=1, rating="up", comment="Exactly what I needed")

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from kernel.sdk import Conflict, Forbidden, NotFound, Unavailable, Unprocessable, UnsupportedMediaType
+from kernel.sdk import (
+    Conflict,
+    Forbidden,
+    NotFound,
+    PayloadTooLarge,
+    TooManyRequests,
+    Unavailable,
+    Unprocessable,
+    UnsupportedMediaType,
+)
 
 
 class KnowledgeBaseNotFound(NotFound):
@@ -44,6 +53,16 @@ class ReembeddingUnderWay(Conflict):
     default_detail = "The embedding model is already being changed; wait for that job, or cancel it"
 
 
+class StorageLimit(PayloadTooLarge):
+    code = "storage_limit"
+    default_detail = "There is no room for this file"
+
+
+class QueueLimit(TooManyRequests):
+    code = "queue_limit"
+    default_detail = "Too many files are waiting to be read"
+
+
 class KnowledgeBaseGone(Conflict):
     code = "knowledge_base_gone"
     default_detail = (
@@ -72,6 +91,14 @@ class ModelUnavailable(Unavailable):
 
 class EngineChanged(Unavailable):
     code = "engine_changed"
+
+
+class NoModel(Unavailable):
+    code = "no_model"
+    default_detail = (
+        "No model is connected, and nothing answers without one; connect a model, or install the plugin "
+        "'extractive_answers'"
+    )
 
 
 class GenerationFailed(Unavailable):

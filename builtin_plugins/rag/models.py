@@ -28,6 +28,13 @@ class KnowledgeBase(Owned, Base):
     """A set of documents that share an embedding model and chunk sizes."""
 
     __tablename__ = "rag_knowledge_base"
+    __table_args__ = (
+        # A page's order, and what decides who sees a row: skipped and counted rows are not read.
+        Index(
+            "ix_rag_knowledge_base_in_order",
+            *("created_at", "id", "owner_id", "visibility", "team_id", "organization_id"),
+        ),
+    )
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
     name: Mapped[str] = mapped_column(String(255))
@@ -41,9 +48,11 @@ class KnowledgeBase(Owned, Base):
     """Counts changes of the embedding model, as vectors of different revisions must not be mixed."""
     reembedding: Mapped[str | None] = mapped_column(String(36))
     """The id of the current change of the embedding model."""
+    publishing: Mapped[str] = mapped_column(String(16), default="owner", server_default="owner")
+    """Who may publish chats over it: only its `owner`, or, if `allowed`, everybody who can read it."""
     importing: Mapped[bool] = mapped_column(Boolean, default=False, server_default=false())
     """Whether documents of the file that it was made from are still to come, if somebody holds that file."""
-    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now, index=True)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
 
     @property
     def collection(self) -> str:
@@ -80,8 +89,9 @@ class Document(Base):
     __tablename__ = "rag_document"
     __table_args__ = (
         UniqueConstraint("knowledge_base_id", "sha256", name="uq_rag_document_knowledge_base_id_sha256"),
-        Index("ix_rag_document_knowledge_base_id_uploaded_at", "knowledge_base_id", "uploaded_at"),
+        Index("ix_rag_document_in_order", "knowledge_base_id", "uploaded_at", "id"),
         Index("ix_rag_document_knowledge_base_id_filename", "knowledge_base_id", "filename"),
+        Index("ix_rag_document_knowledge_base_id_size_bytes", "knowledge_base_id", "size_bytes"),
         Index(
             "ix_rag_document_untold",
             "knowledge_base_id",

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag import hookspecs
+from builtin_plugins.inference import api as inference
+from builtin_plugins.rag import api
 from builtin_plugins.rag.answering.languages import LanguageDetector
 from builtin_plugins.rag.events import DocumentDeleted, DocumentIngested
-from builtin_plugins.rag.exchange.importing import IMPORT
 from builtin_plugins.rag.handlers import (
     documents,
-    exchange,
     ingestion,
     knowledge_bases,
     pipelines,
@@ -24,36 +24,33 @@ from builtin_plugins.rag.handlers import (
     system,
 )
 from builtin_plugins.rag.handlers.aliases import singular
-from builtin_plugins.rag.methods.decisions import DECISIONS, Decisions
-from builtin_plugins.rag.methods.registry import METHODS, Methods
 from builtin_plugins.rag.models import Base, KnowledgeBase
-from builtin_plugins.rag.parsing.runner import parser_processes
+from builtin_plugins.rag.mounts import SERVICE
 from builtin_plugins.rag.permissions import PERMISSIONS
 from builtin_plugins.rag.questions.measuring import ask_measured
+from builtin_plugins.rag.questions.methods import METHODS, Methods
+from builtin_plugins.rag.questions.question import QUESTION_THREAD, open_question_thread
 from builtin_plugins.rag.questions.rerankers import RERANKER, open_reranker
-from builtin_plugins.rag.questions.thread import QUESTION_THREAD, open_question_thread
 from builtin_plugins.rag.services import feeding, graphs, leaving, lookup, reading
+from builtin_plugins.rag.services.contents import open_contents
 from builtin_plugins.rag.services.health import check_reranker, health_fields
 from builtin_plugins.rag.services.ingestion_jobs import INGEST
-from builtin_plugins.rag.services.languages import LANGUAGES
+from builtin_plugins.rag.services.loading import LANGUAGES, seen_bases
 from builtin_plugins.rag.services.offering import ask_pipeline, pipeline_tools
-from builtin_plugins.rag.services.outcomes import OUTCOMES, Outcomes
-from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS, Parsers
 from builtin_plugins.rag.services.receipts import SIGNER, open_signer
+from builtin_plugins.rag.services.records import OUTCOMES, Outcomes
 from builtin_plugins.rag.services.reembedding import REEMBED
 from builtin_plugins.rag.services.removal import REMOVE
 from builtin_plugins.rag.services.samples import sample_answers
-from builtin_plugins.rag.services.sentence_vectors import SENTENCE_VECTORS, SentenceVectors
 from builtin_plugins.rag.services.small import EMBEDDING_LINE, EmbeddingLine
 from builtin_plugins.rag.services.telling import TELL_LANGUAGES
-from builtin_plugins.rag.services.transfer import Place, export_rows, read_sections
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import BUILD_TREES
+from builtin_plugins.tools.api import Tool
 from kernel.sdk import (
     PLUGIN_STATES,
     Account,
     Caller,
-    Children,
     Context,
     Event,
     HealthCheck,
@@ -66,11 +63,14 @@ from kernel.sdk import (
     Service,
     SharedThing,
     Tables,
-    Tool,
     Unit,
-    contracts,
     hookimpl,
 )
+
+if TYPE_CHECKING:
+    from typer import Typer
+
+    from builtin_plugins.tenancy import api as tenancy
 
 
 class RagPlugin(Plugin):
@@ -80,11 +80,24 @@ class RagPlugin(Plugin):
     version = "0.1.0"
     description = "Knowledge bases, document ingestion and cited answers"
     author = "Platform"
-    after = ("embeddings", "models")
+    requires = ("documents", "inference", "tools", "vectors")
+    after = ("embeddings", "models", "tenancy", "platform_ops")
+
+    @hookimpl
+    def register_commands(self) -> Sequence[tuple[str, Typer]]:
+        from builtin_plugins.rag.commands import COMMANDS  # asked by the terminal alone
+
+        return COMMANDS
 
     @hookimpl
     def register_hookspecs(self) -> Sequence[object]:
-        return [hookspecs]
+        return [api]
+
+    @hookimpl
+    def name_embedding_models(self, platform: Platform) -> Sequence[tuple[str, str]]:
+        settings = platform.settings_of(RagSettings)
+        is_set = "embedding_model" in settings.model_fields_set
+        return [("PLATFORM_RAG_EMBEDDING_MODEL", settings.embedding_model)] if is_set else []
 
     @hookimpl
     def register_settings(self) -> type[RagSettings]:
@@ -104,39 +117,35 @@ class RagPlugin(Plugin):
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
-        return [INGEST, REMOVE, BUILD_TREES, REEMBED, IMPORT, TELL_LANGUAGES]
+        return [INGEST, REMOVE, BUILD_TREES, REEMBED, TELL_LANGUAGES]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Any]]:
         return [
-            Resource(PARSERS, _open_parsers),
-            Resource(PARSER_PROCESSES, _open_parser_processes),
             Resource(EMBEDDING_LINE, _open_embedding_line),
             Resource(OUTCOMES, _open_outcomes),
             Resource(METHODS, _open_methods),
-            Resource(DECISIONS, _open_decisions),
             Resource(LANGUAGES, _open_languages),
             Resource(RERANKER, open_reranker),
-            Resource(SENTENCE_VECTORS, _open_sentence_vectors),
             Resource(QUESTION_THREAD, open_question_thread),
             Resource(SIGNER, open_signer),
+            Resource(api.CONTENTS, open_contents),
         ]
 
     @hookimpl
     def register_services(self) -> Sequence[Service]:
         tables = (
-            *(system.routes, knowledge_bases.routes, exchange.routes),
+            *(system.routes, knowledge_bases.routes),
             *(documents.routes, ingestion.routes, sight.routes, pipelines.routes),
         )
         old = singular(knowledge_bases.routes, documents.routes)
         return [
-            Service(
-                "rag-pipeline",
-                (*tables, old),
-                self.version,
+            replace(
+                SERVICE,
+                tables=(*tables, old),
+                version=self.version,
                 aliases=("/v1",),
                 health_extra=health_fields,
-                title="Platform RAG pipeline",
             )
         ]
 
@@ -144,11 +153,11 @@ class RagPlugin(Plugin):
     def register_health_checks(self) -> Sequence[HealthCheck]:
         return [HealthCheck("reranking", check_reranker, service="rag-pipeline")]
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     def hand_over_shared(self, unit: Unit, account: Account, heir: Scope | None) -> Sequence[SharedThing]:
         return leaving.hand_over(unit, account, heir)
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
         await leaving.remove_owned(platform, account_id)
 
@@ -157,7 +166,7 @@ class RagPlugin(Plugin):
         return await pipeline_tools(ctx)
 
     @hookimpl
-    async def list_pipelines(self, caller: Caller) -> Sequence[contracts.PipelineEntry]:
+    async def list_pipelines(self, caller: Caller) -> Sequence[api.PipelineEntry]:
         return await lookup.list_pipelines(caller)
 
     @hookimpl
@@ -166,27 +175,25 @@ class RagPlugin(Plugin):
         caller: Caller,
         pipeline_id: str,
         question: str,
-        history: Sequence[contracts.ChatMessage],
+        history: Sequence[inference.ChatMessage],
         options: Mapping[str, Any],
-    ) -> contracts.PipelineEvents:
+    ) -> api.PipelineEvents:
         return await ask_pipeline(caller, pipeline_id, question, history, options)
 
     @hookimpl
     async def search_passages(
         self, caller: Caller, question: str, top_k: int, knowledge_base_ids: Sequence[str] | None
-    ) -> Sequence[contracts.CitedPassage]:
+    ) -> Sequence[api.Passage]:
         return await reading.search_passages(caller, question, top_k, knowledge_base_ids)
 
     @hookimpl
-    async def list_documents(
-        self, caller: Caller, limit: int, offset: int
-    ) -> Sequence[contracts.DocumentEntry]:
+    async def list_documents(self, caller: Caller, limit: int, offset: int) -> Sequence[api.DocumentEntry]:
         return await reading.list_documents(caller, limit, offset)
 
     @hookimpl
     async def find_pipelines(
         self, caller: Caller, pipeline_ids: Sequence[str]
-    ) -> Mapping[str, contracts.PipelineEntry]:
+    ) -> Mapping[str, api.PipelineEntry]:
         return await lookup.find_pipelines(caller, pipeline_ids)
 
     @hookimpl
@@ -200,13 +207,13 @@ class RagPlugin(Plugin):
     @hookimpl
     async def find_documents(
         self, caller: Caller, document_ids: Sequence[str]
-    ) -> Mapping[str, contracts.DocumentEntry]:
+    ) -> Mapping[str, api.DocumentEntry]:
         return await lookup.find_documents(caller, document_ids)
 
     @hookimpl
     async def read_document(
         self, caller: Caller, knowledge_base_id: str, document_id: str, chunk_id: str | None
-    ) -> contracts.DocumentText:
+    ) -> api.DocumentText:
         return await reading.read_document(caller, knowledge_base_id, document_id, chunk_id)
 
     @hookimpl
@@ -214,19 +221,17 @@ class RagPlugin(Plugin):
         return graphs.seen(scope)
 
     @hookimpl
-    def list_graph_documents(
-        self, session: Session, knowledge_base_id: str
-    ) -> Sequence[contracts.GraphDocument]:
+    def list_graph_documents(self, session: Session, knowledge_base_id: str) -> Sequence[api.GraphDocument]:
         return graphs.graph_documents(session, knowledge_base_id)
 
     @hookimpl
-    def hold_graph_document(self, unit: Unit, document_id: str) -> contracts.GraphDocument | None:
+    def hold_graph_document(self, unit: Unit, document_id: str) -> api.GraphDocument | None:
         return graphs.hold(unit, document_id)
 
     @hookimpl
     async def read_passages(
         self, platform: Platform, knowledge_base_id: str, document_id: str, limit: int, offset: int
-    ) -> contracts.DocumentPassages:
+    ) -> api.DocumentPassages:
         return await graphs.read_passages(platform, knowledge_base_id, document_id, limit, offset)
 
     @hookimpl
@@ -245,48 +250,46 @@ class RagPlugin(Plugin):
     async def delete_document(self, caller: Caller, knowledge_base_id: str, document_id: str) -> bool:
         return await feeding.delete_document(caller, knowledge_base_id, document_id)
 
-    @hookimpl
+    @hookimpl(optionalhook=True)
     async def find_sample_answers(self, platform: Platform) -> Mapping[str, str]:
         return await sample_answers(platform)
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     async def ask_knowledge_base(
         self,
         caller: Caller,
         knowledge_base_id: str,
         question: str,
-        configuration: contracts.AskConfiguration,
-    ) -> contracts.MeasuredAnswer:
+        configuration: api.AskConfiguration,
+    ) -> api.MeasuredAnswer:
         return await ask_measured(caller, knowledge_base_id, question, configuration)
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     def select_knowledge_bases(self, scope: Scope) -> Select[str]:
-        return select(KnowledgeBase.id).where(scope.sees(KnowledgeBase))
+        return seen_bases(scope)
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     def list_pipelines_over(self, session: Session, scope: Scope, knowledge_base_id: str) -> Sequence[str]:
         return lookup.pipelines_over(session, scope, knowledge_base_id)
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     def owns_knowledge_base(self, session: Session, scope: Scope, knowledge_base_id: str) -> bool | None:
         found = session.get(KnowledgeBase, knowledge_base_id)
         return None if found is None else scope.owns(found)
 
-    @hookimpl(optionalhook=True)
+    @hookimpl
     def hold_documents(
         self, unit: Unit, knowledge_base_id: str, document_ids: Sequence[str]
     ) -> Sequence[str]:
         return lookup.hold_documents(unit, knowledge_base_id, document_ids)
 
     @hookimpl(optionalhook=True)
-    def list_query_methods(self, platform: Platform) -> Sequence[str]:
-        return platform.resource(METHODS).names
-
-    @hookimpl(optionalhook=True)
     def export_rows(
         self, session: Session, team_id: int | None, organization_id: int | None
     ) -> Mapping[str, Any]:
-        return export_rows(session, Place(team_id, organization_id))
+        from builtin_plugins.rag.services.transfer import ShareTarget, export_rows
+
+        return export_rows(session, ShareTarget(team_id, organization_id))
 
     @hookimpl(optionalhook=True)
     async def import_rows(
@@ -296,25 +299,13 @@ class RagPlugin(Plugin):
         team_id: int | None,
         organization_id: int | None,
         owner_id: int,
-        policy: contracts.ImportPolicy,
-    ) -> contracts.ImportPlan:
-        return await read_sections(platform, sections, Place(team_id, organization_id), owner_id, policy)
+        policy: tenancy.ImportPolicy,
+    ) -> tenancy.ImportPlan:
+        from builtin_plugins.rag.services.transfer import ShareTarget, read_sections
 
-
-@asynccontextmanager
-async def _open_parsers(platform: Platform) -> AsyncIterator[Parsers]:
-    declared = [
-        (plugin, parser)
-        for plugin, parsers in platform.hooks.ask_now(hookspecs.register_parsers)
-        for parser in parsers
-    ]
-    yield Parsers(declared)
-
-
-@asynccontextmanager
-async def _open_parser_processes(_platform: Platform) -> AsyncIterator[Children]:
-    async with aclosing(parser_processes()) as children:
-        yield children
+        return await read_sections(
+            platform, sections, ShareTarget(team_id, organization_id), owner_id, policy
+        )
 
 
 @asynccontextmanager
@@ -329,22 +320,14 @@ async def _open_methods(platform: Platform) -> AsyncIterator[Methods]:
     def in_service(plugin: str) -> bool:
         return states.is_loaded(plugin) and states.is_on(plugin)
 
-    yield Methods(platform.hooks.ask_now(hookspecs.register_methods), in_service)
+    declared = platform.hooks.ask_now(api.register_methods)
+    # Third parties come last, so that none takes a built-in method's name.
+    yield Methods(sorted(declared, key=lambda one: not states.records[one[0]].built_in), in_service)
 
 
 @asynccontextmanager
 async def _open_languages(platform: Platform) -> AsyncIterator[LanguageDetector]:
     yield LanguageDetector(platform.settings.home)
-
-
-@asynccontextmanager
-async def _open_sentence_vectors(_platform: Platform) -> AsyncIterator[SentenceVectors]:
-    yield SentenceVectors()
-
-
-@asynccontextmanager
-async def _open_decisions(_platform: Platform) -> AsyncIterator[Decisions]:
-    yield Decisions()
 
 
 @asynccontextmanager

@@ -8,14 +8,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from builtin_plugins.rag.chunking import MAX_SIZE
-from kernel.sdk import READABLE, PageQuery, example
+from builtin_plugins.documents.api import MAX_SIZE
+from kernel.sdk import READABLE, Body, PageQuery, example
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255), READABLE]
 ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
 Text = Annotated[str, Field(max_length=10_000)]
 Visibility = Literal["private", "team", "organization", "shared"]
 Id = Annotated[int, Field(ge=1, lt=2**31)]
+Publishing = Literal["owner", "allowed"]
 Status = Literal["processing", "completed", "failed"]
 
 _MAX_CONFIG_CHARS = 20_000
@@ -23,6 +24,16 @@ _MAX_CONFIG_CHARS = 20_000
 
 def _absent(value: object) -> bool:
     return value is None
+
+
+_PUBLISHING = (
+    "Who may publish a chat that answers from it to people without an account: only its owner, or, if "
+    "`allowed`, everybody who can read it."
+)
+_OWNER = (
+    "The account that it belongs to; only a service can name another. What a service makes without "
+    "an owner can't be private."
+)
 
 
 class Sharing(BaseModel):
@@ -41,7 +52,7 @@ class SharingUpdate(BaseModel):
     organization_id: Id | None = None
 
 
-class KnowledgeBaseCreate(Sharing):
+class KnowledgeBaseCreate(Sharing, Body):
     """A new knowledge base. The embedding model and the chunk parameters can't be changed later."""
 
     model_config = example(name="Nordlys", description="Manuals and policies")
@@ -53,6 +64,8 @@ class KnowledgeBaseCreate(Sharing):
     chunk_size: Annotated[int, Field(ge=1, le=MAX_SIZE)] = 1500
     chunk_overlap: Annotated[int, Field(ge=0, le=MAX_SIZE)] = 150
     graph: bool = Field(False, description="Build a graph of the documents' entities as well.")
+    owner_id: Id | None = Field(None, description=_OWNER)
+    publishing: Publishing = Field("owner", description=_PUBLISHING)
 
     @model_validator(mode="after")
     def _overlap_fits(self) -> KnowledgeBaseCreate:
@@ -71,6 +84,7 @@ class KnowledgeBaseUpdate(SharingUpdate):
     name: Name | None = None
     description: Text | None = None
     llm_model: ModelName | None = None
+    publishing: Publishing | None = Field(None, description=_PUBLISHING)
     graph: bool | None = Field(
         None,
         description="true builds a graph of existing documents, in a job to follow at /v1/jobs, and of "
@@ -78,7 +92,7 @@ class KnowledgeBaseUpdate(SharingUpdate):
     )
 
 
-class KnowledgeBaseDelete(BaseModel):
+class KnowledgeBaseDelete(Body):
     """Confirms that exactly these pipelines are deleted too."""
 
     model_config = example(confirm_delete_pipeline_ids=["3f0c9a52-7d0e-4b1c-9a65-0c1d2e3f4a5b"])
@@ -105,6 +119,7 @@ class KnowledgeBaseOut(BaseModel):
     visibility: str
     team_id: int | None
     organization_id: int | None
+    publishing: Publishing = Field(description=_PUBLISHING)
     created_at: datetime
 
 
@@ -138,7 +153,7 @@ class DocumentOut(BaseModel):
     tree_nodes_created: int = Field(description="Summaries in the document's tree; 0 if it has none.")
 
 
-class ReembedRequest(BaseModel):
+class ReembedRequest(Body):
     """The embedding model to change to."""
 
     model_config = example(embedding_model="multilingual-e5-small")
@@ -146,7 +161,7 @@ class ReembedRequest(BaseModel):
     embedding_model: str = Field(min_length=1, max_length=255, description="A model that is available here.")
 
 
-class TreeRequest(BaseModel):
+class TreeRequest(Body):
     """What to build."""
 
     model_config = example(rebuild=False)
@@ -209,7 +224,7 @@ class GenerationConfig(_Config):
     max_tokens: Annotated[int, Field(strict=True, ge=1, le=32_768)] | None = None
 
 
-class PipelineCreate(Sharing):
+class PipelineCreate(Sharing, Body):
     """A new pipeline."""
 
     model_config = example(name="ask", knowledge_base_ids=["3f0c9a52-7d0e-4b1c-9a65-0c1d2e3f4a5b"])
@@ -218,9 +233,10 @@ class PipelineCreate(Sharing):
     knowledge_base_ids: list[Annotated[str, Field(max_length=64)]] = Field(min_length=1, max_length=100)
     retrieval_config: RetrievalConfig = RetrievalConfig()
     generation_config: GenerationConfig = GenerationConfig()
+    owner_user_id: Id | None = Field(None, description=_OWNER)
 
 
-class PipelineUpdate(SharingUpdate):
+class PipelineUpdate(SharingUpdate, Body):
     """Fields that can be changed. Omitted fields stay as they are."""
 
     model_config = example(name="ask everything")
@@ -354,7 +370,7 @@ class SearchItem(Source):
 
 
 class SearchAnswer(BaseModel):
-    """Ranked passages, best first."""
+    """Passage passages, best first."""
 
     items: list[SearchItem]
     total: int

@@ -20,8 +20,8 @@ class IngestionOut(BaseModel):
     passages_per_second: float = Field(description="Embedded in the last five minutes.")
     eta_seconds: int | None = Field(
         description="Estimated seconds left, from the progress of the documents being read, and from the "
-        "files of the same kind completed in the last five minutes; null while neither is known for some "
-        "kind."
+        "files of the same kind completed in the last five minutes; null while these are less than a tenth "
+        "of what is left of some kind."
     )
 
 

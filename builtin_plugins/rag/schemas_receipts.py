@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kernel.sdk import MessageWithId
+from kernel.sdk.http import MessageWithId
 
 MOST_LISTED = 500
 

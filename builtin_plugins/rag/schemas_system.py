@@ -33,16 +33,6 @@ class RagCapabilities(BaseModel):
     optional_deps: dict[str, bool]
 
 
-class DecisionStats(BaseModel):
-    """What the engine that chooses methods has decided since the server started."""
-
-    available: bool = Field(description="Whether this server has such an engine.")
-    total_decisions: int
-    strategy_distribution: dict[str, int]
-    complexity_distribution: dict[str, int]
-    avg_confidence: float | None
-
-
 class RootOut(BaseModel):
     """The root of the service."""
 

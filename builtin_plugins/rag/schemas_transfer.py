@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from builtin_plugins.rag.chunking import MAX_SIZE
+from builtin_plugins.documents.api import MAX_SIZE
 from builtin_plugins.rag.schemas import ModelName, Name, Text
 
 MAX_ROWS = 2000

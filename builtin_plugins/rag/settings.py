@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
+from builtin_plugins.documents.api import OcrOptions, ParseLimits
 from kernel.sdk import ExistingFolder, Settings, base_address, env
+
+_FEW_PAGES: Final = 4
 
 
 class RagSettings(Settings):
@@ -22,14 +25,32 @@ class RagSettings(Settings):
         validation_alias=env("MAX_UPLOAD_SIZE_MB"),
         description="Largest file that can be uploaded, in MB.",
     )
-    max_import_size_mb: int = Field(
-        2048, ge=1, le=100_000, description="Largest exported knowledge base that can be imported, in MB."
-    )
     large_document_mb: float = Field(
         2,
         gt=0,
         description="Files larger than this many MB always go to the queue of large documents, so they "
         "don't delay smaller ones.",
+    )
+    account_storage_mb: int = Field(
+        10_000, ge=0, description="Most MB of files in the knowledge bases of one account; 0 is no limit."
+    )
+    account_passages: int = Field(
+        2_000_000, ge=0, description="Most passages in the knowledge bases of one account; 0 is no limit."
+    )
+    account_queued_mb: int = Field(
+        2_000,
+        ge=0,
+        description="Most MB of files of one account that wait to be read; 0 is no limit.",
+    )
+    organization_storage_mb: int = Field(
+        100_000,
+        ge=0,
+        description="Most MB of files in the knowledge bases shared with one organization; 0 is no limit.",
+    )
+    organization_passages: int = Field(
+        20_000_000,
+        ge=0,
+        description="Most passages in the knowledge bases shared with one organization; 0 is no limit.",
     )
     embedding_model: str = Field(
         "multilingual-e5-small",
@@ -116,3 +137,12 @@ class RagSettings(Settings):
         if self.rerank_folder is not None and self.rerank_url is not None:
             raise ValueError("name either 'rerank_folder' or 'rerank_url'")
         return self
+
+    def parse_limits(self, *, large: bool = True) -> ParseLimits:
+        """What one document may cost; a document that isn't large may still have a few scanned pages."""
+        seconds = max(self.parse_seconds, self.ocr_seconds) if large else self.parse_seconds
+        pages = OcrOptions().most_pages if large else _FEW_PAGES
+        return ParseLimits(
+            *(self.parse_memory_mb, self.parse_cpu_seconds, seconds, self.max_text_chars),
+            ocr=OcrOptions(self.ocr_languages, pages),
+        )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from builtin_plugins.s3_blobs.settings import S3Settings
-from kernel.sdk import BlobsAway
+from kernel.sdk.storage import BlobsAway
 
 _PIECE = 1024 * 1024
 _SHORT = 1024
@@ -31,14 +31,14 @@ _KEYS = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "Expired
 
 
 @dataclass(frozen=True)
-class Place:
+class BucketPrefix:
     """A bucket, and the prefix of all our objects in it (empty, or with a trailing slash)."""
 
     bucket: str
     prefix: str
 
     @classmethod
-    def at(cls, address: str) -> Place:
+    def at(cls, address: str) -> BucketPrefix:
         """The place of ``s3://bucket`` or ``s3://bucket/prefix``. Raises ValueError with the remedy."""
         found = _ADDRESS.fullmatch(address)
         if found is None:
@@ -64,7 +64,7 @@ class Object:
 class Bucket:
     """Objects by key. A stored object is durable; an object is complete or absent."""
 
-    def __init__(self, place: Place, settings: S3Settings) -> None:
+    def __init__(self, place: BucketPrefix, settings: S3Settings) -> None:
         self.place = place
         self._settings = settings
         self._away: tuple[float, str] | None = None

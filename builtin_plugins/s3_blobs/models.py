@@ -12,7 +12,7 @@ from kernel.sdk import plugin_base
 Base: Any = plugin_base("s3_blobs")
 
 
-class Identity(Base):
+class DatabaseIdentity(Base):
     """One row: the identity of this database, which is part of backups."""
 
     __tablename__ = "s3_blobs_identity"

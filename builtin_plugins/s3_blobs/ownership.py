@@ -9,8 +9,9 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from builtin_plugins.s3_blobs.bucket import Bucket
-from builtin_plugins.s3_blobs.models import Identity
-from kernel.sdk import BlobsAway, Database, StoredBlob, Unit, held_among
+from builtin_plugins.s3_blobs.models import DatabaseIdentity
+from kernel.sdk import Database, Unit
+from kernel.sdk.storage import BlobsAway, StoredBlob, held_among
 
 MARKER = "installation"
 """The key, below the prefix, of the object with the identity of its database."""
@@ -68,7 +69,7 @@ async def _knows(database: Database, found: list[str]) -> bool:
 
 
 def _identity(session: Session) -> str | None:
-    row = session.get(Identity, _ROW)
+    row = session.get(DatabaseIdentity, _ROW)
     return None if row is None else str(row.identity)
 
 
@@ -77,5 +78,5 @@ def _have_identity(unit: Unit, identity: str) -> str:
     unit.lock("s3_blobs:identity")
     found = _identity(unit.session)
     if found is None:
-        unit.session.add(Identity(id=_ROW, identity=identity))
+        unit.session.add(DatabaseIdentity(id=_ROW, identity=identity))
     return found or identity

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from kernel.sdk import (
-    BLOB_STORE,
-    BlobsAway,
     HealthCheck,
     NotConfigured,
     Platform,
@@ -25,6 +23,7 @@ from kernel.sdk import (
     hookimpl,
     lasting,
 )
+from kernel.sdk.storage import BLOB_STORE, BlobsAway
 
 from .models import Base
 from .settings import S3Settings

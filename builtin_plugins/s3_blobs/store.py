@@ -15,21 +15,13 @@ from weakref import WeakValueDictionary
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from builtin_plugins.s3_blobs.bucket import Bucket, Place
+from builtin_plugins.s3_blobs.bucket import Bucket, BucketPrefix
 from builtin_plugins.s3_blobs.copies import Copies
 from builtin_plugins.s3_blobs.ownership import claim
 from builtin_plugins.s3_blobs.settings import S3Settings
-from builtin_plugins.s3_blobs.threads import Threads
-from kernel.sdk import (
-    BlobsAway,
-    HeldBlobs,
-    Staged,
-    StartupError,
-    StoredBlob,
-    StoreNeeds,
-    Unit,
-    held_among,
-)
+from builtin_plugins.s3_blobs.threads import BoundedThreads
+from kernel.sdk import HeldBlobs, StartupError, StoreNeeds, Unit
+from kernel.sdk.storage import BlobsAway, Staged, StoredBlob, held_among
 
 log = logging.getLogger("s3_blobs")
 T = TypeVar("T")
@@ -62,7 +54,7 @@ class S3Blobs(HeldBlobs):
         self.leave_alone = _DAY
         self._serving = self._ours = False
         # Its own threads: a hanging server must not block those of others.
-        self._threads = Threads("s3", _THREADS)
+        self._threads = BoundedThreads("s3", _THREADS)
         self._fetching: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def settle(self) -> None:
@@ -126,7 +118,7 @@ class S3Blobs(HeldBlobs):
         lock = self._fetching.setdefault(sha256, asyncio.Lock())
         async with lock:  # of several readers, one fetches
             if not await asyncio.to_thread(self.copies.use, sha256):
-                self._disk.require()
+                await self._disk.require()
                 with suppress(FileNotFoundError):
                     await self._apart(self._fetch, sha256)
         return self.copies.path(sha256)
@@ -137,7 +129,7 @@ class S3Blobs(HeldBlobs):
         if await asyncio.to_thread(self.copies.use, sha256):
             yield self.copies.path(sha256)
             return
-        self._disk.require()
+        await self._disk.require()
         path = await asyncio.to_thread(self._scratch.new)
         try:
             await self._apart(self._download, sha256, path)
@@ -217,7 +209,7 @@ async def open_store(needs: StoreNeeds) -> AsyncIterator[S3Blobs]:
     """
     settings = needs.settings_of(S3Settings)
     try:
-        place = Place.at(needs.settings.blob_store)
+        place = BucketPrefix.at(needs.settings.blob_store)
     except ValueError as error:
         raise StartupError(f"PLATFORM_BLOB_STORE is '{needs.settings.blob_store}': {error}") from None
     bucket = Bucket(place, settings)

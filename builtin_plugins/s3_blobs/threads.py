@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Threads:
+class BoundedThreads:
     """Runs calls in up to `most` threads, first come, first served."""
 
     def __init__(self, name: str, most: int) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from builtin_plugins.speech import hookspecs
+from builtin_plugins.speech import api
 from builtin_plugins.speech.handlers import speak, system, transcribe
+from builtin_plugins.speech.mounts import SERVICE
 from builtin_plugins.speech.services.engines import open_speaking, open_transcribing
 from builtin_plugins.speech.services.health import checks, health_fields
 from builtin_plugins.speech.services.speaking import SPEAKING
@@ -32,7 +34,7 @@ class SpeechPlugin(Plugin):
 
     @hookimpl
     def register_hookspecs(self) -> Sequence[object]:
-        return [hookspecs]
+        return [api]
 
     @hookimpl
     def register_settings(self) -> type[SpeechSettings]:
@@ -53,8 +55,4 @@ class SpeechPlugin(Plugin):
     @hookimpl
     def register_services(self) -> Sequence[Service]:
         tables = (system.routes, speak.routes, transcribe.routes)
-        return [
-            Service(
-                "tts-stt", tables, self.version, health_extra=health_fields, title="Platform speech service"
-            )
-        ]
+        return [replace(SERVICE, tables=tables, version=self.version, health_extra=health_fields)]

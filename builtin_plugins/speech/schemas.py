@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from builtin_plugins.speech.settings import AudioFormat
-from kernel.sdk import example
+from kernel.sdk import Body, example
 
 
-class SpeakRequest(BaseModel):
+class SpeakRequest(Body):
     """What to say."""
 
     model_config = example(text="Good morning. It is nine o'clock.", language="en")
@@ -29,9 +29,11 @@ class SpeakRequest(BaseModel):
 
 
 class SpeechRequest(BaseModel):
-    """OpenAI's body of `POST /v1/audio/speech`."""
+    """OpenAI's body of `POST /v1/audio/speech`; fields that this platform has no use for are ignored."""
 
-    model_config = example(model="tts-1", input="Good morning.", voice="default")
+    model_config = ConfigDict(
+        extra="ignore", **example(model="tts-1", input="Good morning.", voice="default")
+    )
 
     model: str = Field("tts-1", max_length=200, description="Accepted and ignored: TTS_ENGINE decides.")
     input: str = Field(min_length=1, description="Text to speak, at most TTS_MAX_TEXT_LENGTH characters.")

@@ -29,7 +29,7 @@ class NotManaged(Forbidden):
     code = "not_managed"
     default_detail = (
         "This account is not managed by this organization: it must belong to this organization and no other, "
-        "and have joined by one of its invites or accepted to be managed"
+        "and have agreed to be managed"
     )
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlalchemy import Select
 
-from builtin_plugins.tenancy import hookspecs
+from builtin_plugins.accounts.api import OrganizationMembership
+from builtin_plugins.tenancy import api
 from builtin_plugins.tenancy.access import decisions, memberships
 from builtin_plugins.tenancy.access.changes import LOCK
 from builtin_plugins.tenancy.access.remembered import REMEMBERED, open_remembered, standing_of
@@ -25,12 +26,9 @@ from builtin_plugins.tenancy.settings import TenancySettings
 from builtin_plugins.tenancy.teams import handlers as teams
 from builtin_plugins.tenancy.transfer import handlers as transfer
 from kernel.sdk import (
-    Access,
     Account,
     Caller,
     Context,
-    Decision,
-    OrganizationMembership,
     Permission,
     Platform,
     Plugin,
@@ -43,6 +41,8 @@ from kernel.sdk import (
     Unit,
     hookimpl,
 )
+from kernel.sdk.accounts import Decision
+from kernel.sdk.http import Access
 
 
 class TenancyPlugin(Plugin):
@@ -52,10 +52,11 @@ class TenancyPlugin(Plugin):
     version = "0.1.0"
     description = "Organizations, teams, invites, roles and permissions"
     author = "Platform"
+    requires = ("accounts",)
 
     @hookimpl
     def register_hookspecs(self) -> Sequence[object]:
-        return [hookspecs]
+        return [api]
 
     @hookimpl
     def register_settings(self) -> type[Settings]:

@@ -10,8 +10,9 @@ from opentelemetry.trace import Link, SpanKind, Status, StatusCode, set_span_in_
 from opentelemetry.trace import Span as LibrarySpan
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from kernel.sdk import Attribute, Attributes, Carried, Links, Span
-from kernel.sdk import SpanKind as Kind
+from kernel.sdk import Span
+from kernel.sdk.telemetry import Attribute, Attributes, Carried, Links
+from kernel.sdk.telemetry import SpanKind as Kind
 
 _KINDS: Mapping[Kind, SpanKind] = {
     "server": SpanKind.SERVER,
@@ -32,21 +33,21 @@ class RecordedSpan:
         self._ended = False
 
     def rename(self, name: str) -> None:
-        """See `kernel.tracing.Span`."""
+        """See `kernel.observe.tracing.Span`."""
         self.span.update_name(name)
 
     def set(self, name: str, value: Attribute | None) -> None:
-        """See `kernel.tracing.Span`."""
+        """See `kernel.observe.tracing.Span`."""
         if value is not None:
             self.span.set_attribute(name, value)
 
     def fail(self, kind: str) -> None:
-        """See `kernel.tracing.Span`."""
+        """See `kernel.observe.tracing.Span`."""
         self.span.set_attribute("error.type", kind)
         self.span.set_status(Status(StatusCode.ERROR))
 
     def end(self) -> None:
-        """See `kernel.tracing.Span`."""
+        """See `kernel.observe.tracing.Span`."""
         if not self._ended:
             self._ended = True
             self.span.end()
@@ -69,7 +70,7 @@ class Recorder:
     def begin(
         self, name: str, kind: Kind, attributes: Attributes, parent: Span | Carried | None, links: Links
     ) -> RecordedSpan:
-        """See `kernel.tracing.Tracer`."""
+        """See `kernel.observe.tracing.Tracer`."""
         span = self._tracer.start_span(
             name,
             context=self._context(parent),

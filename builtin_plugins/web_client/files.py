@@ -26,7 +26,7 @@ _FIRST: Final = (*ENTRIES, "styles.css", "icon.svg")
 
 
 @dataclass(frozen=True)
-class File:
+class StaticFile:
     """A file as it is sent."""
 
     content: bytes
@@ -41,7 +41,7 @@ class File:
 class Files:
     """All files by their paths below `static`. `digest` changes with any of them; addresses contain it."""
 
-    def __init__(self, files: Mapping[str, File]) -> None:
+    def __init__(self, files: Mapping[str, StaticFile]) -> None:
         self._files = files
         self._compressed: dict[str, bytes] = {}
         self.digest = _digest(files)
@@ -54,7 +54,7 @@ class Files:
         found._compressed = {name: _compress(found._files[name].content) for name in _FIRST}
         return found
 
-    def find(self, name: str) -> File | None:
+    def find(self, name: str) -> StaticFile | None:
         """A file; None for an unknown name."""
         return self._files.get(name)
 
@@ -72,17 +72,17 @@ class Files:
 FILES: ResourceKey[Files] = ResourceKey("web_client_files")
 
 
-def _file(path: Path) -> File:
+def _file(path: Path) -> StaticFile:
     media_type = _TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    return File(path.read_bytes(), media_type)
+    return StaticFile(path.read_bytes(), media_type)
 
 
-def _joined(files: dict[str, File]) -> dict[str, File]:
+def _joined(files: dict[str, StaticFile]) -> dict[str, StaticFile]:
     """The files, with one bundled module for each entry."""
     modules = {name: file.content.decode() for name, file in files.items() if _may_be_joined(name)}
     joined = join(modules, ENTRIES)
     kept = {name: file for name, file in files.items() if name not in modules}
-    return kept | {name: File(text.encode(), _TYPES[".js"]) for name, text in joined.items()}
+    return kept | {name: StaticFile(text.encode(), _TYPES[".js"]) for name, text in joined.items()}
 
 
 def _may_be_joined(name: str) -> bool:
@@ -94,7 +94,7 @@ def _compress(content: bytes) -> bytes:
     return gzip.compress(content, compresslevel=9, mtime=0)
 
 
-def _digest(files: Mapping[str, File]) -> str:
+def _digest(files: Mapping[str, StaticFile]) -> str:
     found = hashlib.sha256()
     for name, file in files.items():
         found.update(f"{name}\0{len(file.content)}\0".encode())

@@ -36,7 +36,7 @@ class WebClientPlugin(Plugin):
     @hookimpl
     def register_services(self) -> Sequence[Service]:
         tables = [handlers.files, handlers.at_root]
-        return [Service(handlers.SERVICE, tables, VERSION, title="Web client", published=_port)]
+        return [Service(handlers.SERVICE, tables, VERSION, title="Web client", published=_port, port=8009)]
 
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Files]]:

@@ -15,14 +15,14 @@ from kernel.auth.principals import ANONYMOUS, Principal
 from kernel.auth.states import AccountState, AccountStates
 from kernel.auth.tokens import Tokens, account_id
 from kernel.errors import Unauthorized
-from kernel.hook_types import hookimpl
-from kernel.http.addresses import ClientAddresses
-from kernel.http.context import Context
+from kernel.hooks.types import hookimpl
+from kernel.http.context import ClientAddresses, Context
 from kernel.http.routes import Access
-from kernel.resource_keys import ResourceKey
-from kernel.settings import KernelSettings
+from kernel.plugins.resource_keys import ResourceKey
+from kernel.settings.loading import KernelSettings
 
 _PRINCIPALS = 10_000
+SERVICE_TOKEN = "X-Service-Token"
 
 
 class Identity:
@@ -99,7 +99,7 @@ class Identity:
 
     def _from_service_header(self, request: web.Request) -> Principal:
         """The service principal. From another machine, the header counts only through a configured proxy."""
-        sent = request.headers.get("X-Service-Token")
+        sent = request.headers.get(SERVICE_TOKEN)
         if not sent or not self._service_token or not self._addresses.is_near(request):
             return ANONYMOUS
         if not hmac.compare_digest(sent.encode(errors="replace"), self._service_token):

@@ -1,11 +1,11 @@
-"""Tables of identity: accounts, password resets, SSO links, setup codes, and the audit log."""
+"""Tables of identity: accounts, password resets, SSO links, setup codes, owners' secrets, the audit log."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Boolean, ForeignKey, Index, Integer, String, Text, UniqueConstraint
+from sqlalchemy import Boolean, ForeignKey, Index, Integer, LargeBinary, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.db.base import UtcDateTime, json_type, utc_now
@@ -84,11 +84,15 @@ class PasswordReset(Base):
 
 
 class LinkApproval(Base):
-    """The operator's approval for the next SSO sign-in with this name to take over the account (spec 3.5)."""
+    """The operator's approval for the next SSO sign-in to take over the account (spec 3.5).
+
+    The sign-in of the `identity` with this name, address or subject; without one, of the account's name.
+    """
 
     __tablename__ = "kernel_link_approval"
 
     account_id: Mapped[int] = mapped_column(ForeignKey(Account.id, ondelete="CASCADE"), primary_key=True)
+    identity: Mapped[str | None] = mapped_column(String(512))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
 
 
@@ -148,3 +152,23 @@ class AuditEntry(Base):
     scope_org_id: Mapped[int | None] = mapped_column(Integer, index=True)
     scope_type: Mapped[str] = mapped_column(String(32), default="platform")
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now, index=True)
+
+
+class OwnerSecret(Base):
+    """An encrypted secret of an account, an organization or a plugin; deleted with its account."""
+
+    __tablename__ = "kernel_owner_secret"
+    __table_args__ = (
+        UniqueConstraint("owner_kind", "owner_id", "name", name="uq_kernel_owner_secret_owner_name"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=True)
+    owner_kind: Mapped[str] = mapped_column(String(16))
+    owner_id: Mapped[str] = mapped_column(String(255))
+    account_id: Mapped[int | None] = mapped_column(ForeignKey(Account.id, ondelete="CASCADE"), index=True)
+    name: Mapped[str] = mapped_column(String(255))
+    key_id: Mapped[str] = mapped_column(String(16), index=True)
+    nonce: Mapped[bytes] = mapped_column(LargeBinary)
+    sealed: Mapped[bytes] = mapped_column(LargeBinary)
+    changed_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)

@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, mapped_column
 from sqlalchemy.types import TypeEngine
 
-from kernel.db.among import Among, Ids
+from kernel.db.base import Among, Ids
 from kernel.db.engine import Unit
 
 VISIBILITIES = ("private", "team", "organization", "shared")
@@ -32,7 +32,7 @@ class Owned:
     """Columns for a row that has an owner. Mix it into a table.
 
     Only the owner sees `private` rows; members see `team` and `organization` rows too; every signed-in
-    account sees `shared` ones. Rows without an owner are visible to every signed-in account.
+    account sees `shared` ones. A row without an owner is changed by administrators and services only.
     """
 
     owner_id: Mapped[int | None] = mapped_column(Integer, index=True)
@@ -67,7 +67,7 @@ class Scope:
 
     def owns(self, row: Any) -> bool:
         """Whether the caller may change a row."""
-        return self.everything or row.owner_id is None or row.owner_id == self.account_id
+        return self.everything or (row.owner_id is not None and row.owner_id == self.account_id)
 
 
 def visible(table: Any) -> ColumnElement[bool]:
@@ -87,7 +87,6 @@ def _visible(table: Any, values: Mapping[str, Any]) -> ColumnElement[bool]:
     reach = value("scope_reach", Integer())
     ways = or_(
         table.owner_id == value("scope_account", Integer()),
-        table.owner_id.is_(None),
         table.visibility == literal_column("'shared'"),
         and_(table.visibility == literal_column("'team'"), Among(table.team_id, value("scope_teams", Ids()))),
         and_(

@@ -16,7 +16,7 @@ class Decision(Enum):
 
 @dataclass(frozen=True)
 class Permission:
-    """A key such as ``rag.kb.create``, with a sentence that explains it to administrators.
+    """A key such as ``shelf.book.create``, with a sentence that explains it to administrators.
 
     A key with the scope ``instance`` applies to the whole platform; `granted_to` says who has it: every
     signed-in account (``user``), instance administrators (``admin``), or nobody. A key with the scope

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kernel import hookspecs
 from kernel.auth.ownership import Scope
 from kernel.auth.principals import Principal
+from kernel.hooks import hookspecs
 
 if TYPE_CHECKING:
     from kernel.platform import Platform

@@ -10,9 +10,10 @@ from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from kernel.auth.models import Account
+from kernel.auth.principals import Principal
 from kernel.db.engine import Database
-from kernel.live_cache import LiveCache
-from kernel.resource_keys import ResourceKey
+from kernel.libs.live_cache import LiveCache
+from kernel.plugins.resource_keys import ResourceKey
 
 TOPIC = "account"
 _BATCH = 500
@@ -28,6 +29,11 @@ class AccountState:
     platform_admin: bool
     is_active: bool
     epoch: int
+
+    @property
+    def principal(self) -> Principal:
+        """The account as a caller, for what is done on its behalf."""
+        return Principal("user", str(self.id), self.id, self.username, self.role, self.platform_admin)
 
 
 class AccountStates:

@@ -12,10 +12,10 @@ from typing import Any
 import jwt
 
 from kernel.auth.models import Account
+from kernel.auth.secrets import SecretStore
 from kernel.errors import Unauthorized, UnknownCredential
-from kernel.resource_keys import ResourceKey
-from kernel.secrets import SecretStore
-from kernel.settings import KernelSettings
+from kernel.plugins.resource_keys import ResourceKey
+from kernel.settings.loading import KernelSettings
 
 ALGORITHM = "HS256"
 _MAX_TOKEN = 8192

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import event, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import AsyncAdaptedQueuePool
@@ -23,6 +24,7 @@ from kernel.db.outbox import NoOutbox, Outbox
 from kernel.db.postgres import PostgresUnits, postgres_engine, unpooled_engine
 from kernel.db.sqlite import SqliteUnits, prepare_sqlite
 from kernel.db.units import Unit as Unit
+from kernel.process.machine_faults import machine_fault, public_error
 
 log = logging.getLogger("platform.db")
 
@@ -52,6 +54,8 @@ class Database:
         self.is_sqlite = url.startswith("sqlite")
         self._outbox = outbox or NoOutbox()
         self._closed = False
+        self.damaged = False
+        """Whether an error or a check has shown that the database is damaged; until the next start."""
         self._units: SqliteUnits | PostgresUnits
         if self.is_sqlite:
             self._lasting, self._writer = _sqlite_engines(url)
@@ -157,6 +161,30 @@ class Database:
     async def ping(self) -> None:
         """Raise an error if the database does not answer."""
         await self.read(_ping)
+
+    def note(self, error: BaseException) -> None:
+        """Remember that the database is damaged, if that is what an error says."""
+        self.damaged = self.damaged or machine_fault(error) == "damaged"
+
+    def require_sound(self) -> None:
+        """Raise Unavailable if the database is known to be damaged, before more is entrusted to it."""
+        if self.damaged:
+            raise public_error("damaged")
+
+    async def find_damage(self) -> str | None:
+        """Look for damage in SQLite's whole file, which takes about a second per GB; what is wrong, if
+        anything. PostgreSQL has tools of its own.
+        """
+        if not self.is_sqlite:
+            return None
+        try:
+            async with self.session_connection() as connection:
+                rows = (await connection.exec_driver_sql("PRAGMA quick_check(3)")).scalars().all()
+        except DBAPIError as error:
+            if machine_fault(error) != "damaged":
+                raise
+            rows = [str(error.orig)]
+        return None if list(rows) == ["ok"] else "; ".join(map(str, rows))
 
     async def is_read_only(self) -> bool:
         """Whether PostgreSQL refuses writes, as a standby does; SQLite can write if its disk can."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 SCRIPTS = Path(__file__).resolve().parent / "migrations"
-DERIVED = frozenset({"kernel_point_vector"})
-"""Tables that no migration creates: they depend on the server's features (`kernel.stores.pgvector_setup`)."""
 
 
 @dataclass(frozen=True)
@@ -54,18 +52,30 @@ class TableTaken(Exception):
     """Two owners claim the same table."""
 
 
-class NewerDatabase(Exception):
-    """The database has a revision that this version of the owner's code lacks."""
+class UnknownRevision(Exception):
+    """The database has a revision that this version of the owner's code lacks; `remedy` says what to do."""
 
-    def __init__(self, revision: str) -> None:
-        super().__init__(f"the database is newer than this version: it has the migration {revision}")
+    def __init__(self, revision: str, known: Sequence[str] = ()) -> None:
+        first = min(known, default="")
+        if revision < first:
+            text = f"was made before the first release: it has the migration {revision}"
+            text += f", and the migrations of this version begin with {first}"
+            self.remedy = (
+                "stay with the version that made it, or start with an empty database (another PLATFORM_HOME"
+                " or DATABASE_URL)"
+            )
+        else:
+            text = f"is newer than this version: it has the migration {revision}"
+            self.remedy = (
+                "install the version that made it, or restore a backup of this version into an empty database"
+            )
+        super().__init__(f"the database {text}")
 
 
 def kernel_owner() -> Owner:
     """The kernel's own tables."""
     from kernel.auth import models as _auth  # noqa: F401 - registers its tables
     from kernel.db.tables import Base
-    from kernel.owner_secrets import models as _secrets  # noqa: F401 - registers its table
 
     return Owner("kernel", Tables(Base, SCRIPTS / "versions"))
 
@@ -76,7 +86,7 @@ def migration_lock(database: Database) -> AbstractAsyncContextManager[None]:
 
 
 async def pending(database: Database, owner: Owner) -> Pending:
-    """The owner's revisions that the database lacks. Raises NewerDatabase, or what its scripts raise."""
+    """The owner's revisions that the database lacks. Raises UnknownRevision, or what its scripts raise."""
     return await database.read(lambda session: _pending(session.connection(), owner))
 
 
@@ -197,8 +207,9 @@ def _missing(owner: Owner, current: str | None) -> tuple[str, ...]:
     from alembic.script import ScriptDirectory
 
     script = ScriptDirectory.from_config(alembic_config(owner))
-    if current is not None and current not in {revision.revision for revision in script.walk_revisions()}:
-        raise NewerDatabase(current)
+    known = [revision.revision for revision in script.walk_revisions()]
+    if current is not None and current not in known:
+        raise UnknownRevision(current, known)
     revisions = script.iterate_revisions("heads", current or "base")
     return tuple(revision.revision for revision in reversed(list(revisions)))
 
@@ -219,6 +230,8 @@ def _drift(connection: Connection, owner: Owner) -> list[str]:
         "compare_type": True,
         "version_table": owner.version_table,
     }
+    if not owner.tables.base.metadata.tables:  # Alembic would reflect every table of the database
+        return []
     context = MigrationContext.configure(connection, opts=options)
     return [str(difference) for difference in compare_metadata(context, owner.tables.base.metadata)]
 
@@ -238,7 +251,7 @@ def include_name(owner: Owner, connection: Connection) -> Callable[[str | None, 
             return kind != "table"
         fitting = [other for other in owners if name.startswith(f"{other}_")]
         mine = max(fitting, key=len, default=None) == owner.name
-        return mine and not name.endswith(suffix) and name not in DERIVED and not _is_derived(owner, name)
+        return mine and not name.endswith(suffix) and not _is_derived(owner, name)
 
     return ours
 

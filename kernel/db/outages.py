@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoneLeft  # raised by a pool
 
-from kernel.machine_faults import kind_of
+from kernel.process.machine_faults import kind_of
 
 # Classes of PostgreSQL's error codes (its manual, appendix A) that concern the server's state, not the
 # statement: connection, authorization, unknown database, rollback, insufficient resources, object not in the

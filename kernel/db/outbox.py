@@ -8,15 +8,15 @@ from typing import Protocol
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
-from kernel.events import Event
-from kernel.jobs.kinds import JobKind, Lane, Placed, Placing
+from kernel.events.events import Event
+from kernel.jobs.kinds import JobKind, Lane, Placing
 
 
 class Outbox(Protocol):
     """Where units of work put jobs, events and notices."""
 
-    def enqueue(self, session: Session, job: JobKind, payload: BaseModel, placing: Placing) -> Placed:
-        """Write a durable job in the session's transaction."""
+    def enqueue(self, session: Session, job: JobKind, payload: BaseModel, placing: Placing) -> str:
+        """Write a durable job in the session's transaction; returns its id."""
 
     def store(self, session: Session, event: Event) -> Lane | None:
         """Write the delivery of a durable event in the session's transaction; returns where it waits."""
@@ -31,7 +31,7 @@ class Outbox(Protocol):
 class NoOutbox:
     """For a database without a platform: events and notices reach nobody, and there are no jobs."""
 
-    def enqueue(self, _session: Session, job: JobKind, _payload: BaseModel, _placing: Placing) -> Placed:
+    def enqueue(self, _session: Session, job: JobKind, _payload: BaseModel, _placing: Placing) -> str:
         raise RuntimeError(f"job '{job.name}' can't be enqueued: this database was opened without jobs")
 
     def store(self, _session: Session, _event: Event) -> Lane | None:

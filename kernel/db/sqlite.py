@@ -1,8 +1,18 @@
 """Units on SQLite: plain functions run in threads; writes share commits.
 
-Reads: see `sqlite_reads`. One thread does the writing: units that wait together run one after the other in
+One thread does the writing: units that wait together run one after the other in
 one transaction, each under its own savepoint, and are committed with one sync of the disk. Nobody sees a
 result before it is durable. `BEGIN IMMEDIATE` makes processes take turns.
+
+Short reads run in the event loop itself, others in threads. SQLite reads a row by its key in 13 µs; handing
+the request to a thread and the result back takes 50 µs, or 200 µs on two idle cores, which wake each other
+for the interpreter. So a function that reads with one statement (`one_statement`) is tried in the loop first
+and interrupted if it takes long: a thread then reads it, now and for a while after. A single slow disk access
+can't be interrupted.
+
+SQLite's driver releases the interpreter at each row. Threads that read side by side then mostly hand it to
+each other (measured: a list of ten rows costs 205 µs of processor time with one thread, 428 µs with four). So
+one thread has the turn and takes the waiting reads; a long read passes the turn on to the next thread.
 """
 
 from __future__ import annotations
@@ -16,6 +26,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote
 
 from sqlalchemy import create_engine, event
 from sqlalchemy.engine import Connection, Engine, RootTransaction, make_url
@@ -23,16 +34,199 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from kernel.db.handover import Handover, settle
 from kernel.db.outbox import Outbox
-from kernel.db.prepared import Direct, Elsewhere, is_one_statement
-from kernel.db.sqlite_guard import Guard
-from kernel.db.sqlite_near import Near
-from kernel.db.sqlite_reads import Readers
-from kernel.db.tasks import Task
-from kernel.db.units import Unit, uninterrupted
+from kernel.db.prepared import Direct, Elsewhere, Guard, is_one_statement
+from kernel.db.units import Handover, Task, Unit, checked, settle, uninterrupted
 
 T = TypeVar("T")
+
+READERS = 4
+LONG = 0.005
+"""Seconds after which a read no longer keeps others waiting."""
+
+STEPS = 20_000
+"""Steps of SQLite's virtual machine that a read may take in the event loop: at most a millisecond."""
+_STEPS_BETWEEN = 1000  # steps between checks
+_WALL = 0.05  # seconds, if the disk is slow
+_REST = 1.0  # seconds for which a slow statement is left to the threads
+
+
+class NearReader:
+    """The event loop's own read-only connection."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._session: Session | None = None
+        self._driver: sqlite3.Connection | None = None
+        self._steps = 0
+        self._until = 0.0
+        self._long: dict[object, float] = {}
+
+    def read(self, fn: Callable[..., T], args: Any, kwargs: Any) -> T:
+        """The result of `fn(session, …)`. Raises Elsewhere if a thread must read it."""
+        if self._session is None:
+            self._session = self._open()
+        return checked(fn(self._session, *args, **kwargs))
+
+    def begin(self, statement: object) -> None:
+        """Start a statement's time. Raises Elsewhere if it was slow lately."""
+        now = time.monotonic()
+        self._steps, self._until = 0, now + _WALL
+        if self._long.get(statement, 0.0) > now:
+            raise Elsewhere
+
+    def took_long(self, statement: object) -> None:
+        """Leave the statement to the threads for a while."""
+        self._long[statement] = time.monotonic() + _REST
+
+    def close(self) -> None:
+        """Close the file."""
+        self._session = None
+        if self._driver is not None:
+            self._driver.close()
+            self._driver = None
+
+    def _open(self) -> Session:
+        try:
+            # Waiting for a lock here would block the event loop.
+            self._driver = sqlite3.connect(
+                f"file:{quote(self._file)}?mode=rw", uri=True, timeout=0, isolation_level=None
+            )
+            for pragma in ("query_only=ON", "temp_store=MEMORY", "cache_size=-16000"):
+                self._driver.execute(f"PRAGMA {pragma}")
+        except sqlite3.Error:
+            self.close()
+            raise Elsewhere from None
+        self._driver.set_progress_handler(self._is_late, _STEPS_BETWEEN)
+        # Bound to no engine: only prepared statements can be read here.
+        return Session(info=Direct(self._driver, self).info)
+
+    def _is_late(self) -> bool:
+        self._steps += _STEPS_BETWEEN
+        return self._steps > STEPS or time.monotonic() > self._until
+
+
+class Readers:
+    """The threads that run an event loop's reads; the one with the turn takes what is waiting."""
+
+    def __init__(self, engine: Engine, handover: Handover, name: str = "db-read") -> None:
+        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._free = threading.Lock()
+        self._giving = threading.Lock()
+        self._holder: _Reader | None = None
+        self._watch: asyncio.TimerHandle | None = None
+        self._threads = [
+            threading.Thread(
+                target=self._serve,
+                args=(_Reader(engine), handover),
+                name=f"{name}-{number}",
+                daemon=True,
+            )
+            for number in range(READERS)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def put(self, task: Task) -> None:
+        """Run it soon."""
+        self._tasks.put(task)
+        if self._watch is None:
+            self._watch_over()
+
+    def stop(self) -> None:
+        """End the threads once all queued reads are done."""
+        for _ in self._threads:
+            self._tasks.put(None)
+
+    def join(self) -> None:
+        """Wait until the threads have ended."""
+        for thread in self._threads:
+            thread.join()
+
+    def _watch_over(self) -> None:
+        self._watch = asyncio.get_running_loop().call_later(LONG, self._look)
+
+    def _look(self) -> None:
+        """In the loop: pass the turn on if its thread is busy with a long read."""
+        self._watch = None
+        if self._tasks.empty():
+            return
+        holder = self._holder
+        if holder is not None and holder.has_turn and holder.since and time.monotonic() - holder.since > LONG:
+            # If it ends just now, two threads read side by side until its next read is done.
+            self._give_turn(holder)
+        self._watch_over()
+
+    def _take_turn(self, reader: _Reader) -> None:
+        self._free.acquire()
+        reader.has_turn = True
+        self._holder = reader
+
+    def _give_turn(self, reader: _Reader) -> None:
+        """Give up the turn, unless it was passed on already."""
+        with self._giving:
+            if reader.has_turn:
+                reader.has_turn = False
+                self._free.release()
+
+    def _serve(self, reader: _Reader, handover: Handover) -> None:
+        """In a thread: run reads until the queue's stop signal."""
+        self._take_turn(reader)
+        while (task := self._tasks.get()) is not None:
+            if task.future.cancelled():
+                continue
+            reader.since = time.monotonic()
+            result, error = None, None
+            try:
+                result = reader.read(task)
+            except BaseException as caught:  # noqa: BLE001 - whoever waits hears of it
+                error = caught
+            reader.since = 0.0
+            handover.give(partial(settle, task.future, result, error))
+            if not reader.has_turn:
+                self._take_turn(reader)
+        self._give_turn(reader)
+        reader.close()
+
+
+class _Reader:
+    """The connection of one thread."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.since = 0.0  # when the current read began
+        self.has_turn = False
+        self._engine = engine
+        self._connection: Connection | None = None
+        self._direct: Direct
+        self._light: Session
+
+    def read(self, task: Task) -> Any:
+        """The result of a task."""
+        if self._connection is None:
+            self._connection = self._engine.connect()
+            driver: Any = self._connection.connection.driver_connection
+            self._direct = Direct(driver)
+            self._light = Session(self._connection, autoflush=False, info=self._direct.info)
+        if is_one_statement(task.fn):
+            try:
+                return task.run(self._light)
+            finally:
+                if self._light.in_transaction():
+                    self._light.close()
+        options: dict[str, Any] = {"autoflush": False, "expire_on_commit": False, "close_resets_only": False}
+        try:
+            self._direct.driver.execute("BEGIN")  # takes no lock, so it can't fail
+            with Session(self._connection, info=self._direct.info, **options) as session:
+                return task.run(session)
+        finally:
+            if self._direct.driver.in_transaction:
+                self._direct.driver.rollback()
+
+    def close(self) -> None:
+        """Close it."""
+        if self._connection is not None:
+            self._connection.close()
+
 
 GROUP_SECONDS = 0.02
 """How long one transaction may gather units before others, in other processes too, get their turn."""
@@ -52,7 +246,7 @@ _PRAGMAS = (
 )
 
 
-class Threads(NamedTuple):
+class UnitThreads(NamedTuple):
     """The threads for each kind of unit: a short read never waits for a snapshot, such as a search."""
 
     readers: Readers
@@ -73,12 +267,12 @@ class SqliteUnits:
         self._outbox = outbox
         self._writes: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._reading = _engine(url, "BEGIN", "query_only=ON")
-        self._near = Near(self._reading)
-        self._threads: Threads | None = None
+        self._near = NearReader(str(self._reading.url.database))
+        self._threads: UnitThreads | None = None
         self._following: set[asyncio.Task[None]] = set()
 
     async def read(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run `fn(session, …)` in one snapshot: in a reader thread, unless it is short (`sqlite_near`)."""
+        """Run `fn(session, …)` in one snapshot: in a reader thread, unless it is short."""
         if is_one_statement(fn):
             with suppress(Elsewhere):
                 return self._near.read(fn, args, kwargs)
@@ -118,7 +312,7 @@ class SqliteUnits:
         if self._following:
             await asyncio.wait(self._following)
 
-    def _started(self) -> Threads:
+    def _started(self) -> UnitThreads:
         """The threads, started with the first unit: only then is there a loop for the results."""
         if self._threads is None:
             handover = Handover(asyncio.get_running_loop())
@@ -128,7 +322,7 @@ class SqliteUnits:
             writing = threading.Thread(target=serve, name="db-write", daemon=True)
             writing.start()
             snapshots = Readers(self._reading, handover, "db-snapshot")
-            self._threads = Threads(Readers(self._reading, handover), snapshots, writing)
+            self._threads = UnitThreads(Readers(self._reading, handover), snapshots, writing)
         return self._threads
 
     def _follow(self, task: Task, unit: Unit, result: Any) -> None:
@@ -206,7 +400,7 @@ class Writer:
         options: dict[str, Any] = {"expire_on_commit": False, "close_resets_only": False}
         options["join_transaction_mode"] = "create_savepoint" if nested else "rollback_only"
         driver: Any = transaction.connection.connection.dbapi_connection
-        options["info"] = Direct(self._engine, driver, guard=self._guard).info
+        options["info"] = Direct(driver, guard=self._guard).info
         session = Session(transaction.connection, **options)
         try:
             unit = Unit(session, self._outbox, is_sqlite=True)

@@ -9,18 +9,17 @@ from sqlalchemy import URL, inspect, make_url, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from kernel import hookspecs
 from kernel.auth.models import Account
 from kernel.db import migrate
 from kernel.db.engine import Database
-from kernel.db.migrate import NewerDatabase, Owner, Pending
+from kernel.db.migrate import Owner, Pending, UnknownRevision
 from kernel.db.outages import is_lost
-from kernel.declarations import Declarations
 from kernel.errors import ANY_ERROR, StartupError
-from kernel.jobs.queue import migrate_queue
-from kernel.machine_faults import is_machine_fault
-from kernel.plugin_states import PluginStates
-from kernel.resource_keys import ResourceKey
+from kernel.hooks import hookspecs
+from kernel.plugins.declarations import Declarations
+from kernel.plugins.resource_keys import ResourceKey
+from kernel.plugins.states import PluginStates
+from kernel.process.machine_faults import is_machine_fault
 
 log = logging.getLogger("platform.db")
 
@@ -111,13 +110,12 @@ class Schema:
             if owner.name == "kernel":
                 raise unusable(error, self._database.url) from error
             why = f"its migrations can't be used: {reason_of(error)}"
-            self.unusable[owner.name] = str(newer(error)) if isinstance(error, NewerDatabase) else why
+            self.unusable[owner.name] = str(unfitting(error)) if isinstance(error, UnknownRevision) else why
             self._states.fail(owner.name, self.unusable[owner.name])
             return None
 
     async def _upgrade(self, owners: Sequence[Owner]) -> None:
         taken: dict[str, str] = {}
-        await migrate_queue(self._database.url)
         for owner in owners:
             if owner.name != "kernel" and not self._states.is_loaded(owner.name):
                 continue
@@ -148,8 +146,8 @@ SCHEMA: ResourceKey[Schema] = ResourceKey("schema")
 
 def unusable(error: BaseException, url: str) -> StartupError:
     """The error for a database at this address that can't be used, or for a file that is needed before it."""
-    if isinstance(error, NewerDatabase):
-        return newer(error)
+    if isinstance(error, UnknownRevision):
+        return unfitting(error)
     if isinstance(error, OSError) and error.filename is not None:  # a connection that fails names no file
         return StartupError(f"{error.filename}: {error.strerror}")
     address = make_url(url)
@@ -159,12 +157,9 @@ def unusable(error: BaseException, url: str) -> StartupError:
     return StartupError(f"the database can't be used: {reason_of(error)} (DATABASE_URL: {place})")
 
 
-def newer(error: NewerDatabase) -> StartupError:
-    """The error for tables made by a newer version, with the remedy."""
-    return StartupError(
-        f"{error}; install the version that made it, or restore a backup of this version into an empty"
-        " database"
-    )
+def unfitting(error: UnknownRevision) -> StartupError:
+    """The error for tables made by another version, with the remedy."""
+    return StartupError(f"{error}; {error.remedy}")
 
 
 def reason_of(error: BaseException) -> str:

@@ -10,10 +10,8 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
-    LargeBinary,
     String,
     Text,
-    UniqueConstraint,
     text,
 )
 from sqlalchemy.orm import Mapped, mapped_column
@@ -38,16 +36,21 @@ class Notice(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now, index=True)
 
 
+def _partial(name: str, *columns: str, where: str) -> Index:
+    """An index of the jobs that fulfil a condition."""
+    condition = text(where)
+    return Index(f"ix_kernel_job_{name}", *columns, sqlite_where=condition, postgresql_where=condition)
+
+
 class JobRecord(Base):
-    """A durable job as people see it; the queue itself is the job library's.
+    """A durable job, and its place in the queue (see `kernel.jobs.queue`).
 
     `attempts` counts the starts, `failures` those that ended with an error of the job, `faults` those that
     ended with a fault of the machine; the rest died with their worker. A long job has a `title`.
-    `done_before` is the progress made before the current attempt. For a job that runs together with others,
-    `gathered` is where it waits or which worker has it (see `kernel.jobs.gathering`); `share` says on whose
-    behalf, beside its owner, it takes turns, and `weight` how much it counts. For a job that waits to be
-    tried again, alone, `not_before` is the earliest time, by the clock that all processes share. `trace` is
-    the ``traceparent`` of what enqueued it.
+    `done_before` is the progress made before the current attempt. `worker` has the job while it runs. A job
+    that takes turns with others has a `weight`, how much it counts, and a `share`, on whose behalf, beside
+    its owner, it takes them. For a job that waits to be tried again, alone, `not_before` is the earliest
+    time, by the clock that all processes share. `trace` is the ``traceparent`` of what enqueued it.
     """
 
     __tablename__ = "kernel_job"
@@ -56,13 +59,13 @@ class JobRecord(Base):
         Index("ix_kernel_job_finished_at", "finished_at"),
         Index("ix_kernel_job_owner_id_created_at", "owner_id", "created_at"),
         Index("ix_kernel_job_name_subject", "name", "subject"),
-        Index("ix_kernel_job_gathered_status", "gathered", "status"),
-        Index(
-            "ix_kernel_job_not_before",
-            "not_before",
-            sqlite_where=text("not_before IS NOT NULL"),
-            postgresql_where=text("not_before IS NOT NULL"),
+        _partial("in_order", "lane", "created_at", "id", where="status = 'queued' AND weight IS NULL"),
+        _partial(
+            *("in_turn", "lane", "name", "owner_id", "share", "not_before", "created_at"),
+            where="status = 'queued' AND weight IS NOT NULL",
         ),
+        _partial("worker", "worker", where="worker IS NOT NULL"),
+        _partial("not_before", "not_before", where="not_before IS NOT NULL"),
     )
 
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
@@ -88,9 +91,9 @@ class JobRecord(Base):
     progress_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     cancel_requested_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    gathered: Mapped[str | None] = mapped_column(String(192))
+    worker: Mapped[str | None] = mapped_column(String(128))
     share: Mapped[str | None] = mapped_column(String(64))
-    weight: Mapped[int] = mapped_column(Integer, default=1, server_default="1")
+    weight: Mapped[int | None] = mapped_column(Integer)
     trace: Mapped[str | None] = mapped_column(String(64))
     not_before: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
@@ -117,61 +120,6 @@ class WorkerRecord(Base):
     id: Mapped[str] = mapped_column(String(128), primary_key=True)
     started_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
     seen_at: Mapped[datetime] = mapped_column(UtcDateTime, default=utc_now)
-
-
-class CollectionRecord(Base):
-    """A set of points that are searched together, embedded by the same engine.
-
-    `version` counts the committed changes. A change of the collection's points raises it first, which locks
-    the row until the commit: versions follow the order of commits on every database. Tombstones up to `floor`
-    are deleted: an older index is rebuilt.
-    """
-
-    __tablename__ = "kernel_collection"
-    __table_args__ = {"sqlite_autoincrement": True}
-
-    id: Mapped[int] = mapped_column(Integer, primary_key=True)
-    name: Mapped[str] = mapped_column(String(255), unique=True)
-    dimension: Mapped[int] = mapped_column(Integer)
-    engine: Mapped[str] = mapped_column(String(255))
-    version: Mapped[int] = mapped_column(BigInteger, default=0)
-    floor: Mapped[int] = mapped_column(BigInteger, default=0)
-
-
-class PointRecord(Base):
-    """A text with its vector: the source of truth from which every search index is derived.
-
-    `version` is the collection's version that made the point visible; NULL while it is staged.
-    """
-
-    __tablename__ = "kernel_point"
-    __table_args__ = (
-        Index("ix_kernel_point_collection_id_version_label", "collection_id", "version", "label"),
-        Index("ix_kernel_point_collection_id_group_key_position", "collection_id", "group_key", "position"),
-        UniqueConstraint("collection_id", "id", name="uq_kernel_point_collection_id_id"),
-        {"sqlite_autoincrement": True},
-    )
-
-    label: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=True)
-    collection_id: Mapped[int] = mapped_column(ForeignKey(CollectionRecord.id, ondelete="CASCADE"))
-    id: Mapped[str] = mapped_column(String(64))
-    group_key: Mapped[str] = mapped_column(String(64))
-    position: Mapped[int] = mapped_column(Integer)
-    text: Mapped[str] = mapped_column(Text)
-    payload: Mapped[Any] = mapped_column(json_type())
-    vector: Mapped[bytes] = mapped_column(LargeBinary)
-    version: Mapped[int | None] = mapped_column(BigInteger)
-
-
-class TombstoneRecord(Base):
-    """A deleted point, for indexes that have not seen the deletion yet."""
-
-    __tablename__ = "kernel_tombstone"
-    __table_args__ = (Index("ix_kernel_tombstone_collection_id_version", "collection_id", "version"),)
-
-    label: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    collection_id: Mapped[int] = mapped_column(ForeignKey(CollectionRecord.id, ondelete="CASCADE"))
-    version: Mapped[int] = mapped_column(BigInteger)
 
 
 class BlobRecord(Base):

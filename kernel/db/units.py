@@ -1,11 +1,14 @@
-"""Units of work: one transaction, and what follows its commit."""
+"""Units of work: one transaction and what follows its commit; their way into threads and back to the loop."""
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import hashlib
 import inspect
 import logging
+import threading
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime
 from typing import Any, TypeVar
@@ -21,7 +24,7 @@ from kernel.db.base import shared_now
 from kernel.db.outbox import Outbox
 from kernel.db.tables import Notice
 from kernel.errors import ANY_ERROR
-from kernel.events import Event
+from kernel.events.events import Event
 from kernel.jobs.kinds import QUEUED, Gather, JobKind, Lane, Placing
 
 log = logging.getLogger("platform.db")
@@ -77,7 +80,7 @@ class Unit:
         self._after_commit.append(callback)
 
     def notify(self, topic: str, key: str) -> None:
-        """Notify every process, after the commit, that `key` of `topic` changed (see `kernel.notices`)."""
+        """After the commit, notify every process that `key` of `topic` changed (`kernel.events.notices`)."""
         if (topic, key) not in self._notices:
             self._notices[topic, key] = Notice(topic=topic, key=key)
             self.session.add(self._notices[topic, key])
@@ -109,19 +112,15 @@ class Unit:
         others of its kind, which take turns.
         """
         placing = Placing(job_id, lane, owner_id, subject, gather)
-        placed = self._outbox.enqueue(self.session, job, payload, placing)
-        self._queued(placed.rings)
-        return placed.job_id
+        written = self._outbox.enqueue(self.session, job, payload, placing)
+        self.notify(QUEUED, lane or job.lane)
+        return written
 
     def store_events(self) -> None:
         """Write the deliveries of durable events; called last before the commit."""
         for event in self._events:
-            if event.durable:
-                self._queued(self._outbox.store(self.session, event))
-
-    def _queued(self, lane: Lane | None) -> None:
-        if lane is not None:
-            self.notify(QUEUED, lane)
+            if event.durable and (lane := self._outbox.store(self.session, event)) is not None:
+                self.notify(QUEUED, lane)
 
     @property
     def has_followers(self) -> bool:
@@ -160,3 +159,64 @@ _LOCK = text("SELECT pg_advisory_xact_lock(:key)")
 
 def _lock_key(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)
+
+
+Settle = Callable[[], None]
+
+
+class Task:
+    """A function to call in a thread. It is either started or withdrawn, never both."""
+
+    __slots__ = ("_first", "args", "context", "fn", "future", "kwargs")
+
+    def __init__(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        self.fn = fn
+        self.args = args
+        self.kwargs = kwargs
+        self.context = contextvars.copy_context()
+        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._first = threading.Lock()
+
+    def claim(self) -> bool:
+        """True for the first caller: the thread that starts it or the loop that withdraws it."""
+        return self._first.acquire(blocking=False)
+
+    def run(self, argument: Any) -> Any:
+        """Call the function in its caller's context (contextvars)."""
+        return checked(self.context.run(self.fn, argument, *self.args, **self.kwargs))
+
+
+class Handover:
+    """Runs in the loop what threads hand over; under load, one wake-up of the loop serves many."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[Settle] = deque()
+        self._called = False
+
+    def give(self, *settle: Settle) -> None:
+        """From any thread: have each `settle()` run in the loop; calls keep their order."""
+        self._waiting.extend(settle)
+        if not self._called:
+            self._called = True
+            try:
+                self._loop.call_soon_threadsafe(self._take)
+            except RuntimeError:  # the loop is closed: nobody is waiting any more
+                self._waiting.clear()
+
+    def _take(self) -> None:
+        self._called = False  # first: a later `give` wakes the loop again
+        while self._waiting:
+            self._waiting.popleft()()
+
+
+def settle(future: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
+    """Settle the caller's future, if it is still waiting."""
+    if future.done():
+        return
+    if error is None:
+        future.set_result(value)
+    elif isinstance(error, StopIteration):  # a future can't carry it
+        future.set_exception(RuntimeError("a unit of work raised StopIteration"))
+    else:
+        future.set_exception(error)

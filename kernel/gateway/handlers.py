@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-import aiohttp
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict
 
 from kernel.auth.permissions import Permission
-from kernel.gateway.health import gateway_health, service_health
-from kernel.gateway.proxy import PROXY
-from kernel.gateway.services import GATEWAY, SLOTS, Service, Slot
-from kernel.health import Health
+from kernel.errors import Unhealthy
+from kernel.gateway.health import HEALTH_REPORTS, gateway_health, service_health
+from kernel.gateway.remote import REMOTE_SERVICES, RemoteServices
+from kernel.gateway.services import GATEWAY, Service, in_order
 from kernel.http.context import Context
 from kernel.http.responses import Answer
 from kernel.http.routes import AUTHENTICATED, PUBLIC, RouteTable
-from kernel.metrics import CONTENT_TYPE
-from kernel.offers import OFFERS
+from kernel.observe.health import Health
+from kernel.observe.metrics import CONTENT_TYPE
+from kernel.plugins.offers import OFFERS
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -44,7 +45,7 @@ class ServiceStatus(BaseModel):
 
 
 class StatusList(BaseModel):
-    """The state of all nine services."""
+    """The state of all services."""
 
     services: list[ServiceStatus]
 
@@ -72,7 +73,7 @@ class PermissionList(BaseModel):
 @routes.get("/health", access=PUBLIC, returns=Health, also_statuses=(503,))
 async def health(ctx: Context) -> Answer:
     """Health of the gateway and of everything in its process; 503 when a critical check fails."""
-    body = await gateway_health(ctx.platform)
+    body = await ctx.resource(HEALTH_REPORTS).get(gateway_health)
     return Answer(body, status=body.http_status)
 
 
@@ -85,16 +86,22 @@ async def livez(_ctx: Context) -> Alive:
 @routes.get("/readyz", access=PUBLIC, returns=Health, also_statuses=(503,))
 async def readyz(ctx: Context) -> Answer:
     """Check that requests can be served; the same as /health."""
-    body = await gateway_health(ctx.platform)
+    body = await ctx.resource(HEALTH_REPORTS).get(gateway_health)
     return Answer(body, status=body.http_status)
 
 
 @routes.get("/v1/status", access=PUBLIC, returns=StatusList)
 async def status(ctx: Context) -> StatusList:
-    """Show the state of the nine services. Never fails: a service that does not respond is shown as
-    `reachable: false`.
+    """Show the state of the gateway and of each service. Never fails: a service that does not respond is
+    shown as `reachable: false`.
     """
-    return StatusList(services=list(await asyncio.gather(*(_probe(ctx.platform, slot) for slot in SLOTS))))
+    return await ctx.resource(HEALTH_REPORTS).get(_status)
+
+
+async def _status(platform: Platform) -> StatusList:
+    gateway = _reached(GATEWAY, (await gateway_health(platform)).model_dump(include=_SHOWN))
+    services = in_order(platform.resource(OFFERS).all_services.values())
+    return StatusList(services=[gateway, *await asyncio.gather(*(_probe(platform, one) for one in services))])
 
 
 @routes.get("/metrics", access=PUBLIC, media_type="text/plain", returns=str)
@@ -114,47 +121,46 @@ async def permissions(ctx: Context) -> PermissionList:
 def service_routes(service: Service) -> RouteTable:
     """Routes that every service has at its root."""
     table = RouteTable("Operations")
+    report = partial(service_health, service=service)
 
     @table.get("/health", access=PUBLIC, returns=Health, also_statuses=(503,))
     async def health(ctx: Context) -> Answer:
         """Health of the service."""
-        body = await service_health(ctx.platform, service)
+        body = await ctx.resource(HEALTH_REPORTS).get(report)
         return Answer(body, status=body.http_status)
 
     table.get("/metrics", access=PUBLIC, media_type="text/plain", returns=str)(metrics)
     return table
 
 
-async def _probe(platform: Platform, slot: Slot) -> ServiceStatus:
-    if slot.name == GATEWAY:
-        return _reached(slot, (await gateway_health(platform)).model_dump(include=_SHOWN))
-    base = platform.settings.remote_services.get(slot.name)
-    if base is not None:
-        return await _probe_remote(platform, slot, base)
-    offered = platform.resource(OFFERS).services.get(slot.name)
-    if offered is not None:
-        plugin, service = offered
-        if not platform.is_on(plugin):
-            return _unreachable(slot, f"the plugin '{plugin}' is disabled")
-        body = await service_health(platform, service)
-        return _reached(slot, body.model_dump(include=_SHOWN))
-    return _unreachable(slot, "no plugin offers this service here")
+async def _probe(platform: Platform, service: Service) -> ServiceStatus:
+    name = service.name
+    remote = platform.resources.find(REMOTE_SERVICES)
+    if remote is not None and name in remote.names:
+        return await _probe_remote(remote, name)
+    offered = platform.resource(OFFERS).services.get(name)
+    if offered is None:
+        return _unreachable(name, "no plugin offers this service here")
+    plugin, implementation = offered
+    if not platform.is_on(plugin):
+        return _unreachable(name, f"the plugin '{plugin}' is disabled")
+    return _reached(name, (await service_health(platform, implementation)).model_dump(include=_SHOWN))
 
 
 _SHOWN = {"status", "version", "environment", "checks"}
 
 
-async def _probe_remote(platform: Platform, slot: Slot, base: str) -> ServiceStatus:
+async def _probe_remote(remote: RemoteServices, name: str) -> ServiceStatus:
     try:
-        body = await platform.resource(PROXY).fetch_json(f"{base}/health", _PROBE_TIMEOUT)
-    except (aiohttp.ClientError, TimeoutError, ValueError, OSError) as error:
-        return _unreachable(slot, f"{type(error).__name__}")
-    return _reached(slot, {key: body[key] for key in _SHOWN if key in body})
+        body = await remote.fetch_health(name, _PROBE_TIMEOUT)
+    except Unhealthy as error:
+        return _unreachable(name, str(error))
+    return _reached(name, {key: body[key] for key in _SHOWN if key in body})
 
 
-def _reached(slot: Slot, body: dict[str, Any]) -> ServiceStatus:
-    return ServiceStatus(name=slot.name, reachable=True, **{"status": "unknown", **body})
+def _reached(name: str, body: dict[str, Any]) -> ServiceStatus:
+    return ServiceStatus(name=name, reachable=True, **{"status": "unknown", **body})
 
 
-def _unreachable(slot: Slot, why: str) -> ServiceStatus:
-    return ServiceStatus(name=slot.name, reachable=False, status="unreachable", error=why[:_TEXT_LIMIT])
+def _unreachable(name: str, why: str) -> ServiceStatus:
+    return ServiceStatus(name=name, reachable=False, status="unreachable", error=why[:_TEXT_LIMIT])

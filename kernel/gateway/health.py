@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kernel import __version__
-from kernel.directory import DIRECTORY
 from kernel.errors import Unhealthy
-from kernel.gateway.proxy import PROXY
-from kernel.gateway.services import GATEWAY, SLOTS, Service
-from kernel.health import Health, HealthCheck, NotChecked, is_failure, run_check, run_checks
-from kernel.offers import OFFERS
-from kernel.plugin_states import PLUGIN_STATES
-from kernel.plugins import PluginRecord
+from kernel.gateway.remote import REMOTE_SERVICES, RemoteServices
+from kernel.gateway.services import GATEWAY, Service, in_order
+from kernel.libs.live_cache import LiveCache
+from kernel.observe.health import Health, HealthCheck, NotChecked, is_failure, run_check, run_checks
+from kernel.plugins.directory import DIRECTORY
+from kernel.plugins.loading import PluginRecord
+from kernel.plugins.offers import OFFERS
+from kernel.plugins.resource_keys import ResourceKey
+from kernel.plugins.states import PLUGIN_STATES
+from kernel.process.machine_faults import FOR_OPERATORS
 from kernel.stores.protocols import CacheUnavailable
 
 if TYPE_CHECKING:
@@ -25,12 +27,40 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("platform.health")
 
+R = TypeVar("R")
+MakeReport = Callable[["Platform"], Awaitable[R]]
+
 _PATIENCE = 3.0  # less than the time limit of a check
-_PHASE_OF_MODELS = 2
+_REPORTS = 100
+
+
+class HealthReports:
+    """Reports that anyone may ask for. Each is made once for all who ask at the same time or soon after, so
+    that asking often costs the process little.
+
+    A change of the plugins in service is seen at once.
+    """
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self._states = platform.resource(PLUGIN_STATES)
+        seconds = platform.settings.health_cache_seconds
+        self._reports: LiveCache[tuple[MakeReport[Any], int], Any] = LiveCache(self._make, seconds, _REPORTS)
+
+    async def get(self, make: MakeReport[R]) -> R:
+        """What this function returned when it was called at most `health_cache_seconds` ago."""
+        report: R = await self._reports.get((make, self._states.revision))
+        return report
+
+    async def _make(self, key: tuple[MakeReport[Any], int]) -> Any:
+        return await key[0](self._platform)
+
+
+HEALTH_REPORTS: ResourceKey[HealthReports] = ResourceKey("health_reports")
 
 
 async def gateway_health(platform: Platform) -> Health:
-    """Everything that this process checks, and each core service (decisions.md, Health).
+    """Everything that this process checks, and each service (decisions.md, Health).
 
     What is critical to a service alone decides about that service.
     """
@@ -47,7 +77,7 @@ async def gateway_health(platform: Platform) -> Health:
     for entry in await platform.resource(DIRECTORY).offered():
         plugins[entry.name] = {"status": entry.status, "reason": entry.reason or entry.problem}
     extra = {"phase": platform.settings.phase, "plugins": plugins}
-    health = await run_checks(platform, GATEWAY, __version__, checks, extra)
+    health = await run_checks(platform, GATEWAY, __version__, checks, extra, by_itself=False)
     failed = [name for name, text in health.checks.items() if is_failure(text)]
     if health.status == "degraded":
         return health.model_copy(update={"message": f"Working, except for: {', '.join(failed)}"})
@@ -84,6 +114,8 @@ async def _figures(platform: Platform, service: Service) -> dict[str, Any]:
 
 async def _check_database(platform: Platform) -> None:
     await platform.database.ping()
+    if platform.database.damaged:
+        raise Unhealthy(FOR_OPERATORS["damaged"])
     if await platform.database.is_read_only():
         raise Unhealthy("the database is read-only; nothing can be saved")
 
@@ -107,14 +139,15 @@ async def _check_plugins(platform: Platform) -> None:
         raise Unhealthy("; ".join(f"{name}: {reason}" for name, reason in bad.items()))
 
 
-def _check_name(service: str) -> str:
+def check_name(service: str) -> str:
+    """The key of a service in the `checks` of the gateway's health."""
     return service.replace("-", "_")
 
 
 _DATABASE = HealthCheck("database", _check_database, critical=True)
 
 
-OWN_CHECKS = ("database", "disk", "cache", "redis", "plugins", *(_check_name(slot.name) for slot in SLOTS))
+OWN_CHECKS = ("database", "disk", "cache", "redis", "plugins")
 """Names of the kernel's own checks."""
 
 
@@ -132,21 +165,22 @@ def kernel_checks(platform: Platform) -> list[HealthCheck]:
 
 
 def service_checks(platform: Platform) -> list[HealthCheck]:
-    """One check for each core service, under its name in snake case."""
-    critical = {"plugin-registry"}
-    if platform.settings.phase >= _PHASE_OF_MODELS:
-        critical |= {"rag-pipeline", "model-management"}
+    """One check for each service, under its name in snake case."""
+    phase = platform.settings.phase
     return [
-        HealthCheck(_check_name(name), partial(_check_service, name=name), name in critical)
-        for name in (slot.name for slot in SLOTS)
-        if name != GATEWAY
+        HealthCheck(
+            check_name(service.name),
+            partial(_check_service, name=service.name),
+            service.critical_phase is not None and phase >= service.critical_phase,
+        )
+        for service in in_order(platform.resource(OFFERS).all_services.values())
     ]
 
 
 async def _check_service(platform: Platform, name: str) -> None:
-    base = platform.settings.remote_services.get(name)
-    if base is not None:
-        await _check_elsewhere(platform, base)
+    remote = platform.resources.find(REMOTE_SERVICES)
+    if remote is not None and name in remote.names:
+        await _check_elsewhere(remote, name)
         return
     offered = platform.resource(OFFERS).services.get(name)
     if offered is None:
@@ -160,15 +194,14 @@ async def _check_service(platform: Platform, name: str) -> None:
 async def _check_here(platform: Platform, name: str) -> None:
     """Run a service's critical checks in this process; its other checks are listed by name."""
     for _, check in _checks(platform):
-        if check.service == name and check.critical and is_failure(text := await run_check(platform, check)):
+        if check.service != name or not check.critical:
+            continue
+        if is_failure(text := await run_check(platform, check, by_itself=False)):
             raise Unhealthy(f"{check.name}: {text.removeprefix('unhealthy: ')}")
 
 
-async def _check_elsewhere(platform: Platform, base: str) -> None:
-    try:
-        body = await platform.resource(PROXY).fetch_json(f"{base}/health", _PATIENCE)
-    except (aiohttp.ClientError, TimeoutError, ValueError, OSError) as error:
-        raise Unhealthy(f"it can't be reached: {type(error).__name__}") from None
+async def _check_elsewhere(remote: RemoteServices, name: str) -> None:
+    body = await remote.fetch_health(name, _PATIENCE)
     checks = body.get("checks")
     if body.get("status") == "unhealthy":
         texts = checks.items() if isinstance(checks, dict) else ()

@@ -11,11 +11,9 @@ from collections.abc import Callable
 from aiohttp import web
 from yarl import URL
 
-from kernel.errors import Unauthorized
 from kernel.gateway.services import Mount
 from kernel.http.application import Application
 from kernel.http.context import Context
-from kernel.http.endpoint import WRITES
 
 
 class LocalService:
@@ -27,18 +25,13 @@ class LocalService:
 
     async def serve(self, mount: Mount, ctx: Context) -> web.StreamResponse:
         """Answer as the service does at the path that the public path maps to."""
-        require_token_for_writes(ctx, mount)
+        mount.require_token_for_writes(ctx)
         if self._app is None:
             self._app = self._make()
         path = URL(mount.target_of(ctx.request.rel_url), encoded=True)
-        target, ctx.match = await self._app.router.find(ctx.request.clone(rel_url=path))
-        if not target.is_miss:
-            ctx.endpoint = mount.prefix + target.label.removeprefix(mount.target)
-        ctx.error_format = target.error_format
+        target, match = await self._app.router.resolve(ctx.request.clone(rel_url=path))
+        ctx.match, ctx.error_format = match, target.error_format
+        if target.serve is None:
+            raise match.http_exception or web.HTTPNotFound()
+        ctx.endpoint = mount.prefix + target.label.removeprefix(mount.root)
         return await target.serve(ctx)
-
-
-def require_token_for_writes(ctx: Context, mount: Mount) -> None:
-    """The write gate of spec 5.1 rule 6 for requests that the gateway passes on."""
-    if mount.gated and ctx.request.method in WRITES and ctx.principal.kind == "anonymous":
-        raise Unauthorized()

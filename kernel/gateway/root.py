@@ -8,8 +8,9 @@ from urllib.parse import urljoin
 from aiohttp import hdrs, web
 from pydantic import BaseModel, Field
 
-from kernel import __version__, hookspecs
+from kernel import __version__
 from kernel.gateway.services import GATEWAY
+from kernel.hooks import hookspecs
 from kernel.http.context import Context
 from kernel.http.responses import Answer
 from kernel.http.routes import PUBLIC, RouteTable

@@ -1,158 +1,187 @@
-"""Services: applications with their own root, and where the gateway mounts them (spec 1, 4.5)."""
+"""Services: applications with their own root, which plugins declare and the gateway mounts (spec 1, 4.5)."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from yarl import URL
 
-from kernel.http.context import ErrorFormat
-from kernel.http.error_formats import OPENAI_ERRORS, PLAIN_ERRORS
-from kernel.http.routes import RouteTable
+from kernel.errors import ANY_ERROR, Unauthorized
+from kernel.http.context import Context, ErrorFormat
+from kernel.http.error_formats import PLAIN_ERRORS
+from kernel.http.routes import WRITES, RouteTable
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
 
+log = logging.getLogger("platform.services")
 
-@dataclass(frozen=True)
-class Service:
-    """A service that a plugin implements; its routes start at the service's root.
-
-    `aliases` are more prefixes under which the service has the same routes (``/v1``). `health_extra` returns
-    additional fields for its `/health`. `published` returns a port on which it is always served, beside the
-    gateway's (0: a free one), as spec 1 requires for the web client; None if the settings ask for none.
-    """
-
-    name: str
-    tables: Sequence[RouteTable]
-    version: str
-    aliases: tuple[str, ...] = ()
-    health_extra: Callable[[Platform], Awaitable[dict[str, Any]]] | None = None
-    title: str = ""
-    published: Callable[[Platform], int | None] | None = None
+GATEWAY = "api-gateway"
+GATEWAY_PORT = 8000
+GROUP = "platform.services"
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+")
+_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH")
 
 
 @dataclass(frozen=True)
 class Mount:
-    """A public prefix of the gateway and the path on the service that it maps to.
+    """A public prefix of the gateway and the path on the service that it maps to; by default, the same.
 
-    `gated`: writes need a token before anything is forwarded (spec 5.1 rule 6). `error_format`: the format of
-    the gateway's own errors under the prefix; it may not know the routes of a service on another machine.
+    `gated`: writes need a token before anything is forwarded (spec 5.1 rule 6). `counts`: the service itself
+    limits the requests that have no token, so that no burst is lost to the gateway's limit. `error_format`:
+    the format of the gateway's own errors under the prefix; it may not know the routes of a service on
+    another machine.
     """
 
     prefix: str
-    target: str
-    service: str
-    methods: tuple[str, ...] = ("GET", "POST", "PUT", "DELETE", "PATCH")
+    target: str | None = None
+    methods: tuple[str, ...] = _METHODS
     gated: bool = True
-    exact: bool = False
+    counts: bool = False
     error_format: ErrorFormat = PLAIN_ERRORS
 
-    def service_path(self, public: str) -> str | None:
-        """The service's path for a public path; None if the mount does not cover it."""
-        if public == self.prefix or public.startswith(self.prefix + "/"):
-            if self.exact and public != self.prefix:
-                return None
-            return (self.target + public[len(self.prefix) :]) or "/"
-        return None
+    @property
+    def root(self) -> str:
+        """The path on the service; empty for its root."""
+        return self.prefix if self.target is None else self.target
+
+    def covers(self, public: str) -> bool:
+        """Whether a public path is at or below the prefix."""
+        return public == self.prefix or public.startswith(self.prefix + "/")
+
+    def require_token_for_writes(self, ctx: Context) -> None:
+        """The write gate of spec 5.1 rule 6, for requests that the gateway passes on. Raises Unauthorized."""
+        if self.gated and ctx.request.method in WRITES and ctx.principal.kind == "anonymous":
+            raise Unauthorized()
 
     def target_of(self, public: URL) -> str:
         """The service's path and query for a matched address, in the client's spelling."""
         # However it was escaped, the prefix has the same number of segments.
         segments = self.prefix.count("/") + 1
         rest = public.raw_path.split("/", segments)[segments:]
-        path = "/".join([self.target, *rest]) or "/"
+        path = "/".join([self.root, *rest]) or "/"
         query = public.raw_query_string
         return path + (f"?{query}" if query else "")
 
     def public_path(self, service_path: str) -> str | None:
         """The public path of a service's route; None if the mount does not cover it."""
-        target = self.target
-        if self.exact:
-            return self.prefix if service_path == (target or "/") else None
-        if target and service_path != target and not service_path.startswith(target + "/"):
+        root = self.root
+        if root and service_path != root and not service_path.startswith(root + "/"):
             return None
-        rest = service_path[len(target) :]
+        rest = service_path[len(root) :]
         return self.prefix + ("" if rest == "/" else rest)
 
 
 @dataclass(frozen=True)
-class Slot:
-    """One of the nine services: its name, its port, and whether its calls may take 300 s."""
+class Service:
+    """A service that a plugin implements; the routes of its `tables` start at the service's root.
+
+    `mounts` are its public prefixes; a string stands for a prefix that the service's own paths have, too.
+    `port` is where `PLATFORM_DEV_PORTS` serves it. Calls may take 300 s if it is `long`, else 30 s. From
+    the `critical_phase` of `PLATFORM_PHASE` on, the platform is unhealthy while the service is.
+
+    `aliases` are more prefixes under which the service has the same routes (``/v1``). `health_extra` returns
+    additional fields for its `/health`. `published` returns a port on which it is always served, beside the
+    gateway's (0: a free one), as spec 1 requires for the web client; None if the settings ask for none.
+
+    A package may also name a service without its tables as an entry point in the group `platform.services`.
+    The gateway then knows the service while its plugin is disabled, and for another machine. The plugin's own
+    declaration may leave out what the entry point says (`mounts`, `port`, `long`, `critical_phase`, `title`).
+    """
 
     name: str
-    port: int
+    tables: Sequence[RouteTable] = ()
+    version: str = "0"
+    aliases: tuple[str, ...] = ()
+    health_extra: Callable[[Platform], Awaitable[dict[str, Any]]] | None = None
+    title: str = ""
+    published: Callable[[Platform], int | None] | None = None
+    mounts: tuple[Mount | str, ...] = ()
+    port: int | None = None
     long: bool = False
-    mounts: tuple[Mount, ...] = field(default=())
+    critical_phase: int | None = None
+
+    @property
+    def prefixes(self) -> tuple[Mount, ...]:
+        """The mounts, strings spelled out."""
+        return tuple(Mount(item) if isinstance(item, str) else item for item in self.mounts)
+
+    def completed(self, known: Service | None) -> Service:
+        """This declaration, with what an entry point says of the service where this one says nothing."""
+        if known is None or self.mounts or self.port:
+            return self
+        return replace(
+            self,
+            mounts=known.mounts,
+            port=known.port,
+            long=known.long,
+            critical_phase=known.critical_phase,
+            title=self.title or known.title,
+        )
 
 
-def _slot(name: str, port: int, *mounts: tuple[str, str, dict[str, Any]], long: bool = False) -> Slot:
-    made = tuple(Mount(prefix, target, name, **options) for prefix, target, options in mounts)
-    return Slot(name, port, long, made)
+def installed_services() -> dict[str, Service]:
+    """The services that installed packages name as entry points. A broken one is reported and left out."""
+    known: dict[str, Service] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            service = point.load()
+        except ANY_ERROR as error:  # boundary: third-party code
+            log.warning("the service '%s' can't be read: %s: %s", point.name, type(error).__name__, error)
+            continue
+        if not isinstance(service, Service):
+            log.warning("the service '%s' is a %s and not a Service", point.name, type(service).__name__)
+            continue
+        problem = declaration_problem(service, known)
+        if problem is None:
+            known[service.name] = service
+        else:
+            log.warning("the service '%s' is left out: %s", service.name, problem)
+    return known
 
 
-_READ = {"methods": ("GET",)}
-_READ_POST = {"methods": ("GET", "POST")}
-
-GATEWAY = "api-gateway"
-
-SLOTS: tuple[Slot, ...] = (
-    _slot(GATEWAY, 8000),
-    _slot(
-        "plugin-registry",
-        8001,
-        ("/v1/plugins", "/v1/plugins", {}),
-        ("/v1/tools", "/v1/tools", _READ_POST),
-        ("/v1/licensing", "/v1/licensing", {"methods": ("GET", "POST", "PATCH")}),
-        ("/webhook", "/webhook", {"methods": ("POST",), "gated": False}),
-    ),
-    _slot(
-        "marketplace",
-        8002,
-        ("/v1/marketplace", "/v1/marketplace", {}),
-        ("/v1/graph", "/v1/graph", {}),
-    ),
-    _slot(
-        "orchestrator",
-        8003,
-        ("/v1/ai", "/v1/ai", {**_READ_POST, "gated": False, "error_format": OPENAI_ERRORS}),
-        long=True,
-    ),
-    _slot(
-        "rag-pipeline",
-        8004,
-        ("/v1/rag", "", {}),
-        ("/v1/conversations", "/v1/conversations", {}),
-        long=True,
-    ),
-    _slot("model-management", 8005, ("/v1/models", "/models", {}), long=True),
-    _slot(
-        "tts-stt",
-        8006,
-        ("/v1/tts", "/tts", _READ_POST),
-        ("/v1/stt", "/stt", _READ_POST),
-        long=True,
-    ),
-    _slot("graph-rag", 8008, ("/v1/graph-rag", "/graph-rag", {}), long=True),
-    _slot(
-        "platform-ops",
-        8010,
-        ("/v1/bundles", "/v1/bundles", _READ_POST),
-        ("/v1/containers", "/v1/containers", _READ),
-        ("/v1/backups", "/v1/backups", _READ_POST),
-        ("/v1/settings", "/v1/settings", _READ),
-    ),
-)
+def declaration_problem(service: Service, known: Mapping[str, Service]) -> str | None:
+    """What is wrong with a declaration beside the `known` others, to complete "its service …"."""
+    if service.name == GATEWAY:
+        return "has the gateway's name; rename it"
+    if not _NAME.fullmatch(service.name):
+        return "has an odd name; use a-z, 0-9 and '-'"
+    if not (service.mounts or service.port or service.published):
+        return f'can\'t be reached; add its public prefix: mounts=("/v1/{service.name}",)'
+    others = [other for other in known.values() if other.name != service.name]
+    if service.port is not None:
+        taken = next((other.name for other in others if other.port == service.port), None)
+        taken = GATEWAY if service.port == GATEWAY_PORT else taken
+        if taken is not None:
+            return f"wants the port {service.port} of '{taken}'; choose another port"
+    return next(filter(None, (_mount_problem(mount, service, others) for mount in service.prefixes)), None)
 
 
-def slot_of(name: str) -> Slot | None:
-    """The slot with this service name; None for an unknown name."""
-    return next((slot for slot in SLOTS if slot.name == name), None)
+def _mount_problem(mount: Mount, service: Service, others: Iterable[Service]) -> str | None:
+    if not _PREFIX.fullmatch(mount.prefix):
+        return f"has the prefix '{mount.prefix}'; write it as in '/v1/{service.name}'"
+    if [other.prefix for other in service.prefixes].count(mount.prefix) > 1:
+        return f"has the prefix {mount.prefix} twice"
+    for other in others:
+        for theirs in other.prefixes:
+            if theirs.covers(mount.prefix) or mount.covers(theirs.prefix):
+                return f"wants {mount.prefix}, but '{other.name}' has {theirs.prefix}; choose another prefix"
+    return None
 
 
-def mount_of(path: str) -> Mount | None:
+def in_order(services: Iterable[Service]) -> list[Service]:
+    """Services that have public prefixes, by port; those without a port come last, by name."""
+    shown = [service for service in services if service.mounts]
+    return sorted(shown, key=lambda one: (one.port is None, one.port or 0, one.name))
+
+
+def mount_of(path: str, services: Iterable[Service]) -> Mount | None:
     """The mount that covers a public path; None for a path of the gateway's own."""
-    mounts = (mount for slot in SLOTS for mount in slot.mounts)
-    return next((mount for mount in mounts if mount.service_path(path) is not None), None)
+    mounts = (mount for service in services for mount in service.prefixes)
+    return next((mount for mount in mounts if mount.covers(path)), None)

@@ -1,8 +1,4 @@
-"""What one listening address serves: its routes, and the path of every request to them.
-
-Replaces `web.Application`, on aiohttp's low-level server: a request is resolved once and passes one pipeline,
-without middlewares and signals (measured: saves 5 µs per request).
-"""
+"""What one listening address serves, as aiohttp's own application: its routes, middlewares and signals."""
 
 from __future__ import annotations
 
@@ -10,20 +6,17 @@ import asyncio
 import random
 import re
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from aiohttp import hdrs
+from aiohttp import StreamReader, hdrs, web
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http import RawRequestMessage
-from aiohttp.streams import StreamReader
-from aiohttp.web_protocol import RequestHandler
+from multidict import CIMultiDictProxy
 
 from kernel.http.context import ErrorFormat
-from kernel.http.cors import Cors
 from kernel.http.endpoint import Endpoint
-from kernel.http.pipeline import Pipeline
+from kernel.http.middlewares import middlewares
 from kernel.http.router import Router, Serve
-from kernel.http.wire import CommonHeaders, HeadWriter, Request
+from kernel.http.wire import CommonHeaders, Cors, Request
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -35,14 +28,17 @@ _UUID_MARKS = 0x4 << 76 | 0x2 << 62
 
 
 class Application:
-    """The gateway, or one service at its own root."""
+    """The gateway, or one service at its own root; `web` is aiohttp's application."""
 
     def __init__(self, platform: Platform, *, is_gateway: bool) -> None:
         self.endpoints: list[Endpoint] = []
-        self.router = Router()
         cors = Cors(platform.settings.cors_allowed_origins)
         self._common = CommonHeaders(cors)
-        self.serve = Pipeline(platform, self.router, cors, is_gateway=is_gateway).serve
+        # No limit of aiohttp's own: each route has one, and whoever reads the body keeps it.
+        self.web = web.Application(client_max_size=0)
+        self.router = Router(self.web.router)
+        self.web.middlewares.extend(middlewares(platform, self.router, cors, is_gateway=is_gateway))
+        self.web.on_response_prepare.append(self._common.prepare)
 
     def add_endpoint(self, endpoint: Endpoint) -> None:
         """Serve a declared route."""
@@ -80,23 +76,29 @@ class Application:
 
     def request(
         self,
-        message: RawRequestMessage,
+        message: Any,
         payload: StreamReader,
-        protocol: RequestHandler,
+        protocol: web.RequestHandler,
         writer: AbstractStreamWriter,
         task: asyncio.Task[None],
     ) -> Request:
-        """aiohttp's request factory, also for requests that can't be parsed."""
-        loop = asyncio.get_running_loop()
+        """Makes aiohttp's requests, also those that can't be parsed."""
         if message.chunked:
             # aiohttp adds the last trailer field of a body to the head of the connection's next request,
             # which behind a proxy may be somebody else's. The price: a new connection after each chunked
             # body.
             message = message._replace(should_close=True)
-        if message.method == hdrs.METH_HEAD:
-            writer = HeadWriter(protocol, loop)
+        expectation = message.headers.get(hdrs.EXPECT)
+        if expectation is not None:
+            # aiohttp would ask for the body at once; see `Request.heed_expectation`.
+            headers = message.headers.copy()
+            del headers[hdrs.EXPECT]
+            message = message._replace(headers=CIMultiDictProxy(headers))
+        loop = asyncio.get_running_loop()
         request = Request(message, payload, protocol, writer, task, loop, client_max_size=0)
         request.started = time.perf_counter()
+        request.expectation = expectation
+        request.coding = message.compression
         sent = message.headers.get("X-Request-ID", "")
         request.request_id = sent if _REQUEST_ID.fullmatch(sent) else _new_id()
         request.common = self._common

@@ -1,7 +1,8 @@
-"""What a handler gets: the request, its sender, and the platform."""
+"""What a handler gets: the request, its sender and the sender's address, and the platform."""
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,17 +16,87 @@ from sqlalchemy.orm import Session
 from kernel.auth.audit import Origin
 from kernel.auth.callers import Caller
 from kernel.auth.principals import ANONYMOUS, Principal
-from kernel.http.addresses import network_of
 from kernel.http.downloads import Validators, send_file
 from kernel.http.names import content_disposition
+from kernel.settings.checks import split_list
 
 if TYPE_CHECKING:
     from kernel.db.engine import Unit
     from kernel.errors import PlatformError
     from kernel.http.wire import Request
     from kernel.platform import Platform
-    from kernel.resource_keys import ResourceKey
-    from kernel.settings import Settings
+    from kernel.plugins.resource_keys import ResourceKey
+    from kernel.settings.loading import Settings
+
+_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Real-IP", "Via")
+
+
+class ClientAddresses:
+    """Believes `X-Forwarded-For` only from `TRUSTED_PROXY_CIDRS`."""
+
+    def __init__(self, cidrs: str) -> None:
+        self._networks = [ipaddress.ip_network(item, strict=False) for item in split_list(cidrs)]
+
+    def of(self, request: web.Request) -> str:
+        """The sender's address: the last hop that is not a trusted proxy."""
+        peer = request.remote or "unknown"
+        if not self._networks or not self._trusted(peer):
+            return peer
+        hops = [
+            hop.strip() for value in request.headers.getall("X-Forwarded-For", ()) for hop in value.split(",")
+        ]
+        for hop in reversed(hops):
+            if not _is_address(hop):
+                return peer
+            peer = hop
+            if not self._trusted(hop):
+                return hop
+        return peer
+
+    def trusts(self, request: web.Request) -> bool:
+        """Whether the peer is a configured proxy."""
+        return bool(self._networks) and self._trusted(request.remote or "")
+
+    def is_near(self, request: web.Request) -> bool:
+        """Whether the sender is on this machine, or the peer is a configured proxy.
+
+        A request that was forwarded comes from elsewhere, even if the proxy is on this machine.
+        """
+        if self.trusts(request):
+            return True
+        forwarded = any(name in request.headers for name in _FORWARDED)
+        return _is_loopback(request.remote or "") and not forwarded
+
+    def _trusted(self, text: str) -> bool:
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            return False
+        return any(address in network for network in self._networks)
+
+
+def network_of(address: str) -> str:
+    """The network by which an address is counted: one IPv6 client may use any address of its /64."""
+    if ":" not in address:
+        return address
+    try:
+        parsed = ipaddress.IPv6Address(address)
+    except ValueError:
+        return address
+    return address if parsed.ipv4_mapped else str(ipaddress.IPv6Network((int(parsed), 64), strict=False))
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_loopback(text: str) -> bool:
+    return _is_address(text) and ipaddress.ip_address(text).is_loopback
+
 
 UNMATCHED = "__unmatched__"
 NO_PARAMETERS: Mapping[str, str] = {}
@@ -107,6 +178,10 @@ class Context:
         validators = Validators(sha256, modified) if sha256 is not None and modified is not None else None
         return await send_file(self.request, path, headers, validators)
 
+    async def show_file(self, path: Path) -> web.StreamResponse:
+        """Answer with a public file of a package, of the type that its name says, to be shown inline."""
+        return await send_file(self.request, path, {})
+
     async def start_download(self, filename: str, media_type: str) -> web.StreamResponse:
         """Begin a download that is written piece by piece; the caller ends it with `write_eof`."""
         response = web.StreamResponse(headers=_download(filename, media_type))
@@ -137,6 +212,10 @@ class Context:
             "ip_address": self.client_ip,
             "user_agent": _storable(self.request.headers.get("User-Agent", ""))[:255] or None,
         }
+
+
+CONTEXT: web.RequestKey[Context] = web.RequestKey("context", Context)
+"""A request's context, for middlewares: `request[CONTEXT]`."""
 
 
 def _download(filename: str, media_type: str) -> dict[str, str]:

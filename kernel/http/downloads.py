@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import math
+import mimetypes
 import os
+import stat
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO
 
-from aiohttp import hdrs, web
-from aiohttp.abc import AbstractStreamWriter
-from aiohttp.web_request import BaseRequest
+from aiohttp import ETag, hdrs, web
 
 from kernel.errors import NotFound, PreconditionFailed, RangeNotSatisfiable
-from kernel.http.wire import Request
+from kernel.http.ranges import WHOLE
+
+_CHUNK = 256 * 1024
 
 
-class Validators(NamedTuple):
+@dataclass(frozen=True)
+class Validators:
     """Validators of a file's version (RFC 9110, 8.8): its hash in hex, and the time since which it exists.
 
     A stored file may be shared by owners who don't know of each other: its own time would tell one when
@@ -30,71 +33,131 @@ class Validators(NamedTuple):
     sha256: str
     modified: datetime
 
-    def instead_of(self, state: os.stat_result) -> os.stat_result:
-        """A file's state with these as its time, from which aiohttp derives tag, date and conditions."""
-        seconds = int(self.modified.timestamp())
-        times = {"st_mtime": float(seconds), "st_mtime_ns": int(self.sha256[:32], 16)}
-        return os.stat_result((*state[:8], seconds, *state[9:10]), times)
+
+@dataclass(frozen=True)
+class _Version:
+    """What tells one version of a file from another."""
+
+    tag: str
+    modified: float
+
+    @classmethod
+    def of(cls, state: os.stat_result, validators: Validators | None) -> _Version:
+        if validators is None:
+            return cls(f"{state.st_mtime_ns:x}-{state.st_size:x}", state.st_mtime)
+        number = int(validators.sha256[:32], 16)
+        return cls(f"{number:x}-{state.st_size:x}", float(int(validators.modified.timestamp())))
+
+    def is_refused(self, request: web.Request) -> bool:
+        """Whether the client wants to change or continue another version (RFC 9110, 13.1.1 and 13.1.4)."""
+        if request.if_match is not None:
+            return not self._matches(request.if_match, weak=False)
+        since = request.if_unmodified_since
+        return since is not None and self.modified > since.timestamp()
+
+    def is_known(self, request: web.Request) -> bool:
+        """Whether the client has this version already (RFC 9110, 13.1.2 and 13.1.3)."""
+        if request.if_none_match is not None:
+            return self._matches(request.if_none_match, weak=True)
+        since = request.if_modified_since
+        return since is not None and self.modified <= since.timestamp()
+
+    def is_continued(self, request: web.Request) -> bool:
+        """Whether a part may be sent: the client has another part of this version (RFC 9110, 13.1.5)."""
+        condition = request.headers.get(hdrs.IF_RANGE)
+        if condition is None:
+            return True
+        return condition == f'"{self.tag}"' or _seconds(condition) == math.ceil(self.modified)
+
+    def _matches(self, tags: tuple[ETag, ...], *, weak: bool) -> bool:
+        if len(tags) == 1 and tags[0].value == "*":
+            return True
+        return any(tag.value == self.tag for tag in tags if weak or not tag.is_weak)
 
 
 async def send_file(
-    request: Request, path: Path, headers: Mapping[str, str], validators: Validators | None = None
+    request: web.Request, path: Path, headers: Mapping[str, str], validators: Validators | None = None
 ) -> web.StreamResponse:
     """Answer with a file, or with the part that `Range` asks for. Without validators, its own time is used.
 
     Raises RangeNotSatisfiable, PreconditionFailed (`If-Match` and the like), and NotFound for no file.
     """
-    if_range = request.headers.get(hdrs.IF_RANGE)
-    response = _File(path, headers, validators)
-    if if_range is not None and hdrs.RANGE in request.headers:
-        request.ignores_range = not await asyncio.to_thread(response.is_unchanged, if_range)
-    await response.prepare(request)  # here, not in aiohttp: a refusal can still get a body like all others
+    try:
+        file, state = await asyncio.to_thread(_open, path)
+    except OSError:
+        raise NotFound() from None
+    try:
+        version = _Version.of(state, validators)
+        if version.is_refused(request):
+            raise PreconditionFailed()
+        if version.is_known(request):
+            return _response(304, headers, version)
+        start, count = _part(request, version, state.st_size)
+        response = _response(200 if start is None else 206, headers, version)
+        response.headers.setdefault(hdrs.CONTENT_TYPE, _media_type(path))
+        response.headers[hdrs.ACCEPT_RANGES] = "bytes"
+        if start is not None:
+            response.headers[hdrs.CONTENT_RANGE] = f"bytes {start}-{start + count - 1}/{state.st_size}"
+        response.content_length = count
+        await response.prepare(request)
+        await _write(request, response, file, start or 0, count)
+        return response
+    finally:
+        await asyncio.to_thread(file.close)
+
+
+def _open(path: Path) -> tuple[BinaryIO, os.stat_result]:
+    if not stat.S_ISREG(path.stat().st_mode):  # a pipe would block
+        raise FileNotFoundError(path)
+    file = path.open("rb")
+    return file, os.fstat(file.fileno())
+
+
+def _response(status: int, headers: Mapping[str, str], version: _Version) -> web.StreamResponse:
+    response = web.StreamResponse(status=status, headers=headers)
+    response.etag = ETag(version.tag)
+    response.last_modified = version.modified
     return response
 
 
-class _File(web.FileResponse):
-    """aiohttp's response, but a refusal is raised as one of our errors, with a body."""
+def _part(request: web.Request, version: _Version, size: int) -> tuple[int | None, int]:
+    """The start of the part that is asked for and its length; no start for the whole file."""
+    if not version.is_continued(request):
+        return None, size
+    try:
+        part = request.http_range
+    except ValueError:
+        raise _unsatisfiable(size) from None
+    if part == WHOLE:
+        return None, size
+    start, end, _ = part.indices(size)
+    if start >= size:
+        raise _unsatisfiable(size)
+    return start, end - start
 
-    def __init__(self, path: Path, headers: Mapping[str, str], validators: Validators | None) -> None:
-        super().__init__(path, headers=headers)
-        self._validators = validators
 
-    def is_unchanged(self, if_range: str) -> bool:
-        """Whether the file is still the one that the client has a part of (RFC 9110, 13.1.5). Blocks."""
-        try:
-            state = self._told(self._path.stat())
-        except OSError:
-            return False
-        tag = f"{state.st_mtime_ns:x}-{state.st_size:x}"  # aiohttp's formula
-        return if_range == f'"{tag}"' or _seconds(if_range) == math.ceil(state.st_mtime)
+def _unsatisfiable(size: int) -> RangeNotSatisfiable:
+    return RangeNotSatisfiable(headers={hdrs.CONTENT_RANGE: f"bytes */{size}"})
 
-    def _told(self, state: os.stat_result) -> os.stat_result:
-        return state if self._validators is None else self._validators.instead_of(state)
 
-    def _get_file_path_stat_encoding(
-        self, accept_encoding: str
-    ) -> tuple[Path | None, os.stat_result, str | None]:
-        path, state, encoding = super()._get_file_path_stat_encoding(accept_encoding)
-        return path, self._told(state), encoding
+def _media_type(path: Path) -> str:
+    return mimetypes.guess_type(path)[0] or "application/octet-stream"
 
-    async def _prepare_open_file(
-        self, request: BaseRequest, fobj: io.BufferedReader, st: os.stat_result, file_encoding: str | None
-    ) -> AbstractStreamWriter | None:
-        return await super()._prepare_open_file(request, fobj, self._told(st), file_encoding)
 
-    def set_status(self, status: int, reason: str | None = None) -> None:
-        """Set the status; raises the error for a refusal, before anything is sent."""
-        if status == RangeNotSatisfiable.status:
-            raise RangeNotSatisfiable(headers={hdrs.CONTENT_RANGE: self.headers[hdrs.CONTENT_RANGE]})
-        if status == PreconditionFailed.status:
-            raise PreconditionFailed()
-        if status >= 400:
-            raise NotFound()
-        super().set_status(status, reason)
-
-    async def prepare(self, request: BaseRequest) -> AbstractStreamWriter | None:
-        """Send the file once: aiohttp calls this again for the response that a handler returns."""
-        return None if self.prepared else await super().prepare(request)
+async def _write(
+    request: web.Request, response: web.StreamResponse, file: BinaryIO, start: int, count: int
+) -> None:
+    """Write the part by sendfile(2), or in pieces where the event loop can't."""
+    try:
+        if count and request.transport is not None:
+            loop = asyncio.get_running_loop()
+            await loop.sendfile(request.transport, file, start, count, fallback=False)
+    except (NotImplementedError, asyncio.SendfileNotAvailableError):
+        await asyncio.to_thread(file.seek, start)
+        while count and (piece := await asyncio.to_thread(file.read, min(count, _CHUNK))):
+            await response.write(piece)
+            count -= len(piece)
+    await response.write_eof()
 
 
 def _seconds(date: str) -> float | None:

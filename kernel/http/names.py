@@ -25,8 +25,11 @@ _INVISIBLE = (*_CONTROLS, "Cf", "Mn", "Me", "Zs")
 
 
 def clean_name(sent: str) -> str:
-    """A file name without folders, control characters and direction marks; at most 255 characters."""
+    """A file name without folders, control characters and direction marks, its letters and their marks
+    composed (NFC; macOS parts them); at most 255 characters.
+    """
     name = _UNFIT.sub("", sent.replace("\\", "/").rpartition("/")[2]).strip()
+    name = unicodedata.normalize("NFC", name)
     return "document" if name in ("", ".", "..") else name[-255:]
 
 

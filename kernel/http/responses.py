@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -18,6 +19,11 @@ from kernel.http.wire import JSON, BodyResponse, Request
 T = TypeVar("T")
 
 log = logging.getLogger("platform.http")
+
+ALIVE_EVERY = 15.0
+"""Seconds of silence after which a stream sends a comment. By default, proxies cut it after 60."""
+
+_ALIVE = b": still at work\n\n"
 
 
 class Message(BaseModel):
@@ -80,29 +86,84 @@ async def send_stream(
     *,
     endless: bool = False,
 ) -> web.StreamResponse:
-    """Stream server-sent events that are already encoded.
+    """Stream server-sent events that are already encoded. Raises TooManyStreams before the first.
 
-    An error before the first event is an ordinary error response. A later one, or the end of the caller's
-    session, is sent as `failed` encodes it, as the status has already been sent. When the server stops, an
-    `endless` stream (one that follows something) ends at once, any other at the end of the grace period. The
-    headers keep reverse proxies from buffering the stream. When the client leaves, the generator is closed.
+    An error before the stream has begun is an ordinary error response. A later one, or the end of the
+    caller's session, is sent as `failed` encodes it, as the status has already been sent. The stream begins
+    with its first event, or with the first comment: one is sent after each silence of `ALIVE_EVERY` seconds,
+    because proxies cut what is silent; headers keep them from buffering. When the server stops, an `endless`
+    stream (one that follows something) ends at once, any other at the end of the grace period. When the
+    client leaves, the generator is closed.
     """
-    async with aclosing(frames):
-        first = await anext(frames, None)
+    async with _one_by_one(frames) as take:
+        if isinstance(request, Request):
+            request.admit_stream()
+        first = await take()
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream; charset=utf-8"})
         response.headers["Cache-Control"] = "no-cache"
         response.headers["X-Accel-Buffering"] = "no"
         await response.prepare(request)
         try:
             async with _while_session_lasts(request, endless):
-                if first is not None:
-                    await response.write(first)
-                async for frame in _with_errors(frames, failed):
+                frame = first
+                while frame is not None:
                     await response.write(frame)
-        except (SessionEnded, ServerStopping) as ended:
-            await response.write(failed(ended))
+                    frame = await take()
+        except (ConnectionError, ClientConnectionResetError):
+            raise
+        except PlatformError as error:
+            await response.write(failed(error))
+        except ANY_ERROR:  # boundary: the status has been sent, so the stream must report the error
+            log.exception("a stream broke")
+            await response.write(failed(PlatformError()))
     await response.write_eof()
     return response
+
+
+@asynccontextmanager
+async def _one_by_one(
+    frames: AsyncGenerator[bytes, None],
+) -> AsyncIterator[Callable[[], Awaitable[bytes | None]]]:
+    """A function that gives the next frame, a comment after a silence, or None at the end.
+
+    The generator runs in a task of its own, so that waiting for it can be interrupted; it goes on when its
+    frame was used.
+    """
+    ready: asyncio.Queue[bytes | BaseException | None] = asyncio.Queue()
+
+    async def make() -> None:
+        try:
+            async with aclosing(frames):
+                async for frame in frames:
+                    await ready.put(frame)
+                    await ready.join()
+            await ready.put(None)
+        except ANY_ERROR as error:  # boundary: raised to the one that takes
+            await ready.put(error)
+
+    in_use = False
+
+    async def take() -> bytes | None:
+        nonlocal in_use
+        if in_use:
+            ready.task_done()
+            in_use = False
+        try:
+            async with asyncio.timeout(ALIVE_EVERY):
+                frame = await ready.get()
+        except TimeoutError:
+            return _ALIVE
+        if isinstance(frame, BaseException):
+            raise frame
+        in_use = True
+        return frame
+
+    task = asyncio.create_task(make(), name="stream")
+    try:
+        yield take
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
 
 
 async def _framed(events: AsyncGenerator[tuple[str, Any], None]) -> AsyncGenerator[bytes, None]:
@@ -138,21 +199,6 @@ async def _while_session_lasts(request: web.Request, endless: bool) -> AsyncIter
         if limit.expired():
             raise (ServerStopping() if stream.stops else SessionEnded()) from None
         raise
-
-
-async def _with_errors(
-    frames: AsyncGenerator[bytes, None], failed: Callable[[PlatformError], bytes]
-) -> AsyncGenerator[bytes, None]:
-    try:
-        async for frame in frames:
-            yield frame
-    except PlatformError as error:
-        yield failed(error)
-    except (ConnectionError, ClientConnectionResetError):
-        raise
-    except ANY_ERROR:  # boundary: the status has been sent, so the stream must report the error
-        log.exception("a stream broke")
-        yield failed(PlatformError())
 
 
 def _failed_event(error: PlatformError) -> bytes:

@@ -12,11 +12,11 @@ from pydantic import BaseModel
 from kernel.auth.permissions import Permission
 from kernel.auth.principals import TokenScope
 from kernel.errors import PlatformError
-from kernel.gateway.services import slot_of
+from kernel.gateway.services import Service
 from kernel.http.handler_checks import handler_problem
-from kernel.http.paths import PathTemplate, template_of
+from kernel.http.router import PathTemplate, template_of
 from kernel.http.routes import Access, Rate, Route, RouteTable
-from kernel.places import Flaw
+from kernel.plugins.places import Flaw
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
@@ -28,6 +28,7 @@ class _Claim(NamedTuple):
     method: str
     path: PathTemplate
     depth: int
+    service: str
 
 
 class RouteChecks:
@@ -36,8 +37,14 @@ class RouteChecks:
     Routes of `trusted` owners, the platform's own, are added without checking whether they hide others.
     """
 
-    def __init__(self, permissions: Mapping[str, Permission], trusted: Container[str]) -> None:
+    def __init__(
+        self,
+        permissions: Mapping[str, Permission],
+        services: Mapping[str, Service],
+        trusted: Container[str],
+    ) -> None:
         self._permissions = permissions
+        self._services = services
         self._trusted = trusted
         self._owners: dict[tuple[str, str, str], str] = {}
         self._claims: dict[str, list[_Claim]] = {}
@@ -77,19 +84,33 @@ class RouteChecks:
             return None
         return f"would hide {claim.method} {claim.path.path} of '{claim.owner}'; choose another path"
 
+    def mount_problem(self, owner: str, service: Service) -> str | None:
+        """What is wrong with a service's prefixes beside the public routes of others."""
+        if owner in self._trusted:
+            return None
+        for mount in service.prefixes:
+            below = template_of(mount.prefix + "/{rest:path}")
+            at = template_of(mount.prefix)
+            for claim in (one for one in self._claims.get("", ()) if not one.service):
+                hidden = (at.meets(claim.path) or below.meets(claim.path)) and at.depth >= claim.depth
+                if claim.owner != owner and (mount.covers(claim.path.path) or hidden):
+                    route = f"{claim.method} {claim.path.path}"
+                    return f"wants {mount.prefix}, but '{claim.owner}' has {route}; choose another prefix"
+        return None
+
     def _claim(self, owner: str, root: str, route: Route) -> None:
         """Remember a route, and its public paths if it is a service's: public routes are matched first, and
         all but the prefix may be known on another machine only.
         """
         path = template_of(route.path)
-        self._claims.setdefault(root, []).append(_Claim(owner, route.method, path, path.depth + 1))
-        slot = slot_of(root)
-        for mount in slot.mounts if slot else ():
+        self._claims.setdefault(root, []).append(_Claim(owner, route.method, path, path.depth + 1, root))
+        service = self._services.get(root)
+        for mount in service.prefixes if service else ():
             public = mount.public_path(route.path)
             if public is not None and route.method in mount.methods:
                 path, prefix = template_of(public), template_of(mount.prefix)
                 self._owners.setdefault(("", route.method, path.shape), owner)
-                self._claims.setdefault("", []).append(_Claim(owner, route.method, path, prefix.depth))
+                self._claims.setdefault("", []).append(_Claim(owner, route.method, path, prefix.depth, root))
 
 
 def _taken(holder: str | None) -> str | None:

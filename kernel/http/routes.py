@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -16,8 +16,10 @@ from kernel.errors import PlatformError
 from kernel.http.adapters import adapter_of, schema_check_of
 from kernel.http.context import ErrorFormat
 from kernel.http.error_formats import PLAIN_ERRORS
-from kernel.settings import Settings
+from kernel.http.router import PathTemplate
+from kernel.settings.loading import Settings
 
+WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
 
@@ -177,19 +179,38 @@ class Rate:
     settings: type[Settings] | None = None
 
 
+class BoundRoute(Protocol):
+    """A route at one path of an application: what its documents tell of it.
+
+    `service` is the name of the gateway or of the service, `plugin` who declared it; None for the kernel.
+    """
+
+    route: Route
+    template: PathTemplate
+    service: str
+    plugin: str | None
+
+
 class RouteTable:
     """Collects routes. `tag` groups them in the documentation.
 
     With `service`, the routes belong to that service, whichever plugin provides it: their paths start at its
-    root, and the gateway shows them under the service's mounts. `token_scopes` applies to routes that don't
-    name their own.
+    root, and the gateway shows them under the service's mounts. If no plugin declares the service, the plugin
+    is out of service; one whose table is `optional` only loses these routes. `token_scopes` applies to routes
+    that don't name their own.
     """
 
     def __init__(
-        self, tag: str, *, service: str | None = None, token_scopes: Sequence[TokenScope] = ("manage",)
+        self,
+        tag: str,
+        *,
+        service: str | None = None,
+        optional: bool = False,
+        token_scopes: Sequence[TokenScope] = ("manage",),
     ) -> None:
         self.tag = tag
         self.service = service
+        self.optional = optional
         self.token_scopes = token_scopes
         self.routes: list[Route] = []
 

@@ -11,8 +11,8 @@ from typing import Final
 from aiohttp import web
 
 from kernel.http.context import UNMATCHED, Context
-from kernel.metrics import METHODS
-from kernel.tracing import Carried, Tracing
+from kernel.observe.metrics import METHODS
+from kernel.observe.tracing import Carried, Tracing
 
 _UNTRACED: Final = frozenset({"/health", "/livez", "/readyz", "/metrics"})
 _CARRIERS: Final = ("traceparent", "tracestate")
@@ -24,7 +24,7 @@ def is_traced(ctx: Context) -> bool:
 
 
 async def traced(
-    tracing: Tracing, ctx: Context, serve: Callable[[Context], Awaitable[web.StreamResponse]]
+    tracing: Tracing, ctx: Context, serve: Callable[[], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
     """Serve a request within a span, which continues the request's own trace, if it names one."""
     request = ctx.request
@@ -39,7 +39,7 @@ async def traced(
     left = (ConnectionResetError,)  # the client disconnected: not a server error
     with tracing.span(name, "server", attributes, parent=_carried(ctx), expected=left) as span:
         try:
-            response = await serve(ctx)
+            response = await serve()
         finally:
             if ctx.endpoint != UNMATCHED:
                 span.rename(f"{name} {ctx.endpoint}")

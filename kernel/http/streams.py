@@ -16,15 +16,21 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.auth.principals import Principal
 from kernel.auth.states import AccountStates
-from kernel.errors import ANY_ERROR
-from kernel.lasting import lasting
-from kernel.resource_keys import ResourceKey
+from kernel.errors import ANY_ERROR, TooManyRequests
+from kernel.plugins.resource_keys import ResourceKey
+from kernel.process.lasting import lasting
 
 log = logging.getLogger("platform.http")
 
 LOOK_EVERY = 1.0
 _LAST_WORDS = 2.0
 _REMEMBERED = 10_000
+_RETRY_AFTER = 5
+
+
+class TooManyStreams(TooManyRequests):
+    code = "too_many_streams"
+    default_detail = "This account has too many streams open; close some first"
 
 
 class OpenStream:
@@ -67,13 +73,22 @@ def _expire(limit: asyncio.Timeout) -> None:
 class OpenStreams:
     """The streaming responses of one process, by account."""
 
-    def __init__(self, states: AccountStates) -> None:
+    def __init__(self, states: AccountStates, most: int) -> None:
         self._states = states
+        self._most = most
         self._open: dict[int, set[OpenStream]] = {}
         self._invalid: dict[str, None] = {}  # the credentials that ended last
         self._looking: asyncio.Task[None] | None = None
         self._checks: set[asyncio.Task[None]] = set()
         self._stopping: asyncio.TimerHandle | None = None
+
+    def admit(self, principal: Principal) -> None:
+        """Raise TooManyStreams if an account has as many streams open as it may."""
+        if principal.id is not None and len(self._open.get(principal.id, ())) >= self._most:
+            raise TooManyStreams(
+                f"This account has {self._most} streams open, which is the limit; close some first",
+                headers={"Retry-After": str(_RETRY_AFTER)},
+            )
 
     def watch(self, principal: Principal, cut: Callable[[], None]) -> OpenStream | None:
         """Watch the response that the current task is about to stream; None without a session.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -25,10 +26,9 @@ from kernel.errors import (
     Unprocessable,
     UnsupportedMediaType,
 )
-from kernel.http.body_clock import BodyClock
 from kernel.http.context import Context
 from kernel.http.names import clean_name
-from kernel.http.validation import media_type
+from kernel.http.validation import BodyClock, media_type
 from kernel.stores.protocols import Staged
 
 log = logging.getLogger("platform.http")
@@ -38,6 +38,9 @@ _FIELD_LIMIT = 1024
 _MOST_PARTS = 32
 _MOST_LINES = 4096
 _LONGEST_LINE = 16 * 1024
+_ENCODING_NAME = "_charset_"
+# What old browsers send: the path on the sender's machine, its backslashes as they are.
+_FOLDERS = re.compile(r'(;\s*filename=")(?:[a-z]:|\\)\\(?:[^"\\]*\\)*(?=[^"\\]+")', re.IGNORECASE)
 _PLAIN_ENCODINGS = ("binary", "8bit", "7bit")
 _MALFORMED = (ValueError, AssertionError, RuntimeError, HttpProcessingError)
 
@@ -95,9 +98,31 @@ class _FewLines:
         return getattr(self._content, name)
 
 
+class _FormReader(MultipartReader):
+    """A reader that skips the field `_charset_` (RFC 7578) that a form may begin with.
+
+    aiohttp's own reads its value, but not the boundary behind it. All names are taken for UTF-8.
+    """
+
+    _is_first = True
+
+    async def fetch_next_part(self) -> MultipartReader | BodyPartReader:
+        """The next part; the reader asks for it behind each boundary."""
+        part = await super().fetch_next_part()
+        is_first, self._is_first = self._is_first, False
+        if not is_first or not isinstance(part, BodyPartReader) or part.name != _ENCODING_NAME:
+            return part
+        size = 0
+        while chunk := await part.read_chunk():
+            size += len(chunk)
+            if size > _FIELD_LIMIT:
+                raise BadRequest(f"The field '{_ENCODING_NAME}' is too long; it names an encoding")
+        return cast(BodyPartReader, await self.next())
+
+
 def _reader(request: web.Request) -> MultipartReader:
     content = cast(StreamReader, _FewLines(request.content))
-    return MultipartReader(request.headers, content, max_field_size=_LONGEST_LINE)
+    return _FormReader(request.headers, content, max_field_size=_LONGEST_LINE)
 
 
 def _parameters(part: BodyPartReader) -> dict[str, str]:
@@ -106,7 +131,7 @@ def _parameters(part: BodyPartReader) -> dict[str, str]:
     Raises BadRequest.
     """
     header = part.headers.get(hdrs.CONTENT_DISPOSITION)
-    kind, parameters = parse_content_disposition(header)
+    kind, parameters = parse_content_disposition(header and _FOLDERS.sub(r"\1", header))
     if header is not None and kind is None:
         raise BadRequest("The Content-Disposition of a form field can't be read: check its quotes and names")
     return parameters

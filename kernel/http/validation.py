@@ -1,20 +1,66 @@
-"""Bodies and queries into models; the 422 array as existing clients read it (wire-facts 1.1)."""
+"""Bodies and queries into models; the 422 array as existing clients read it (wire-facts 1.1).
+
+A client that sends its body too slowly is refused: there is a limit on each pause, and a rate to keep up.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import json
 import math
 import re
 import typing
-from typing import Any
+from collections.abc import Awaitable
+from typing import Any, TypeVar
 
 from aiohttp import web
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from kernel.errors import BadRequest, PayloadTooLarge, Unprocessable, UnsupportedMediaType
-from kernel.http.body_clock import BodyClock
-from kernel.storable import first_unfit
+from kernel.db.storable import first_unfit
+from kernel.errors import BadRequest, PayloadTooLarge, RequestTimeout, Unprocessable, UnsupportedMediaType
+
+T = TypeVar("T")
+
+SLOWEST = 500
+"""Bytes per second, on average, once the time for one pause is used up; any modem is faster.
+
+Without this limit, a byte now and then would keep a connection open for months.
+"""
+
+
+class BodyClock:
+    """Measures the time spent waiting for one request's body; the time spent processing it doesn't count."""
+
+    def __init__(self, request: web.Request, silence: float) -> None:
+        self._content = request.content
+        self._silence = silence
+        self._waited = 0.0
+
+    async def wait(self, reading: Awaitable[T]) -> T:
+        """The result of `reading`, which waits for more of the body. Raises RequestTimeout."""
+        now = asyncio.get_running_loop().time
+        began = now()
+        left = self._silence + self._received() / SLOWEST - self._waited
+        try:
+            async with asyncio.timeout(min(self._silence, left)):
+                return await reading
+        except TimeoutError:
+            raise RequestTimeout() from None
+        finally:
+            self._waited += now() - began
+
+    def _received(self) -> int:
+        """Bytes on the wire: counting decompressed ones could allow a thousand times as much time."""
+        packed = getattr(self._content, "total_compressed_bytes", None)  # aiohttp's empty body lacks it
+        return self._content.total_bytes if packed is None else packed
+
+
+class Body(BaseModel):
+    """What clients send. A field that is unknown is refused (422), as another one was meant."""
+
+    model_config = ConfigDict(extra="forbid")
+
 
 _SECRET_WORDS = ("password", "secret", "token", "key", "code")
 _INPUT_LIMIT = 200

@@ -14,11 +14,15 @@ if TYPE_CHECKING:
     from sqlalchemy import Select
 
     from kernel.auth.ownership import Scope
+    from kernel.jobs.batching import Together
     from kernel.jobs.progress import Progress
-    from kernel.jobs.together import Together
     from kernel.platform import Platform
 
 P = TypeVar("P", bound=BaseModel)
+
+
+class NoPayload(BaseModel):
+    """The payload of a job that needs none."""
 
 
 class JobFailed(Exception):
@@ -27,7 +31,8 @@ class JobFailed(Exception):
 
 class JobMoved(Exception):
     """Raise it in a handler to continue in another lane, with another payload: for work that turns out to be
-    larger than it looked. It does not count as an attempt. The job waits there for its turn.
+    larger than it looked. In the same lane, it gives the job's place back, to continue when it is its turn
+    again. It does not count as an attempt.
     """
 
     def __init__(self, lane: Lane, payload: BaseModel) -> None:

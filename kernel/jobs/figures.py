@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from kernel.db.base import shared_now
 from kernel.db.tables import JobRecord, WorkerRecord
-from kernel.jobs.kinds import UNDER_WAY, Lane
+from kernel.jobs.kinds import LANES, UNDER_WAY
+from kernel.process.bounded import in_abandonable_thread
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -62,7 +63,7 @@ def read_queue(session: Session) -> QueueFigures:
 
 def offer_figures(platform: Platform) -> None:
     """Show the queue and the free disk space at `/metrics`."""
-    metrics, lanes = platform.metrics, get_args(Lane)
+    metrics, lanes = platform.metrics, LANES
     jobs = metrics.gauge("jobs_under_way", "Jobs that are waiting or running.", ("lane", "status"))
     oldest = metrics.gauge("jobs_oldest_waiting_seconds", "Age of the oldest waiting job.", ("lane",))
     failed = metrics.gauge("jobs_failed_last_day", "Jobs that failed in the last 24 hours.")
@@ -70,7 +71,7 @@ def offer_figures(platform: Platform) -> None:
     free = metrics.gauge("disk_free_bytes", "Free space on the fullest disk that the platform writes to.")
 
     async def read() -> None:
-        free.set(platform.disk.free_bytes())
+        free.set(await in_abandonable_thread(platform.disk.free_bytes))
         found = await platform.database.read(read_queue)
         workers.set(found.workers)
         failed.set(found.failed_last_day)

@@ -16,12 +16,12 @@ from kernel.db.engine import Unit
 from kernel.db.tables import JobRecord
 from kernel.errors import Conflict, Forbidden, NotFound
 from kernel.http.responses import Page
-from kernel.jobs.cancelling import request_cancel
+from kernel.jobs.cancellation import request_cancel
 from kernel.jobs.declarations import JobRef, LongJob
 from kernel.jobs.kinds import CHANGED, UNDER_WAY
 from kernel.jobs.schemas import JobOut, JobQuery, render
-from kernel.lasting import set_within
-from kernel.offers import OFFERS
+from kernel.plugins.offers import OFFERS
+from kernel.process.lasting import set_within
 
 # Seconds after which a stream sends at least something: proxies end silent ones.
 _BREATH = 15.0

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol, get_args
 
 Lane = Literal["quick", "standard", "large"]
 """Jobs wait only for others in their lane: a mail never waits for documents, nor a small one for huge ones.
 """
+LANES: Final[tuple[Lane, ...]] = get_args(Lane)
 
 Status = Literal["queued", "running", "done", "failed", "cancelled"]
 """``queued`` and ``running`` are under way; the other three are final."""
@@ -48,9 +49,9 @@ class JobKind(Protocol):
 
 @dataclass(frozen=True)
 class Gather:
-    """Makes a job wait with others of its kind and be taken up in turn rather than in order of arrival.
+    """Makes a job take turns with others of its kind rather than wait in order of arrival.
 
-    Owners take turns, and within an owner's jobs the `share`s (such as knowledge bases), so that one's ten
+    Owners take turns, and within an owner's jobs the `share`s (such as folders), so that one's ten
     thousand jobs don't hold up another's single job. In the lane ``quick``, many are handled at once by the
     `together` of their declaration: up to a total `weight` of 64.
     """
@@ -68,11 +69,3 @@ class Placing:
     owner_id: int | None = None
     subject: str | None = None
     gather: Gather | None = None
-
-
-@dataclass(frozen=True)
-class Placed:
-    """The id of a job that was written, and the lane to notify, if any."""
-
-    job_id: str
-    rings: Lane | None

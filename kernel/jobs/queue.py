@@ -1,150 +1,47 @@
-"""Enqueueing: the job's record and its place in the queue are written in the caller's transaction.
+"""The queue is the table of jobs: enqueueing, and every change of a job's state.
 
-The queue is DBOS's, whose tables live in the same database: a job exists exactly if the change that enqueued
-it is committed.
+A job is enqueued in the transaction of the change that needs it. A worker takes it (`kernel.jobs.turns`) by
+writing its own name into the row; while it is there, only that worker's changes count.
 """
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final, cast
 
 from pydantic import BaseModel
-from sqlalchemy import bindparam, insert, select
-from sqlalchemy.engine import make_url
+from sqlalchemy import ColumnElement, bindparam, delete, insert, or_, select, update
 from sqlalchemy.orm import Session
 
-from kernel.db.connecting import limited
-from kernel.db.prepared import Prepared, PreparedInsert
-from kernel.db.tables import JobRecord
-from kernel.db.units import off_the_loop
-from kernel.jobs.gathered import CARRIER, Load, next_carrier, waiting
-from kernel.jobs.kinds import UNDER_WAY, JobKind, Lane, Placed, Placing
-from kernel.jobs.spans import trace_to_store
-from kernel.resource_keys import ResourceKey
+from kernel.db.base import shared_moment, shared_now, utc_now
+from kernel.db.engine import Database, Unit
+from kernel.db.prepared import PreparedInsert
+from kernel.db.tables import JobRecord, WorkerRecord
+from kernel.jobs.kinds import CHANGED, QUEUED, UNDER_WAY, JobKind, Lane, Placing, Status
+from kernel.observe.logs import mask
+from kernel.observe.tracing import carried_by_current
 
-if TYPE_CHECKING:
-    from dbos import DBOSClient, EnqueueOptions
-
-QUEUES: dict[Lane, str] = {
-    "quick": "platform-quick",
-    "standard": "platform",
-    "large": "platform-large",
-}
-WORKFLOW = "platform_job"
-
-
-def dbos_url(sqlalchemy_url: str) -> str:
-    """The database address in DBOS's form."""
-    address = make_url(sqlalchemy_url)
-    if sqlalchemy_url.startswith("sqlite"):
-        address = address.set(drivername="sqlite")
-    else:
-        address = limited(address.set(drivername="postgresql"))
-    return address.render_as_string(hide_password=False)
-
-
-async def migrate_queue(sqlalchemy_url: str) -> None:
-    """Create or update the queue's own tables."""
-    from dbos import DBOS
-
-    await asyncio.to_thread(DBOS.migrate, dbos_url(sqlalchemy_url))
-
-
+TRACEPARENT: Final = "traceparent"
+_LONGEST_TRACE: Final = 64
+_FORGOTTEN_AT_ONCE: Final = 500
+_UNSEEN: Final = timedelta(days=1)
+_ABANDONED: Final = timedelta(minutes=1)
 _JOBS: Any = JobRecord.__table__
 _INSERT = PreparedInsert(insert(_JOBS))
 """Saves a quarter of a millisecond per job compared with the ORM."""
 
-_CARRIERS = Prepared(
-    select(_JOBS.c.id)
-    .where(_JOBS.c.gathered == bindparam("carrier"), _JOBS.c.status == "queued")
-    .with_for_update(read=True)
-    .limit(1)
-)
+_UNDER_WAY: Final = JobRecord.status.in_(UNDER_WAY)
 
 
-class JobQueue:
-    """Puts jobs into the queue. Needs no worker in this process."""
-
-    def __init__(self, sqlalchemy_url: str) -> None:
-        self._url = sqlalchemy_url
-        self._client: DBOSClient | None = None
-
-    def enqueue(self, session: Session, job: JobKind, payload: BaseModel, placing: Placing) -> Placed:
-        """Write a job in the session's transaction; the same id twice is one job."""
-        lane = placing.lane or job.lane
-        job_id = placing.job_id or uuid.uuid4().hex
-        if placing.job_id is not None and session.get(JobRecord, job_id) is not None:
-            return Placed(job_id, lane)
-        _INSERT.run(session, _values(job_id, job, payload, placing))
-        if placing.gather is not None:
-            return Placed(job_id, self.call_carrier(session, job.name, lane))
-        self._place(session, job_id, QUEUES[lane])
-        return Placed(job_id, lane)
-
-    def call_carrier(self, session: Session, job: str, lane: Lane) -> Lane | None:
-        """Make sure that a carrier takes up the gathered jobs; returns the lane to notify, if it made one.
-
-        A waiting carrier sees everything committed before it starts, so one is enough.
-        """
-        if _CARRIERS.first(session, {"carrier": next_carrier(job, lane)}) is not None:
-            return None
-        carrier = uuid.uuid4().hex
-        load = Load(carrier=carrier, job=job, lane=lane).model_dump()
-        gathered = next_carrier(job, lane)
-        session.add(JobRecord(id=carrier, name=CARRIER, payload=load, lane=lane, gathered=gathered))
-        session.flush()
-        self._place(session, carrier, QUEUES[lane])
-        return lane
-
-    def place_again(self, session: Session) -> int:
-        """Put every unfinished job into its lane again, after a restore; returns how many.
-
-        Under new queue ids: the queue's tables were not restored and may list these jobs as ended.
-        """
-        turn = uuid.uuid4().hex[:8]
-        records = list(session.scalars(select(JobRecord).where(JobRecord.status.in_(UNDER_WAY))))
-        for record in records:
-            record.status, record.gathered, record.not_before = "queued", None, None
-            self._place(session, record.id, QUEUES[cast(Lane, record.lane)], f"{record.id}:{turn}")
-        session.flush()
-        return len(records)
-
-    def _place(self, session: Session, job_id: str, queue: str, workflow_id: str | None = None) -> None:
-        options: EnqueueOptions = {
-            "queue_name": queue,
-            "workflow_name": WORKFLOW,
-            "workflow_id": workflow_id or job_id,
-        }
-        self._connected().enqueue_in_transaction(session.connection(), options, job_id)
-
-    def _connected(self) -> DBOSClient:
-        """The client, made for the first job: its library is imported only when needed."""
-        if self._client is None:
-            made = off_the_loop(self._make)
-            self._client = self._client or made
-        return self._client
-
-    def _make(self) -> DBOSClient:
-        from dbos import DBOSClient
-
-        return DBOSClient(system_database_url=dbos_url(self._url), lazy=True)
-
-    async def forget(self, job_ids: Sequence[str]) -> None:
-        """Remove finished jobs from the queue's own tables."""
-        client = await asyncio.to_thread(self._connected)
-        await asyncio.to_thread(client.delete_workflows, list(job_ids))
-
-    async def close(self) -> None:
-        """Close the client's connections."""
-        if self._client is not None:
-            await asyncio.to_thread(self._client.destroy)
-
-
-def _values(job_id: str, job: JobKind, payload: BaseModel, placing: Placing) -> dict[str, object]:
-    return {
+def enqueue(session: Session, job: JobKind, payload: BaseModel, placing: Placing) -> str:
+    """Write a job in the session's transaction; returns its id. The same id twice is one job."""
+    job_id = placing.job_id or uuid.uuid4().hex
+    if placing.job_id is not None and session.get(JobRecord, job_id) is not None:
+        return job_id
+    gather = placing.gather
+    values = {
         "id": job_id,
         "name": job.name,
         "payload": payload.model_dump(mode="json"),
@@ -152,11 +49,199 @@ def _values(job_id: str, job: JobKind, payload: BaseModel, placing: Placing) -> 
         "title": job.title,
         "owner_id": placing.owner_id,
         "subject": placing.subject,
-        "gathered": None if placing.gather is None else waiting(job.name, placing.lane or job.lane),
-        "share": None if placing.gather is None else placing.gather.share,
-        "weight": 1 if placing.gather is None else placing.gather.weight,
-        "trace": trace_to_store(),
+        "share": None if gather is None else gather.share,
+        "weight": None if gather is None else gather.weight,
+        "trace": _trace(),
     }
+    _INSERT.run(session, values)
+    return job_id
 
 
-JOB_QUEUE: ResourceKey[JobQueue] = ResourceKey("job queue")
+def _trace() -> str | None:
+    """The `traceparent` of what enqueues a job now; None without a trace."""
+    found = carried_by_current().get(TRACEPARENT, "")
+    return found if 0 < len(found) <= _LONGEST_TRACE else None
+
+
+def place_jobs_again(session: Session) -> int:
+    """Let every unfinished job wait again, after a restore, whoever had it; returns how many."""
+    again: dict[str, Any] = {"status": "queued", "worker": None, "not_before": None}
+    change = update(JobRecord).where(_UNDER_WAY).values(**again).returning(JobRecord.id)
+    return len(session.scalars(change).all())
+
+
+_CLAIM: Any = (
+    update(_JOBS)
+    .where(_JOBS.c.id.in_(bindparam("ids", expanding=True)), _UNDER_WAY)
+    .where(or_(_JOBS.c.worker.is_(None), _JOBS.c.worker == bindparam("mine")))
+    .values(
+        status="running",
+        worker=bindparam("mine"),
+        attempts=_JOBS.c.attempts + 1,
+        started_at=bindparam("now"),
+        done_before=_JOBS.c.done,
+        progress_at=None,
+        message="",
+    )
+    .returning(_JOBS)
+)
+
+
+def claim_all(unit: Unit, worker: str, ids: Sequence[str]) -> Sequence[JobRecord]:
+    """Start an attempt of each and count it; without those that have nothing left to do."""
+    values = {"ids": ids, "mine": worker, "now": utc_now()}
+    rows = unit.session.connection().execute(_CLAIM, values).mappings()
+    records = {row["id"]: JobRecord(**row) for row in rows}
+    for record in records.values():
+        tell(unit, record)
+    return [records[job_id] for job_id in ids if job_id in records]
+
+
+def claim(unit: Unit, worker: str, job_id: str) -> JobRecord | None:
+    """Start an attempt of this job for a worker; None if it has ended, or another worker has it."""
+    return next(iter(claim_all(unit, worker, [job_id])), None)
+
+
+def release(unit: Unit, workers: Collection[str], *, keep: Collection[str] = ()) -> int:
+    """Let the jobs of these workers wait again, except those to `keep`; returns how many. Each runs alone."""
+    return _release(unit, JobRecord.worker.in_(workers) & JobRecord.id.not_in(keep))
+
+
+def release_abandoned(unit: Unit) -> int:
+    """The same for jobs that a worker without a heartbeat has had for a minute.
+
+    A worker's last commit may reach the database after its jobs were released.
+    """
+    beating = select(WorkerRecord.id)
+    since = shared_now(unit.session) - _ABANDONED
+    theirs = JobRecord.worker.is_not(None) & JobRecord.worker.not_in(beating)
+    return _release(unit, theirs & (JobRecord.started_at < since))
+
+
+def _release(unit: Unit, theirs: ColumnElement[bool]) -> int:
+    values = {"status": "queued", "worker": None, "not_before": shared_now(unit.session)}
+    change = update(JobRecord).where(theirs, _UNDER_WAY).values(**values).returning(JobRecord.lane)
+    lanes = unit.session.scalars(change).all()
+    for lane in set(lanes):
+        unit.notify(QUEUED, lane)
+    return len(lanes)
+
+
+def release_batch(unit: Unit, records: Sequence[JobRecord], error: str | None) -> None:
+    """Let those of the jobs that aren't done run one by one; having been handled together was no attempt."""
+    unfinished = JobRecord.id.in_([record.id for record in records]) & (JobRecord.worker == records[0].worker)
+    values: dict[str, Any] = {"status": "queued", "worker": None, "not_before": shared_now(unit.session)}
+    values |= {"attempts": JobRecord.attempts - 1} | ({} if error is None else {"error": error})
+    unit.session.execute(update(JobRecord).where(unfinished, _UNDER_WAY).values(**values))
+
+
+def note(unit: Unit, record: JobRecord, values: Mapping[str, Any]) -> bool:
+    """Change the record of an unfinished job; False if it has ended, or is another attempt's by now."""
+    mine = JobRecord.worker.is_not_distinct_from(record.worker) & (JobRecord.attempts == record.attempts)
+    change = update(_JOBS).where(JobRecord.id == record.id, _UNDER_WAY, mine)
+    changed = unit.session.connection().scalar(change.values(**values).returning(_JOBS.c.id)) is not None
+    if changed:
+        tell(unit, record)
+    return changed
+
+
+def close(unit: Unit, record: JobRecord, status: Status, values: Mapping[str, Any]) -> bool:
+    """Record a job's end. The payload of a successful one is erased: its subject may be deleted later."""
+    ended: dict[str, Any] = {"status": status, "worker": None, "not_before": None}
+    if status == "done":
+        ended["payload"] = {}
+    return note(unit, record, {**ended, "finished_at": shared_moment(unit.session), **values})
+
+
+def move(unit: Unit, record: JobRecord, lane: Lane, payload: BaseModel) -> None:
+    """Make a running job wait in another lane; the attempt doesn't count."""
+    values: dict[str, Any] = {"status": "queued", "lane": lane, "worker": None, "not_before": None}
+    values |= {"payload": payload.model_dump(mode="json"), "attempts": JobRecord.attempts - 1, "message": ""}
+    note(unit, record, values)
+    unit.notify(QUEUED, lane)
+
+
+def others_wait(session: Session, lane: Lane, owner_id: int | None) -> bool:
+    """Whether a due job of anybody else waits in a lane: a long job can then give its place back (`JobMoved`
+    to the same lane).
+    """
+    due = or_(JobRecord.not_before.is_(None), JobRecord.not_before <= shared_now(session))
+    waiting = select(JobRecord.id).where(
+        JobRecord.status == "queued",
+        JobRecord.lane == lane,
+        JobRecord.owner_id.is_distinct_from(owner_id),
+        due,
+    )
+    return session.scalar(waiting.limit(1)) is not None
+
+
+def rest(unit: Unit, record: JobRecord, pause: float, values: Mapping[str, Any]) -> bool:
+    """Make a job whose attempt failed wait for the next one, without a place in its lane; False if it was
+    cancelled meanwhile.
+    """
+    if not note(unit, record, values):
+        return True
+    mine = (JobRecord.id == record.id) & JobRecord.cancel_requested_at.is_(None)
+    again = {"not_before": shared_now(unit.session) + timedelta(seconds=pause)}
+    change = update(JobRecord).where(mine).values(status="queued", worker=None, **again)
+    return unit.session.scalar(change.returning(JobRecord.id)) is not None
+
+
+def stored_error(error: BaseException) -> str:
+    """What operators read of an attempt's error until the next one."""
+    return mask(f"{type(error).__name__}: {error}")[:500]
+
+
+class CancelledJob(BaseModel):
+    """The id of a cancelled job."""
+
+    job_id: str
+
+
+def cancel(unit: Unit, record: JobRecord, told: JobKind | None, values: Mapping[str, Any]) -> None:
+    """Record a cancelled job's end; `told` is the job that then notifies its plugin."""
+    ended = close(unit, record, "cancelled", {"error": None, "message": "", **values})
+    if ended and told is not None:
+        unit.enqueue(told, CancelledJob(job_id=record.id))
+
+
+def tell(unit: Unit, record: JobRecord) -> None:
+    """Notify the job's followers, if it can be followed."""
+    if record.title is not None:
+        unit.notify(CHANGED, record.id)
+
+
+async def forget_finished(database: Database, days: int) -> int:
+    """Remove jobs that ended more than `days` ago; returns how many.
+
+    Ordinary jobs that succeeded go after a day: nobody looks at them.
+    """
+    removed = 0
+    while count := await database.write(_forget, timedelta(days=days)):
+        removed += count
+    return removed
+
+
+def _forget(unit: Unit, kept: timedelta) -> int:
+    now, unseen = unit.now(), (JobRecord.status == "done") & JobRecord.title.is_(None)
+    old = (JobRecord.finished_at < now - kept) | (unseen & (JobRecord.finished_at < now - min(_UNSEEN, kept)))
+    some = select(JobRecord.id).where(old).limit(_FORGOTTEN_AT_ONCE)
+    gone = delete(JobRecord).where(JobRecord.id.in_(some)).returning(JobRecord.id)
+    return len(unit.session.scalars(gone).all())
+
+
+def oldest_lane(unit: Unit, pause: float) -> tuple[Lane, float] | None:
+    """For running jobs without a worker: the lane of the job that is to run next, and how long it rests.
+
+    A job that rests is due after `pause` seconds at most.
+    """
+    session = unit.session
+    order = (JobRecord.not_before.asc().nulls_first(), JobRecord.created_at, JobRecord.id)
+    found = session.scalar(select(JobRecord).where(JobRecord.status == "queued").order_by(*order).limit(1))
+    if found is None:
+        return None
+    now, seconds = shared_now(session), 0.0
+    if found.not_before is not None and found.not_before > now:
+        seconds = min(pause, (found.not_before - now).total_seconds())
+        found.not_before = now
+    return cast(Lane, found.lane), seconds

@@ -24,7 +24,7 @@ from kernel.db.tables import JobRecord, ScheduleRecord
 from kernel.errors import ANY_ERROR
 from kernel.jobs.declarations import JobRef
 from kernel.jobs.kinds import UNDER_WAY
-from kernel.offers import OFFERS
+from kernel.plugins.offers import OFFERS
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -36,6 +36,7 @@ KERNEL = "kernel"
 _LONGEST = 60.0
 _SHORTEST = 5.0
 _SKEW = timedelta(minutes=5)
+_HOUR = 1  # the second of five cron fields
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,16 @@ def _cron_of(platform: Platform, job: JobRef) -> str | None:
 
 
 def next_time(cron: str, now: datetime, zone: ZoneInfo) -> datetime:
-    """The first time after `now` in the time zone, as UTC."""
+    """The first time after `now` in the time zone, as UTC.
+
+    Of an hour that comes twice, when summer time ends, only jobs that run every hour run in the second.
+    """
     from croniter import croniter
 
-    found: datetime = croniter(cron, now.astimezone(zone)).get_next(datetime)
+    times = croniter(cron, now.astimezone(zone))
+    found: datetime = times.get_next(datetime)
+    while found.fold and times.expanded[_HOUR] != ["*"]:
+        found = times.get_next(datetime)
     return found.astimezone(UTC)
 
 

@@ -26,7 +26,7 @@ class JobOut(BaseModel):
     """A long job."""
 
     id: str
-    kind: str = Field(description="What kind of work it is, such as `rag.ingest_document`.")
+    kind: str = Field(description="What kind of work it is: `<plugin>.<job>`.")
     title: str
     status: Status
     progress: JobProgress

@@ -7,24 +7,15 @@ from contextlib import ExitStack, contextmanager
 
 from kernel.db.tables import JobRecord
 from kernel.jobs.declarations import JobMoved
-from kernel.jobs.gathered import CARRIER
+from kernel.jobs.queue import TRACEPARENT
 from kernel.jobs.stopping import Cancelled
-from kernel.tracing import Attributes, Carried, Tracing, carried_by_current, current, note_error
-
-TRACEPARENT = "traceparent"
-_LONGEST = 64
-
-
-def trace_to_store() -> str | None:
-    """The `traceparent` to store with a job that is enqueued now; None without a trace."""
-    found = carried_by_current().get(TRACEPARENT, "")
-    return found if 0 < len(found) <= _LONGEST else None
+from kernel.observe.tracing import Attributes, Carried, Tracing, current, note_error
 
 
 @contextmanager
 def attempt_span(tracing: Tracing, record: JobRecord) -> Iterator[None]:
-    """The span of one attempt. A carrier has none: the jobs that it runs have their own."""
-    if tracing.tracer is None or record.name == CARRIER:
+    """The span of one attempt."""
+    if tracing.tracer is None:
         yield
         return
     attributes = {**_attributes(record), "platform.job.attempt": record.attempts}

@@ -12,7 +12,7 @@ from typing import cast
 from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.errors import ANY_ERROR, PlatformError, Unavailable
-from kernel.machine_faults import is_machine_fault
+from kernel.process.machine_faults import is_machine_fault
 from kernel.stores.protocols import BlobStore, Staged
 
 log = logging.getLogger("platform.stores")

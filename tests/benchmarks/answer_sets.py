@@ -7,27 +7,32 @@ those of `unseen` in half 1 alone: no weight was fitted on them, but signs were 
 `towns` differ in names alone; `single` is one paragraph or sentence, asked for what it says, for what others
 say, and for letters without a meaning; `across` asks in English over paragraphs in another language;
 `handbooks` are the fictional companies of the evaluation plugin; `support` has questions that nothing answers
-beside others about the same passages; `nonsense` is reported by itself.
+beside others about the same passages. FAQs are of `people`. Questions of another set, and letters without a
+meaning, are off topic.
 """
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Collection as Collection_
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, Literal
 
+from builtin_plugins.documents.blocks import Block
+from builtin_plugins.documents.chunking import chunk
 from builtin_plugins.rag.answering.sentences import split_sentences
-from builtin_plugins.rag.chunking import chunk
-from builtin_plugins.rag.parsing.blocks import Block
 from tests.benchmarks.evaluation_sets import DATA
 from tests.benchmarks.language_sets import ARTICLE_LANGUAGES, Asked, LanguageSet, articles, towns
+from tests.benchmarks.people import faqs
 
 HELD_OUT = 1
 """The half that no weight is chosen on."""
 
+_OFF = 40
+"""Questions of another set that a collection is asked."""
 _EVERY = 7  # of the questions about towns, which are many and alike
 _ASPECTS = 7  # paragraphs about each town
 _SINGLES, _WHOLE, _STRANGE = 4, 2, 12
@@ -49,10 +54,100 @@ class Labelled:
 
 
 @dataclass(frozen=True)
+class Case:
+    """A question as it is asked of a collection.
+
+    `kind` is "there", where the paragraphs `own` answer it with the words `expected` (empty: if one of them
+    is quoted), "on", where those are missing or nothing answers, or "off", where nothing is on its topic.
+    """
+
+    question: str
+    kind: Literal["there", "on", "off"]
+    half: int
+    own: frozenset[int] = frozenset()
+    expected: str = ""
+
+    def is_answered(self, text: str, quoted: Collection_[int]) -> bool:
+        """Whether a text answers that quotes these paragraphs."""
+        if self.expected:
+            return self.expected.casefold() in text.casefold()
+        return not self.own.isdisjoint(quoted)
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Paragraphs, and what is asked of them."""
+
+    name: str
+    group: str
+    paragraphs: Sequence[str]
+    cases: Sequence[Case]
+
+
+@dataclass(frozen=True)
 class AnswerSet:
     name: str
     collection: LanguageSet
     questions: list[Labelled]
+
+
+def collections() -> Iterator[Collection]:
+    """Everything that answers are measured on."""
+    sets = {one.name: one for one in answer_sets()}
+    for name, one in sets.items():
+        cases = list(_cases(one))
+        if name.endswith((" articles", " subjects")):
+            other = (
+                name.replace("articles", "towns")
+                if "articles" in name
+                else name.replace("subjects", "articles")
+            )
+            cases += [Case(each.asked.text, "off", each.half) for each in sets[other].questions[:_OFF]]
+        yield Collection(name, _group(name), one.collection.paragraphs, cases)
+    nothing = nonsense()
+    yield Collection("nonsense", "nonsense", nothing.collection.paragraphs, list(_cases(nothing)))
+    yield from _people()
+
+
+def _cases(one: AnswerSet) -> Iterator[Case]:
+    nowhere: Literal["on", "off"] = "off" if "single" in one.name or one.name == "nonsense" else "on"
+    for each in one.questions:
+        asked, own = each.asked, frozenset({each.asked.paragraph} - {-1})
+        if own:
+            yield Case(asked.text, "there", each.half, own, asked.expected)
+        if not own or not each.alone:
+            yield Case(asked.text, "on" if own else nowhere, each.half, own)
+
+
+def _people() -> Iterator[Collection]:
+    """FAQs, each asked its own questions, and those of another or of articles in its language."""
+    known = list(faqs())
+    others = {one.name: [text for text, _ in one.questions] for one in known}
+    for one in known:
+        cases = list[Case]()
+        for number, (text, own) in enumerate(one.questions):
+            cases += [Case(text, "there", number % 2, own), Case(text, "on", number % 2, own)]
+        strange = (
+            others.get("python" if one.name == "debian en" else "debian en", [])
+            if one.language == "en"
+            else []
+        )
+        if one.language in ARTICLE_LANGUAGES:
+            strange = [*strange, *(asked.text for asked in articles(one.language).questions)]
+        cases += [Case(text, "off", number % 2) for number, text in enumerate(strange[: 2 * _OFF])]
+        yield Collection(f"faq {one.name}", f"faq {one.name}", one.passages, cases)
+
+
+def _group(name: str) -> str:
+    """Sets that are reported together: a language's paragraphs about something else each, and those alike."""
+    kind = name.split(" ")[1] if " " in name else name
+    return (
+        f"{name[:2]} paragraphs"
+        if kind in ("articles", "towns")
+        else kind
+        if kind in ("single", "across")
+        else name
+    )
 
 
 def answer_sets() -> Iterator[AnswerSet]:

@@ -1,20 +1,19 @@
-"""Prints how good answers without a model are: right words, length, refusals, whether confidence can be
-trusted.
+"""Prints how good answers without a model are: right words, length, refusals, and what they cost.
 
-    python -m tests.benchmarks.answers [model ...]         one table for each model
-    python -m tests.benchmarks.answers --fit [model ...]   weights fitted on one half of the sets as well
+    python -m tests.benchmarks.answers [model ...]          one table for each embedding model
+    python -m tests.benchmarks.answers --fit [model ...]    and the weights, fitted on the other half
 
-An answer is right when it holds the expected words. Each question is also asked where its paragraph is
-missing: what is answered there is wrong. Figures are of the half of the sets that no weight was chosen on
-(`answer_sets`). Confidence is judged by AUROC, right answers above wrong ones, and by a curve. `search` is
-how often a search says what the answerer decides, `clear` how often without embedding a sentence; `model` how
-often a model would be asked, where the paragraph is there and where it is not. Nonsense and manuals are
-reported by themselves.
+A question is asked where its paragraph is (*there*), where it is missing but others on the subject are left
+(*on topic*), and where everything is about something else (*off topic*). An answer is right when it holds the
+expected words; one to a FAQ that people wrote, when the answer's own section is quoted. Figures are of the
+half of the sets that no weight was chosen on. AUROC is how often a right answer has more confidence than
+another one; milliseconds are those of the answer alone, its passages read before.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,147 +24,102 @@ import numpy as np
 from builtin_plugins.embeddings.catalog import MODELS, LocalModel
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine, Vectors
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
-from builtin_plugins.rag.answering import extractive
-from builtin_plugins.rag.answering.calibration import Calibration, calibration_of
-from builtin_plugins.rag.answering.candidate import Candidate, Near, count_words
-from builtin_plugins.rag.answering.coverage import subject_of
+from builtin_plugins.extractive_answers.answering import answer
+from builtin_plugins.extractive_answers.support import Signs
+from builtin_plugins.extractive_answers.windows import Rarity, best_windows
+from builtin_plugins.inference import api as inference
 from builtin_plugins.rag.answering.languages import LanguageDetector
-from builtin_plugins.rag.answering.passages import Passage
-from builtin_plugins.rag.answering.weighing import Weighed, weigh
-from kernel.sdk import contracts
-from kernel.stores.dense import DenseIndex
-from kernel.stores.fusion import hybrid, weight_for
-from kernel.stores.text import TextIndex
-from tests.benchmarks.answer_sets import HELD_OUT, AnswerSet, Labelled, answer_sets, nonsense
+from builtin_plugins.rag.answering.matching import asked_words, quotable
+from builtin_plugins.rag.answering.words import count_words
+from builtin_plugins.rag.passages import Passage
+from builtin_plugins.vectors.dense import DenseIndex
+from builtin_plugins.vectors.fusion import hybrid, weight_for
+from builtin_plugins.vectors.text import TextIndex
+from tests.benchmarks.answer_sets import HELD_OUT, Case, Collection, collections
 from tests.benchmarks.language_sets import told
-from tests.benchmarks.manuals import manuals
 
 TOP_K = 5
-
-
-@dataclass(frozen=True)
-class Found:
-    """What the answerer chooses from; `there` tells whether its paragraph is."""
-
-    asked: Labelled
-    there: bool
-    passages: Sequence[Passage]
-    candidates: Sequence[Candidate]
-    near: Near
-    language: str | None
-
-    def is_right(self, text: str, passages: Sequence[int]) -> bool:
-        """Whether a text from these passages (1-based) answers."""
-        wanted = self.asked.asked
-        if not self.there or wanted.paragraph < 0:
-            return False
-        if wanted.expected:
-            return wanted.expected.casefold() in text.casefold()
-        return any(self.passages[one - 1].chunk_id == str(wanted.paragraph) for one in passages)
 
 
 @dataclass(frozen=True)
 class Given:
     """What came of one question."""
 
+    case: Case
     right: bool
     refused: bool
     words: int
     confidence: float
-    there: bool
-    half: int
-    agreed: bool
-    clear: bool
-    hopeful: bool
+    milliseconds: float
+    signs: Signs | None
 
 
 class Answerer:
     """One collection of paragraphs, asked as a pipeline asks it."""
 
-    def __init__(self, one: AnswerSet, model: LocalModel, engine: EmbeddingEngine) -> None:
-        self._paragraphs = one.collection.paragraphs
-        self._model, self._engine = model, engine
+    def __init__(self, one: Collection, model: LocalModel, engine: EmbeddingEngine) -> None:
+        self._paragraphs, self._model, self._engine = one.paragraphs, model, engine
         self._detector = LanguageDetector()
         self._of_model = model.embedded(np.empty((0, 0)), engine.identity)
-        self._similarity = self._of_model.similarity
-        self._known: dict[str, Vectors] = {}
         labels = np.arange(len(self._paragraphs))
         self._near, self._worded = DenseIndex(engine.dimension), TextIndex()
         self._near.add(labels, self._encode(self._paragraphs, "passage"))
         self._told = told(self._paragraphs)
         self._worded.add(labels, self._told)
+        self._questions: dict[str, Vectors] = {}
 
-    def found(self, labelled: Labelled, *, there: bool) -> Found:
-        """What there is to answer from, without the question's own paragraph where it is not to be there."""
-        asked = labelled.asked
-        vector = self._encode([asked.text], "query")[0]
-        language = self._detector.of(asked.text)
-        others = np.delete(np.arange(len(self._paragraphs)), asked.paragraph)
-        legs = partial(self._near.search, vector), partial(self._worded.search, asked.text)
-        weight = weight_for(asked.text, self._of_model.share_in(language))
-        unrelated = self._model.unrelated
-        ranked = hybrid(*legs, TOP_K, weight=weight, unrelated=unrelated, allowed=None if there else others)
+    def given(self, case: Case) -> Given:
+        """The answer to a question."""
+        language, passages = self._detector.of(case.question), self._passages(case)
+        quotable(asked_words(case.question, language), passages)
+        started = time.perf_counter()
+        asked = asked_words(case.question, language)
+        found = quotable(asked, passages)
+        made = answer(asked, found)
+        took = 1000 * (time.perf_counter() - started)
+        text = " ".join(quote.text for quote in made.quotes)
+        quoted = {int(passages[quote.passage].chunk_id) for quote in made.quotes}
+        right = case.kind == "there" and case.is_answered(text, quoted)
+        windows = best_windows(Rarity(asked, found), found)
+        signs = Signs.read(asked, found, windows[0].passage) if windows and asked.words else None
+        refused = not made.is_enough
+        return Given(case, right, refused, count_words(text), made.probability, took, signs)
+
+    def _passages(self, case: Case) -> list[Passage]:
+        vector, text = self._vector(case.question), case.question
+        legs = partial(self._near.search, vector), partial(self._worded.search, text)
+        weight = weight_for(text, self._of_model.share_in(self._detector.of(text)))
+        left = (
+            None if case.kind == "there" else np.setdiff1d(np.arange(len(self._paragraphs)), list(case.own))
+        )
+        ranked = hybrid(*legs, TOP_K, weight=weight, unrelated=self._model.unrelated, allowed=left)
         words = ranked.words if ranked.words is not None else ranked.scores
         rows = zip(ranked.labels.tolist(), ranked.scores.tolist(), ranked.cosines.tolist(), words.tolist(),
                    strict=True)  # fmt: skip
-        passages = [
+        return [
             Passage(
                 self._paragraphs[label], f"{label}.txt", float(score), str(label), str(label),
-                near=self._similarity(cosine), matched=matched, language=self._told[label].language,
+                near=self._of_model.similarity(cosine), matched=matched, language=self._told[label].language,
             )
             for label, score, cosine, matched in rows
         ]  # fmt: skip
-        candidates = extractive.candidates(asked.text, passages, language=language)
-        subject = subject_of(asked.text, passages)
-        wanted = [vector, *(self._encode([subject], "query") if subject else ())]
-        cosines = np.array(wanted) @ self._of_sentences([one.whole for one in candidates]).T
-        near = Near(*([self._similarity(cosine) for cosine in row] for row in cosines.tolist()))
-        return Found(labelled, there, passages, candidates, near, language)
 
-    def _encode(self, texts: Sequence[str], purpose: contracts.Purpose) -> Vectors:
+    def _vector(self, text: str) -> Vectors:
+        if text not in self._questions:
+            self._questions[text] = self._encode([text], "query")[0]
+        return self._questions[text]
+
+    def _encode(self, texts: Sequence[str], purpose: inference.Purpose) -> Vectors:
         return self._engine.encode([self._model.prefixes[purpose] + text for text in texts])
-
-    def _of_sentences(self, texts: Sequence[str]) -> Vectors:
-        """Each is embedded once: most are asked for with the paragraph and without it."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if new:
-            self._known.update(zip(new, self._encode(new, "passage"), strict=True))
-        return np.array([self._known[text] for text in texts], np.float32).reshape(len(texts), -1)
-
-
-def every_found(one: AnswerSet, model: LocalModel, engine: EmbeddingEngine) -> list[Found]:
-    """Each question of a set, with its paragraph and without it."""
-    answerer = Answerer(one, model, engine)
-    asked = [(question, there) for question in one.questions for there in (True, False)]
-    return [answerer.found(one, there=there) for one, there in asked if there or not one.alone]
-
-
-def weighed(found: Found, how: Calibration, *, by_glance: bool = False) -> Weighed:
-    """What speaks for an answer; at a glance no sentence has a vector."""
-    near = None if by_glance else found.near
-    asked = found.asked.asked.text
-    return weigh(asked, found.passages, found.candidates, near, how, language=found.language)
-
-
-def given(found: Found, how: Calibration) -> Given:
-    """What the answerer makes of it."""
-    worth, glance = weighed(found, how), weighed(found, how, by_glance=True)
-    made = extractive.compose(worth, language=found.language)
-    there = found.there and found.asked.asked.paragraph >= 0
-    right = made.supported and found.is_right(made.text, made.cited)
-    told = (right, not made.supported, count_words(made.text), made.confidence, there, found.asked.half)
-    searched = glance.supported if glance.is_clear else made.supported
-    return Given(*told, searched == made.supported, glance.is_clear, worth.hopeful)
 
 
 def auroc(given: Sequence[Given]) -> float:
-    """How often a right answer has more confidence than a wrong one."""
-    right = [one.confidence for one in given if one.right]
-    wrong = [one.confidence for one in given if not one.right and not one.refused]
-    if not right or not wrong:
+    """How often a right answer has more confidence than another one."""
+    right = np.array([one.confidence for one in given if one.right])
+    wrong = np.array([one.confidence for one in given if not one.right and not one.refused])
+    if not len(right) or not len(wrong):
         return float("nan")
-    pairs = [(a > b) + 0.5 * (a == b) for a in right for b in wrong]
-    return float(np.mean(pairs))
+    return float(np.mean((right[:, None] > wrong) + 0.5 * (right[:, None] == wrong)))
 
 
 def curve(given: Sequence[Given]) -> Iterator[str]:
@@ -177,66 +131,47 @@ def curve(given: Sequence[Given]) -> Iterator[str]:
         yield f"   confidence {low:.1f} to {low + 0.2:.1f}: {share} right of {len(part)}"
 
 
-HEADS = (
-    *("right", "refused", "words", "ref. none", "AUROC", "with none"),
-    *("search", "clear", "model", "model, none"),
-)
+HEADS = ("right", "refused", "words", "on topic", "off topic", "AUROC", "ms")
 
 
 def report(name: str, given: Sequence[Given]) -> str:
-    here = [one for one in given if one.there]
-    away = [one for one in given if not one.there]
+    """A line of the table: shares of right answers and refusals, words, refusals where nothing answers."""
+    there, on, off = ([one for one in given if one.case.kind == kind] for kind in ("there", "on", "off"))
     figures = (
-        _mean([one.right for one in here]),
-        _mean([one.refused for one in here]),
-        _mean([one.words for one in here if not one.refused]),
-        _mean([one.refused for one in away]),
-        auroc(here),
+        _mean([one.right and not one.refused for one in there]),
+        _mean([one.refused for one in there]),
+        _mean([one.words for one in there if not one.refused]),
+        _mean([one.refused for one in on]),
+        _mean([one.refused for one in off]),
         auroc(given),
-        _mean([one.agreed for one in given]),
-        _mean([one.clear for one in given]),
-        _mean([one.hopeful for one in here]),
-        _mean([one.hopeful for one in away]),
+        float(np.median([one.milliseconds for one in given])),
     )
-    return f"{name:16}" + "".join(f"{figure:11.3f}" for figure in figures) + f"{len(here):6}{len(away):6}"
+    shown = "".join("          -" if np.isnan(figure) else f"{figure:11.3f}" for figure in figures)
+    return f"{name:20}{shown}{len(there):6}{len(on):6}{len(off):6}"
 
 
 def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if len(values) else float("nan")
 
 
-def _group(name: str) -> str:
-    """Sets that are reported together: a language's paragraphs about something else each, and those alike."""
-    language, _, kind = name.partition(" ")
-    kind = kind.split(" ")[0]
-    if kind in ("articles", "towns"):
-        return f"{language} paragraphs"
-    return kind if kind in ("single", "across") else name
-
-
 def main() -> None:
     names = [one for one in sys.argv[1:] if one != "--fit"] or [model.name for model in MODELS]
     for model in (model for model in MODELS if model.name in names):
         engine = model.load(EmbeddingsSettings())
-        print(f"\n{model.name:16}" + "".join(f"{head:>11}" for head in HEADS))
-        everything, chosen = defaultdict[str, list[Given]](list), list[Found]()
-        for one in answer_sets():
-            found = every_found(one, model, engine)
-            made = [given(each, calibration_of(model.name)) for each in found]
-            held = [each for each in made if each.half == HELD_OUT]
-            everything[_group(one.name)] += held
-            chosen += found
-            print(report(one.name, held), flush=True)
-        print("", *(report(name, made) for name, made in everything.items()), sep="\n")
-        both = [one for made in everything.values() for one in made]
-        print(report("all", both), *curve(both), sep="\n")
-        for one in (nonsense(), *manuals()):
-            found = every_found(one, model, engine)
-            print(report(one.name, [given(each, calibration_of(model.name)) for each in found]), flush=True)
+        print(f"\n{model.name:20}" + "".join(f"{head:>11}" for head in HEADS) + "   questions")
+        groups, everything = defaultdict[str, list[Given]](list), list[Given]()
+        for one in collections():
+            answerer = Answerer(one, model, engine)
+            made = [answerer.given(case) for case in one.cases]
+            everything += made
+            groups[one.group] += [each for each in made if each.case.half == HELD_OUT]
+        print(*(report(name, made) for name, made in groups.items()), sep="\n")
+        held = [one for made in groups.values() for one in made]
+        print(report("all", held), *curve(held), sep="\n")
         if "--fit" in sys.argv:
             from tests.benchmarks.answer_weights import fit
 
-            print(fit([one for one in chosen if one.asked.half != HELD_OUT], model.name))
+            print(fit(everything))
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ from pathlib import Path
 import aiohttp
 import uvloop
 
-from kernel.app import gateway_app
 from kernel.boot import open_platform
-from kernel.server import Listener, bind
-from kernel.settings import SettingsLoader
+from kernel.gateway.app import gateway_app
+from kernel.process.server import Listener, bind
+from kernel.settings.loading import SettingsLoader
 from kernel.testing import candidates_of
 from tests.benchmarks.query import PLUGINS, Bench, served, timed
 from tests.benchmarks.table import Row, print_table

@@ -17,7 +17,8 @@ import numpy as np
 
 from builtin_plugins.platform_ops.backup.operator import restore
 from builtin_plugins.platform_ops.backup.service import archives_of, back_up
-from kernel.sdk import Platform, Point, Unit
+from builtin_plugins.vectors.api import VECTORS, Point
+from kernel.sdk import Platform, Unit
 from kernel.testing import platforms
 
 DIMENSION = 384
@@ -49,9 +50,9 @@ async def fill(platform: Platform, passages: int) -> None:
         staged = await platform.blobs.stage(body("\n".join(p.text for p in points).encode()), 1 << 30)
 
         def write(unit: Unit, points: list[Point] = points, group: str = group, staged=staged) -> None:  # type: ignore[no-untyped-def]
-            platform.vectors.ensure(unit, "rag:bench", DIMENSION, "bench")
-            platform.vectors.stage(unit, "rag:bench", points)
-            platform.vectors.publish(unit, "rag:bench", group)
+            platform.resource(VECTORS).ensure(unit, "rag:bench", DIMENSION, "bench")
+            platform.resource(VECTORS).stage(unit, "rag:bench", points)
+            platform.resource(VECTORS).publish(unit, "rag:bench", group)
             platform.blobs.keep(unit, staged, f"bench:{group}")
 
         await platform.database.write(write)

@@ -18,14 +18,13 @@ from builtin_plugins.embeddings.engines.minilm import MiniLm
 from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
 from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTransformersEngine
 from builtin_plugins.embeddings.weights import find_weights
-from kernel.stores.dense import DenseIndex
-from kernel.stores.fusion import hybrid, weight_for
-from kernel.stores.ranked import Ranked
-from kernel.stores.text import TextIndex
+from builtin_plugins.vectors.dense import DenseIndex
+from builtin_plugins.vectors.fusion import Ranking, hybrid, weight_for
+from builtin_plugins.vectors.text import TextIndex
 from tests.benchmarks.evaluation_sets import SETS, EvaluationSet, Question, load, ndcg
 
 K = 10
-Rank = Callable[[Question, Vectors], Ranked]
+Rank = Callable[[Question, Vectors], Ranking]
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ def measure(collection: EvaluationSet, engine: EmbeddingEngine) -> Quality:
     worded.add(labels, collection.passages)
     vectors = engine.encode([question.text for question in collection.questions])
 
-    def both(question: Question, vector: Vectors) -> Ranked:
+    def both(question: Question, vector: Vectors) -> Ranking:
         return hybrid(
             partial(near.search, vector),
             partial(worded.search, question.text),

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from builtin_plugins.rag.chunking import chunk
-from builtin_plugins.rag.parsing.blocks import Block
+from builtin_plugins.documents.blocks import Block
+from builtin_plugins.documents.chunking import chunk
 from tests.benchmarks.evaluation_sets import EvaluationSet, Question
 
 _SIZE = 1_500
@@ -65,6 +65,16 @@ def _plain(text: str) -> str:
     while (fewer := _FORMATTED.sub(r"\1", text)) != text:
         text = fewer
     return _COMMAND.sub("", text)
+
+
+def sections(path: Path) -> list[tuple[str, str]]:
+    """The questions of one file of the FAQ, each with its whole answer."""
+    return list(_sections(path.read_text(encoding="utf-8", errors="replace")))
+
+
+def plain(path: Path) -> str:
+    """The text of a manual."""
+    return _plain(path.read_text(encoding="utf-8", errors="replace"))
 
 
 def _parts(text: str) -> list[str]:

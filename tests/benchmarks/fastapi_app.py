@@ -65,6 +65,7 @@ class KnowledgeBase(Base):
     visibility: Mapped[str]
     team_id: Mapped[int | None]
     organization_id: Mapped[int | None]
+    publishing: Mapped[str] = mapped_column(default="owner")
     created_at: Mapped[datetime]
 
 
@@ -115,6 +116,7 @@ class KnowledgeBaseOut(BaseModel):
     visibility: str
     team_id: int | None
     organization_id: int | None
+    publishing: str
     created_at: datetime
 
 

@@ -20,21 +20,21 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from builtin_plugins.documents.blocks import Block
+from builtin_plugins.documents.chunking import chunk
 from builtin_plugins.embeddings.catalog import MODELS
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.graph_rag.building.grammar import GrammarEngine
-from builtin_plugins.graph_rag.building.protocol import Extractor
+from builtin_plugins.graph_rag.building.protocol import ExtractionEngine
 from builtin_plugins.graph_rag.building.ruled import rules
 from builtin_plugins.graph_rag.extraction.rules import extract
 from builtin_plugins.graph_rag.walk.digests import digest
 from builtin_plugins.graph_rag.walk.index import WalkIndex
 from builtin_plugins.graph_rag.walk.ranking import MOVED, raised
-from builtin_plugins.graph_rag.walk.steps import SOURCES, Source, steps
-from builtin_plugins.rag.chunking import chunk
-from builtin_plugins.rag.parsing.blocks import Block
-from kernel.stores.dense import DenseIndex
-from kernel.stores.fusion import hybrid, weight_for
-from kernel.stores.text import TextIndex
+from builtin_plugins.graph_rag.walk.steps import SOURCES, RankedSource, steps
+from builtin_plugins.vectors.dense import DenseIndex
+from builtin_plugins.vectors.fusion import hybrid, weight_for
+from builtin_plugins.vectors.text import TextIndex
 from tests.benchmarks import faq
 from tests.benchmarks.evaluation_sets import SETS, EvaluationSet, Question, load, ndcg
 from tests.benchmarks.languages import LANGUAGES, make_in
@@ -59,14 +59,14 @@ class Rankings:
     walks: dict[str, list[Ranking]]  # by engine
 
 
-def engines() -> dict[str, Extractor]:
+def engines() -> dict[str, ExtractionEngine]:
     """Engines that find entities without a model runtime, by name."""
     wanted = os.environ.get("PLATFORM_BENCH_ENGINES", "rules,spacy").split(",")
     found = (rules(), GrammarEngine("en_core_web_sm").extractor())
     return {one.name: one for one in found if one.name in wanted and one.missing() is None}
 
 
-def index_of(passages: Sequence[str], engine: Extractor) -> WalkIndex:
+def index_of(passages: Sequence[str], engine: ExtractionEngine) -> WalkIndex:
     """An index of passages, each a document named by its place."""
     index = WalkIndex()
     found = engine.analyse(passages, None)
@@ -84,7 +84,7 @@ def walked(
 ) -> Ranking:
     """The ranking with what the walk moves, as RAG applies it."""
     sources = [
-        Source(str(at), str(at), score, passages[at])
+        RankedSource(str(at), str(at), score, passages[at])
         for at, score in zip(places[:SOURCES], scores, strict=False)
     ]
     found = steps(index.segments, question, sources, most=MOVED)
@@ -98,7 +98,7 @@ def walked(
     return sorted(by_place, key=lambda at: -by_place[at])
 
 
-def rankings(collection: EvaluationSet, extractors: Mapping[str, Extractor]) -> Rankings:
+def rankings(collection: EvaluationSet, extractors: Mapping[str, ExtractionEngine]) -> Rankings:
     """All methods on one set."""
     engine = MODEL.load(EmbeddingsSettings())
     labels, passages = np.arange(len(collection.passages)), collection.passages
@@ -145,7 +145,7 @@ def interval(differences: npt.NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def print_quality(collection: EvaluationSet, extractors: Mapping[str, Extractor]) -> None:
+def print_quality(collection: EvaluationSet, extractors: Mapping[str, ExtractionEngine]) -> None:
     """A row for each measure."""
     found = rankings(collection, extractors)
     plain = {"bm25": found.bm25, "dense": found.dense, "hybrid": found.hybrid}
@@ -204,7 +204,7 @@ def _milliseconds(index: WalkIndex, made: MultiHopSet, question: str, chance: np
     return (time.perf_counter() - started) * 1000
 
 
-def print_speed(engine: Extractor) -> None:
+def print_speed(engine: ExtractionEngine) -> None:
     """Passages a second of one core."""
     passages = make("bridge", size=1_000, questions=1).passages
     engine.analyse(passages[:10], None)  # loads the pipeline
@@ -221,7 +221,7 @@ def docstrings() -> EvaluationSet:
     return EvaluationSet("docstrings", first, questions)
 
 
-def print_real_sets(extractors: Mapping[str, Extractor]) -> None:
+def print_real_sets(extractors: Mapping[str, ExtractionEngine]) -> None:
     """The same on texts that others wrote; the FAQ where it is installed."""
     print_head(extractors)
     print_quality(docstrings(), extractors)
@@ -232,14 +232,14 @@ def print_real_sets(extractors: Mapping[str, Extractor]) -> None:
         print_quality(faq.load(place), extractors)
 
 
-def print_head(extractors: Mapping[str, Extractor]) -> None:
+def print_head(extractors: Mapping[str, ExtractionEngine]) -> None:
     """The names of the columns."""
     heads = "".join(f"{head:>8}" for head in ("bm25", "dense", "hybrid", *extractors))
     gains = "".join(f"{f'{name} gains, points':>22}" for name in extractors)
     print(f"{'set':<12}{'measure':<10}{heads}{gains}")
 
 
-def print_sets(extractors: Mapping[str, Extractor]) -> None:
+def print_sets(extractors: Mapping[str, ExtractionEngine]) -> None:
     """What the walk adds on each set."""
     print_head(extractors)
     for style in ("bridge", "chain", "single"):

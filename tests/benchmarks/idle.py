@@ -21,8 +21,8 @@ from statistics import median
 import psutil
 
 from kernel.boot import open_platform
-from kernel.plugins import given
-from kernel.settings import SettingsLoader
+from kernel.plugins.loading import given
+from kernel.settings.loading import SettingsLoader
 from kernel.testing import environment
 from tests.benchmarks.serving import platform
 from tests.benchmarks.table import Row, print_table

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from builtin_plugins.rag.answering.languages import LanguageDetector
-from kernel.stores.words import InLanguage
+from builtin_plugins.vectors.text import InLanguage
 from tests.benchmarks.evaluation_sets import DATA
 
 LANGUAGES = ("en", "de", "es", "ru", "zh", "ar", "hi", "tr", "vi", "th")

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from pydoc_data.topics import topics
 
-from builtin_plugins.rag.chunking import chunk
-from builtin_plugins.rag.parsing import from_html
-from builtin_plugins.rag.parsing.blocks import Block
+from builtin_plugins.documents.blocks import Block
+from builtin_plugins.documents.chunking import chunk
+from builtin_plugins.documents.markup import from_html
 from tests.benchmarks.answer_sets import HELD_OUT, AnswerSet, Labelled
 from tests.benchmarks.evaluation_sets import DATA
 from tests.benchmarks.language_sets import Asked, LanguageSet

@@ -64,7 +64,7 @@ async def bench(home: Path, model: SmallModel | None, wanted: argparse.Namespace
 
     A home that has a run already continues with it.
     """
-    plugins = [EmbeddingsPlugin, EvaluationPlugin, "rag", *(["models"] if model else [])]
+    plugins = [EmbeddingsPlugin, EvaluationPlugin, "rag_methods", *(["models"] if model else [])]
     plugins += [QuickModel()] if wanted.scripted else []
     env, begun = {**model.env, **PATIENT} if model else {}, home / "measured.json"
     async with platforms(home) as start:

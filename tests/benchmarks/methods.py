@@ -27,16 +27,17 @@ from statistics import median
 
 import uvloop
 
-from builtin_plugins.rag.answering.calibration import calibration_of
-from builtin_plugins.rag.answering.extractive import candidates
-from builtin_plugins.rag.answering.passages import Passage
-from builtin_plugins.rag.answering.weighing import weigh
+from builtin_plugins.extractive_answers.answering import answer
+from builtin_plugins.inference import api as inference
+from builtin_plugins.inference.api import Embedded
+from builtin_plugins.rag.answering.matching import asked_words, quotable
+from builtin_plugins.rag.passages import Passage
 from builtin_plugins.rag.questions import asking
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.reranking import reranked
 from builtin_plugins.rag.questions.retrieval import Sought, retrieve
 from builtin_plugins.rag.schemas import QueryRequest
-from kernel.sdk import Caller, Embedded, Principal, contracts, hookimpl
+from kernel.sdk import Caller, Principal, hookimpl
 from kernel.testing import Running, platforms, somebody
 from tests.benchmarks.table import Row, print_table
 from tests.benchmarks.texts import article
@@ -119,7 +120,7 @@ class QuickModel(SayingModel):
     name = "quick_model"
     tokens = 100
 
-    def say(self, messages: Sequence[contracts.ChatMessage]) -> str:
+    def say(self, messages: Sequence[inference.ChatMessage]) -> str:
         """See `SayingModel`."""
         start = messages[0].content
         return next((said for known, said in _SAID.items() if start.startswith(known)), "It is repaired [1].")
@@ -207,8 +208,8 @@ def first_reading() -> float:
         started = time.process_time()
         for number in range(QUESTIONS):
             some = passages[5 * number :][:5] if new else passages[-5:]
-            found = candidates(asked(number), some, language="en")
-            weigh(asked(number), some, found, None, calibration_of("all-minilm"), language="en")
+            words = asked_words(asked(number), "en")
+            answer(words, quotable(words, some))
         spent.append((time.process_time() - started) * 1000 / QUESTIONS)
     return spent[0] - spent[1]
 
@@ -217,7 +218,7 @@ async def bench(folder: Path) -> list[Row]:
     """Each method over the same documents, by what the event loop's thread spends."""
     rows, engine = [], TimedEmbeddings()
     async with platforms(folder) as start:
-        running: Running = await start("rag", engine, QuickModel())
+        running: Running = await start("rag_methods", "extractive_answers", engine, QuickModel())
         ann = await somebody(running)
         base = await make_base(ann)
         for number in range(DOCUMENTS):

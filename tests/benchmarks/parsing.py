@@ -16,8 +16,8 @@ import psutil
 from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
-from builtin_plugins.rag.parsing import BUILTIN_PARSERS
-from builtin_plugins.rag.parsing.runner import ParseLimits, parse, parser_processes
+from builtin_plugins.documents.parsers import BUILTIN_PARSERS
+from builtin_plugins.documents.runner import ParseLimits, parse, parser_processes
 from kernel.sdk import Children
 from tests.benchmarks.table import Row, print_table
 from tests.benchmarks.texts import article

@@ -18,14 +18,14 @@ from functools import partial
 
 import numpy as np
 
+from builtin_plugins.documents.blocks import Block
+from builtin_plugins.documents.chunking import chunk
 from builtin_plugins.embeddings.catalog import MODELS, LocalModel
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
-from builtin_plugins.rag.chunking import chunk
-from builtin_plugins.rag.parsing.blocks import Block
-from kernel.stores.dense import DenseIndex
-from kernel.stores.fusion import hybrid, weight_for
-from kernel.stores.text import TextIndex
+from builtin_plugins.vectors.dense import DenseIndex
+from builtin_plugins.vectors.fusion import hybrid, weight_for
+from builtin_plugins.vectors.text import TextIndex
 
 MODULES = (
     "scipy.signal",

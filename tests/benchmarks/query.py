@@ -19,17 +19,20 @@ import aiohttp
 import numpy as np
 import uvloop
 
+from builtin_plugins.accounts.api import ACCOUNTS
 from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
+from builtin_plugins.inference import api as inference
 from builtin_plugins.rag.models import Document
-from kernel.app import gateway_app
+from builtin_plugins.vectors.api import VECTORS, Point
+from builtin_plugins.vectors.dense import DenseIndex
+from builtin_plugins.vectors.text import TextIndex
 from kernel.auth.models import Account
 from kernel.boot import open_platform
+from kernel.gateway.app import gateway_app
 from kernel.platform import Platform
-from kernel.sdk import ACCOUNTS, Point, Unit, contracts, utc_now
-from kernel.server import Listener, bind
-from kernel.settings import SettingsLoader
-from kernel.stores.dense import DenseIndex
-from kernel.stores.text import TextIndex
+from kernel.process.server import Listener, bind
+from kernel.sdk import Unit, utc_now
+from kernel.settings.loading import SettingsLoader
 from kernel.testing import candidates_of, environment
 from tests.benchmarks.table import Row, print_table
 from tests.benchmarks.texts import article
@@ -37,7 +40,7 @@ from tests.benchmarks.texts import article
 CHUNKS = 100_000
 PER_DOCUMENT = 500
 QUESTIONS = 40
-PLUGINS = ("embeddings", "models", "rag")
+PLUGINS = ("embeddings", "models", "rag", "extractive_answers")
 
 
 def served(folder: Path) -> dict[str, str]:
@@ -81,7 +84,7 @@ class Bench:
     async def embed(self, texts: list[str]):  # type: ignore[no-untyped-def]
         """Vectors of questions."""
         return await self.platform.hooks.ask(
-            contracts.embed_texts, self.platform, model=self.model, texts=texts, purpose="query"
+            inference.embed_texts, self.platform, model=self.model, texts=texts, purpose="query"
         )
 
     async def fill(self, upto: int) -> None:
@@ -101,7 +104,7 @@ class Bench:
             Point(str(uuid.uuid4()), document, at, self._text(at), vector, place)
             for at, vector in enumerate(vectors)
         ]
-        vectors = self.platform.vectors
+        vectors = self.platform.resource(VECTORS)
 
         def write(unit: Unit) -> None:
             unit.session.add(self._row(document, len(points)))

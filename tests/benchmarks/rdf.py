@@ -23,8 +23,9 @@ from builtin_plugins.graph_rag.building.documents import build
 from builtin_plugins.graph_rag.building.ruled import rules
 from builtin_plugins.graph_rag.models import Entity
 from builtin_plugins.graph_rag.storing.writing import Origin, drop_of_document, write_graph
+from builtin_plugins.rag import api as rag
 from builtin_plugins.rag.models import Document
-from kernel.sdk import Unit, contracts, utc_now
+from kernel.sdk import Unit, utc_now
 from kernel.testing import Actor, Running, eventually, platforms, somebody
 from tests.benchmarks.multi_hop import make
 from tests.benchmarks.shares import shares
@@ -66,7 +67,7 @@ async def fill(running: Running, base: str, texts: Sequence[str]) -> None:
         def write(unit: Unit, part: list[tuple[int, str]] = part) -> None:
             for number, text in part:
                 _document(unit, base, number)
-                passage = contracts.DocumentPassage(f"p{number}", 0, text, None, 0, len(text))
+                passage = rag.Passage(text, "", 0.0, f"p{number}", "d", char_end=len(text))
                 built = build(extractor, [passage], relationships=True)
                 origin = Origin("", f"d{number}", knowledge_base_id=base, title=f"{number}.txt")
                 write_graph(unit, origin, built, extractor.name, relationships=True)
@@ -124,7 +125,7 @@ async def bench(folder: Path, count: int) -> None:
     made = make("bridge", size=int(count / 1.12), questions=1)
     texts = made.passages[:count]
     async with platforms(folder) as start:
-        running: Running = await start("rag", "graph_rag", HashEmbeddings())
+        running: Running = await start("rag", "graph_rdf", HashEmbeddings())
         ann = await somebody(running)
         base = await make_base(ann, graph=True)
         await fill(running, base, texts)
@@ -151,7 +152,7 @@ async def fill_one(running: Running, base: str, number: int) -> None:
     def write(unit: Unit) -> None:
         _document(unit, base, number)
         text = f"{SECRET} founded the Harbour Library of Tromsø."
-        passage = contracts.DocumentPassage(f"p{number}", 0, text, None, 0, len(text))
+        passage = rag.Passage(text, "", 0.0, f"p{number}", "d", char_end=len(text))
         built = build(rules(), [passage], relationships=True)
         origin = Origin("", f"d{number}", knowledge_base_id=base, title=f"{number}.txt")
         write_graph(unit, origin, built, "rules", relationships=True)

@@ -1,4 +1,4 @@
-"""B1 to B4: requests on the gateway, forwarding, start, idle memory (design.md section 4).
+"""B1 to B4 and B23: requests on the gateway, forwarding, start, idle memory, health (design.md section 4).
 
 B1 is the geometric mean over four routes: two answers that tell of declarations, one row, a list.
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean, median
 
@@ -54,6 +54,12 @@ async def requests(folder: Path) -> list[Row]:
         async with bare(await _body(served.url + routes[2], key), folder) as baseline:
             full = [await _pair(baseline, served, routes[2], key) for _ in range(ROUNDS)]
             rows.append(_capacity("one row, with a personal access token", full))
+        for path in ("/health", "/readyz"):
+            async with bare(await _body(served.url + path, None), folder) as baseline:
+                full = [await _pair(baseline, served, path, None) for _ in range(ROUNDS)]
+                rate = median(ours.result.rate for _, ours in full)
+                row = _capacity(path, full)
+                rows.append(replace(row, budget="B23", wanted=">= 3,000/s", met=rate >= 3000))
     mean = geometric_mean(ratios)
     return [
         Row("B1", "authenticated GETs, requests/s", f"{mean:.2f} of bare", ">= 0.25", mean >= 0.25),
@@ -103,7 +109,7 @@ def _p99(how: str, pairs: Sequence[tuple[Run, Run]]) -> Row:
 
 
 async def _pair(
-    baseline: Served, served: Served, path: str, token: str, rate: float | None = None
+    baseline: Served, served: Served, path: str, token: str | None, rate: float | None = None
 ) -> tuple[Run, Run]:
     theirs = await _run(baseline, "/bare", None, rate)
     return theirs, await _run(served, path, token, rate)
@@ -118,8 +124,8 @@ async def _run(served: Served, path: str, token: str | None, rate: float | None)
     return Run(result, used / (result.rate * SECONDS) * 1e6)
 
 
-async def _body(url: str, token: str) -> bytes:
-    headers = {"Authorization": f"Bearer {token}"}
+async def _body(url: str, token: str | None) -> bytes:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with aiohttp.ClientSession(headers=headers) as session, session.get(url) as answer:
         return await answer.read()
 

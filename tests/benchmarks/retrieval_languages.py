@@ -19,11 +19,11 @@ from builtin_plugins.embeddings.catalog import MODELS, LocalModel
 from builtin_plugins.embeddings.engines.base import EmbeddingEngine, Vectors
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.evaluation.services.statistics import intervals
+from builtin_plugins.inference import api as inference
 from builtin_plugins.rag.answering.languages import LanguageDetector
-from kernel.sdk import contracts
-from kernel.stores.dense import DenseIndex
-from kernel.stores.fusion import hybrid, weight_for
-from kernel.stores.text import TextIndex
+from builtin_plugins.vectors.dense import DenseIndex
+from builtin_plugins.vectors.fusion import hybrid, weight_for
+from builtin_plugins.vectors.text import TextIndex
 from tests.benchmarks.answer_sets import handbook, subjects, unseen
 from tests.benchmarks.evaluation_sets import SETS, Question, load, ndcg
 from tests.benchmarks.language_sets import ARTICLE_LANGUAGES, LANGUAGES, LanguageSet, articles, told, towns
@@ -82,7 +82,7 @@ class Shelf:
         self._near.add(labels, self._encode(texts, "passage"))
         self._worded.add(labels, told(texts))
 
-    def _encode(self, texts: Sequence[str], purpose: contracts.Purpose) -> Vectors:
+    def _encode(self, texts: Sequence[str], purpose: inference.Purpose) -> Vectors:
         return self._engine.encode([self._model.prefixes[purpose] + text for text in texts])
 
     def found(self, questions: Sequence[str], leg: str, k: int) -> list[list[int]]:

@@ -1,5 +1,7 @@
 """B10 to B12: rows read and written, against FastAPI with the same statements (design.md section 4).
 
+B10 also against SQL written by hand for sqlite3, the rival that costs the least (`fastapi_sqlite3`).
+
 `python -m tests.benchmarks.rows [sqlite] [postgresql]` (default: both). Both servers run on the same tables,
 and are loaded in turns.
 """
@@ -13,8 +15,8 @@ import sys
 import tempfile
 import uuid
 from collections.abc import AsyncIterator, Sequence
-from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -44,6 +46,7 @@ class Pair:
 
     ours: Served
     theirs: Served
+    by_hand: Served | None
     token: str
     base: str
     budget: str
@@ -63,8 +66,12 @@ async def serving(dialect: str) -> AsyncIterator[Pair]:
         async with platform(home, "--no-worker", env=env) as ours:
             token = await account(ours)
             base = await fill(ours, token, url)
-            async with fastapi(url, secret) as theirs:
-                yield Pair(ours, theirs, token, base, "B11" if given else "B10", dialect)
+            async with AsyncExitStack() as servers:
+                theirs = await servers.enter_async_context(fastapi(url, secret))
+                by_hand = None
+                if not given:
+                    by_hand = await servers.enter_async_context(fastapi(url, secret, "fastapi_sqlite3"))
+                yield Pair(ours, theirs, by_hand, token, base, "B11" if given else "B10", dialect)
 
 
 async def fill(served: Served, token: str, url: str) -> str:
@@ -158,6 +165,11 @@ async def measure(dialect: str) -> list[Row]:
             what = f"{what}, {dialect}"
             rows.append(rated(pair.budget, what, rounds, 5 if dialect == "sqlite" else 2.5))
             rows += [late(pair.budget, what, rounds)] if dialect == "sqlite" else []
+            if pair.by_hand is not None:
+                closest = replace(pair, theirs=pair.by_hand)
+                await same_answers(closest, path)
+                rounds = await compare(closest, path, READERS)
+                rows.append(rated(pair.budget, f"{what}, SQL by hand", rounds, 1))
         body = json.dumps({"name": "Another shelf", "description": "What comes next year."})
         rounds = await compare(pair, BASES, WRITERS, body)
         rows.append(rated("B12", f"create a knowledge base, {dialect}", rounds, 2))

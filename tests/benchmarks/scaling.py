@@ -2,11 +2,12 @@
 
 python -m tests.benchmarks.scaling [PASSAGES]
 
-The set-up of docs/more-than-one-machine.md, on one machine: PostgreSQL with pgvector, Redis, an S3 store and
-nginx share its processor with the processes that are measured, and with the load. So each figure comes with
-the cores that every kind of process had: the costs of a request and of a passage are what carries over to
-more machines. The last rows say where the curves flatten, and what a thousand questions a second and ten
-million passages would take. With 51,000 PASSAGES, the default, a vector graph is built as well.
+The set-up of docs/how-to/more-than-one-machine.md, on one machine: PostgreSQL with pgvector, Redis, an S3
+store and nginx share its processor with the processes that are measured, and with the load. So each figure
+comes with the cores that every kind of process had: the costs of a request and of a passage are what
+carries over to more machines. The last rows say where the curves flatten, and what a thousand questions a
+second and ten million passages would take. With 51,000 PASSAGES, the default, a vector graph is built as
+well.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import asyncpg
 import psutil
 
 from kernel.boot import open_platform
-from kernel.settings import SettingsLoader
+from kernel.settings.loading import SettingsLoader
 from kernel.testing import REDIS, candidates_of, eventually, postgres_database
 from tests.benchmarks.load import load_of, raw_request
 from tests.benchmarks.query import Bench, served
@@ -42,14 +43,14 @@ from tests.benchmarks.scaling_paper import (
 from tests.benchmarks.shares import Pids, Shares, shares
 from tests.benchmarks.table import Row, print_table
 from tests.benchmarks.texts import article
+from tests.builtin_plugins.pgvector import pgvector_server
 from tests.fakes.machines import Machine, Machines, machines, nginx
 from tests.fakes.processes import free_port
 from tests.fakes.s3_server import weed_server
-from tests.kernel.stores import pgvector_server
 
 PASSAGES = 51_000
 MODEL = "multilingual-e5-small"
-PLUGINS = ("embeddings", "models", "rag", "s3_blobs")
+PLUGINS = ("embeddings", "models", "rag", "extractive_answers", "s3_blobs")
 SECONDS = 5.0
 READERS, ASKERS = 32, 16
 QUESTIONS = 600
@@ -229,7 +230,7 @@ def memory(machine: Machine) -> int:
 
 async def graphed(url: str, passages: int) -> None:
     """Wait for the vector graph, where there will be one."""
-    from kernel.stores.pgvector_graphs import BUILD_ABOVE
+    from builtin_plugins.pgvector.graphs import BUILD_ABOVE
 
     if passages > BUILD_ABOVE and pgvector_server.binaries():
         connection = await asyncpg.connect(url)
@@ -249,8 +250,8 @@ async def sizes(url: str, passages: int) -> dict[str, float]:
     try:
         await connection.execute("VACUUM ANALYZE")
         total = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class WHERE relname"
-        rows = await connection.fetchval(f"{total} LIKE 'kernel_point%' AND relkind = 'r'")
-        vectors = await connection.fetchval(f"{total} = 'kernel_point_vector'")
+        rows = await connection.fetchval(f"{total} LIKE 'vectors_point%' AND relkind = 'r'")
+        vectors = await connection.fetchval(f"{total} = 'pgvector_point'")
         graphs = await connection.fetchval(f"{total} LIKE '%_hnsw_%' AND relkind = 'i'")
     finally:
         await connection.close()

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import psutil
 
-from kernel.stores.dense import DenseIndex
-from kernel.stores.text import TextIndex
+from builtin_plugins.vectors.dense import DenseIndex
+from builtin_plugins.vectors.text import TextIndex
 
 CHUNKS = 100_000
 DIMENSION = 384

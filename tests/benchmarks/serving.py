@@ -90,11 +90,11 @@ async def bare(body: bytes, folder: Path) -> AsyncIterator[Served]:
 
 
 @asynccontextmanager
-async def fastapi(database_url: str, jwt_secret: str) -> AsyncIterator[Served]:
-    """The same answers by FastAPI (`tests.benchmarks.fastapi_app`), over the same tables."""
+async def fastapi(database_url: str, jwt_secret: str, program: str = "fastapi_app") -> AsyncIterator[Served]:
+    """The same answers by FastAPI (`tests.benchmarks.<program>`), over the same tables."""
     port = free_port()
     environment = {**os.environ, "DATABASE_URL": database_url, "JWT_SECRET": jwt_secret}
-    command = [sys.executable, "-m", "uvicorn", "tests.benchmarks.fastapi_app:app", "--port", str(port)]
+    command = [sys.executable, "-m", "uvicorn", f"tests.benchmarks.{program}:app", "--port", str(port)]
     command += ["--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "warning"]
     async with process_of(command, environment, port, "/ready") as served:
         yield served

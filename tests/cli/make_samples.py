@@ -14,7 +14,7 @@ from reportlab.lib.pagesizes import A4
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.platypus import Flowable, PageBreak, Paragraph, SimpleDocTemplate
 
-SAMPLES = Path(__file__).resolve().parents[2] / "cli" / "samples"
+SAMPLES = Path(__file__).resolve().parents[2] / "builtin_plugins" / "demo" / "samples"
 WRITTEN = datetime(2026, 9, 1, 8, 0, tzinfo=UTC)
 
 Section = tuple[str, list[str]]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kernel.sdk import TOKENS
+from kernel.sdk.accounts import TOKENS
 from kernel.testing import Actor, Start
 from tests.cli.conftest import Cli
 from tests.fakes.audit import audited

@@ -45,10 +45,10 @@ def database(empty_database_url: str | None) -> dict[str, str]:
 def test_from_empty_to_up_to_date(bare_cli: Cli, database: dict[str, str]) -> None:
     """Everything is pending in an empty database, nothing after an upgrade, and a second one does nothing."""
     before = json.loads(bare_cli("db", "pending", "--json", env=database).stdout)
-    assert (before[0]["owner"], before[0]["revisions"][0]) == ("kernel", "0001")
+    assert (before[0]["owner"], before[0]["revisions"][0]) == ("kernel", "0100")
     upgraded = bare_cli("db", "upgrade", env=database)
     assert upgraded.exit_code == 0, upgraded.output
-    assert "kernel: 0001" in upgraded.stderr
+    assert "kernel: 0100" in upgraded.stderr
     assert json.loads(bare_cli("db", "pending", "--json", env=database).stdout) == []
     assert "up to date" in bare_cli("db", "upgrade", env=database).stderr
 
@@ -71,7 +71,7 @@ def test_check_fails_before_an_upgrade(bare_cli: Cli) -> None:
     """Pending migrations are a difference."""
     result = bare_cli("db", "check")
     assert result.exit_code == 1
-    assert "kernel: revision 0001 is pending" in result.stderr
+    assert "kernel: revision 0100 is pending" in result.stderr
     assert "Try: platformctl db upgrade" in result.stderr
 
 
@@ -98,18 +98,18 @@ def test_unreachable_database(cli: Cli) -> None:
 
 def test_revision_of_a_plugin(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plugin author's first migration is written from the models, and an upgrade applies it."""
-    packages = Package("acme-shelf", body=WITH_TABLE).unpack(tmp_path / "packages")
+    packages = Package("acme-ledger", body=WITH_TABLE).unpack(tmp_path / "packages")
     (packages / "migrations").mkdir()
     monkeypatch.syspath_prepend(packages)
-    result = cli("db", "revision", "-p", "acme_shelf", "-m", "First tables")
+    result = cli("db", "revision", "-p", "acme_ledger", "-m", "First tables")
     assert result.exit_code == 0, result.output
     written = packages / "migrations" / "0001_first_tables.py"
     assert (result.stdout, result.stderr.split()) == ("", ["✓", str(written)])
     text = written.read_text()
-    assert "acme_shelf_note" in text
+    assert "acme_ledger_note" in text
     assert "sa.Column('noted_at', UtcDateTime()" in text
     assert "sa.Column('labels', json_type()" in text
-    assert "acme_shelf: 0001" in cli("db", "upgrade").stderr
+    assert "acme_ledger: 0001" in cli("db", "upgrade").stderr
     assert cli("db", "check").exit_code == 0
 
 

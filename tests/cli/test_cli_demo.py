@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import demonstration
+from builtin_plugins.demo.commands import walk
 from cli.failures import CommandFailed
 from cli.instance import isolated_environment
 from tests.fakes.processes import platformctl
@@ -63,7 +63,7 @@ def test_webhooks_need_no_model_that_a_light_installation_lacks(tmp_path: Path) 
     assert given["PLATFORM_WEBHOOK_EMBED_MODELS"] == "all-minilm=multilingual-e5-small"
 
 
-@pytest.mark.parametrize("question", demonstration.QUESTIONS)
+@pytest.mark.parametrize("question", walk.QUESTIONS)
 def test_each_answer_is_right_and_cited(shown: str, question: str) -> None:
     """The answer holds the fact of the document, and the citation names file and page."""
     answer = shown.partition(f"? {question}\n")[2].partition("\n? ")[0]
@@ -74,7 +74,7 @@ def test_each_answer_is_right_and_cited(shown: str, question: str) -> None:
 
 def test_unanswerable_question_is_told_so(shown: str) -> None:
     """A question about nothing in the documents gets no source."""
-    answer = shown.partition(f"? {demonstration.UNANSWERABLE}\n")[2].partition("✓")[0]
+    answer = shown.partition(f"? {walk.UNANSWERABLE}\n")[2].partition("✓")[0]
     assert "do not contain an answer" in answer
     assert "[1]" not in answer
 
@@ -90,13 +90,13 @@ async def test_failure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """A step that goes wrong ends the demo with its reason, and the instance is stopped."""
     (tmp_path / "samples").mkdir()
     (tmp_path / "samples" / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing that a PDF has")
-    monkeypatch.setattr(demonstration, "SAMPLES", tmp_path / "samples")
+    monkeypatch.setattr(walk, "SAMPLES", tmp_path / "samples")
     with pytest.raises(CommandFailed, match=r"a document could not be ingested: broken\.pdf: "):
-        await demonstration.demonstrate()
+        await walk.demonstrate()
 
 
 def test_samples_are_named_in_their_readme() -> None:
     """Each sample document is described, and nothing is described that is not there."""
-    readme = (demonstration.SAMPLES / "README.md").read_text(encoding="utf-8")
+    readme = (walk.SAMPLES / "README.md").read_text(encoding="utf-8")
     described = {line.split("`")[1] for line in readme.splitlines() if line.startswith("| `")}
-    assert described == {path.name for path in demonstration.SAMPLES.iterdir()} - {"README.md"}
+    assert described == {path.name for path in walk.SAMPLES.iterdir()} - {"README.md"}

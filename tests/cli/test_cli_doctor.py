@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from builtin_plugins.owner_secrets.api import OWNER_SECRETS, SecretOwner
 from cli.machine_checks import check_dev_ports, check_port
-from kernel.plugins import installed
-from kernel.sdk import OWNER_SECRETS, SecretOwner
+from kernel.plugins.loading import installed
 from kernel.testing import Start, platforms
 from tests.cli.conftest import Cli
 from tests.cli.packages import Package
@@ -405,14 +405,14 @@ def test_port_of_a_stranger(answer: bytes) -> None:
     """Whatever else answers on the port, it is told to be no platform."""
     with stranger(answer) as port:
         found = check_port("127.0.0.1", port)
-    assert (found.status, found.platform_answers) == ("failed", False)
+    assert (found.status, found.facts) == ("failed", {})
     assert "another program is using" in found.text
 
 
 async def use(home: Path) -> None:
     """An account, an upload and a sealed secret."""
     async with platforms(home) as start:
-        running = await start("platform_ops", "rag", HashEmbeddings)
+        running = await start("owner_secrets", "platform_ops", "rag", HashEmbeddings)
         ann = await running.user("ann")
         base = (await ann.post("/v1/rag/knowledge-bases", json={"name": "Ships"})).json()["id"]
         sent = await ann.upload(f"/v1/rag/knowledge-bases/{base}/upload", "ships.txt", b"A ship. A boat.")
@@ -439,7 +439,10 @@ class TestWhatIsStored:
     def home(self, used: Path, platform_home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Path:
         """A copy of it; the commands load few plugins."""
         shutil.copytree(used, platform_home, dirs_exist_ok=True)
-        others = sorted({one.name for one in installed()} - {"rag", "platform_ops"})
+        others = sorted(
+            {one.name for one in installed() if not one.essential}
+            - {"inference", "documents", "vectors", "rag", "platform_ops"}
+        )
         monkeypatch.setenv("PLATFORM_PLUGINS_DISABLED", ",".join(others))
         return platform_home
 

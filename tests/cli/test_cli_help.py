@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 import typer
 from rich.markup import render
 
+from cli.group import entries_of_plugins
 from cli.main import ENTRIES, app
 from tests.cli.conftest import Cli
 
@@ -20,11 +20,11 @@ COLUMNS = {"COLUMNS": "80", "TERMINAL_WIDTH": "80"}
 def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every built-in command and group with the words that call it."""
     yield (), typer.main.get_command(app)
-    for entry in ENTRIES:
-        command = typer.main.get_command(importlib.import_module(entry.module).app)
-        yield (entry.name,), command
+    for entry, lazy in (*ENTRIES, *entries_of_plugins()):
+        command = typer.main.get_command(lazy.load())
+        yield (entry,), command
         for name, below in getattr(command, "commands", {}).items():
-            yield (entry.name, name), below
+            yield (entry, name), below
 
 
 ALL = dict(commands())
@@ -73,7 +73,7 @@ def test_arguments_are_written_alike(cli: Cli, words: tuple[str, ...]) -> None:
 
 def test_options_name_their_defaults(cli: Cli) -> None:
     """A default that comes from a setting is in the help, and is that of the setting."""
-    from kernel.settings import KernelSettings
+    from kernel.settings.loading import KernelSettings
 
     shown = re.sub(r"[\s│]+", " ", cli("serve", "--help", env={**COLUMNS, "TERMINAL_WIDTH": "200"}).stdout)
     for option in ("host", "port", "workers"):

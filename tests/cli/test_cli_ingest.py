@@ -20,9 +20,9 @@ from aiohttp import web
 from rich.console import Console
 from typer.testing import Result
 
-from cli.ingest_bars import Bars, Reading
+from builtin_plugins.rag.commands.ingest_bars import Bars, IngestReading
 from kernel.testing import Running, Start
-from tests.builtin_plugins.rag.documents import pdf
+from tests.builtin_plugins.documents.sample_documents import pdf
 from tests.cli.conftest import Cli
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.processes import process_environment
@@ -57,7 +57,9 @@ class Terminal:
 
 @pytest_asyncio.fixture
 async def terminal(cli: Cli, start_platform: Start, tmp_path: Path) -> Terminal:
-    return await signed_in(cli, await start_platform("rag", HashEmbeddings()), tmp_path / "client")
+    return await signed_in(
+        cli, await start_platform("rag", "extractive_answers", HashEmbeddings()), tmp_path / "client"
+    )
 
 
 async def signed_in(cli: Cli, running: Running, home: Path) -> Terminal:
@@ -116,7 +118,9 @@ async def test_the_session(terminal: Terminal, tmp_path: Path) -> None:
 
 async def test_a_short_session(cli: Cli, start_platform: Start, tmp_path: Path) -> None:
     """Where tokens are made for minutes, one is renewed in its second half, and not for each call."""
-    running = await start_platform("rag", HashEmbeddings(), env={"JWT_EXPIRATION_MINUTES": "5"})
+    running = await start_platform(
+        "rag", "extractive_answers", HashEmbeddings(), env={"JWT_EXPIRATION_MINUTES": "5"}
+    )
     terminal = await signed_in(cli, running, tmp_path / "client")
     kept = json.loads(terminal.session.read_text())
     file = tmp_path / "a.txt"
@@ -205,8 +209,8 @@ def test_bars_on_a_narrow_screen() -> None:
     name = "a [bold]very[/bold] long name of a table of orders.csv"
     with Bars(console) as bars:
         bars.uploaded(3, 3)
-        long = Reading("a", name, 1_200, 6_667, "passages")
-        bars.read(1, 3, 130, [long, Reading("b", "book.pdf", 3, 300, "pages")])
+        long = IngestReading("a", name, 1_200, 6_667, "passages")
+        bars.read(1, 3, 130, [long, IngestReading("b", "book.pdf", 3, 300, "pages")])
         bars.read(2, 3, 125, [long])
     uploading, reading, table = filter(None, screen(written.getvalue().replace("\n", "\r\n"), 80))
     assert "Uploading" in uploading and "3 of 3" in uploading

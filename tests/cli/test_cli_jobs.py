@@ -6,13 +6,11 @@ import asyncio
 import json
 
 from pydantic import BaseModel
-from sqlalchemy import update
 
 from kernel.db.tables import JobRecord
-from kernel.sdk import Gather, LongJob, Platform, Progress, Unit
+from kernel.sdk import LongJob, Platform, Progress, Unit
 from kernel.testing import Start
 from tests.cli.conftest import Cli
-from tests.fakes.rows import execute
 
 
 class Nothing(BaseModel):
@@ -73,14 +71,3 @@ async def test_what_a_finished_job_last_did(cli: Cli, start_platform: Start) -> 
     await running.platform.database.write(end)
     listed = (await asyncio.to_thread(cli, "jobs", "list")).stdout
     assert "Wait" in listed and "Counting" not in listed
-
-
-async def test_carriers(cli: Cli, start_platform: Start) -> None:
-    """A job that only carries others is listed until it is done: there may be thousands."""
-    database = (await start_platform()).platform.database
-    job_id = await database.write(lambda unit: unit.enqueue(WAITING, Nothing(), gather=Gather()))
-    found = json.loads((await asyncio.to_thread(cli, "jobs", "list", "--json")).stdout)
-    assert {job["kind"] for job in found} == {"test.waiting", "kernel.carry"}
-    await execute(database, update(JobRecord).values(status="done"))
-    found = json.loads((await asyncio.to_thread(cli, "jobs", "list", "--json")).stdout)
-    assert [job["id"] for job in found] == [job_id]

@@ -13,10 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from cli.group import entries_of_plugins
 from cli.main import ENTRIES
 from tests.cli.conftest import Cli
 from tests.cli.packages import Package
 from tests.fakes.processes import platformctl, process_environment
+
+NAMES = [name for name, _ in (*ENTRIES, *entries_of_plugins())]
 
 COMMANDS = """
 import typer
@@ -56,11 +59,11 @@ def test_help_names_every_command(cli: Cli) -> None:
     """`--help` lists each command, and how a program can tell what became of it."""
     result = cli("--help")
     assert result.exit_code == 0
-    assert [entry.name for entry in ENTRIES if f" {entry.name} " not in result.stdout] == []
+    assert [name for name in NAMES if f" {name} " not in result.stdout] == []
     assert "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused" in result.stdout
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES])
+@pytest.mark.parametrize("name", NAMES)
 def test_each_command_teaches(cli: Cli, name: str) -> None:
     """The help of every command has examples."""
     result = cli(name, "--help")
@@ -198,7 +201,7 @@ def test_intruder_is_named(tmp_path: Path) -> None:
 
 def test_folder_called_cli_is_not_ours(tmp_path: Path) -> None:
     """A package `cli` in the working directory is not taken for the platform's when it starts itself."""
-    from kernel.serve import this_command
+    from kernel.process.serve import this_command
 
     (tmp_path / "cli").mkdir()
     (tmp_path / "cli" / "__main__.py").write_text("print('intruder')")

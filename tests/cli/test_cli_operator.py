@@ -160,11 +160,15 @@ class TestSsoLink:
         assert (listed["total"], listed["items"][0]["username"]) == (1, "ulla")
         assert "ulla@example.org" in (await command("sso-link", "list", "ulla")).stdout
         assert (await command("sso-link", "list", "nobody")).exit_code == 3
+        named = ("--identity", "ulla@corp.example")
+        assert "'ulla@corp.example'" in (await command("sso-link", "approve", "ulla", *named)).stderr
+        assert "ulla@corp.example" in (await command("sso-link", "list")).stdout
         assert "next SSO sign-in" in (await command("users", "show", "ulla")).stdout
         assert (await command("sso-link", "revoke", "ulla")).exit_code == 0
         assert "nothing was changed" in (await command("sso-link", "revoke", "ulla")).stderr
         found = [entry for entry in await audited(running.platform) if entry.action.startswith("sso_link.")]
         assert [(e.action, e.after_state["approved"], e.user_agent) for e in found] == [
+            ("sso_link.approved", True, "platformctl"),
             ("sso_link.approved", True, "platformctl"),
             ("sso_link.revoked", False, "platformctl"),
         ]

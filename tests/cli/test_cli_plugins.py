@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kernel.plugins import PluginRecord, write_report
+from kernel.plugins.loading import PluginRecord, write_report
 from kernel.testing import Start
 from tests.cli.conftest import Cli
 from tests.cli.environments import ROOT, Environment
@@ -188,7 +188,9 @@ class TestExplaining:
         folder.mkdir()
         shutil.copy(ROOT / "manifests" / "samples" / "crm-form.yaml", folder)
         env = {"PLATFORM_MANIFESTS_DIR": str(folder), "PLATFORM_SECRET_CRM_FORM": "x" * 32}
-        running = await start_platform("plugin_registry", "manifest_webhooks", "speech", env=env)
+        running = await start_platform(
+            "owner_secrets", "plugin_registry", "manifest_webhooks", "speech", env=env
+        )
         ada = await running.user("ada", role="admin")
         before = await asyncio.to_thread(cli, "doctor", env=env)
         (shown,) = json.loads((await asyncio.to_thread(cli, "manifests", "list", "--json", env=env)).stdout)
@@ -210,7 +212,7 @@ class TestExplaining:
         sample = (ROOT / "manifests" / "samples" / "crm-form.yaml").read_text()
         (folder / "b.yaml").write_text(sample)
         env = {"PLATFORM_MANIFESTS_DIR": str(folder)}
-        await start_platform("plugin_registry", "manifest_webhooks", env=env)
+        await start_platform("owner_secrets", "plugin_registry", "manifest_webhooks", env=env)
         (folder / "a.yaml").write_text(sample)
         listed = await asyncio.to_thread(cli, "manifests", "list", "--json", env=env)
         found = {item["name"]: item for item in json.loads(listed.stdout)}
@@ -346,6 +348,11 @@ class TestInstalling:
         result = environment.plugins("install", "numpy==1.19")
         assert (result.returncode, environment.installed()) == (4, set())
 
+    def test_the_platforms_folder(self, environment: Environment) -> None:
+        """The platform's own folder is no plugin, although it has the same version."""
+        result = environment.plugins("install", str(ROOT), "--offline", "--dry-run")
+        assert (result.returncode, environment.installed()) == (4, set())
+
     def test_no_plugin_is_refused(self, environment: Environment, tmp_path: Path) -> None:
         """A package without the entry point is refused before it is installed."""
         wheel = Package("acme-lib", plugin=False, body="").wheel(tmp_path)
@@ -383,6 +390,22 @@ class TestInstalling:
         result = environment.plugins("install", str(tmp_path / "acme"), "--offline")
         assert result.returncode == 0, result.stderr
         assert environment.installed() == {"acme_folder"}
+        (tmp_path / "acme" / "acme_folder.py").write_text(f"{body}    author = 'Ada'\n")
+        again = environment.plugins("install", str(tmp_path / "acme"), "--offline")
+        assert again.returncode == 0, again.stderr
+        assert "author = 'Ada'" in (environment.site / "acme_folder.py").read_text()
+
+    def test_wheel_of_the_same_version(self, environment: Environment, tmp_path: Path) -> None:
+        """A wheel that was built again takes the place of the one before, and its library stays."""
+        Package("acme-again", requires=["acme-lib"]).unpack(environment.site)
+        Package("acme-lib", plugin=False, body="").unpack(environment.site)
+        wheel = Package("acme-again", body=f"{GOOD}    author = 'Ada'\n", requires=["acme-lib"]).wheel(
+            tmp_path
+        )
+        result = environment.plugins("install", str(wheel))
+        assert result.returncode == 0, result.stderr
+        assert "author = 'Ada'" in (environment.site / "acme_again.py").read_text()
+        assert environment.installed() == {"acme_again", "acme_lib"}
 
     def test_a_wheel_that_writes_elsewhere(self, environment: Environment, tmp_path: Path) -> None:
         """A wheel with a path that leads out of the environment is refused before anything changes."""

@@ -51,10 +51,10 @@ class TestSettings:
 class TestHooks:
     def test_every_specification_is_printed(self, cli: Cli) -> None:
         """All hooks of the kernel and of plugins are there, each with its text."""
-        from kernel import contracts, hookspecs
-        from kernel.hook_types import specs_in
+        from kernel.hooks import hookspecs
+        from kernel.hooks.types import specs_in
 
-        names = {spec.name for spec in [*specs_in(hookspecs), *specs_in(contracts)]}
+        names = {spec.name for spec in specs_in(hookspecs)}
         found = [Hook(**item) for item in json.loads(cli("hooks", "--json").stdout)]
         assert {hook.name for hook in found if hook.brought_by == "kernel"} == names
         assert {hook.brought_by for hook in found} >= {"kernel", "rag", "tenancy"}

@@ -35,7 +35,7 @@ BARE = without_plugins()
 RAG = without_plugins("rag")
 BROKEN = {**without_plugins("news", "web_client"), "NEWS_MAX_ITEMS": "many"}
 OUT_OF_SERVICE = "plugin news is out of service"
-HEAVY = {"torch", "faiss", "transformers", "sentence_transformers", "openvino", "tantivy", "dbos", "alembic"}
+HEAVY = {"torch", "faiss", "transformers", "sentence_transformers", "openvino", "tantivy", "alembic"}
 
 
 def children(process: Process, word: str) -> list[psutil.Process]:
@@ -82,7 +82,7 @@ class TestOneProcess:
             first = served.process.output()
         assert f"{served.url}/docs" in first
         assert str(platform_home) in first
-        assert re.search(r"Plugins +1 loaded", first)
+        assert re.search(r"Plugins +6 loaded", first)
         assert "platformctl users create YOURNAME --admin" in first
         await asyncio.to_thread(bare_cli, "users", "create", "ada", "--generate")
         async with served_platform(platform_home, "--no-worker", env=BARE) as served:

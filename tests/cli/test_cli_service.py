@@ -20,7 +20,7 @@ def test_install_writes_units(cli: Cli, tmp_path: Path, platform_home: Path) -> 
     arguments = ("service", "install", "--user", "somebody", "--folder", str(tmp_path))
     env = {"PLATFORM_BACKUP_TO": "/mnt/backups", "PLATFORM_LOG_FILE": "/var/log/platform/log"}
     assert cli(*arguments, env=env).exit_code == 0
-    written = f'ReadWritePaths="-{platform_home}" "-/mnt/backups" "-/var/log/platform"'
+    written = f'ReadWritePaths="-{platform_home}" "-/var/log/platform" "-/mnt/backups"'
     assert written in (tmp_path / NAMES[0]).read_text()
     assert cli(*arguments, "--force").exit_code == 0
     texts = [(tmp_path / name).read_text() for name in NAMES]

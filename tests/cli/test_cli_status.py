@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from kernel.plugins import installed
+from kernel.plugins.loading import installed
 from kernel.sdk import Job, JobFailed, Platform, Plugin, hookimpl
 from kernel.testing import Start
 from tests.cli.conftest import Cli
@@ -24,8 +24,9 @@ SMALL = {"platform_ops", "rag"}
 @pytest.fixture(autouse=True)
 def free(monkeypatch: pytest.MonkeyPatch, bare_cli: Cli) -> None:
     """A port that nobody listens on, and few plugins."""
+    others = {one.name for one in installed() if not one.essential} - SMALL
     monkeypatch.setenv("PLATFORM_PORT", str(free_port()))
-    monkeypatch.setenv("PLATFORM_PLUGINS_DISABLED", ",".join({one.name for one in installed()} - SMALL))
+    monkeypatch.setenv("PLATFORM_PLUGINS_DISABLED", ",".join(others))
 
 
 def status(cli: Cli, **env: str) -> tuple[int, dict[str, Any]]:

@@ -40,10 +40,10 @@ def test_own_texts(tmp_path: Path) -> None:
 
 
 def test_a_knowledge_base_that_is_not_there(cli: Cli) -> None:
-    """Another fault than a knowledge base without a graph, with the code of what is not found."""
+    """It has no graph, which ends with the code of what is not found."""
     result = cli("graph", "draw", "--knowledge-base", "nope", "-o", "-")
     assert (result.exit_code, result.stdout) == (3, "")
-    assert "there is no knowledge base 'nope'" in result.output
+    assert "a knowledge base 'nope'" in result.output
 
 
 def test_nothing_to_draw(tmp_path: Path) -> None:

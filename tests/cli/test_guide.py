@@ -16,9 +16,9 @@ from tests.cli.conftest import Cli
 from tests.fakes.processes import process_environment
 
 ROOT = Path(__file__).resolve().parents[2]
-GUIDE = (ROOT / "docs" / "writing-a-plugin.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "tutorial" / "first-plugin.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"<!-- tested: guide -->\n```bash\n(.*?)```", re.DOTALL)
-PAGES = sorted((ROOT / "docs" / "services").glob("*.md"))
+PAGES = sorted((ROOT / "docs" / "how-to" / "plugins").glob("*.md"))
 PAGE_BLOCK = re.compile(
     r"<!-- tested: (?:plugin|file (?P<path>\S+)) -->\n```python\n(?P<text>.*?)```", re.DOTALL
 )
@@ -76,7 +76,6 @@ def test_the_pages_on_services_work_together(python: Path, tmp_path: Path) -> No
     assert run(python, tmp_path, "platformctl plugins new acme-notes").returncode == 0
     package, additions = tmp_path / "acme-notes", []
     for page in PAGES:
-        assert f"(services/{page.name})" in GUIDE
         for block in PAGE_BLOCK.finditer(page.read_text(encoding="utf-8")):
             if block["path"]:
                 (package / block["path"]).write_text(block["text"], encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the README tells is run as it stands."""
+"""What README and docs tell is run as it stands; their generated parts and links are true."""
 
 from __future__ import annotations
 
@@ -11,18 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.write_settings import settings_table, shown_table
+from tests.cli.write_reference import generated, shown
 from tests.fakes.processes import process_environment, served_platform
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LONGEST_README, LONGEST_PARAGRAPH = 9000, 500
 BLOCK = re.compile(r"<!-- tested: (?P<what>[^>]+?) -->\n```\w+\n(?P<text>.*?)```", re.DOTALL)
 
 
 def blocks(kind: str) -> dict[str, str]:
-    """The README's tested blocks of one kind, by what follows it; several of one name are joined."""
+    """The tested blocks of one kind, by what follows it; several of one name are joined.
+
+    Those of the README come first, as the tutorials go on from there.
+    """
     found: dict[str, str] = {}
-    for match in BLOCK.finditer(README):
+    walked = [page for page in PAGES if page.parent.name == "tutorial"]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "README.md", *walked))
+    for match in BLOCK.finditer(text):
         first, _, rest = match["what"].partition(" ")
         if first == kind:
             found[rest] = found.get(rest, "") + match["text"]
@@ -46,7 +53,7 @@ async def test_first_answer(tmp_path: Path) -> None:
         output = await asyncio.to_thread(_in_shell, script, home, tmp_path)
     quoted = " ".join(line[2:] for line in README.splitlines() if line.startswith("> "))
     assert quoted
-    assert output.startswith(quoted)
+    assert output[: len(quoted)] == quoted
     assert "nordlys/aurora#7: Negative wind speed" in output
     assert "no longer waiting" in output
 
@@ -56,7 +63,7 @@ def _in_shell(script: str, home: Path, folder: Path) -> str:
     command = folder / "setup.sh"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m cli "$@"\n')
     command.chmod(command.stat().st_mode | stat.S_IXUSR)
-    (folder / "cli").symlink_to(ROOT / "cli")
+    (folder / "builtin_plugins").symlink_to(ROOT / "builtin_plugins")
     result = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=folder,
@@ -71,7 +78,7 @@ def _in_shell(script: str, home: Path, folder: Path) -> str:
 
 
 def test_plugin_of_the_quick_start(tmp_path: Path) -> None:
-    """The plugin and its test, copied from the README, pass."""
+    """The plugin and its test, copied from the tutorial, pass."""
     for name, text in blocks("plugin").items():
         (tmp_path / name).write_text(text)
     command = [sys.executable, "-m", "pytest", "-q", "-o", "asyncio_mode=auto", "-p", "no:cacheprovider"]
@@ -81,13 +88,44 @@ def test_plugin_of_the_quick_start(tmp_path: Path) -> None:
     assert "1 passed" in result.stdout
 
 
-async def test_settings_table(tmp_path: Path) -> None:
-    """The configuration table is the one that the settings classes make."""
-    expected = await settings_table(tmp_path / "home")
-    assert shown_table(README) == expected, "write it anew: python -m tests.cli.write_settings"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The generated parts of the reference, from the code."""
+    return asyncio.run(generated(tmp_path_factory.mktemp("reference") / "home"))
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#:]+)\)", README))))
-def test_links_lead_somewhere(target: str) -> None:
-    """Each file that the README links to exists."""
-    assert (ROOT / target).exists()
+@pytest.mark.parametrize("page", ["settings.md", "hooks.md"])
+def test_generated_pages(made: dict[str, str], page: str) -> None:
+    """Settings and hooks in docs/reference are those of the code."""
+    assert shown(page) == made[page], "write them again: python -m tests.cli.write_reference"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Each file that a page links to exists."""
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", _without_code(page))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_page_is_in_the_index() -> None:
+    """The index links to each page of the documentation."""
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    pages = {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]} - {"README.md"}
+    assert pages - set(re.findall(r"\]\(([^)#:]+)\)", index)) == set()
+
+
+def test_readme_is_short() -> None:
+    """What it is, how to install it, the first answer, and where to go on."""
+    assert len(README) <= LONGEST_README
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_paragraphs_are_short(page: Path) -> None:
+    """No paragraph or item of a list is a wall of text; tables and what is generated are left out."""
+    text = re.sub(r"<!-- generated:.*generated:end -->", "", _without_code(page), flags=re.DOTALL)
+    items = re.split(r"\n\s*\n|\n(?=- |\d+\. |\|)", text)
+    assert [item for item in items if len(item) > LONGEST_PARAGRAPH and not item.startswith("|")] == []
+
+
+def _without_code(page: Path) -> str:
+    return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)

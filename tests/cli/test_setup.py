@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
@@ -22,7 +23,6 @@ from tests.fakes.processes import process_environment
 
 pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parents[2]
-TORCH = "torch==2.13.0"
 COPIED = ("setup.sh", "pyproject.toml", "README.md", "LICENSE", "kernel", "cli", "schemas", "manifests")
 
 
@@ -64,8 +64,16 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def pins(*names: str) -> str:
-    return "".join(f"{name}=={dist.version}\n" for name, dist in sorted(closure(*names).items()))
+def pins(wheels: Path, *names: str) -> str:
+    """Locked, with the hashes of their wheels."""
+    found = sorted(closure(*names).items())
+    return "".join(pin(wheels, name.replace("-", "_"), dist.version) for name, dist in found)
+
+
+def pin(wheels: Path, name: str, version: str) -> str:
+    """One locked version."""
+    (file,) = (file for file in wheels.iterdir() if file.name.lower().startswith(f"{name}-{version}-"))
+    return f"{name}=={version} \\\n    --hash=sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}\n"
 
 
 class Checkout:
@@ -82,10 +90,12 @@ class Checkout:
                 shutil.copytree(source, root / name, ignore=ignored)
             else:
                 shutil.copy(source, root / name)
-        (root / "requirements.lock").write_text(f"{TORCH}\n{pins('typer', 'hatchling')}")
-        (root / "requirements-light.lock").write_text(pins("typer", "hatchling"))
-        (root / "requirements-dev.lock").write_text(f"-r requirements.lock\n{pins('pytest')}")
-        (root / "requirements-data.lock").write_text("acme-model==1.0\n")
+        torch, model = pin(wheels, "torch", "2.13.0"), pin(wheels, "acme_model", "1.0")
+        (root / "requirements.lock").write_text(pins(wheels, "typer") + torch)
+        (root / "requirements-light.lock").write_text(pins(wheels, "typer"))
+        (root / "requirements-build.lock").write_text(pins(wheels, "hatchling"))
+        (root / "requirements-dev.lock").write_text(f"-r requirements.lock\n{pins(wheels, 'pytest')}")
+        (root / "requirements-data.lock").write_text(model)
 
     def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
         """Run setup.sh in a process group of its own."""
@@ -170,7 +180,7 @@ def test_changed_lock_is_installed(checkout: Checkout) -> None:
     """
     lock = checkout.root / "requirements.lock"
     before = lock.read_text()
-    lock.write_text(f"{TORCH}\nacme-nowhere==1.0\n")
+    lock.write_text(f"{before}acme-nowhere==1.0 --hash=sha256:{'0' * 64}\n")
     result = checkout.run("--version")
     assert result.returncode == 1
     assert "No matching distribution found for acme-nowhere==1.0" in result.stderr

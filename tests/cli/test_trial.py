@@ -11,7 +11,7 @@ from tests.cli.conftest import Cli
 def test_a_trial_opens_no_stores_of_the_data(cli: Cli, platform_home: Path) -> None:
     """`config.yaml` is copied for the trial, but not the stores that it names: nobody offers these."""
     platform_home.mkdir(parents=True, exist_ok=True)
-    config = "kernel:\n  blob_store: nobody://place\n  cache_store: nobodys\n  vector_store: nobodys\n"
+    config = "kernel:\n  blob_store: nobody://place\n  cache_store: nobodys\nvectors:\n  store: nobodys\n"
     (platform_home / "config.yaml").write_text(config)
     (found,) = try_start(["news"])
     assert found.status == "loaded", found.reason

@@ -40,7 +40,10 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
 async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
     """A platform whose jobs are run as they come."""
     env = {"TRUSTED_PROXY_CIDRS": "127.0.0.1/32"}
-    plugins = ("tenancy", "rag", "conversations", "platform_ops", "plugin_registry", "web_client")
+    plugins = (
+        *("api_docs", "tenancy", "rag", "extractive_answers", "conversations"),
+        *("platform_ops", "plugin_registry", "web_client"),
+    )
     async with platforms(tmp_path_factory.mktemp("below")) as start:
         running = await start(*plugins, HashEmbeddings, env=env)
         working = asyncio.create_task(_work(running))

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from kernel.plugin_settings import PLUGIN_SETTINGS
-from kernel.settings import KernelSettings
+from kernel.plugins.plugin_settings import PLUGIN_SETTINGS
+from kernel.settings.loading import KernelSettings
 from kernel.testing import Start
 
 ROOT = Path(__file__).resolve().parents[2]

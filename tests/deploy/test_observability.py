@@ -15,7 +15,7 @@ import yaml
 from kernel.testing import Running, Start, missing
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "deploy"
-PLUGINS = ("platform_ops", "rag", "embeddings", "models", "speech", "plugin_registry")
+PLUGINS = ("platform_ops", "rag", "extractive_answers", "embeddings", "models", "speech", "plugin_registry")
 METRIC = re.compile(r"\b(\w+)\{")
 LABELS = re.compile(r"\b(\w+)\{([^}]*)\}")
 

@@ -16,14 +16,14 @@ from builtin_plugins.conversations.models import Thread, Turn
 from builtin_plugins.conversations.services.removal import TIDY as TIDY_CONVERSATIONS
 from builtin_plugins.manifest_webhooks.models import EventRow
 from builtin_plugins.manifest_webhooks.storing import FORGET_OLD
-from builtin_plugins.published_chat.models import Endpoint, VisitorSession
+from builtin_plugins.published_chat.models import ChatEndpoint, VisitorSession
 from builtin_plugins.published_chat.services.retention import TIDY as TIDY_SESSIONS
 from kernel.auth.tokens import TOKENS
 from kernel.db.tables import JobRecord, WorkerRecord
-from kernel.housekeeping import HOUSEKEEP
+from kernel.http.rate_limits import RATE_LIMITS
+from kernel.jobs.heartbeats import SILENT_SECONDS, Watched
 from kernel.jobs.schedules import known_schedules
-from kernel.jobs.silence import GONE, SILENT_SECONDS, Watched
-from kernel.rate_limits import RATE_LIMITS
+from kernel.process.housekeeping import HOUSEKEEP
 from kernel.sdk import Unit
 from kernel.testing import Start, eventually
 from tests.fakes.own_clock import OwnClock
@@ -67,7 +67,7 @@ async def test_set_back_an_hour(
     platform_home: Path, tmp_path: Path, database_url: str | None, clock: Clock
 ) -> None:
     """Sessions from before hold, in these processes and in new ones; documents are read, limits limit."""
-    env = {**without_plugins("rag"), **clock.env, "RATE_LIMIT_ENABLED": "true"}
+    env = {**without_plugins("rag", "extractive_answers"), **clock.env, "RATE_LIMIT_ENABLED": "true"}
     env["PYTHONPATH"] += os.pathsep + paced(tmp_path / "packages")["PYTHONPATH"]
     if database_url is not None:
         env["DATABASE_URL"] = database_url
@@ -98,7 +98,7 @@ async def test_a_worker_whose_clock_is_a_year_ahead(
 ) -> None:
     """It goes by the database's clock, as all do: no schedule moves into its future, nothing is forgotten."""
     clock.set(365 * 24 * 3600.0)
-    plugins = ("plugin_registry", "manifest_webhooks")
+    plugins = ("owner_secrets", "plugin_registry", "manifest_webhooks")
     env = {**without_plugins(*plugins), **clock.env, "DATABASE_URL": postgres_url}
     observer = await start_platform(*plugins, env={"DATABASE_URL": postgres_url})
     read, write = observer.platform.database.read, observer.platform.database.write
@@ -144,7 +144,7 @@ async def test_conversations_of_today_and_a_worker_whose_clock_is_a_year_ahead(
 ) -> None:
     """It deletes neither conversations nor sessions that only its own clock calls old, nor open questions."""
     clock.set(365 * 24 * 3600.0)
-    plugins = ("models", "rag", "conversations", "published_chat")
+    plugins = ("models", "rag", "extractive_answers", "conversations", "published_chat")
     env = {**without_plugins(*plugins), **clock.env, "DATABASE_URL": postgres_url}
     env |= {"PLATFORM_CONVERSATIONS_RETENTION_DAYS": "30", "PLATFORM_PUBLISHED_CHAT_RETENTION_DAYS": "30"}
     observer = await start_platform(*plugins, env={"DATABASE_URL": postgres_url})
@@ -154,7 +154,7 @@ async def test_conversations_of_today_and_a_worker_whose_clock_is_a_year_ahead(
     def keep(unit: Unit) -> None:
         chat = {"owner_id": ana.user["id"], "name": "chat", "slug": "chat", "slug_key": "chat"}
         chat |= {"pipeline_id": "p", "rag_config": {}, "rate_limit_per_minute": 1}
-        unit.session.add(Endpoint(id="chat", daily_questions=1, daily_tokens=1, **chat))
+        unit.session.add(ChatEndpoint(id="chat", daily_questions=1, daily_tokens=1, **chat))
         answered = Thread(holder="user:1", conversation_id="answered", last_activity=unit.now())
         asked = Thread(holder="user:1", conversation_id="asked")
         unit.session.add_all([answered, asked])
@@ -185,7 +185,7 @@ async def test_a_conversation_with_a_server_whose_clock_is_a_year_behind(
 ) -> None:
     """It is as new as it is: the next tidying up deletes it nowhere."""
     clock.set(-365 * 24 * 3600.0)
-    plugins = ("models", "rag", "conversations")
+    plugins = ("models", "rag", "extractive_answers", "conversations")
     env = {**without_plugins(*plugins), **clock.env, "DATABASE_URL": postgres_url}
     env["PYTHONPATH"] += os.pathsep + paced(tmp_path / "packages")["PYTHONPATH"]
     days = {"PLATFORM_CONVERSATIONS_RETENTION_DAYS": "30"}
@@ -273,8 +273,8 @@ def test_workers_are_judged_by_an_own_clock() -> None:
     back = noon - timedelta(hours=1)
     assert watched.silent({"live": back, "dead": noon}, 10) == []
     assert watched.silent({"live": back + timedelta(seconds=10), "dead": noon}, 20) == []
-    on = {"live": noon + timedelta(hours=5), "dead": noon, "left": GONE}
-    assert watched.silent(on, SILENT_SECONDS + 1) == ["dead", "left"]
+    on = {"live": noon + timedelta(hours=5), "dead": noon}
+    assert watched.silent(on, SILENT_SECONDS + 1) == ["dead"]
     assert watched.silent({"live": on["live"]}, SILENT_SECONDS + 20) == []
     assert watched.silent({"live": on["live"]}, 2 * SILENT_SECONDS + 2) == ["live"]
 
@@ -282,9 +282,9 @@ def test_workers_are_judged_by_an_own_clock() -> None:
 def test_who_could_not_look_takes_no_live_workers_jobs() -> None:
     """After an outage of the database all are silent alike: the first to be back waits for the others."""
     noon, watched = datetime(2026, 1, 1, 12, tzinfo=UTC), Watched()
-    before = {"live": noon, "dead": noon, "left": noon}
+    before = {"live": noon, "dead": noon}
     assert watched.silent(before, 0) == []
-    assert watched.silent({**before, "left": GONE}, 60) == ["left"]
+    assert watched.silent(before, 60) == []
     after = {"live": noon + timedelta(seconds=65), "dead": noon}
     assert watched.silent(after, 70) == []
     assert watched.silent(after, 80) == []

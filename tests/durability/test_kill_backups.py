@@ -22,6 +22,7 @@ from kernel.testing import environment, platforms
 from tests.durability.test_kills import Server
 from tests.fakes.command_line import run_command
 from tests.fakes.loaded_once import LoadedOnce
+from tests.fakes.other_client import in_transaction
 from tests.fakes.processes import Process, running_process, without_plugins
 
 pytestmark = pytest.mark.durability
@@ -75,34 +76,39 @@ class Home:
 
     def change(self, *statements: str) -> None:
         """Change rows directly."""
-        with self._connection() as connection:
+
+        def run(connection: sa.Connection) -> None:
             for statement in statements:
                 connection.execute(sa.text(statement))
 
+        in_transaction(self._url, run)
+
     def rows(self, query: str) -> list[Any]:
         """The first column of a query."""
-        with self._connection() as connection:
-            return list(connection.scalars(sa.text(query)))
+        return in_transaction(self._url, lambda connection: list(connection.scalars(sa.text(query))))
 
-    def copy_account(self, name: str, copies: int) -> None:
+    def copy_account(self, original: str, copies: int) -> None:
         """Accounts like this one."""
-        with self._connection() as connection:
+
+        def copy(connection: sa.Connection) -> None:
             table = sa.Table("kernel_account", sa.MetaData(), autoload_with=connection)
-            row = connection.execute(sa.select(table).where(table.c.username == name)).mappings().one()
+            row = connection.execute(sa.select(table).where(table.c.username == original)).mappings().one()
             own = {key: value for key, value in row.items() if key != "id"}
             names = [f"copy-{at}" for at in range(copies)]
-            mails = [f"{copy}@example.org" for copy in names]
+            mails = [f"{name}@example.org" for name in names]
             made = [
-                {**own, "username": copy, "username_key": copy, "email": mail, "email_key": mail}
-                for copy, mail in zip(names, mails, strict=True)
+                {**own, "username": name, "username_key": name, "email": mail, "email_key": mail}
+                for name, mail in zip(names, mails, strict=True)
             ]
             connection.execute(sa.insert(table), made)
 
-    def _connection(self) -> Any:
-        url = make_url(f"sqlite:///{self.path / 'platform.db'}")
-        if self.database_url is not None:
-            url = make_url(self.database_url).set(drivername="postgresql+psycopg")
-        return sa.create_engine(url, poolclass=sa.NullPool).begin()
+        in_transaction(self._url, copy)
+
+    @property
+    def _url(self) -> str:
+        if self.database_url is None:
+            return f"sqlite+aiosqlite:///{self.path / 'platform.db'}"
+        return make_url(self.database_url).set(drivername="postgresql+asyncpg").render_as_string(False)
 
     def state(self) -> tuple[int, int]:
         """How many accounts and documents there are."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, inspect
-from sqlalchemy.exc import OperationalError
 
+from tests.fakes.other_client import PostgresClient
 from tests.fakes.processes import Process, running_process, without_plugins
 
 KILLS = 3
@@ -19,23 +20,26 @@ class Schema:
     """The tables of a database, seen from outside."""
 
     def __init__(self, url: str | None, home: Path) -> None:
-        _, _, rest = (url or "").partition("://")
         self._file = home / "platform.db"
-        self._engine = create_engine(f"postgresql+psycopg://{rest}" if url else f"sqlite:///{self._file}")
-        self._is_file = url is None
+        self._client = PostgresClient(url) if url else None
 
     def count(self) -> int:
         """How many there are; none while the file is not there, or locked."""
-        if self._is_file and not self._file.exists():
+        if self._client is not None:
+            return int(self._client.run("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"))
+        if not self._file.exists():
             return 0
         try:
-            return len(inspect(self._engine).get_table_names())
-        except OperationalError:
+            with closing(sqlite3.connect(self._file)) as connection:
+                query = "SELECT count(*) FROM sqlite_master WHERE type = 'table'"
+                return int(connection.execute(query).fetchone()[0])
+        except sqlite3.OperationalError:
             return 0
 
     def close(self) -> None:
         """Give up the connections."""
-        self._engine.dispose()
+        if self._client is not None:
+            self._client.close()
 
 
 async def killed_after(process: Process, schema: Schema, more: int) -> bool:

@@ -261,9 +261,9 @@ async def _check(client: Client, home: Path) -> None:
 def _check_rows(home: Path) -> None:
     """Nothing in the database belongs to no document, and no job is left."""
     with sqlite3.connect(home / "platform.db") as connection:
-        orphans = "SELECT count(*) FROM kernel_point WHERE group_key NOT IN (SELECT id FROM rag_document)"
+        orphans = "SELECT count(*) FROM vectors_point WHERE group_key NOT IN (SELECT id FROM rag_document)"
         assert connection.execute(orphans).fetchone() == (0,)
-        staged = "SELECT count(*) FROM kernel_point WHERE version IS NULL"
+        staged = "SELECT count(*) FROM vectors_point WHERE version IS NULL"
         assert connection.execute(staged).fetchone() == (0,)
         jobs = "SELECT count(*) FROM kernel_job WHERE status != 'done'"
         assert connection.execute(jobs).fetchone() == (0,)

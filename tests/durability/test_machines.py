@@ -20,11 +20,11 @@ import asyncpg
 import pytest
 
 from kernel.testing import eventually, missing, postgres_database
+from tests.builtin_plugins.pgvector import pgvector_server
 from tests.fakes.machines import Machine, Machines, machines
 from tests.fakes.processes import process_environment, without_plugins
 from tests.fakes.s3_server import S3Server, has_weed, weed_server
 from tests.fakes.visiting import PASSWORD, Door
-from tests.kernel.stores import pgvector_server
 
 log = logging.getLogger("machines")
 pytestmark = pytest.mark.durability
@@ -32,7 +32,18 @@ pytestmark = pytest.mark.durability
 PREFIX = "machines"
 LONGEST_REFUSAL = 2.0
 END_TO_END = Path(__file__).resolve().parents[1] / "builtin_plugins" / "rag"
-PLUGINS = ("embeddings", "models", "rag", "tenancy", "access_tokens", "s3_blobs", "platform_ops")
+PLUGINS = (
+    "embeddings",
+    "models",
+    "rag",
+    "rag_methods",
+    "rag_exchange",
+    "extractive_answers",
+    "tenancy",
+    "access_tokens",
+    "s3_blobs",
+    "platform_ops",
+)
 
 
 @pytest.fixture
@@ -273,9 +284,9 @@ async def check_documents(visitors: Visitors) -> None:
 
 
 LEFT = {
-    "points of no document": "SELECT count(*) FROM kernel_point"
+    "points of no document": "SELECT count(*) FROM vectors_point"
     " WHERE group_key NOT IN (SELECT id FROM rag_document)",
-    "points that nobody sees": "SELECT count(*) FROM kernel_point WHERE version IS NULL",
+    "points that nobody sees": "SELECT count(*) FROM vectors_point WHERE version IS NULL",
     "jobs": "SELECT count(*) FROM kernel_job WHERE status != 'done'",
     "files of no document": "SELECT count(*) FROM kernel_blob_reference"
     " WHERE sha256 NOT IN (SELECT sha256 FROM rag_document)",

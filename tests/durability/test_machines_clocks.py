@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from builtin_plugins.access_tokens.models import AccessToken
 from builtin_plugins.rag.models import Document
-from kernel.housekeeping import HOUSEKEEP
+from kernel.process.housekeeping import HOUSEKEEP
 from kernel.sdk import JobFailed, LongJob, Platform, Plugin, Progress, Unit, hookimpl
 from kernel.testing import Actor, Running, Start, eventually
 from tests.builtin_plugins.rag.rag_support import make_base, upload
@@ -115,7 +115,7 @@ async def test_retrying_what_failed_on_a_machine_ahead(
 ) -> None:
     """A document that failed before the request is retried, even if the worker's clock is ahead."""
     env = {"DATABASE_URL": postgres_url}
-    running = await start_platform("models", "rag", HashEmbeddings, env=env)
+    running = await start_platform("models", "rag", "extractive_answers", HashEmbeddings, env=env)
     ana, clock = await running.user(), OwnClock(monkeypatch)
     base = await make_base(ana)
     assert (await upload(ana, base, "broken.pdf", b"%PDF-1.4 not really")).status == 202
@@ -132,7 +132,7 @@ async def test_rebuilding_trees_of_a_machine_ahead(
 ) -> None:
     """Trees that a worker with a clock ahead has built before the request are built again, too."""
     env = {"DATABASE_URL": postgres_url}
-    running = await start_platform("models", "rag", HashEmbeddings, env=env)
+    running = await start_platform("models", "rag", "extractive_answers", HashEmbeddings, env=env)
     ana, clock = await running.user(), OwnClock(monkeypatch)
     base = await make_base(ana, chunk_size=100, chunk_overlap=0)
     lines = [

@@ -18,7 +18,8 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from kernel.sdk import OUTGOING, BadRequest, Platform, Plugin, Unauthorized, contracts, hookimpl
+from builtin_plugins.licensing import api as licensing
+from kernel.sdk import OUTGOING, BadRequest, Platform, Plugin, Unauthorized, hookimpl
 
 SECRET = b"a secret that provider and plugin share"
 
@@ -96,8 +97,8 @@ def provider_plugin(url: str, called: str = "tillwise") -> Plugin:
 
         @hookimpl
         async def start_checkout(
-            self, platform: Platform, order: contracts.CheckoutOrder
-        ) -> contracts.CheckoutPage | None:
+            self, platform: Platform, order: licensing.CheckoutOrder
+        ) -> licensing.CheckoutPage | None:
             if not url:
                 return None
             told = {"id": order.id, "product": f"{order.plugin_name} {order.tier}"}
@@ -105,12 +106,12 @@ def provider_plugin(url: str, called: str = "tillwise") -> Plugin:
                 reply = await client.call("POST", f"{url}/sessions", json=told)
                 async with reply:
                     url_to_pay = str(json.loads(await reply.read())["url"])
-                    return contracts.CheckoutPage(called, url_to_pay)
+                    return licensing.CheckoutPage(called, url_to_pay)
 
         @hookimpl
         def read_checkout_notice(
             self, provider: str, headers: Mapping[str, str], body: bytes
-        ) -> contracts.CheckoutNotice | None:
+        ) -> licensing.CheckoutNotice | None:
             if provider != called:
                 return None
             event, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
@@ -122,6 +123,6 @@ def provider_plugin(url: str, called: str = "tillwise") -> Plugin:
                 told = json.loads(body)
             except ValueError:
                 raise BadRequest("The notice is not JSON") from None
-            return contracts.CheckoutNotice(told["order"], event, told["state"])
+            return licensing.CheckoutNotice(told["order"], event, told["state"])
 
     return Tillwise()

@@ -6,9 +6,11 @@ import errno
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +152,30 @@ def family(path: str) -> None:
 def left_behind() -> list[int]:
     """Start descendants and leave them."""
     return _descendants()
+
+
+def attempts(readable: str, writable: str, secret: str, platform: int) -> dict[str, bool]:
+    """What this process can do: with the files that it was given, and with others."""
+    return {
+        "read": _works(lambda: Path(readable).read_text()),
+        "write": _works(lambda: Path(writable).write_text("text")),
+        "program": subprocess.run(["true"], check=False).returncode == 0,
+        "read another file": _works(lambda: Path(secret).read_text()),
+        "read by a program": subprocess.run(["cat", secret], capture_output=True, check=False).returncode
+        == 0,
+        "write another file": _works(lambda: Path(secret).write_text("")),
+        "make a file": _works(lambda: Path(secret).with_name("new").touch()),
+        "remove a file": _works(lambda: Path(writable).unlink()),
+        "see an environment": _works(lambda: Path(f"/proc/{platform}/environ").read_bytes()),
+        "signal the platform": _works(lambda: os.kill(platform, 0)),
+        "open a socket": _works(lambda: socket.socket().close()),
+        "open a local socket": _works(lambda: socket.socket(socket.AF_UNIX).close()),
+    }
+
+
+def _works(action: Callable[[], object]) -> bool:
+    try:
+        action()
+    except OSError:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""A database as an earlier release left it: accounts, and no word of Platform Admins."""
+"""A database as release 0.1.0 left it: the kernel's tables with accounts, none of them a Platform Admin."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from sqlalchemy import Connection, text
 from kernel.db.base import utc_now
 from kernel.db.engine import Database
 from kernel.db.migrate import alembic_config, kernel_owner
-from kernel.settings import KernelSettings, SettingsLoader
+from kernel.settings.loading import KernelSettings, SettingsLoader
 from kernel.testing import environment
-from kernel.testing_databases import keep_promise
+from kernel.testing.databases import keep_promise
 
 PASSWORD = "correct horse battery"
 _CHEAP = PasswordHasher(time_cost=1, memory_cost=64)
 
 
 async def make_earlier_release(home: Path, database_url: str | None, **roles: str) -> None:
-    """Write accounts with these roles, all with `PASSWORD`, at the kernel's first migration."""
+    """Write accounts with these roles, all with `PASSWORD`, at the kernel's first migration.
+
+    If one of them is an administrator, somebody was a Platform Admin once, and is one no longer.
+    """
     env = environment(home, {"DATABASE_URL": database_url})
     await asyncio.to_thread(home.mkdir, parents=True, exist_ok=True, mode=0o700)
     if database_url is None:  # the tables of this release may be there already
@@ -33,6 +36,8 @@ async def make_earlier_release(home: Path, database_url: str | None, **roles: st
             await connection.run_sync(_first_migration)
             for name, role in roles.items():
                 await connection.execute(_INSERT, _account(name, role))
+            if "admin" in roles.values():
+                await connection.execute(_REACHED, {"now": utc_now()})
     finally:
         await database.close()
 
@@ -41,7 +46,7 @@ def _first_migration(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":  # as above
         connection.execute(text("DROP SCHEMA public CASCADE"))
         connection.execute(text("CREATE SCHEMA public"))
-    command.upgrade(alembic_config(kernel_owner(), connection), "0001")
+    command.upgrade(alembic_config(kernel_owner(), connection), "0100")
 
 
 _INSERT = text(
@@ -49,6 +54,7 @@ _INSERT = text(
     "platform_admin, is_active, must_change_password, epoch, created_at) VALUES "
     "(:name, :name, :email, :email, :hash, :role, false, true, false, 0, :now)"
 )
+_REACHED = text("INSERT INTO kernel_milestone (name, reached_at) VALUES ('platform_admin', :now)")
 
 
 def _account(name: str, role: str) -> dict[str, object]:

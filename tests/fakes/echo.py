@@ -24,9 +24,9 @@ from kernel.sdk import (
     RawBody,
     RouteTable,
     hookimpl,
-    iter_body,
     permission,
 )
+from kernel.sdk.http import iter_body
 
 GRANTED = Permission("echo.use", "Use the echo.", granted_to="user")
 WITHHELD = Permission("echo.withheld", "Nobody has this one by default.", granted_to="nobody")

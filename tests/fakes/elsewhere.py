@@ -20,8 +20,8 @@ from sqlalchemy.orm import Session
 from kernel.boot import open_platform
 from kernel.db.engine import Unit
 from kernel.db.tables import JobRecord
-from kernel.plugins import installed
-from kernel.settings import SettingsLoader
+from kernel.plugins.loading import installed
+from kernel.settings.loading import SettingsLoader
 from kernel.testing import Running, Start, candidates_of, eventually
 
 _ENDED = ("done", "failed", "cancelled")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from kernel.sdk import Embedded, hookimpl
+from builtin_plugins.inference.api import Embedded
+from kernel.sdk import hookimpl
 from tests.fakes.hash_embeddings import HashEmbeddings
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from kernel.sdk import Embedded, Plugin, hookimpl
+from builtin_plugins.inference.api import Embedded
+from kernel.sdk import Plugin, hookimpl
 
 DIMENSION = 256
 

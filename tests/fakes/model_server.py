@@ -40,12 +40,14 @@ class Turn:
     """What the model says in one turn of a chat: a text, thoughts, calls of tools as (name, arguments).
 
     Arguments that are a text go out as they are, whatever they are. `logprobs` has an entry for each token.
+    `call_deltas` are the lists of tool calls in a stream of OpenAI's protocol, as another server sends them.
     """
 
     text: str = ""
     calls: Sequence[tuple[str, Json | str]] = ()
     thought: str = ""
     logprobs: Sequence[Json] = ()
+    call_deltas: Sequence[Sequence[Json]] = ()
 
 
 _TURN = web.RequestKey("turn", Turn)
@@ -283,7 +285,7 @@ class ModelServer:
     async def _openai_chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         turn, reason = request[_TURN], self.script.finish_reason
-        if turn.calls and reason:
+        if (turn.calls or turn.call_deltas) and reason:
             reason = "tool_calls"
         if not body.get("stream"):
             message = {"role": "assistant", "content": turn.text, **_openai_extras(turn)}
@@ -304,6 +306,7 @@ class ModelServer:
     def _call_deltas(self, turn: Turn) -> list[Json]:
         """The calls of a turn, each named first and then spelled out, as OpenAI streams them."""
         deltas: list[Json] = [{"reasoning_content": turn.thought}] if turn.thought else []
+        deltas += [{"tool_calls": list(calls)} for calls in turn.call_deltas]
         for index, call in enumerate(_openai_extras(turn).get("tool_calls", ())):
             text = call["function"].pop("arguments")
             call["function"]["arguments"] = ""

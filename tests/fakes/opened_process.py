@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from kernel.boot import open_platform
-from kernel.settings import SettingsLoader
+from kernel.settings.loading import SettingsLoader
 
 
 async def main() -> None:

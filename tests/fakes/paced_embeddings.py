@@ -10,7 +10,8 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from kernel.sdk import Embedded, hookimpl
+from builtin_plugins.inference.api import Embedded
+from kernel.sdk import hookimpl
 from tests.cli.packages import Package
 from tests.fakes.hash_embeddings import HashEmbeddings
 

@@ -6,11 +6,11 @@ import os
 from collections.abc import Sequence
 
 from kernel.boot import open_platform
-from kernel.housekeeping import housekeep
 from kernel.jobs.worker import Worker, executor_slot
-from kernel.plugins import Candidate
-from kernel.serve import stop_on_signals
-from kernel.settings import SettingsLoader
+from kernel.plugins.loading import Candidate
+from kernel.process.housekeeping import housekeep
+from kernel.process.serve import stop_on_signals
+from kernel.settings.loading import SettingsLoader
 
 
 async def work_until_stopped(candidates: Sequence[Candidate], *, tidy: bool = False) -> None:

@@ -32,19 +32,22 @@ _DISTRIBUTION = "platform-kernel"
 _LATER = (
     "alembic.command",
     "asyncpg",
-    "dbos",
     "redis.asyncio",
-    "psycopg",
     "rich.markdown",
     "rich.progress",
     "rich.table",
     "sqlalchemy.dialects.postgresql.asyncpg",
-    "sqlalchemy.dialects.postgresql.psycopg",
     "sqlalchemy.dialects.sqlite.aiosqlite",
     "typer.rich_utils",
     "uvloop",
 )
-_NOT_AHEAD = ("kernel.testing", "kernel.stores", "kernel.children.zygote", "cli.__main__", "cli.templates")
+_NOT_AHEAD = (
+    "kernel.testing",
+    "kernel.stores",
+    "kernel.libs.children.zygote",
+    "cli.__main__",
+    "cli.templates",
+)
 _LONGEST = 1 << 20
 _DESCRIPTORS = 4  # where the answer goes, then standard output, error, and perhaps input
 

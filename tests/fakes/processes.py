@@ -18,8 +18,9 @@ from typing import IO, Any, Protocol
 import aiohttp
 import psutil
 
-from kernel.plugins import installed
+from kernel.plugins.loading import installed
 from kernel.testing import migrated_home
+from kernel.testing.databases import names_among
 from kernel.version import DISTRIBUTION
 from tests.fakes.prepared import PASSED_ON, fork
 
@@ -145,9 +146,12 @@ def process_environment(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def without_plugins(*kept: str) -> dict[str, str]:
-    """Settings that leave out all built-in plugins but these: half the processor time of a start."""
-    names = {candidate.name for candidate in installed() if candidate.distribution == DISTRIBUTION}
-    return {"PLATFORM_PLUGINS_DISABLED": ",".join(sorted(names.difference(kept)))}
+    """Settings that leave out all built-in plugins but these, what they require, and the essential ones: half
+    the processor time of a start.
+    """
+    own = (candidate for candidate in installed() if candidate.distribution == DISTRIBUTION)
+    names = {candidate.name for candidate in own if not candidate.essential}
+    return {"PLATFORM_PLUGINS_DISABLED": ",".join(sorted(names.difference(names_among(kept))))}
 
 
 class Process:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 
-from kernel.plugins import given
+from kernel.testing import candidates_of
 from tests.fakes.plugin_worker import work_until_stopped
 from tests.fakes.shelf_of_things import DyingPlugin
 
 if __name__ == "__main__":
-    asyncio.run(work_until_stopped(given([DyingPlugin])))
+    asyncio.run(work_until_stopped(candidates_of("accounts", DyingPlugin)))

@@ -6,7 +6,8 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from kernel.sdk import Plugin, contracts, hookimpl
+from builtin_plugins.inference import api as inference
+from kernel.sdk import Plugin, hookimpl
 
 
 class SayingModel(Plugin):
@@ -16,15 +17,15 @@ class SayingModel(Plugin):
 
     @hookimpl
     def generate_text(
-        self, messages: Sequence[contracts.ChatMessage], options: Mapping[str, Any]
-    ) -> contracts.Generation:
+        self, messages: Sequence[inference.ChatMessage], options: Mapping[str, Any]
+    ) -> inference.Generation:
         return self._text(messages)
 
-    async def _text(self, messages: Sequence[contracts.ChatMessage]) -> contracts.Generation:
+    async def _text(self, messages: Sequence[inference.ChatMessage]) -> inference.Generation:
         text = self.say(messages)
         yield text
-        yield contracts.Generated(text, self.tokens, self.name, "stop")
+        yield inference.Completion(text, self.tokens, self.name, "stop")
 
     @abstractmethod
-    def say(self, messages: Sequence[contracts.ChatMessage]) -> str:
+    def say(self, messages: Sequence[inference.ChatMessage]) -> str:
         """The answer to these messages."""

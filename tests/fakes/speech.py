@@ -25,9 +25,10 @@ from kernel.sdk import (
     Service,
     Unhealthy,
     hookimpl,
-    iter_body,
     send_events,
 )
+from kernel.sdk.http import iter_body
+from kernel.sdk.telemetry import NotInstalled
 
 
 class Speak(BaseModel):
@@ -51,7 +52,7 @@ class SpeechPlugin(Plugin):
         self.entered = asyncio.Event()
         self.cancelled = asyncio.Event()
         self.received: list[int] = []
-        self.healthy = True
+        self.healthy = self.installed = True
 
     @hookimpl
     def register_services(self) -> list[Service]:
@@ -62,6 +63,8 @@ class SpeechPlugin(Plugin):
         return [HealthCheck("tts_engine", self._check, critical=True, service="tts-stt")]
 
     async def _check(self, _platform: Platform) -> None:
+        if not self.installed:
+            raise NotInstalled("install an engine")
         if not self.healthy:
             raise Unhealthy("the engine is missing")
 

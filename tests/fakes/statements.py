@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 from sqlalchemy import Engine, event
 
+from kernel.db.prepared import Direct
+
 _LOOK = 100
+
+
+@contextmanager
+def listening(listen: Callable[..., Any]) -> Iterator[None]:
+    """Call `listen` as SQLAlchemy's `before_cursor_execute`, also for statements that go to the driver."""
+    execute = Direct.execute
+
+    def told(direct: Direct, text: str, given: Mapping[str, Any]) -> sqlite3.Cursor:
+        listen(None, direct.driver.cursor(), text, given, None, False)
+        return execute(direct, text, given)
+
+    event.listen(Engine, "before_cursor_execute", listen)
+    try:
+        with mock.patch.object(Direct, "execute", told):
+            yield
+    finally:
+        event.remove(Engine, "before_cursor_execute", listen)
 
 
 @contextmanager
@@ -20,11 +41,8 @@ def statements() -> Iterator[list[str]]:
         if "kernel_notice" not in statement and statement != "BEGIN":
             seen.append(statement)
 
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
+    with listening(note):
         yield seen
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
 
 
 @contextmanager
@@ -38,8 +56,5 @@ def sqlite_steps() -> Iterator[list[int]]:
     def listen(_connection: Any, cursor: Any, *_: Any) -> None:
         cursor.connection.set_progress_handler(count, _LOOK)
 
-    event.listen(Engine, "before_cursor_execute", listen)
-    try:
+    with listening(listen):
         yield steps
-    finally:
-        event.remove(Engine, "before_cursor_execute", listen)

@@ -12,8 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from kernel.plugins import given
-from kernel.sdk import Job, JobMoved, Platform, Plugin, hookimpl
+from kernel.plugins.loading import given
+from kernel.sdk import Job, Platform, Plugin, hookimpl
+from kernel.sdk.jobs import JobMoved
 from tests.fakes.plugin_worker import work_until_stopped
 
 

@@ -22,14 +22,14 @@ import yaml
 from jsonschema import Draft7Validator, Draft202012Validator
 from pydantic import TypeAdapter
 
+from builtin_plugins.api_docs.openapi import build_document
 from builtin_plugins.evaluation.services.reading import read_questions
-from kernel.app import gateway_app, service_app
+from kernel.gateway.app import gateway_app, service_app
 from kernel.http.application import Application
 from kernel.http.endpoint import Endpoint
-from kernel.http.openapi import build_document
 from kernel.http.routes import RawBody, Upload
-from kernel.offers import OFFERS
-from kernel.plugins import installed
+from kernel.plugins.loading import installed
+from kernel.plugins.offers import OFFERS
 from kernel.testing import Actor, Reply, Running, platforms
 from tests.builtin_plugins.marketplace.marketplace_support import draft
 from tests.builtin_plugins.rag.rag_support import make_base
@@ -138,7 +138,7 @@ async def base(api: Api) -> Ready:
     """A knowledge base, and the sample that the example names."""
     found = await make_base(api.admin, embedding_model="all-minilm")
     name = api.content(f"{RAG}/{{kb_id}}/upload", MULTIPART).example["file"]
-    return Ready({"kb_id": found}, (ROOT / "cli" / "samples" / name).read_bytes())
+    return Ready({"kb_id": found}, (ROOT / "builtin_plugins" / "demo" / "samples" / name).read_bytes())
 
 
 async def exported(api: Api) -> Ready:

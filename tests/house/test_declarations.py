@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
+import typing
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from jsonschema import Draft7Validator
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from kernel.app import gateway_app
+from builtin_plugins.api_docs.openapi import build_document, without_descriptions
+from kernel.gateway.app import gateway_app
 from kernel.http.endpoint import Endpoint
-from kernel.http.openapi import build_document, without_descriptions
 from kernel.http.routes import Access, RawBody, Upload
 from kernel.platform import Platform
-from kernel.plugins import installed
-from kernel.sdk import PLUGIN_SETTINGS
-from kernel.settings import KernelSettings
+from kernel.plugins.loading import installed
+from kernel.sdk.operations import PLUGIN_SETTINGS
+from kernel.settings.loading import KernelSettings
 from kernel.testing import platforms
 
 ROOT = Path(__file__).parents[2]
@@ -70,6 +71,31 @@ async def test_names_can_be_read(platform: Platform) -> None:
                 places = [error["loc"] for error in refused.value.errors()]
                 assert places == [(field,)], (place, field, unfit)
     assert len(seen) > 20
+
+
+OPEN_BODIES = {
+    "LoginRequest": "clients send what they registered with",
+    "RegisterRequest": "a `role` is ignored (wire-facts)",
+    "SpeechRequest": "OpenAI's clients send what only its own models know",
+    "ChatBody": "the same",
+    "EmbeddingsBody": "the same",
+    "ResponsesBody": "the same",
+    "ListingUpdate": "a `status` is refused with the way to change it",
+}
+
+
+async def test_unknown_fields_are_refused(platform: Platform) -> None:
+    """Each body says what becomes of a field that it doesn't know; few accept one."""
+    found = set()
+    for endpoint in endpoints(platform):
+        body = endpoint.route.body
+        for model in (body, *typing.get_args(body)):
+            if isinstance(model, type) and issubclass(model, BaseModel):
+                extra = model.model_config.get("extra")
+                assert extra is not None, f"{endpoint.route.method} {endpoint.template.openapi}: use Body"
+                if extra != "forbid":
+                    found.add(model.__name__)
+    assert found == set(OPEN_BODIES)
 
 
 async def test_open_routes_are_known(platform: Platform) -> None:

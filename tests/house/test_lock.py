@@ -16,24 +16,41 @@ from kernel.testing import missing
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME, DEVELOPMENT, DATA = "requirements.lock", "requirements-dev.lock", "requirements-data.lock"
 LIGHT, FULL = "requirements-light.lock", "full"
+BUILD, RELEASE, DOCS = "requirements-build.lock", "requirements-release.lock", "requirements-docs.lock"
+ALL = (RUNTIME, DEVELOPMENT, DATA, LIGHT, BUILD, RELEASE, DOCS)
+
+
+def extras() -> list[str]:
+    """What `./setup.sh` installs besides the core and, unless it is to be light, `full`: not all of `all`."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (everything,) = map(Requirement, project["optional-dependencies"]["all"])
+    return ["storage", *sorted(everything.extras - {"otel", "s3"})]
 
 
 def pins(file: str) -> dict[str, Requirement]:
     """The requirements of a lock file by name."""
     lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
-    found = [Requirement(line) for line in lines if line and not line.startswith(("#", "-"))]
+    found = [Requirement(line.removesuffix("\\")) for line in lines if line and line[0] not in "#- "]
     return {canonicalize_name(item.name): item for item in found}
 
 
 def wanted(group: str | None = None) -> list[Requirement]:
     """What pyproject.toml asks for."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    extras = project["project"]["optional-dependencies"]
-    lines = (
-        [*project["project"]["dependencies"], *extras[FULL]]
-        if group is None
-        else project["dependency-groups"][group]
-    )
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
+    return installed(*extras(), FULL) if group is None else [Requirement(line) for line in groups[group]]
+
+
+def installed(*names: str) -> list[Requirement]:
+    """What the core and these extras require, those that stand for other extras included."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named, lines = list(names), list(project["dependencies"])
+    for extra in named:
+        for line in project["optional-dependencies"][extra]:
+            own = Requirement(line)
+            if own.name == project["name"]:
+                named += own.extras - set(named)
+            else:
+                lines.append(line)
     return [Requirement(line) for line in lines]
 
 
@@ -46,11 +63,19 @@ def requirements_of(name: str) -> list[str]:
         raise
 
 
-@pytest.mark.parametrize("file", [RUNTIME, DEVELOPMENT, DATA, LIGHT])
+@pytest.mark.parametrize("file", ALL)
 def test_every_line_is_one_version(file: str) -> None:
     """A lock leaves nothing to choose."""
     loose = [str(item) for item in pins(file).values() if not re.fullmatch(r"==[^*,]+", str(item.specifier))]
     assert loose == []
+
+
+@pytest.mark.parametrize("file", ALL)
+def test_every_line_has_hashes(file: str) -> None:
+    """Each version is followed by the hashes of its files, so that pip installs nothing else."""
+    text = (ROOT / file).read_text(encoding="utf-8")
+    hashed = re.findall(r"^(\S+)==.* \\\n {4}--hash=sha256:[0-9a-f]{64}", text, re.MULTILINE)
+    assert {canonicalize_name(name) for name in hashed} == set(pins(file))
 
 
 def test_requirements_are_met() -> None:
@@ -75,7 +100,7 @@ def test_everything_that_is_required_is_locked() -> None:
                 assert canonicalize_name(item.name) in known, f"{name} requires {item.name}"
 
 
-@pytest.mark.parametrize("file", [RUNTIME, DEVELOPMENT, DATA, LIGHT])
+@pytest.mark.parametrize("file", ALL)
 def test_locks_name_no_index(file: str) -> None:
     """Where packages come from is the machine's business: no address stands in a lock."""
     assert "://" not in (ROOT / file).read_text(encoding="utf-8")
@@ -86,11 +111,10 @@ def test_the_light_lock_is_the_rest() -> None:
     light, everything = pins(LIGHT), pins(RUNTIME)
     for name, pin in light.items():
         assert str(pin) == str(everything[name])
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    left_out = {canonicalize_name(Requirement(one).name) for one in project["optional-dependencies"][FULL]}
+    needed = {canonicalize_name(one.name) for one in installed(*extras())}
+    left_out = {canonicalize_name(one.name) for one in wanted()} - needed
     assert not left_out & set(light)
-    needed = {canonicalize_name(Requirement(one).name) for one in project["dependencies"]}
-    for name in (needed - left_out) | set(light):
+    for name in needed | set(light):
         assert name in light, f"{name} is not in {LIGHT}"
         pin = light[name]
         if pin.marker is not None and not pin.marker.evaluate():

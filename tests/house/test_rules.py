@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -12,18 +14,23 @@ from types import ModuleType
 
 import pytest
 
-from kernel import contracts, hookspecs, sdk
-from kernel.hook_types import Declaration, HookSpec, specs_in
-from kernel.plugins import installed
+from kernel.hooks import hookspecs
+from kernel.hooks.types import Declaration, HookSpec, specs_in
+from kernel.plugins.loading import Plugin, installed
+from kernel.testing.databases import by_name, requirements
+from tests.house.test_sdk import MODULES as SDK
 from tests.house.test_source import parsed
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = sorted(path.parent.name for path in (ROOT / "builtin_plugins").glob("*/plugin.py"))
-BRINGING_HOOKS = sorted(path.parent.name for path in (ROOT / "builtin_plugins").glob("*/hookspecs.py"))
+BRINGING_HOOKS = sorted(
+    f"{path.parent.name}.{path.stem}"
+    for pattern in ("*/api.py", "*/hookspecs.py")
+    for path in (ROOT / "builtin_plugins").glob(pattern)
+)
 HOOK_MODULES: list[ModuleType] = [
     hookspecs,
-    contracts,
-    *(import_module(f"builtin_plugins.{name}.hookspecs") for name in BRINGING_HOOKS),
+    *(import_module(f"builtin_plugins.{name}") for name in BRINGING_HOOKS),
 ]
 HOOKS = [
     pytest.param(spec, id=f"{module.__name__}.{spec.name}")
@@ -31,9 +38,30 @@ HOOKS = [
     for spec in specs_in(module)
 ]
 READS_ENVIRONMENT = {
-    *("kernel/settings.py", "kernel/secrets.py", "kernel/testing.py", "cli/instance.py"),
-    "kernel/allocator.py",  # whether the C library's own variables are set
+    *(
+        "kernel/settings/loading.py",
+        "kernel/auth/secrets.py",
+        "kernel/testing/__init__.py",
+        "cli/instance.py",
+    ),
+    "kernel/process/memory.py",  # whether the C library's own variables are set
 }
+
+
+@cache
+def _plugin(name: str) -> Plugin:
+    made: Plugin = by_name()[name].load()
+    return made
+
+
+COMMANDS_USE = {
+    f"cli.{name}"
+    for name in (
+        *("accounts", "auditing", "broken_rules", "client", "console", "failures", "group", "instance"),
+        *("options", "pip", "plugin_facts", "running", "texts"),
+    )
+}
+"""What a plugin's commands may import of the command line; no server imports them."""
 
 
 def sources(*folders: str) -> Iterator[tuple[str, ast.Module]]:
@@ -49,7 +77,13 @@ def imports(tree: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
+            yield from _from(node.module, node.names)
+
+
+def _from(module: str, names: list[ast.alias]) -> Iterator[str]:
+    """What a `from` imports: a plugin's module if its package is named, otherwise the named module."""
+    is_package = module.startswith("builtin_plugins.") and module.count(".") == 1
+    yield from (f"{module}.{alias.name}" for alias in names) if is_package else [module]
 
 
 @pytest.mark.parametrize("hook", HOOKS)
@@ -95,29 +129,58 @@ def _tests_and_plugins() -> str:
 
 
 def test_kernel_knows_no_plugin() -> None:
-    """The kernel imports neither a plugin nor the command line: any plugin's folder can be deleted."""
+    """The kernel imports neither a plugin nor the command line: any plugin's folder can be deleted.
+
+    The test kit, which nothing that serves imports, makes accounts for tests.
+    """
     wrong = [
         f"{path} imports {name}"
         for path, tree in sources("kernel")
         for name in imports(tree)
         if name.split(".")[0] in ("builtin_plugins", "cli")
+        and (path, name) != ("kernel/testing/__init__.py", "builtin_plugins.accounts.api")
     ]
     assert not wrong
 
 
 @pytest.mark.parametrize("plugin", PLUGINS)
-def test_plugin_imports_the_sdk_alone(plugin: str) -> None:
-    """House rule 1: `kernel.sdk`, its own package and third parties; never another plugin's inside."""
-    own = f"builtin_plugins.{plugin}"
+def test_plugin_imports_the_sdk_and_apis_of_neighbours(plugin: str) -> None:
+    """`kernel.sdk`, its own package, third parties, and the `api` of plugins in `requires` or `after`.
+
+    Its commands use the command line's own modules as well.
+    A suite for the tests of plugin authors (`conformance.py`) also imports the test kit.
+    """
+    made = _plugin(plugin)
+    apis = {f"builtin_plugins.{neighbour}.api" for neighbour in (*made.requires, *made.after)}
     wrong = [
         f"{path} imports {name}"
         for path, tree in sources(f"builtin_plugins/{plugin}")
         for name in imports(tree)
-        if (name.startswith("kernel") and name != "kernel.sdk")
-        or name.split(".")[0] == "cli"
-        or (name.startswith("builtin_plugins") and name != own and not name.startswith(f"{own}."))
+        if name.split(".")[0] in ("kernel", "builtin_plugins", "cli")
+        and not f"{name}.".startswith(f"builtin_plugins.{plugin}.")
+        and name not in {*SDK, *apis}
+        and not ("/commands/" in path and name in COMMANDS_USE | {"cli"})
+        and not (name == "kernel.testing" and path.endswith("/conformance.py"))
     ]
     assert not wrong
+
+
+@pytest.mark.parametrize("plugin", sorted({name for one in PLUGINS for name in _plugin(one).after}))
+def test_a_plugin_loads_without_an_optional_neighbour(plugin: str) -> None:
+    """Whoever names a plugin in `after`, and does not require it, can be imported without its folder."""
+    spared = [one for one in PLUGINS if plugin in _plugin(one).after and plugin not in requirements(one)]
+    code = _IMPORT_WITHOUT.format(package=f"builtin_plugins.{plugin}", names=spared)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+_IMPORT_WITHOUT = """
+import sys
+from importlib import import_module
+sys.modules["{package}"] = None
+for name in {names}:
+    import_module("builtin_plugins." + name + ".plugin")
+"""
 
 
 def test_nothing_imports_copyleft_parsers() -> None:
@@ -176,25 +239,15 @@ def _changed_globals(tree: ast.Module) -> Iterator[str]:
 
 @pytest.mark.parametrize("candidate", installed(), ids=lambda candidate: candidate.name)
 def test_entry_point_loads(candidate: object) -> None:
-    """Each entry point makes a plugin of its own name, with a version, a description and a README."""
+    """Each entry point makes a plugin of its own name, with a version, a description and a README, and says
+    beforehand whether it is essential.
+    """
     plugin = candidate.load()  # type: ignore[attr-defined]
+    assert plugin.essential == candidate.essential  # type: ignore[attr-defined]
     assert plugin.name == candidate.name  # type: ignore[attr-defined]
     assert plugin.version
     assert plugin.description
     assert (ROOT / "builtin_plugins" / plugin.name / "README.md").is_file()
-
-
-def test_sdk_lists_what_it_offers() -> None:
-    """`__all__` of the SDK is sorted by kind, complete, and every name exists."""
-    assert len(set(sdk.__all__)) == len(sdk.__all__)
-    assert all(hasattr(sdk, name) for name in sdk.__all__)
-    modules = {n for n, v in vars(sdk).items() if isinstance(v, ModuleType)} - {
-        "contracts",
-        "holdings",
-        "mapped",
-    }
-    public = {n for n in vars(sdk) if not n.startswith("_")} - modules
-    assert public == set(sdk.__all__)
 
 
 def test_functions_are_short() -> None:

@@ -15,7 +15,7 @@ _START = """
 import asyncio, sys
 import cli.processes, cli.welcome
 from cli.running import make_loader
-from kernel.app import gateway_app
+from kernel.gateway.app import gateway_app
 from kernel.boot import open_platform
 
 async def start():

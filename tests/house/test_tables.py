@@ -11,7 +11,7 @@ from sqlalchemy import inspect, text
 from kernel.db import migrate
 from kernel.db.startup import SCHEMA
 from kernel.platform import Platform
-from kernel.plugins import installed
+from kernel.plugins.loading import installed
 from kernel.testing import platforms, postgres_database
 
 NAMES = [candidate.name for candidate in installed()]
@@ -64,30 +64,13 @@ async def test_numbers_are_given_once(platform: Platform) -> None:
 
 
 async def test_every_table_has_an_owner(platform: Platform) -> None:
-    """Each table bears the name of its owner; only the job library has tables of its own."""
+    """Each table bears the name of its owner."""
     tables = await platform.database.read(
         lambda session: set(inspect(session.connection()).get_table_names())
     )
     owners = [owner.name for owner in platform.resource(SCHEMA).owners()]
     strangers = {t for t in tables if not t.startswith(tuple(f"{name}_" for name in owners))}
-    assert strangers <= JOB_LIBRARY | {"sqlite_sequence"}
-
-
-JOB_LIBRARY = {
-    "application_versions",
-    "dbos_migrations",
-    "event_dispatch_kv",
-    "notifications",
-    "operation_outputs",
-    "queues",
-    "streams",
-    "workflow_events",
-    "workflow_events_history",
-    "workflow_input",
-    "workflow_output",
-    "workflow_schedules",
-    "workflow_status",
-}
+    assert strangers <= {"sqlite_sequence"}
 
 
 async def test_owners_refer_to_themselves_and_the_kernel(platform: Platform) -> None:
@@ -100,11 +83,11 @@ async def test_owners_refer_to_themselves_and_the_kernel(platform: Platform) -> 
 
 
 async def test_revisions_are_numbered_without_a_gap(platform: Platform) -> None:
-    """Revisions are 0001, 0002 …, each upon the one before it."""
+    """Revisions are 0100 (of release 0.1.0), 0101 …, each upon the one before it."""
     from alembic.script import ScriptDirectory
 
     for owner in platform.resource(SCHEMA).owners():
         script = ScriptDirectory.from_config(migrate.alembic_config(owner))
         found = [(revision.revision, revision.down_revision) for revision in script.walk_revisions()][::-1]
-        wanted = [f"{number:04d}" for number in range(1, len(found) + 1)]
+        wanted = [f"{number:04d}" for number in range(100, 100 + len(found))]
         assert found == list(zip(wanted, [None, *wanted], strict=False)), owner.name

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import venv
 import zipfile
+from email.parser import Parser
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,19 @@ def test_license_travels(wheel: Path, names: list[str]) -> None:
         head = archive.read(found).decode().partition("\n\n")[0]
     assert "License-Expression: Apache-2.0" in head
     assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+def test_metadata_for_an_index(wheel: Path, names: list[str]) -> None:
+    """The index can show for which Pythons it is, and where its documents and sources are."""
+    with zipfile.ZipFile(wheel) as archive:
+        found = next(name for name in names if name.endswith(".dist-info/METADATA"))
+        head = Parser().parsestr(archive.read(found).decode())
+    classifiers = head.get_all("Classifier", [])
+    versions = {line.rpartition(" ")[2] for line in classifiers if "Python :: 3." in line}
+    assert versions == {"3.11", "3.12", "3.13", "3.14"}
+    addresses = {line.partition(",")[0] for line in head.get_all("Project-URL", [])}
+    assert {"Homepage", "Documentation", "Changelog", "Source", "Issues"} <= addresses
+    assert {"rag", "graph", "speech", "postgres", "all", "testing"} <= set(head.get_all("Provides-Extra", []))
 
 
 @pytest.mark.long

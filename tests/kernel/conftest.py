@@ -30,3 +30,9 @@ def stranger_packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the sample plugin and all that misbehave installed in it."""
     target = tmp_path_factory.mktemp("strangers")
     return install(target, FAKES / "sample_plugin", FAKES / "misbehaving_plugins")
+
+
+@pytest.fixture(scope="session")
+def lending_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the package that brings a service installed in it."""
+    return install(tmp_path_factory.mktemp("lending"), FAKES / "lending_service")

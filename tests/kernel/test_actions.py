@@ -7,7 +7,8 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from kernel.sdk import AUTHENTICATED, PUBLIC, Access, Action, Permission, permission
+from kernel.sdk import AUTHENTICATED, PUBLIC, Action, Permission, permission
+from kernel.sdk.http import Access
 
 
 class Part(BaseModel):

@@ -13,9 +13,9 @@ import pytest_asyncio
 import typer
 from pydantic import BaseModel, field_validator
 
-from kernel import hookspecs
-from kernel.declarations import DECLARATIONS
-from kernel.plugins import Candidate, PluginRecord
+from kernel.hooks import hookspecs
+from kernel.plugins.declarations import DECLARATIONS
+from kernel.plugins.loading import Candidate, PluginRecord
 from kernel.sdk import (
     PLUGIN_STATES,
     Event,
@@ -114,7 +114,7 @@ RETURNED: dict[str, tuple[str, Any, str]] = {
     "one_module_of_hooks": (
         "register_hookspecs",
         hookspecs,
-        "its hooks are invalid: register_hookspecs returned kernel.hookspecs alone;"
+        "its hooks are invalid: register_hookspecs returned kernel.hooks.hookspecs alone;"
         " return a list: [hookspecs]",
     ),
     "no_hook_in_it": (
@@ -348,7 +348,7 @@ WRITTEN: dict[str, tuple[type[Plugin] | Candidate, str]] = {
     ),
     "kept_notes": (
         Candidate("kept_notes", lambda: hookspecs),
-        "its entry point gives a module; name the class in it: kernel.hookspecs:KeptNotesPlugin",
+        "its entry point gives a module; name the class in it: kernel.hooks.hookspecs:KeptNotesPlugin",
     ),
 }
 

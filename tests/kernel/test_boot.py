@@ -14,26 +14,25 @@ from pydantic import BaseModel
 
 from kernel.boot import open_platform
 from kernel.errors import StartupError
-from kernel.offers import OFFERS
-from kernel.plugins import Candidate, Plugin, given
+from kernel.plugins.loading import Candidate, Plugin, given, installed
+from kernel.plugins.offers import OFFERS
 from kernel.sdk import (
     PLUGIN_STATES,
     PUBLIC,
     Context,
     HealthCheck,
-    Opening,
     Permission,
     Platform,
     Resource,
     ResourceKey,
     RouteTable,
     Service,
-    StartGuard,
     Unhealthy,
     hookimpl,
     permission,
 )
-from kernel.settings import SettingsLoader
+from kernel.sdk.operations import Opening, StartGuard
+from kernel.settings.loading import SettingsLoader
 from kernel.testing import Running, Start, environment
 
 
@@ -411,7 +410,7 @@ class TestOnStart:
         wanted: bool,
     ) -> None:
         """The log warns of it, unless operators ask for it."""
-        monkeypatch.setattr("kernel.starting.SLOW", -1)
+        monkeypatch.setattr("kernel.plugins.starting.SLOW", -1)
 
         class Slow(Plugin):
             name = "slow"
@@ -463,6 +462,28 @@ class TestEssential:
 
         with pytest.raises(StartupError, match="'needed'"):
             await start_platform(declares("register_routes", raising), Needed)
+
+    async def test_nobody_disables_one(self, start_platform: Start) -> None:
+        """The operator's list can't name one: the start says which, and where it stands."""
+        plugin = declares("register_routes", raising)
+        plugin.essential = True
+        with pytest.raises(StartupError, match=r"'strange'.*PLATFORM_PLUGINS_DISABLED"):
+            await start_platform(plugin, env={"PLATFORM_PLUGINS_DISABLED": "strange"})
+
+    @pytest.mark.parametrize("name", sorted(one.name for one in installed() if one.essential))
+    async def test_nobody_disables_a_built_in_one(self, name: str, start_platform: Start) -> None:
+        """Nor any of the platform's own."""
+        with pytest.raises(StartupError, match=rf"'{name}'.*PLATFORM_PLUGINS_DISABLED"):
+            await start_platform(name, env={"PLATFORM_PLUGINS_DISABLED": name})
+
+    async def test_one_that_cannot_be_imported(self, start_platform: Start) -> None:
+        """What is essential is known beforehand: a failing import stops the start."""
+
+        def load() -> Any:
+            raise ImportError("no such module")
+
+        with pytest.raises(StartupError, match=r"'strange'.*no such module"):
+            await start_platform(Candidate("strange", load, essential=True))
 
 
 class TestHealthChecks:

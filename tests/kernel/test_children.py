@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from kernel.libs.children.confinement import Reach, missing_confinement
 from kernel.sdk import ChildFailed, ChildLimits, Children, MachineFault
 from tests.fakes.waiting import eventually
 
@@ -86,6 +87,16 @@ async def test_a_callable_answers(children: Children) -> None:
     assert await children.call(f"{TASKS}:echo", {"ä": [1, None]}, limits=LIMITS) == {"ä": [1, None]}
     pids = {await children.call(f"{TASKS}:pid", limits=LIMITS) for _ in range(3)}
     assert len(pids) == 3 and os.getpid() not in pids
+
+
+async def test_imports_leave_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child may write less than a module's compiled code: half of it would break later imports."""
+    (tmp_path / "imported_in_a_child.py").write_text("def answer():\n    return 7\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    async with aclosing(Children()) as children:
+        limits = LIMITS._replace(file_bytes=100)
+        assert await children.call("imported_in_a_child:answer", limits=limits) == 7
+    assert os.listdir(tmp_path) == ["imported_in_a_child.py"]  # noqa: PTH208 - in an async test
 
 
 async def test_many_at_once(children: Children) -> None:
@@ -166,6 +177,26 @@ async def test_nothing_leaks_in(children: Children, monkeypatch: pytest.MonkeyPa
     assert found["descriptors"] == [0, 1, 2, 3]
     assert found["core"] == 0 and found["group"] == found["pid"]
     assert found["nice"] > os.getpriority(os.PRIO_PROCESS, 0) or found["nice"] == 19
+
+
+@pytest.mark.skipif(bool(missing_confinement()), reason="this kernel can't confine processes")
+async def test_confined(children: Children, tmp_path: Path) -> None:
+    """A confined child reaches what it was given, and no other file, process or machine."""
+    files = [tmp_path / name for name in ("in", "out", "secret")]
+    for file in files:
+        file.write_text("text")
+    arguments = (*map(str, files), os.getpid())
+    open_to_it = ["read", "write", "program"]
+    free = await children.call(f"{TASKS}:attempts", *arguments, limits=LIMITS)
+    assert all(free.values()), free
+    files[1].write_text("text")
+    (tmp_path / "new").unlink()
+    reach = Reach([str(files[0])], [str(files[1])])
+    found = await children.call(f"{TASKS}:attempts", *arguments, limits=LIMITS, reach=reach)
+    assert [name for name, works in found.items() if works] == open_to_it
+    with pytest.raises(ChildFailed):
+        await children.run(["cat", str(files[2])], limits=LIMITS, reach=reach)
+    assert await children.run(["cat", str(files[0])], limits=LIMITS, reach=reach) == b"text"
 
 
 async def test_cancellation(children: Children, pipe: tuple[Path, int]) -> None:

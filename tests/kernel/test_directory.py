@@ -100,7 +100,7 @@ async def test_offered_plugins(start_platform: Start) -> None:
     """A source's plugins stand beside those of code, with their actions, and follow the switches."""
     platform = (await start_platform(Publisher)).platform
     directory = platform.resource(DIRECTORY)
-    assert [entry.name for entry in await directory.entries()] == ["publisher", "spring-sale"]
+    assert [entry.name for entry in await directory.entries()] == ["accounts", "publisher", "spring-sale"]
     assert [(plugin, action.name) for plugin, action in await directory.actions()] == [("spring-sale", "say")]
     assert await directory.action("spring-sale", "say") is not None
     assert await directory.action("spring-sale", "shout") is None  # an action that does not hold is left out
@@ -116,7 +116,8 @@ async def test_offered_plugins(start_platform: Start) -> None:
 async def test_a_process_that_does_not_open_it(start_platform: Start) -> None:
     """It has no plugins of that source, and says nothing wrong of those of code."""
     platform = (await start_platform(Publisher, role="worker")).platform
-    assert [entry.name for entry in await platform.resource(DIRECTORY).entries()] == ["publisher"]
+    entries = await platform.resource(DIRECTORY).entries()
+    assert [entry.name for entry in entries] == ["accounts", "publisher"]
 
 
 async def test_source_that_raises(start_platform: Start) -> None:
@@ -124,7 +125,8 @@ async def test_source_that_raises(start_platform: Start) -> None:
     publisher = Publisher()
     running = await start_platform(publisher)
     publisher.source.broken = True
-    assert [entry.name for entry in await running.platform.resource(DIRECTORY).entries()] == ["publisher"]
+    entries = await running.platform.resource(DIRECTORY).entries()
+    assert [entry.name for entry in entries] == ["accounts", "publisher"]
     assert (await running.anonymous.get("/health")).status == 200
 
 
@@ -174,7 +176,7 @@ class Market(Plugin):
 async def test_route_added_to_a_service(start_platform: Start) -> None:
     """It is on the service's own port and under the gateway's mount, and in both documents."""
     for only in (None, "plugin-registry"):
-        running = await start_platform(Market, stall("plugin-registry"), only=only)
+        running = await start_platform("api_docs", Market, stall("plugin-registry"), only=only)
         assert (await running.anonymous.get("/v1/tools/stall")).json() == "nothing new"
         document = (await running.anonymous.get("/openapi.json")).json()
         assert "/v1/tools/stall" in document["paths"]
@@ -183,7 +185,7 @@ async def test_route_added_to_a_service(start_platform: Start) -> None:
 async def test_route_added_to_a_service_elsewhere(start_platform: Start) -> None:
     """Where the service lives on another machine, its routes are there, not here."""
     env = {"PLATFORM_SERVICE_URLS": "plugin-registry=http://127.0.0.1:9"}
-    running = await start_platform(Market, stall("plugin-registry"), env=env)
+    running = await start_platform("remote_services", Market, stall("plugin-registry"), env=env)
     assert (await running.anonymous.get("/v1/tools/stall")).status == 503
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernel.health import shortened
+from kernel.observe.health import shortened
 
 
 def test_a_short_text_stays() -> None:

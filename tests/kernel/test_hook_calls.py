@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from kernel.db.outages import DatabaseUnreachable
-from kernel.hook_manager import HookManager
-from kernel.hook_types import Failure, HookSpec
-from kernel.hooks import Hooks, failure_behind
-from kernel.plugin_states import PluginStates
-from kernel.plugins import Plugin, PluginHost, PluginRecord, given
+from kernel.hooks.calling import Hooks, failure_behind
+from kernel.hooks.manager import HookManager
+from kernel.hooks.types import Failure, HookSpec
+from kernel.plugins.loading import Plugin, PluginHost, PluginRecord, given
+from kernel.plugins.states import PluginStates
 from kernel.sdk import Forbidden, hookimpl, hookspec
 
 ROOT = Path(__file__).parents[2]
@@ -454,7 +454,8 @@ async def test_a_silenced_plugin_is_not_asked() -> None:
 
 
 WRONG = """
-from kernel import contracts, hookspecs
+from builtin_plugins.inference import api as inference
+from kernel.hooks import hookspecs
 from kernel.sdk import Platform, Principal
 
 async def ask(platform: Platform, principal: Principal) -> None:
@@ -464,9 +465,9 @@ async def ask(platform: Platform, principal: Principal) -> None:
     await hooks.ask(hookspecs.find_scope, platform=platform, caller=principal)  # a wrong name
     await hooks.ask(hookspecs.find_scope, platform=platform)  # one is missing
     await hooks.ask(hookspecs.find_scope, platform=platform, principal=7)  # a wrong type
-    number: int | None = await hooks.ask(contracts.check_model_runtime, platform=platform)
+    number: int | None = await hooks.ask(inference.check_model_runtime, platform=platform)
     answer: int = await hooks.ask(hookspecs.find_scope, platform=platform, principal=principal)
-    names: list[int] = await hooks.ask(contracts.list_embedding_models, platform=platform)
+    names: list[int] = await hooks.ask(inference.list_embedding_models, platform=platform)
     await hooks.ask(hookspecs.on_event, platform=platform)  # a notification is told
     hooks.ask_now(hookspecs.find_scope, platform=platform, principal=principal)  # it must be awaited
 """
@@ -481,4 +482,4 @@ def test_the_type_checker_sees_wrong_calls(tmp_path: Path) -> None:
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     lines = {int(line.split(":")[1]) for line in found.splitlines() if ": error:" in line}
     assert 'Revealed type is "kernel.auth.ownership.Scope | None"' in found
-    assert lines == {9, 10, 11, 13, 14, 15, 16}, found
+    assert lines == {10, 11, 12, 14, 15, 16, 17}, found

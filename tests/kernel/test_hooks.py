@@ -13,16 +13,14 @@ import typer
 from aiohttp import web
 from sqlalchemy import text
 
-from kernel import hookspecs
 from kernel.db.engine import Database
 from kernel.db.outages import DatabaseUnreachable
-from kernel.declarations import DECLARATIONS
+from kernel.hooks import hookspecs
+from kernel.plugins.declarations import DECLARATIONS
 from kernel.sdk import (
     AUTHENTICATED,
     PLUGIN_STATES,
-    Access,
     Context,
-    Decision,
     Forbidden,
     Permission,
     Plugin,
@@ -31,6 +29,8 @@ from kernel.sdk import (
     Unauthorized,
     hookimpl,
 )
+from kernel.sdk.accounts import Decision
+from kernel.sdk.http import Access
 from kernel.testing import Start
 from tests.fakes.echo import EchoPlugin
 from tests.fakes.processes import free_port
@@ -344,9 +344,8 @@ class TestDeclaredThings:
                 return [("notes", group)]
 
         running = await start_platform(Commands)
-        assert running.platform.resource(DECLARATIONS).of(hookspecs.register_commands) == [
-            ("commands", [("notes", group)])
-        ]
+        declared = dict(running.platform.resource(DECLARATIONS).of(hookspecs.register_commands))
+        assert declared["commands"] == [("notes", group)]
 
     async def test_hook_on_start(self, start_platform: Start) -> None:
         """`on_start` is called once, in loading order, with everything open."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import logging
-import subprocess
 import sys
 import warnings
 from pathlib import Path
 
 import pytest
 
-from kernel.logs import JsonFormatter, LogFormatter, LogStream, configure, mask
+from kernel.observe.logs import JsonFormatter, LogFormatter, LogStream, configure, mask
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
 
@@ -114,21 +113,6 @@ class TestStream:
             stream.flush()
             stream.close()
         assert (tmp_path / "log").read_text() == "a line\n"
-
-    def test_the_lines_of_dbos(self, tmp_path: Path) -> None:
-        """DBOS's lines go where all others go, masked and as JSON, not to a handler of its own."""
-        command = (
-            "from pathlib import Path; from kernel.logs import configure; import logging, sys;"
-            "configure('INFO', 'json', Path(sys.argv[1])); import faiss; from dbos import DBOS;"
-            "DBOS(config={'name': 'lines', 'log_level': 'WARNING', 'system_database_url': 'sqlite:///:memory:'});"
-            "logging.getLogger('dbos').error('password=hunter22')"
-        )
-        made = subprocess.run(
-            [sys.executable, "-c", command, tmp_path / "log"], capture_output=True, text=True, check=True
-        )
-        assert made.stderr == ""
-        (line,) = map(json.loads, (tmp_path / "log").read_text().splitlines())
-        assert (line["logger"], line["level"], "hunter22" in line["message"]) == ("dbos", "error", False)
 
     def test_a_handler_that_is_closed(self, tmp_path: Path) -> None:
         """Its file is closed with it, and a line that comes after all opens it again."""

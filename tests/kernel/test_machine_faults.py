@@ -10,7 +10,13 @@ import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from kernel.machine_faults import SENTENCES, MachineFault, is_machine_fault, machine_fault, public_error
+from kernel.process.machine_faults import (
+    SENTENCES,
+    MachineFault,
+    is_machine_fault,
+    machine_fault,
+    public_error,
+)
 from kernel.sdk import InsufficientStorage
 
 
@@ -93,6 +99,7 @@ def test_sqlite_that_is_locked_is_no_fault_of_the_machine(tmp_path: Path) -> Non
 def test_what_a_client_reads() -> None:
     """507 for a full disk, 503 for the rest, each with its sentence."""
     assert {fault: public_error(fault).status for fault in SENTENCES} == {
+        "damaged": 503,
         "disk_full": 507,
         "disk": 503,
         "memory": 503,

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from kernel.sdk import mapped
+from kernel.sdk.operations import mapped
 
 Made = dict[str, npt.NDArray[np.float32]]
 

@@ -14,8 +14,8 @@ import pytest
 import pytest_asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
-from kernel.metrics import Metrics
-from kernel.metrics_shared import add_up
+from kernel.observe.metrics import Metrics
+from kernel.observe.metrics_shared import add_up
 from tests.fakes.processes import Served, listening, served_platform, without_plugins
 from tests.fakes.waiting import eventually
 

@@ -14,10 +14,10 @@ from kernel.db.base import utc_now
 from kernel.db.engine import Database
 from kernel.db.tables import Notice
 from kernel.db.wakeups import wakeups_for
-from kernel.notices import Notices, forget_old_notices
-from kernel.settings import KernelSettings
+from kernel.events.notices import Notices, forget_old_notices
+from kernel.settings.loading import KernelSettings
 from kernel.testing import eventually
-from kernel.testing_databases import copy_sqlite
+from kernel.testing.databases import copy_sqlite
 
 
 def notices_of(database: Database, home: Path) -> Notices:

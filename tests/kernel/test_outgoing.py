@@ -16,23 +16,20 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from kernel.metrics import Metrics
-from kernel.outgoing.client import Outgoing
-from kernel.outgoing.destinations import CheckedResolver, Destinations, is_public
-from kernel.sdk import (
-    OUTGOING,
+from kernel.libs.outgoing.client import Outgoing
+from kernel.libs.outgoing.destinations import CheckedResolver, Destinations, is_public
+from kernel.observe.metrics import Metrics
+from kernel.observe.tracing import Tracing
+from kernel.sdk import OUTGOING, CallLimits, OutgoingClient, StartupError
+from kernel.sdk.outgoing import (
     AnswerBroken,
     AnswerTooLarge,
     CallFailed,
-    CallLimits,
     CallTimedOut,
     DestinationRefused,
     OutgoingCall,
-    OutgoingClient,
-    StartupError,
 )
 from kernel.testing import Start
-from kernel.tracing import Tracing
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 LIMITS = CallLimits(total_seconds=5, connect_seconds=1, body_bytes=100_000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from kernel.outgoing.turns import Turns
+from kernel.libs.outgoing.turns import StreamTurns
 
 
 async def _turns_of_the_loop(until: asyncio.Event) -> int:
@@ -17,7 +17,7 @@ async def _turns_of_the_loop(until: asyncio.Event) -> int:
 
 async def test_many_pieces_at_the_same_moment_are_spread_over_turns_of_the_loop() -> None:
     """A hundred at once, at most ten a turn, in the order of their coming."""
-    turns, passed, over = Turns(10), list[int](), asyncio.Event()
+    turns, passed, over = StreamTurns(10), list[int](), asyncio.Event()
 
     async def piece(number: int) -> None:
         await turns.take()
@@ -32,7 +32,7 @@ async def test_many_pieces_at_the_same_moment_are_spread_over_turns_of_the_loop(
 
 async def test_who_leaves_the_queue_holds_up_nobody() -> None:
     """Places of cancelled answers are passed over; the next ones take their turn, and later ones as well."""
-    turns = Turns(1)
+    turns = StreamTurns(1)
     waiting = [asyncio.create_task(turns.take()) for _ in range(5)]
     await asyncio.sleep(0)
     for task in waiting[1:4]:

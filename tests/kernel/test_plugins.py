@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from kernel import contracts, hookspecs
-from kernel.hook_manager import HookManager
-from kernel.plugins import (
+from kernel.hooks import hookspecs
+from kernel.hooks.manager import HookManager
+from kernel.plugins.loading import (
     Candidate,
     Plugin,
     PluginHost,
@@ -36,7 +36,7 @@ def load(
     disabled: Sequence[str] = (),
     told: Collection[tuple[str, str]] = (),
 ) -> PluginHost:
-    host = PluginHost(HookManager(hookspecs, contracts), timeout, disabled, told=told)
+    host = PluginHost(HookManager(hookspecs), timeout, disabled, told=told)
     host.load([p if isinstance(p, Candidate) else given([p])[0] for p in plugins])
     return host
 
@@ -129,11 +129,18 @@ class TestRefusal:
         assert "'needy'" in (the(host, "later").reason or "")
         assert not host.loaded()
 
-    def test_other_api_version(self) -> None:
-        """A plugin for another major version of the API is refused and both versions are named."""
-        host = load(plugin("old", api_version="0.9"))
+    @pytest.mark.parametrize("declared", ["0.9", "2.0", "platform.dev/v2", "platform.dev/v1alpha1", ""])
+    def test_other_api_version(self, declared: str) -> None:
+        """A plugin for another version of the API is refused and both versions are named."""
+        host = load(plugin("old", api_version=declared))
         assert the(host, "old").status == "refused"
-        assert "0.9" in (the(host, "old").reason or "") and API_VERSION in (the(host, "old").reason or "")
+        assert declared in (the(host, "old").reason or "") and API_VERSION in (the(host, "old").reason or "")
+
+    @pytest.mark.parametrize("declared", ["1.0", "1.7", "platform.dev/v1"])
+    def test_this_api_version(self, declared: str) -> None:
+        """The stable contract may be named as the specification does (9.3)."""
+        record = the(load(plugin("new", api_version=declared)), "new")
+        assert (record.status, record.api_version) == ("loaded", declared)
 
     def test_entry_point_and_plugin_disagree(self) -> None:
         """The name of the entry point must be the plugin's own."""

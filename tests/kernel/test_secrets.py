@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kernel.auth.secrets import SecretStore
 from kernel.errors import StartupError
-from kernel.secrets import SecretStore
 from kernel.testing import Start
 
 

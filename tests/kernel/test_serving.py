@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kernel.gateway.services import SLOTS
 from tests.fakes.processes import Served, running_process, served_platform, without_plugins
 
 SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
-RAG = {**SECRET, **without_plugins("rag", "embeddings")}
+RAG = {**SECRET, **without_plugins("rag", "embeddings", "remote_services")}
 OFFERED = {
     "plugin-registry": 8001,
     "marketplace": 8002,
@@ -23,6 +22,7 @@ OFFERED = {
     "graph-rag": 8008,
     "platform-ops": 8010,
 }
+PORTS = (8000, *OFFERED.values())
 
 
 def taken(port: int) -> bool:
@@ -33,7 +33,7 @@ def taken(port: int) -> bool:
 
 async def test_services_on_their_own_ports(tmp_path: Path) -> None:
     """With PLATFORM_DEV_PORTS=1 each service also listens at its root, with health, metrics and documents."""
-    if any(taken(slot.port) for slot in SLOTS):
+    if any(taken(port) for port in PORTS):
         pytest.skip("a port from 8000 to 8010 is taken on this machine")
     env = {**SECRET, "PLATFORM_DEV_PORTS": "1"}
     async with served_platform(tmp_path / "home", "--no-worker", env=env) as served:
@@ -52,7 +52,7 @@ async def test_services_on_their_own_ports(tmp_path: Path) -> None:
         )
         _, through = await served.get("/v1/rag/knowledge-bases", headers=headers)
         assert direct == through
-        assert not any(taken(slot.port) for slot in SLOTS if slot.port not in OFFERED.values())
+        assert not any(taken(port) for port in PORTS if port not in OFFERED.values())
 
 
 async def test_a_proxys_clients_are_told_apart(tmp_path: Path) -> None:
@@ -70,10 +70,10 @@ async def test_a_proxys_clients_are_told_apart(tmp_path: Path) -> None:
 
 async def test_no_other_port_by_default(tmp_path: Path) -> None:
     """Without it only the gateway and the web client listen."""
-    if any(taken(slot.port) for slot in SLOTS):
+    if any(taken(port) for port in PORTS):
         pytest.skip("a port from 8000 to 8010 is taken on this machine")
     async with served_platform(tmp_path / "home", "--no-worker", env=RAG):
-        assert not any(taken(slot.port) for slot in SLOTS)
+        assert not any(taken(port) for port in PORTS)
 
 
 async def test_a_service_on_another_machine(tmp_path: Path) -> None:

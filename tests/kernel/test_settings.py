@@ -9,10 +9,10 @@ from typing import ClassVar, Self
 import pytest
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from builtin_plugins.graph_rag.settings import GraphSettings
+from builtin_plugins.graph_rdf.settings import RdfSettings
 from kernel.errors import StartupError
 from kernel.sdk import PLUGIN_STATES, Plugin, Settings, env, hookimpl
-from kernel.settings import KernelSettings, SettingsLoader
+from kernel.settings.loading import KernelSettings, SettingsLoader
 from kernel.testing import Start
 
 
@@ -135,10 +135,6 @@ class TestProblems:
         ("variable", "value"),
         [
             ("PLATFORM_PORT", "99999"),
-            ("PLATFORM_SERVICE_URLS", "rag-pipeline"),
-            ("PLATFORM_SERVICE_URLS", "rag-pipelin=http://host"),
-            ("PLATFORM_SERVICE_URLS", "rag-pipeline=http://"),
-            ("PLATFORM_SERVICE_URLS", "rag-pipeline=http://user:password@host"),
             ("PLATFORM_SMTP_HOST", "smtp://mail.example.org"),
             ("PLATFORM_SMTP_HOST", "mail.example.org:587"),
             ("PLATFORM_CLIENT_BASE_URL", "https://platform.example.org:80x"),
@@ -167,14 +163,6 @@ class TestProblems:
         """It is refused, rather than taken for a database in memory or on this machine."""
         with pytest.raises(StartupError, match=r"DATABASE_URL .*expected postgresql://"):
             SettingsLoader({"DATABASE_URL": address}).load("kernel", KernelSettings)
-
-    @pytest.mark.parametrize(
-        "spelled", ["rag-pipeline = http://host:80/", "rag-pipeline=http://host:80/#top"]
-    )
-    def test_addresses_of_services(self, spelled: str) -> None:
-        """Spaces, a final slash and a fragment aren't part of a service's address."""
-        settings = SettingsLoader({"PLATFORM_SERVICE_URLS": spelled}).load("kernel", KernelSettings)
-        assert settings.remote_services == {"rag-pipeline": "http://host:80"}
 
 
 class TestAtStart:
@@ -229,7 +217,7 @@ class TestAtStart:
     async def test_a_section_of_nobody(self, platform_home: Path, caplog: pytest.LogCaptureFixture) -> None:
         """A section of config.yaml for a plugin that is not there is warned about."""
         from kernel.boot import open_platform
-        from kernel.plugins import given
+        from kernel.plugins.loading import given
 
         caplog.set_level(logging.WARNING)
         loader = SettingsLoader({"PLATFORM_HOME": str(platform_home)}, {"shelv": {"size": 3}})
@@ -282,14 +270,14 @@ def unknown(environ: dict[str, str]) -> list[str]:
         ("mcp_server", "PLATFORM_MCP_PUBLIC_URL"),
         ("mcp_server", "PLATFORM_MCP_ALLOWED_ORIGINS"),
         ("mcp_server", "PLATFORM_MCP_AUTHORIZATION_SERVERS"),
-        ("graph_rag", "PLATFORM_GRAPH_RAG_SPARQL_URL"),
-        ("graph_rag", "PLATFORM_GRAPH_RAG_SPARQL_STORE_URL"),
+        ("graph_rdf", "PLATFORM_GRAPH_RAG_SPARQL_URL"),
+        ("graph_rdf", "PLATFORM_GRAPH_RAG_SPARQL_STORE_URL"),
     ],
 )
 @pytest.mark.parametrize("value", ["models.lan:8080", "http://[::bad"])
 async def test_addresses_of_servers(start_platform: Start, plugin: str, variable: str, value: str) -> None:
     """What is no address is told at the start with the setting's name, not by every call."""
-    server = dict.fromkeys(("URL", "STORE_URL"), "http://127.0.0.1:9") if plugin == "graph_rag" else {}
+    server = dict.fromkeys(("URL", "STORE_URL"), "http://127.0.0.1:9") if plugin == "graph_rdf" else {}
     others = {f"PLATFORM_GRAPH_RAG_SPARQL_{name}": address for name, address in server.items()}
     assert variable in await reason(start_platform, plugin, {**others, variable: value})
 
@@ -298,9 +286,9 @@ async def test_addresses_with_parameters(start_platform: Start) -> None:
     """A SPARQL server may want parameters of its own in the address, such as for a data set."""
     server = {"URL": " http://127.0.0.1:9/query?set=a", "STORE_URL": "http://127.0.0.1:9/store?set=a"}
     env = {f"PLATFORM_GRAPH_RAG_SPARQL_{name}": address for name, address in server.items()}
-    running = await start_platform("graph_rag", env=env)
-    assert running.platform.resource(PLUGIN_STATES).is_loaded("graph_rag")
-    assert running.platform.settings_of(GraphSettings).sparql_url == "http://127.0.0.1:9/query?set=a"
+    running = await start_platform("graph_rdf", env=env)
+    assert running.platform.resource(PLUGIN_STATES).is_loaded("graph_rdf")
+    assert running.platform.settings_of(RdfSettings).sparql_url == "http://127.0.0.1:9/query?set=a"
 
 
 @pytest.mark.parametrize(

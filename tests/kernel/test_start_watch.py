@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from kernel.watchdog import StartWatch
+from kernel.plugins.watchdog import StartWatch
 
 AT_ONCE, NEVER = 0.0, 3600.0
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from kernel.offers import OFFERS
-from kernel.plugins import Candidate, Plugin
+from kernel.plugins.loading import Candidate, Plugin
+from kernel.plugins.offers import OFFERS
 from kernel.sdk import (
     AUTHENTICATED,
     PLUGIN_STATES,

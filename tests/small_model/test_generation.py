@@ -73,7 +73,16 @@ async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage
     }
     async with platforms(tmp_path_factory.mktemp("generation")) as start:
         office = Office()
-        plugins = ("embeddings", "models", "rag", "conversations", "orchestrator", "plugin_registry")
+        plugins = (
+            "embeddings",
+            "models",
+            "rag",
+            "rag_methods",
+            "extractive_answers",
+            "conversations",
+            "orchestrator",
+            "plugin_registry",
+        )
         running = await start(*plugins, office, env=env)
         ann = await somebody(running)
         base = await make_base(ann)

@@ -16,10 +16,10 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from builtin_plugins.models.local.child import Wanted
+from builtin_plugins.inference import api as inference
+from builtin_plugins.models.local.child import ServerOptions
 from builtin_plugins.models.local.memory import available_mb
 from builtin_plugins.models.services.door import MODELS
-from kernel.sdk import contracts
 from kernel.testing import Actor, Running, eventually, platforms, somebody
 from tests.fakes.small_model import model_file
 
@@ -138,7 +138,7 @@ async def test_the_server_is_for_us_alone(ann: Actor, children: Children) -> Non
     stranger = await ann.post(url, json={"messages": [{"role": "user", "content": "hi"}]})
     assert stranger.status == 401
     assert not re.search(r"key|sk-", " ".join(child.cmdline()))
-    assert set(Wanted.__annotations__) & set(child.environ()) == set()
+    assert set(ServerOptions.__annotations__) & set(child.environ()) == set()
 
 
 async def test_it_streams_and_stops(ann: Actor) -> None:
@@ -328,7 +328,7 @@ async def test_extractive_answers_stay_the_default(running: Running) -> None:
     hooks, platform = running.platform.hooks, running.platform
     asked: dict[str, Any] = {"messages": [], "temperature": 0.0, "max_tokens": 5, "options": {}}
     for model, answered in ((None, False), ("llama3.2", False), ("tiny", True)):
-        stream = hooks.ask_now(contracts.generate_text, platform=platform, model=model, **asked)
+        stream = hooks.ask_now(inference.generate_text, platform=platform, model=model, **asked)
         assert (stream is not None) == answered
 
 

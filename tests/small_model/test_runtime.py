@@ -10,20 +10,21 @@ from contextlib import aclosing
 import pytest
 import pytest_asyncio
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.models.runtimes import (
     GenerationRequest,
-    ModelNotFound,
     ModelRuntimeError,
     OpenAIRuntime,
+    RuntimeLacksModel,
     TextDelta,
 )
-from kernel.sdk import OUTGOING, contracts
+from kernel.sdk import OUTGOING
 from kernel.testing import platforms
 from tests.fakes.small_model import SmallModel
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-QUESTION = [contracts.ChatMessage("user", "What is the capital of France?")]
+QUESTION = [inference.ChatMessage("user", "What is the capital of France?")]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -50,7 +51,7 @@ async def test_streams_add_up_to_the_whole(runtime: OpenAIRuntime) -> None:
         pieces = [item async for item in stream]
     *deltas, end = pieces
     assert len(deltas) > 3
-    assert isinstance(end, contracts.Generated)
+    assert isinstance(end, inference.Completion)
     assert "".join(item.text for item in deltas if isinstance(item, TextDelta)) == end.text == whole.text
     assert (end.finish_reason in ("stop", "length"), end.model) == (True, "smollm2")
     assert end.tokens_used is not None
@@ -99,8 +100,8 @@ async def test_what_it_has(runtime: OpenAIRuntime) -> None:
     """Its list, its health; a prompt beyond its context is refused with a status."""
     assert [model.id for model in await runtime.models()] == ["smollm2"]
     assert await runtime.healthy()
-    endless = [contracts.ChatMessage("user", "word " * 20_000)]
+    endless = [inference.ChatMessage("user", "word " * 20_000)]
     with pytest.raises(ModelRuntimeError) as refused:
         await runtime.generate(GenerationRequest("smollm2", endless, max_tokens=4))
-    assert not isinstance(refused.value, ModelNotFound)
+    assert not isinstance(refused.value, RuntimeLacksModel)
     assert "word" not in refused.value.detail

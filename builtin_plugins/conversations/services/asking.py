@@ -17,9 +17,10 @@ from sqlalchemy.exc import IntegrityError
 from builtin_plugins.conversations.answers import Piece, cut, without
 from builtin_plugins.conversations.models import Citation, Thread, Turn
 from builtin_plugins.conversations.services.reading import known, load, shown
-from builtin_plugins.conversations.services.threads import Reach, find_id, reach_for
+from builtin_plugins.conversations.services.threads import ThreadReach, find_id, reach_for
 from builtin_plugins.conversations.settings import ConversationsSettings
-from kernel.sdk import Caller, Unit, Unprocessable, contracts
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Caller, Unit, Unprocessable
 
 RESERVED = "mine"
 _EXTRACTIVE = "extractive"  # quotes its own passages, but not the history
@@ -37,7 +38,7 @@ _ACTIVE = update(_THREAD).where(_THREAD.c.id == bindparam("thread")).values(last
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """A question, and its conversation."""
 
     pipeline_id: str
@@ -46,15 +47,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class PendingTurn:
-    """See `contracts.OpenTurn`. `earlier` are the documents behind the history's answers."""
+    """See `rag.OpenTurn`. `earlier` are the documents behind the history's answers."""
 
     caller: Caller
     thread_id: int
     id: int
-    history: Sequence[contracts.PastTurn]
+    history: Sequence[rag.PastTurn]
     earlier: Mapping[str, str | None]
 
-    async def close(self, answer: contracts.PipelineAnswer, method: str) -> None:
+    async def close(self, answer: rag.PipelineAnswer, method: str) -> None:
         """Store the answer, without what stems from documents deleted meanwhile."""
         rows = [_citation(self.id, number, one) for number, one in enumerate(answer.passages, 1)]
         if answer.model != _EXTRACTIVE:
@@ -62,7 +63,8 @@ class PendingTurn:
         seen = await known(self.caller, {one["document_id"] for one in rows})
         gone = [one for one in rows if seen is not None and one["document_id"] not in seen]
         kept = [one for one in rows if one not in gone]
-        pieces = without(cut(answer.text), [one["number"] for one in gone])
+        cited = cut(answer.text, is_quotation=answer.model == _EXTRACTIVE)
+        pieces = without(cited, [one["number"] for one in gone])
         await self.caller.platform.database.write(_close, self.id, answer, method, pieces, kept)
 
     async def drop(self) -> None:
@@ -79,8 +81,8 @@ async def open_turn(
     if holder is None:
         reach = await reach_for(caller, conversation_id, pipeline_id)
     else:
-        reach = Reach(holder, ())
-    asked, database = Asked(pipeline_id, question), caller.platform.database
+        reach = ThreadReach(holder, ())
+    asked, database = AskedQuestion(pipeline_id, question), caller.platform.database
     try:
         thread_id, turn_id, begun = await database.write(_open, reach, conversation_id, asked)
     except IntegrityError:
@@ -90,7 +92,9 @@ async def open_turn(
     return PendingTurn(caller, thread_id, turn_id, history, earlier)
 
 
-def _open(unit: Unit, reach: Reach, conversation_id: str, asked: Asked) -> tuple[int, int, bool]:
+def _open(
+    unit: Unit, reach: ThreadReach, conversation_id: str, asked: AskedQuestion
+) -> tuple[int, int, bool]:
     """The ids of thread and turn, and whether the thread begins with this turn."""
     connection, now = unit.session.connection(), unit.now()
     known = find_id(unit.session, reach, conversation_id)
@@ -105,18 +109,18 @@ def _open(unit: Unit, reach: Reach, conversation_id: str, asked: Asked) -> tuple
     return thread_id, turn_id, known is None
 
 
-async def _history(caller: Caller, thread_id: int) -> tuple[list[contracts.PastTurn], dict[str, str | None]]:
+async def _history(caller: Caller, thread_id: int) -> tuple[list[rag.PastTurn], dict[str, str | None]]:
     most = caller.platform.settings_of(ConversationsSettings).history_turns
     wanted = Turn.thread_id == thread_id
     turns, _ = await caller.platform.database.snapshot(load, wanted, most, 0, newest_first=True)
-    told = [contracts.PastTurn(one.question, one.answer) for one in reversed(await shown(caller, turns))]
+    told = [rag.PastTurn(one.question, one.answer) for one in reversed(await shown(caller, turns))]
     return told, {one.document_id: one.knowledge_base_id for turn in turns for one in turn.citations}
 
 
 def _close(
     unit: Unit,
     turn_id: int,
-    answer: contracts.PipelineAnswer,
+    answer: rag.PipelineAnswer,
     method: str,
     pieces: list[Piece],
     citations: list[Record],
@@ -140,7 +144,7 @@ def _close(
         connection.execute(insert(_CITATION), citations)
 
 
-def _citation(turn_id: int, number: int, passage: contracts.CitedPassage) -> Record:
+def _citation(turn_id: int, number: int, passage: rag.Passage) -> Record:
     return {
         "turn_id": turn_id,
         "number": number,

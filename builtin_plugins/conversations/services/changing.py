@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlalchemy.exc import IntegrityError
 
-from builtin_plugins.conversations.errors import AlreadyShared, NotFirstWriter, PipelineNotFound
+from builtin_plugins.conversations.errors import AlreadyShared, ConversationPipelineNotFound, NotFirstWriter
 from builtin_plugins.conversations.models import Thread
 from builtin_plugins.conversations.schemas import ConversationOut, Shared
 from builtin_plugins.conversations.services.listing import record
 from builtin_plugins.conversations.services.removal import delete_threads
-from builtin_plugins.conversations.services.threads import Reach, askable, find_begun, reach_for
+from builtin_plugins.conversations.services.threads import ThreadReach, askable, find_begun, reach_for
 from kernel.sdk import Caller, Unit
 
 
@@ -19,7 +19,7 @@ async def rename(caller: Caller, conversation_id: str, title: str | None) -> Con
     return await caller.platform.database.write(_rename, reach, conversation_id, title)
 
 
-def _rename(unit: Unit, reach: Reach, conversation_id: str, title: str | None) -> ConversationOut:
+def _rename(unit: Unit, reach: ThreadReach, conversation_id: str, title: str | None) -> ConversationOut:
     thread = _own(unit, reach, conversation_id)
     thread.title = title
     return record(unit.session, reach.holder, thread)
@@ -32,7 +32,7 @@ async def delete_one(caller: Caller, conversation_id: str) -> None:
     await caller.platform.database.scrub()
 
 
-def _delete_one(unit: Unit, reach: Reach, conversation_id: str) -> None:
+def _delete_one(unit: Unit, reach: ThreadReach, conversation_id: str) -> None:
     delete_threads(unit, reach.holder, [_own(unit, reach, conversation_id).id])
 
 
@@ -58,7 +58,7 @@ async def share(caller: Caller, pipeline_id: str, conversation_id: str) -> Share
     return Shared(conversation_id=conversation_id, shared=True)
 
 
-def _share(unit: Unit, reach: Reach, pipeline_id: str, conversation_id: str) -> None:
+def _share(unit: Unit, reach: ThreadReach, pipeline_id: str, conversation_id: str) -> None:
     thread = _own_of(unit, reach, pipeline_id, conversation_id)
     if thread.shared_pipeline_id not in (None, pipeline_id):
         raise AlreadyShared(
@@ -75,25 +75,25 @@ async def end_sharing(caller: Caller, pipeline_id: str, conversation_id: str) ->
     return Shared(conversation_id=conversation_id, shared=False)
 
 
-def _end_sharing(unit: Unit, reach: Reach, pipeline_id: str, conversation_id: str) -> None:
+def _end_sharing(unit: Unit, reach: ThreadReach, pipeline_id: str, conversation_id: str) -> None:
     thread = _own_of(unit, reach, pipeline_id, conversation_id)
     if thread.shared_pipeline_id == pipeline_id:
         thread.shared_pipeline_id = None
 
 
-async def _reach_over(caller: Caller, pipeline_id: str) -> Reach:
-    return Reach(caller.principal.subject, await askable(caller, [pipeline_id]))
+async def _reach_over(caller: Caller, pipeline_id: str) -> ThreadReach:
+    return ThreadReach(caller.principal.subject, await askable(caller, [pipeline_id]))
 
 
-def _own_of(unit: Unit, reach: Reach, pipeline_id: str, conversation_id: str) -> Thread:
+def _own_of(unit: Unit, reach: ThreadReach, pipeline_id: str, conversation_id: str) -> Thread:
     """The conversation is checked before the pipeline: callers without one learn nothing of either."""
     thread = _own(unit, reach, conversation_id)
     if pipeline_id not in reach.pipelines:
-        raise PipelineNotFound()
+        raise ConversationPipelineNotFound()
     return thread
 
 
-def _own(unit: Unit, reach: Reach, conversation_id: str) -> Thread:
+def _own(unit: Unit, reach: ThreadReach, conversation_id: str) -> Thread:
     thread = find_begun(unit.session, reach, conversation_id, lock=True)
     if thread.holder != reach.holder:
         raise NotFirstWriter()

@@ -12,7 +12,7 @@ from builtin_plugins.conversations.models import Thread, Turn
 from builtin_plugins.conversations.schemas import ConversationOut, ExportBundle
 from builtin_plugins.conversations.services.listing import counted, record_of, turn_out
 from builtin_plugins.conversations.services.reading import StoredTurn, shown, stored
-from builtin_plugins.conversations.services.threads import Reach, find_begun, reach_for
+from builtin_plugins.conversations.services.threads import ThreadReach, find_begun, reach_for
 from kernel.sdk import Caller, utc_now
 
 _AT_ONCE = 50  # conversations read at a time, and turns in memory
@@ -20,7 +20,7 @@ _Place = tuple[int, int]  # the ids of thread and turn, which define the order
 
 
 @dataclass(frozen=True)
-class Page:
+class ExportPage:
     """Turns in order, and the conversations that begin with one of them, by turn id."""
 
     turns: Sequence[StoredTurn]
@@ -47,7 +47,7 @@ async def export_one(
     return _pieces(caller, reach.threads & (Thread.id == thread_id))
 
 
-def _id_of(session: Session, reach: Reach, conversation_id: str) -> int:
+def _id_of(session: Session, reach: ThreadReach, conversation_id: str) -> int:
     return find_begun(session, reach, conversation_id).id
 
 
@@ -82,7 +82,7 @@ def _threads(session: Session, wanted: ColumnElement[bool], after: int) -> Seque
     return session.scalars(begun.order_by(Thread.id).limit(_AT_ONCE)).all()
 
 
-def _page(session: Session, holder: str, among: ColumnElement[bool], after: _Place) -> Page:
+def _page(session: Session, holder: str, among: ColumnElement[bool], after: _Place) -> ExportPage:
     order = (Turn.thread_id, Turn.id)
     query = select(Turn, Thread.conversation_id).join(Thread, Thread.id == Turn.thread_id)
     later = query.where(among, Turn.answered_at.is_not(None), tuple_(*order) > after)
@@ -92,4 +92,4 @@ def _page(session: Session, holder: str, among: ColumnElement[bool], after: _Pla
         if one.turn.thread_id != after[0]:
             first.setdefault(one.turn.thread_id, one.turn.id)
     known = session.execute(select(Thread, counted()).where(Thread.id.in_(first)))
-    return Page(turns, {first[thread.id]: record_of(holder, thread, count) for thread, count in known})
+    return ExportPage(turns, {first[thread.id]: record_of(holder, thread, count) for thread, count in known})

@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, ScalarSelect, func, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.conversations.errors import PipelineNotFound
+from builtin_plugins.conversations import api
+from builtin_plugins.conversations.errors import ConversationPipelineNotFound
 from builtin_plugins.conversations.models import Thread, Turn
 from builtin_plugins.conversations.schemas import (
     CitationOut,
@@ -20,8 +21,9 @@ from builtin_plugins.conversations.schemas import (
     TurnQuery,
 )
 from builtin_plugins.conversations.services.reading import StoredTurn, load, shown
-from builtin_plugins.conversations.services.threads import Reach, askable, find_begun, reach_for
-from kernel.sdk import Caller, contracts, scope_of
+from builtin_plugins.conversations.services.threads import ThreadReach, askable, find_begun, reach_for
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Caller, scope_of
 
 _SNIPPET = 200
 
@@ -37,7 +39,7 @@ async def list_shared(
 ) -> tuple[list[ConversationItem], int]:
     """The conversations shared with those who may ask a pipeline. Raises PipelineNotFound."""
     if not await askable(caller, [pipeline_id]):
-        raise PipelineNotFound()
+        raise ConversationPipelineNotFound()
     wanted = Thread.shared_pipeline_id == pipeline_id
     return await caller.platform.database.read(_page, wanted, query.limit, query.offset)
 
@@ -46,7 +48,7 @@ async def list_shared_with(caller: Caller, query: ConversationQuery) -> tuple[li
     """What others share in pipelines that the caller may ask without an administrator's rights."""
     platform = caller.platform
     scope = replace(await scope_of(platform, caller.principal), everything=False)
-    pipelines = platform.hooks.ask_now(contracts.select_pipelines, platform=platform, scope=scope)
+    pipelines = platform.hooks.ask_now(rag.select_pipelines, platform=platform, scope=scope)
     if pipelines is None:
         return [], 0
     wanted = (Thread.holder != caller.principal.subject) & Thread.shared_pipeline_id.in_(pipelines)
@@ -88,7 +90,7 @@ async def get(caller: Caller, conversation_id: str, pipeline_id: str | None) -> 
     return await caller.platform.database.read(_get, reach, conversation_id)
 
 
-def _get(session: Session, reach: Reach, conversation_id: str) -> ConversationOut:
+def _get(session: Session, reach: ThreadReach, conversation_id: str) -> ConversationOut:
     return record(session, reach.holder, find_begun(session, reach, conversation_id))
 
 
@@ -127,13 +129,13 @@ async def list_turns(caller: Caller, conversation_id: str, query: TurnQuery) -> 
 
 
 def _turns(
-    session: Session, reach: Reach, conversation_id: str, limit: int, offset: int
+    session: Session, reach: ThreadReach, conversation_id: str, limit: int, offset: int
 ) -> tuple[list[StoredTurn], int]:
     thread = find_begun(session, reach, conversation_id)
     return load(session, Turn.thread_id == thread.id, limit, offset)
 
 
-def turn_out(turn: contracts.RecordedTurn) -> TurnOut:
+def turn_out(turn: api.RecordedTurn) -> TurnOut:
     """A turn as its reader gets it."""
     return TurnOut(
         turn_id=turn.id,

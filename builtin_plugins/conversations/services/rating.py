@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.conversations import api
 from builtin_plugins.conversations.errors import TurnNotFound
 from builtin_plugins.conversations.models import Thread, Turn
 from builtin_plugins.conversations.schemas import TurnRating
 from builtin_plugins.conversations.services.reading import StoredTurn, load, shown
-from builtin_plugins.conversations.services.threads import Reach, askable, find_begun, reach_for
-from kernel.sdk import Caller, Unit, contracts
+from builtin_plugins.conversations.services.threads import ThreadReach, askable, find_begun, reach_for
+from kernel.sdk import Caller, Unit
 
 
 async def rate(caller: Caller, conversation_id: str, turn_id: int, given: TurnRating) -> None:
@@ -21,7 +22,7 @@ async def rate(caller: Caller, conversation_id: str, turn_id: int, given: TurnRa
     await caller.platform.database.write(_rate, reach, conversation_id, turn_id, given)
 
 
-def _rate(unit: Unit, reach: Reach, conversation_id: str, turn_id: int, given: TurnRating) -> None:
+def _rate(unit: Unit, reach: ThreadReach, conversation_id: str, turn_id: int, given: TurnRating) -> None:
     thread = find_begun(unit.session, reach, conversation_id)
     of = (Turn.id == turn_id) & (Turn.thread_id == thread.id) & Turn.answered_at.is_not(None)
     turn = unit.session.scalar(select(Turn).where(of).with_for_update())
@@ -31,13 +32,13 @@ def _rate(unit: Unit, reach: Reach, conversation_id: str, turn_id: int, given: T
     turn.rating_comment = (given.comment or None) if given.rating else None
 
 
-async def rated(caller: Caller, pipelines: Sequence[str], limit: int) -> list[contracts.RecordedTurn]:
+async def rated(caller: Caller, pipelines: Sequence[str], limit: int) -> list[api.RecordedTurn]:
     """The latest rated turns with these pipelines in conversations that the caller may read."""
-    reach = Reach(caller.principal.subject, await askable(caller, list(pipelines)))
+    reach = ThreadReach(caller.principal.subject, await askable(caller, list(pipelines)))
     turns = await caller.platform.database.snapshot(_rated, reach, pipelines, limit)
     return await shown(caller, turns)
 
 
-def _rated(session: Session, reach: Reach, pipelines: Sequence[str], limit: int) -> list[StoredTurn]:
+def _rated(session: Session, reach: ThreadReach, pipelines: Sequence[str], limit: int) -> list[StoredTurn]:
     wanted = reach.threads & Turn.rating.is_not(None) & Turn.pipeline_id.in_(pipelines)
     return load(session, wanted & Thread.last_activity.is_not(None), limit, 0, newest_first=True)[0]

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.conversations import api
 from builtin_plugins.conversations.answers import Piece, join, without
 from builtin_plugins.conversations.models import Citation, Thread, Turn
-from kernel.sdk import Caller, contracts
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Caller
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def stored(session: Session, turns: Select[Turn, str]) -> list[StoredTurn]:
     return [StoredTurn(row.Turn, row.conversation_id, citations.get(row.Turn.id, ())) for row in rows]
 
 
-async def shown(caller: Caller, turns: Sequence[StoredTurn]) -> list[contracts.RecordedTurn]:
+async def shown(caller: Caller, turns: Sequence[StoredTurn]) -> list[api.RecordedTurn]:
     """The turns as seen with the caller's current rights."""
     seen = await readable(caller, {one.document_id for turn in turns for one in turn.citations})
     return [_shown(turn, seen) for turn in turns]
@@ -65,16 +67,16 @@ async def readable(caller: Caller, document_ids: Collection[str]) -> set[str]:
 async def known(caller: Caller, document_ids: Collection[str]) -> set[str] | None:
     """The same; None while no plugin can tell, which must not lead to deletions."""
     found = await caller.platform.hooks.ask(
-        contracts.find_documents, caller=caller, document_ids=sorted(document_ids)
+        rag.find_documents, caller=caller, document_ids=sorted(document_ids)
     )
     return None if found is None else set(found)
 
 
-def _shown(stored: StoredTurn, seen: set[str]) -> contracts.RecordedTurn:
+def _shown(stored: StoredTurn, seen: set[str]) -> api.RecordedTurn:
     turn = stored.turn
     gone = {one.number for one in stored.citations if one.document_id not in seen}
     left = without(stored.pieces, gone)
-    return contracts.RecordedTurn(
+    return api.RecordedTurn(
         id=turn.id,
         conversation_id=stored.conversation_id,
         question=turn.question,
@@ -92,8 +94,8 @@ def _shown(stored: StoredTurn, seen: set[str]) -> contracts.RecordedTurn:
     )
 
 
-def _citation(row: Citation) -> contracts.TurnCitation:
-    return contracts.TurnCitation(
+def _citation(row: Citation) -> api.TurnCitation:
+    return api.TurnCitation(
         number=row.number,
         source=row.source,
         score=row.score,

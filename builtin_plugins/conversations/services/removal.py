@@ -6,7 +6,6 @@ import logging
 from collections.abc import Collection
 from datetime import timedelta
 
-from pydantic import BaseModel
 from sqlalchemy import delete, exists, func, select
 from sqlalchemy.orm import Session
 
@@ -14,7 +13,8 @@ from builtin_plugins.conversations.answers import without
 from builtin_plugins.conversations.models import Citation, Thread, Turn
 from builtin_plugins.conversations.services.reading import StoredTurn, known
 from builtin_plugins.conversations.settings import ConversationsSettings
-from kernel.sdk import Caller, Job, Platform, Principal, Unit, contracts
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Caller, Job, NoPayload, Platform, Principal, Unit
 
 log = logging.getLogger("platform.conversations")
 
@@ -23,10 +23,6 @@ CITATIONS = "conversation_citations"
 _AT_ONCE = 200
 _MOST_IN_A_DELETION = 2000
 _NEVER_ANSWERED = timedelta(hours=24)
-
-
-class Tidy(BaseModel):
-    """An empty payload: the schedule starts it."""
 
 
 async def forget_document(platform: Platform, document_id: str) -> None:
@@ -54,7 +50,7 @@ def _forget_some(unit: Unit, document_id: str) -> int:
     return len(turns)
 
 
-def remove_cited(unit: Unit, knowledge_base_id: str, document_id: str | None) -> contracts.RemovedPart:
+def remove_cited(unit: Unit, knowledge_base_id: str, document_id: str | None) -> rag.RemovedPart:
     """Delete what answers quote from a document, in the unit that deletes the document.
 
     What is too much for one unit, and the documents of a whole knowledge base, are left to the pending event
@@ -62,10 +58,10 @@ def remove_cited(unit: Unit, knowledge_base_id: str, document_id: str | None) ->
     """
     count = cited(unit.session, knowledge_base_id, document_id)
     if document_id is None or count > _MOST_IN_A_DELETION:
-        return contracts.RemovedPart(CITATIONS, count, pending=count > 0)
+        return rag.RemovedPart(CITATIONS, count, pending=count > 0)
     while _forget_some(unit, document_id) == _AT_ONCE:
         pass
-    return contracts.RemovedPart(CITATIONS, count)
+    return rag.RemovedPart(CITATIONS, count)
 
 
 def cited(session: Session, knowledge_base_id: str, document_id: str | None) -> int:
@@ -83,7 +79,7 @@ def forget_holder(unit: Unit, holder: str) -> bool:
     return True
 
 
-async def tidy(platform: Platform, _payload: Tidy) -> None:
+async def tidy(platform: Platform, _payload: NoPayload) -> None:
     """Once a day: remove what is too old or unanswered, and quotes of documents whose deletion was missed."""
     await platform.database.write(_delete_unanswered)
     days = platform.settings_of(ConversationsSettings).retention_days
@@ -124,7 +120,7 @@ def _cited_after(session: Session, after: str) -> list[str]:
     return list(session.scalars(query.order_by(Citation.document_id).limit(_AT_ONCE)))
 
 
-TIDY = Job("conversations.tidy", Tidy, tidy, schedule="40 3 * * *", lane="quick")
+TIDY = Job("conversations.tidy", NoPayload, tidy, schedule="40 3 * * *", lane="quick")
 
 
 def delete_threads(unit: Unit, holder: str, ids: Collection[int] | None) -> int:

@@ -11,7 +11,8 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.conversations.errors import ConversationNotFound
 from builtin_plugins.conversations.models import Thread
-from kernel.sdk import Caller, contracts
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Caller
 
 Found = TypeVar("Found")
 
@@ -20,7 +21,7 @@ _NO_PIPELINE = "-"  # so that one statement serves callers with and without pipe
 
 
 @dataclass(frozen=True)
-class Reach:
+class ThreadReach:
     """Which conversations a caller may use: its own, and those shared over these pipelines."""
 
     holder: str
@@ -33,21 +34,19 @@ class Reach:
         return or_(Thread.holder == self.holder, shared)
 
 
-async def reach_for(caller: Caller, conversation_id: str, pipeline_id: str | None = None) -> Reach:
+async def reach_for(caller: Caller, conversation_id: str, pipeline_id: str | None = None) -> ThreadReach:
     """The caller's reach for this id; with a pipeline, only what is shared over that one.
 
     The caller's pipelines are looked up whether or not anything is shared.
     """
     database = caller.platform.database
     candidates = await database.read(_pipelines_sharing, conversation_id, pipeline_id)
-    return Reach(caller.principal.subject, await askable(caller, candidates))
+    return ThreadReach(caller.principal.subject, await askable(caller, candidates))
 
 
 async def askable(caller: Caller, pipeline_ids: list[str]) -> set[str]:
     """Which of these pipelines the caller may ask."""
-    found = await caller.platform.hooks.ask(
-        contracts.find_pipelines, caller=caller, pipeline_ids=pipeline_ids
-    )
+    found = await caller.platform.hooks.ask(rag.find_pipelines, caller=caller, pipeline_ids=pipeline_ids)
     return set(found or ())
 
 
@@ -60,24 +59,24 @@ def _pipelines_sharing(session: Session, conversation_id: str, pipeline_id: str 
     return [str(one) for one in session.scalars(query.order_by(Thread.id).limit(_MOST_CANDIDATES))]
 
 
-def find(session: Session, reach: Reach, conversation_id: str, *, lock: bool = False) -> Thread | None:
+def find(session: Session, reach: ThreadReach, conversation_id: str, *, lock: bool = False) -> Thread | None:
     """The caller's own conversation with this id, else the oldest shared one; None if there is none."""
     query = _first(select(Thread), reach, conversation_id)
     found: Thread | None = session.scalar(query.with_for_update() if lock else query)
     return found
 
 
-def find_id(session: Session, reach: Reach, conversation_id: str) -> int | None:
+def find_id(session: Session, reach: ThreadReach, conversation_id: str) -> int | None:
     """The id of that conversation."""
     return session.connection().execute(_first(select(Thread.id), reach, conversation_id)).scalar()
 
 
-def _first(query: Select[Found], reach: Reach, conversation_id: str) -> Select[Found]:
+def _first(query: Select[Found], reach: ThreadReach, conversation_id: str) -> Select[Found]:
     wanted = query.where(Thread.conversation_id == conversation_id, reach.threads)
     return wanted.order_by(Thread.holder != reach.holder, Thread.id).limit(1)
 
 
-def find_begun(session: Session, reach: Reach, conversation_id: str, *, lock: bool = False) -> Thread:
+def find_begun(session: Session, reach: ThreadReach, conversation_id: str, *, lock: bool = False) -> Thread:
     """The same, if any of its questions has been answered. Raises ConversationNotFound."""
     found = find(session, reach, conversation_id, lock=lock)
     if found is None or found.last_activity is None:

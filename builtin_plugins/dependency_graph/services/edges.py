@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import BadRequest, Caller, NotFound, Platform, Unit, audit, contracts, utc_now
+from builtin_plugins.plugin_registry import api as plugin_registry
+from kernel.sdk import BadRequest, Caller, NotFound, Platform, Unit, audit, utc_now
 
 from ..index import DEEPEST
 from ..live import EDGES_CHANGED
-from ..models import Edge, State
+from ..models import Edge
 from ..schemas import AddDependency, DependencyAdded, RemoveDependency
 
 LOCK = "dependency_graph"
@@ -73,11 +74,6 @@ def _find(session: Session, plugin_id: str, kind: str, depends_on: str) -> Edge 
 
 
 def _changed(unit: Unit, plugin_id: str) -> None:
-    state = unit.session.get(State, 1)
-    if state is None:
-        state = State(id=1, version=0)
-        unit.session.add(state)
-    state.version += 1
     unit.session.flush()
     unit.notify(EDGES_CHANGED, plugin_id)
 
@@ -148,7 +144,7 @@ def _requiring(session: Session, plugins: Sequence[str]) -> list[tuple[str, str]
 
 def closure(
     platform: Platform, session: Session, plugin_id: str, *, backwards: bool
-) -> list[contracts.Dependency]:
+) -> list[plugin_registry.RequiredPlugin]:
     """All that a plugin requires, or that requires it, nearest first."""
     step = _requiring if backwards else _required_by_all
     depths = {plugin_id: 0}
@@ -160,7 +156,7 @@ def closure(
             break
     del depths[plugin_id]
     names = _names(session, list(depths)) if depths else {}
-    spec, wanted = contracts.find_listings, list(depths)
+    spec, wanted = plugin_registry.find_listings, list(depths)
     answers = platform.hooks.ask_now(spec, platform=platform, session=session, plugins=wanted)
     names.update({ref.id: ref.name for answer in answers for ref in answer})
-    return [contracts.Dependency(one, names.get(one, one), depth) for one, depth in depths.items()]
+    return [plugin_registry.RequiredPlugin(one, names.get(one, one), depth) for one, depth in depths.items()]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernel.sdk import Caller, contracts
+from builtin_plugins.plugin_registry import api as plugin_registry
+from kernel.sdk import Caller
 
 from ..index import Index
 from ..live import GRAPH
@@ -26,7 +27,7 @@ async def recommend(caller: Caller, plugins: Sequence[str], limit: int) -> Recom
 
     together = await platform.database.read(
         lambda session: platform.hooks.ask_now(
-            contracts.find_installed_together,
+            plugin_registry.find_installed_together,
             platform=platform,
             session=session,
             plugins=asked,
@@ -42,7 +43,7 @@ async def recommend(caller: Caller, plugins: Sequence[str], limit: int) -> Recom
     return Recommendations(installed_plugins=asked, recommendations=kept[:limit], count=len(kept[:limit]))
 
 
-def _from_installs(one: contracts.InstalledTogether) -> Recommendation:
+def _from_installs(one: plugin_registry.InstalledTogether) -> Recommendation:
     score = one.accounts / one.of if one.of else 0.0
     reason = f"{one.accounts} of {one.of} accounts with these plugins have it"
     return Recommendation(plugin_id=one.plugin_id, name=one.name, score=round(score, 4), reason=reason)

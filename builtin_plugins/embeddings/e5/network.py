@@ -11,7 +11,7 @@ from builtin_plugins.embeddings.e5.unigram import Unigram
 from builtin_plugins.embeddings.engines.base import Ids, Reference, Vectors
 from builtin_plugins.embeddings.engines.bert_graph import FORM, build, projected_together, quantized
 from builtin_plugins.embeddings.engines.packing import packed
-from kernel.sdk import mapped
+from kernel.sdk.operations import mapped
 
 if TYPE_CHECKING:
     import numpy.typing as npt

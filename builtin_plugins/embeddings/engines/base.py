@@ -66,7 +66,7 @@ class Reference:
         return cls([entry["text"] for entry in entries], vectors)
 
 
-class Network(Protocol):
+class ModelNetwork(Protocol):
     """A model's weights and tokenizer, for an engine that runs its graph."""
 
     @property

@@ -14,7 +14,7 @@ from builtin_plugins.embeddings.engines.base import BertShape, EngineError, Ids,
 from builtin_plugins.embeddings.engines.bert_graph import FORM, build, projected_together
 from builtin_plugins.embeddings.engines.packing import packed
 from builtin_plugins.embeddings.weights import Weights
-from kernel.sdk import mapped
+from kernel.sdk.operations import mapped
 
 REFERENCE_FILE = Path(__file__).with_name("reference.json")
 _WORDS = "embeddings.word_embeddings.weight"

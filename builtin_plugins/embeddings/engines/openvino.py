@@ -15,7 +15,7 @@ from builtin_plugins.embeddings.engines.arithmetic import chosen
 from builtin_plugins.embeddings.engines.base import (
     Asked,
     Ids,
-    Network,
+    ModelNetwork,
     Vectors,
     identity,
     normalized,
@@ -48,7 +48,7 @@ class OpenVinoEngine:
 
     def __init__(
         self,
-        network: Network,
+        network: ModelNetwork,
         *,
         precision: Asked = "auto",
         threads: int | None = None,

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from builtin_plugins.embeddings.engines.base import DeclaredWrongly, Vectors
-from kernel.sdk import contracts
+from builtin_plugins.inference import api as inference
 
 RESERVED = frozenset({"all-minilm", "all-minilm-l6-v2", "multilingual-e5-small"})
 """Names of the models that come with the plugin."""
@@ -55,7 +55,7 @@ class FurtherModel(BaseModel):
             raise ValueError("'max_tokens' needs 'folder'; for an endpoint set 'max_chars'")
         return self
 
-    def prefix(self, purpose: contracts.Purpose) -> str:
+    def prefix(self, purpose: inference.Purpose) -> str:
         """The prefix of a text, as far as configured."""
         return (self.passage_prefix if purpose == "passage" else self.query_prefix) or ""
 

@@ -13,15 +13,9 @@ from pydantic import BaseModel, Field, ValidationError
 from builtin_plugins.embeddings.engines.base import DeclaredWrongly, Vectors, normalized
 from builtin_plugins.embeddings.further.declared import FurtherModel, check_dimension, digest
 from builtin_plugins.embeddings.spans import embedding_span
-from kernel.sdk import (
-    Embedded,
-    OutgoingClient,
-    OutgoingError,
-    Platform,
-    Unavailable,
-    acting,
-    contracts,
-)
+from builtin_plugins.inference import api as inference
+from builtin_plugins.inference.api import Embedded
+from kernel.sdk import OutgoingClient, OutgoingError, Platform, Unavailable, acting
 
 _WAITS = 3
 _LONGEST_WAIT = 60.0
@@ -54,10 +48,10 @@ class EndpointModel:
         self._address = f"{str(declared.url).rstrip('/').removesuffix('/v1')}/v1/embeddings"
         self._identity = f"endpoint/{model}/{declared.dimension}/{made}"
 
-    async def embed(self, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded:
+    async def embed(self, texts: Sequence[str], purpose: inference.Purpose) -> Embedded:
         """Vectors of `texts`. Raises Unavailable, and what `check_model_call` raises."""
         hooks, platform = self._platform.hooks, self._platform
-        await hooks.ask(contracts.check_model_call, platform=platform, model=self.name)
+        await hooks.ask(inference.check_model_call, platform=platform, model=self.name)
         started, failed = time.perf_counter(), True
         try:
             with embedding_span(platform, self._asked, "openai"):
@@ -68,13 +62,13 @@ class EndpointModel:
         finally:
             seconds = time.perf_counter() - started
             await hooks.tell(
-                contracts.on_model_called, platform=platform, model=self.name, seconds=seconds, failed=failed
+                inference.on_model_called, platform=platform, model=self.name, seconds=seconds, failed=failed
             )
         known = self._declared
         shares = (known.meaning, known.languages, known.elsewhere)
         return Embedded(vectors, self._identity, known.unrelated, *shares)
 
-    def _shown(self, text: str, purpose: contracts.Purpose) -> str:
+    def _shown(self, text: str, purpose: inference.Purpose) -> str:
         whole = self._declared.prefix(purpose) + text[: self._declared.max_chars]
         return whole.encode("utf-8", "replace").decode() or " "  # some servers refuse an empty text
 

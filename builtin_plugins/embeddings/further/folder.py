@@ -15,7 +15,7 @@ from builtin_plugins.embeddings.engines.base import DeclaredWrongly, EmbeddingEn
 from builtin_plugins.embeddings.further.declared import FurtherModel, check_dimension, digest
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.embeddings.weights import FULL_INSTALL, WeightsDamaged, WeightsNotFound
-from kernel.sdk import contracts
+from builtin_plugins.inference import api as inference
 
 MODULES, PROMPTS = "modules.json", "config_sentence_transformers.json"
 _DECIDING = frozenset({".safetensors", ".json", ".txt", ".model"})
@@ -47,7 +47,7 @@ def folder_model(name: str, declared: FurtherModel) -> LocalModel:
     )
 
 
-def _prefixes(folder: Path, declared: FurtherModel) -> Mapping[contracts.Purpose, str]:
+def _prefixes(folder: Path, declared: FurtherModel) -> Mapping[inference.Purpose, str]:
     prompts = _prompts(folder)
     passage, query = declared.passage_prefix, declared.query_prefix
     if passage is None:

@@ -7,7 +7,7 @@ from aiohttp import web
 from builtin_plugins.evaluation.errors import (
     NoKnowledgeBases,
     NothingToAsk,
-    NotOwner,
+    NotSetOwner,
     RunNotFound,
     SetNotFound,
 )
@@ -37,7 +37,7 @@ _ONE = _RUNS + "/{run_id:uuid}"
     body=RunCreate,
     returns=RunOut,
     status=202,
-    errors=(SetNotFound, NotOwner, NothingToAsk, NoKnowledgeBases),
+    errors=(SetNotFound, NotSetOwner, NothingToAsk, NoKnowledgeBases),
 )
 async def create(ctx: Context, body: RunCreate) -> RunOut:
     """Ask every question of a set in every configuration, in the background."""
@@ -56,7 +56,7 @@ async def get(ctx: Context, run_id: str) -> RunDetail:
     return await runs.get(ctx.caller, run_id)
 
 
-@routes.delete(_ONE, access=AUTHENTICATED, status=204, errors=(RunNotFound, NotOwner, NoKnowledgeBases))
+@routes.delete(_ONE, access=AUTHENTICATED, status=204, errors=(RunNotFound, NotSetOwner, NoKnowledgeBases))
 async def remove(ctx: Context, run_id: str) -> None:
     """Delete a run with its results."""
     await runs.remove(ctx.caller, run_id)

@@ -6,9 +6,9 @@ import asyncio
 
 from builtin_plugins.evaluation.errors import (
     CandidateNotFound,
-    KnowledgeBaseNotFound,
+    EvaluationBaseNotFound,
     NoKnowledgeBases,
-    NotOwner,
+    NotSetOwner,
     QuestionNotFound,
     SetNotFound,
 )
@@ -35,11 +35,11 @@ from kernel.sdk import (
     PageQuery,
     PayloadTooLarge,
     RawBody,
-    RequestTimeout,
     RouteTable,
     UnsupportedMediaType,
     read_body,
 )
+from kernel.sdk.http import RequestTimeout
 
 routes = RouteTable("Evaluation", service="rag-pipeline")
 
@@ -71,7 +71,7 @@ _FILE = RawBody(
     body=SetCreate,
     returns=SetOut,
     status=201,
-    errors=(KnowledgeBaseNotFound, NotOwner, NoKnowledgeBases, Conflict),
+    errors=(EvaluationBaseNotFound, NotSetOwner, NoKnowledgeBases, Conflict),
     max_body=_LARGEST,
 )
 async def create(ctx: Context, body: SetCreate) -> SetOut:
@@ -91,7 +91,7 @@ async def get(ctx: Context, set_id: str) -> SetOut:
     return await sets.get(ctx.caller, set_id)
 
 
-@routes.delete(_ONE, access=AUTHENTICATED, status=204, errors=(SetNotFound, NotOwner, NoKnowledgeBases))
+@routes.delete(_ONE, access=AUTHENTICATED, status=204, errors=(SetNotFound, NotSetOwner, NoKnowledgeBases))
 async def remove(ctx: Context, set_id: str) -> None:
     """Delete a set with its runs."""
     await sets.remove(ctx.caller, set_id)
@@ -115,7 +115,7 @@ async def questions(ctx: Context, set_id: str, query: PageQuery) -> Page[Questio
     body=_FILE,
     returns=Added,
     errors=(
-        *(SetNotFound, NotOwner, NoKnowledgeBases, BadRequest, Conflict),
+        *(SetNotFound, NotSetOwner, NoKnowledgeBases, BadRequest, Conflict),
         *(InsufficientStorage, PayloadTooLarge, RequestTimeout, UnsupportedMediaType),
     ),
     max_body=_LARGEST,
@@ -143,7 +143,7 @@ async def upload(ctx: Context, set_id: str) -> Added:
     access=AUTHENTICATED,
     body=Generate,
     returns=Generated,
-    errors=(SetNotFound, NotOwner, NoKnowledgeBases, Conflict),
+    errors=(SetNotFound, NotSetOwner, NoKnowledgeBases, Conflict),
     long=True,
 )
 async def generate(ctx: Context, set_id: str, body: Generate) -> Generated:
@@ -159,7 +159,7 @@ async def generate(ctx: Context, set_id: str, body: Generate) -> Generated:
     access=AUTHENTICATED,
     query=PageQuery,
     returns=Page[CandidateOut],
-    errors=(SetNotFound, NotOwner, NoKnowledgeBases),
+    errors=(SetNotFound, NotSetOwner, NoKnowledgeBases),
 )
 async def list_candidates(ctx: Context, set_id: str, query: PageQuery) -> Page[CandidateOut]:
     """List rated questions from conversations and published chats, latest first.
@@ -174,7 +174,7 @@ async def list_candidates(ctx: Context, set_id: str, query: PageQuery) -> Page[C
     access=AUTHENTICATED,
     body=Accepted,
     returns=Added,
-    errors=(SetNotFound, NotOwner, NoKnowledgeBases, CandidateNotFound, Conflict),
+    errors=(SetNotFound, NotSetOwner, NoKnowledgeBases, CandidateNotFound, Conflict),
 )
 async def accept_candidates(ctx: Context, set_id: str, body: Accepted) -> Added:
     """Add candidates to the set, with what is expected of their answers.
@@ -189,7 +189,7 @@ async def accept_candidates(ctx: Context, set_id: str, body: Accepted) -> Added:
     _ONE + "/questions/{question_id:int}",
     access=AUTHENTICATED,
     status=204,
-    errors=(SetNotFound, QuestionNotFound, NotOwner, NoKnowledgeBases),
+    errors=(SetNotFound, QuestionNotFound, NotSetOwner, NoKnowledgeBases),
 )
 async def remove_question(ctx: Context, set_id: str, question_id: int) -> None:
     """Delete a question, and its results in all runs."""

@@ -7,19 +7,19 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, literal, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.evaluation import hookspecs
 from builtin_plugins.evaluation.errors import (
-    KnowledgeBaseNotFound,
+    EvaluationBaseNotFound,
     NoKnowledgeBases,
-    NotOwner,
+    NotSetOwner,
     RunNotFound,
     SetNotFound,
 )
 from builtin_plugins.evaluation.models import QuestionSet, Run
+from builtin_plugins.rag import api as rag
 from kernel.sdk import Caller, Platform, Scope, scope_of
 
 
-class Sight:
+class EvaluationSight:
     """What a caller sees and may change."""
 
     def __init__(self, platform: Platform, scope: Scope) -> None:
@@ -29,7 +29,7 @@ class Sight:
     @property
     def bases(self) -> Select[str]:
         """The ids of the visible knowledge bases. Raises NoKnowledgeBases."""
-        spec = hookspecs.select_knowledge_bases
+        spec = rag.select_knowledge_bases
         found = self._platform.hooks.ask_now(spec, platform=self._platform, scope=self._scope)
         if found is None:
             raise NoKnowledgeBases()
@@ -43,17 +43,17 @@ class Sight:
     def require_owner(self, session: Session, base: str) -> None:
         """Raise KnowledgeBaseNotFound unless it is visible, NotOwner unless it may be changed."""
         if session.scalar(select(literal(base).in_(self.bases))) is not True:
-            raise KnowledgeBaseNotFound()
-        spec = hookspecs.owns_knowledge_base
+            raise EvaluationBaseNotFound()
+        spec = rag.owns_knowledge_base
         owns = self._platform.hooks.ask_now(
             spec, platform=self._platform, session=session, scope=self._scope, knowledge_base_id=base
         )
         if not owns:
-            raise NotOwner()
+            raise NotSetOwner()
 
     def pipelines_over(self, session: Session, base: str) -> list[str]:
         """The ids of the visible pipelines over a knowledge base."""
-        spec = hookspecs.list_pipelines_over
+        spec = rag.list_pipelines_over
         found = self._platform.hooks.ask_now(
             spec, platform=self._platform, session=session, scope=self._scope, knowledge_base_id=base
         )
@@ -90,6 +90,6 @@ class Sight:
         return found
 
 
-async def sight_of(caller: Caller) -> Sight:
+async def sight_of(caller: Caller) -> EvaluationSight:
     """What the caller sees now."""
-    return Sight(caller.platform, await scope_of(caller.platform, caller.principal))
+    return EvaluationSight(caller.platform, await scope_of(caller.platform, caller.principal))

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.evaluation import hookspecs
+from builtin_plugins.evaluation import api
 from builtin_plugins.evaluation.errors import CandidateNotFound
-from builtin_plugins.evaluation.models import Question, QuestionSet
+from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionSet
 from builtin_plugins.evaluation.schemas import Accepted, Added, CandidateOut
-from builtin_plugins.evaluation.services.access import Sight, sight_of
+from builtin_plugins.evaluation.services.access import EvaluationSight, sight_of
 from builtin_plugins.evaluation.services.holding import of_kept_documents
 from builtin_plugins.evaluation.services.sets import add_rows
-from kernel.sdk import Caller, Page, PageQuery, Unit, Unprocessable, contracts
+from kernel.sdk import Caller, Page, PageQuery, Unit, Unprocessable
+
+if TYPE_CHECKING:
+    from builtin_plugins.conversations import api as conversations
 
 _MOST = 500
 
@@ -42,7 +46,7 @@ async def accept(caller: Caller, set_id: str, wanted: Accepted) -> Added:
                 raise Unprocessable.field(("body", "candidates", at), message, one.turn_id)
             passages = candidate.passages
         rows.append(
-            Question(
+            EvaluationQuestion(
                 question=candidate.question,
                 documents=one.documents,
                 passages=passages,
@@ -60,21 +64,25 @@ async def accept(caller: Caller, set_id: str, wanted: Accepted) -> Added:
     return await caller.platform.database.write(write)
 
 
-async def _candidates(caller: Caller, sight: Sight, set_id: str) -> list[CandidateOut]:
+async def _candidates(caller: Caller, sight: EvaluationSight, set_id: str) -> list[CandidateOut]:
     def read(session: Session) -> tuple[QuestionSet, list[str], set[str]]:
         found = sight.own_set(session, set_id)
-        known = session.scalars(select(Question.question).where(Question.set_id == set_id))
+        known = session.scalars(
+            select(EvaluationQuestion.question).where(EvaluationQuestion.set_id == set_id)
+        )
         return found, sight.pipelines_over(session, found.knowledge_base_id), set(known)
 
     found, pipelines, known = await caller.platform.database.read(read)
     answers = await caller.platform.hooks.ask(
-        hookspecs.list_rated_turns, caller=caller, pipeline_ids=pipelines, limit=_MOST
+        api.list_rated_turns, caller=caller, pipeline_ids=pipelines, limit=_MOST
     )
     turns = sorted((turn for turns in answers for turn in turns), key=lambda turn: -turn.id)
     return list(_of_base(turns, found.knowledge_base_id, known))
 
 
-def _of_base(turns: Iterable[contracts.RecordedTurn], base: str, known: set[str]) -> Iterable[CandidateOut]:
+def _of_base(
+    turns: Iterable[conversations.RecordedTurn], base: str, known: set[str]
+) -> Iterable[CandidateOut]:
     """Turns that cite the knowledge base, or nothing at all; the latest for each question."""
     seen = set(known)
     for turn in turns:

@@ -12,7 +12,7 @@ from builtin_plugins.evaluation.models import Run
 from builtin_plugins.evaluation.schemas import Configuration
 from builtin_plugins.evaluation.services.statistics import paired_p
 from builtin_plugins.evaluation.services.summaries import ByQuestion
-from kernel.sdk import contracts
+from builtin_plugins.rag import api as rag
 
 FEWEST = 10  # questions per kind
 EVERY = "every"
@@ -76,7 +76,7 @@ def _value(row: Mapping[str, float | None], name: str) -> float:
     return row[name] or 0.0
 
 
-def choose_measured(session: Session, base: str, kind: str) -> contracts.MeasuredChoice | None:
+def choose_measured(session: Session, base: str, kind: str) -> rag.MeasuredChoice | None:
     """The choice of a knowledge base's last finished run for questions of this kind, else for every kind."""
     query = (
         select(Run.id, Run.choices)
@@ -92,5 +92,5 @@ def choose_measured(session: Session, base: str, kind: str) -> contracts.Measure
     if choice is None:
         return None
     evidence = {name: value for name, value in choice.items() if name != "configuration"}
-    asked = contracts.AskConfiguration(**choice["configuration"])
-    return contracts.MeasuredChoice(asked, {"run_id": found.id, "kind": which, **evidence})
+    asked = rag.AskConfiguration(**choice["configuration"])
+    return rag.MeasuredChoice(asked, {"run_id": found.id, "kind": which, **evidence})

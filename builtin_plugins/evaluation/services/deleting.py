@@ -7,18 +7,19 @@ from collections.abc import Sequence
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.evaluation.models import Question, QuestionSet
-from kernel.sdk import Unit, contracts
+from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionSet
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Unit
 
 
-def remove(unit: Unit, base: str, document_id: str | None) -> Sequence[contracts.RemovedPart]:
+def remove(unit: Unit, base: str, document_id: str | None) -> Sequence[rag.RemovedPart]:
     """Remove it in the unit of the deletion; returns how much."""
     counts = count(unit.session, base, document_id)
     if document_id is None:
         unit.session.execute(delete(QuestionSet).where(QuestionSet.knowledge_base_id == base))
     else:
-        unit.session.execute(delete(Question).where(Question.document_id == document_id))
-    return [contracts.RemovedPart(place, number) for place, number in counts.items()]
+        unit.session.execute(delete(EvaluationQuestion).where(EvaluationQuestion.document_id == document_id))
+    return [rag.RemovedPart(place, number) for place, number in counts.items()]
 
 
 def count(session: Session, base: str, document_id: str | None) -> dict[str, int]:
@@ -26,5 +27,5 @@ def count(session: Session, base: str, document_id: str | None) -> dict[str, int
     if document_id is None:
         sets = select(func.count()).where(QuestionSet.knowledge_base_id == base)
         return {"evaluation_sets": session.scalar(sets) or 0}
-    made = select(func.count()).where(Question.document_id == document_id)
+    made = select(func.count()).where(EvaluationQuestion.document_id == document_id)
     return {"evaluation_questions": session.scalar(made) or 0}

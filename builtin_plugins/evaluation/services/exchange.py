@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.evaluation.models import Question, QuestionSet
+from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionSet
 from builtin_plugins.evaluation.schemas import MOST_QUESTIONS, QuestionIn, SetName
 from builtin_plugins.evaluation.services.holding import of_kept_documents
 from kernel.sdk import Platform, Unit, Unprocessable, utc_now
@@ -46,7 +46,9 @@ def write_out(session: Session, base: str) -> Mapping[str, Any]:
 
 
 def _questions(session: Session, set_id: str) -> list[dict[str, Any]]:
-    rows = session.scalars(select(Question).where(Question.set_id == set_id).order_by(Question.id))
+    rows = session.scalars(
+        select(EvaluationQuestion).where(EvaluationQuestion.set_id == set_id).order_by(EvaluationQuestion.id)
+    )
     return [{name: getattr(row, name) for name in _QuestionRow.model_fields} for row in rows]
 
 
@@ -75,9 +77,9 @@ def read_in(
             unit.session.flush()  # ids in the order of the file
 
 
-def _renamed(row: _QuestionRow, set_id: str, renamed: Mapping[str, str]) -> Question:
+def _renamed(row: _QuestionRow, set_id: str, renamed: Mapping[str, str]) -> EvaluationQuestion:
     """Replace the ids of documents and passages by those here; names and texts stay the same."""
-    return Question(
+    return EvaluationQuestion(
         **row.model_dump(exclude={"documents", "passages", "document_id"}),
         set_id=set_id,
         documents=[renamed.get(one, one) for one in row.documents],

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kernel.sdk import contracts
+from builtin_plugins.rag import api as rag
 
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.{2,118}?)[ \t#]*$", re.MULTILINE)
 # Possessive: no backtracking, so that a row of numbers takes no longer than prose.
@@ -29,7 +29,7 @@ _PRONOUNS = frozenset(
 
 
 @dataclass(frozen=True)
-class Made:
+class DraftQuestion:
     """A question made from a passage."""
 
     question: str
@@ -38,14 +38,12 @@ class Made:
     answers: tuple[str, ...] = ()
 
 
-def make_questions(
-    document_id: str, name: str, passages: Iterable[contracts.DocumentPassage]
-) -> Iterator[Made]:
+def make_questions(document_id: str, name: str, passages: Iterable[rag.Passage]) -> Iterator[DraftQuestion]:
     """Questions about a document, in its order; several about one passage are possible."""
     title = re.sub(r"\.\w{1,5}$", "", name).replace("_", " ").replace("-", " ")
     for passage in passages:
         for text, answers in _of_text(title, passage.text):
-            yield Made(text, document_id, passage.passage_id, answers)
+            yield DraftQuestion(text, document_id, passage.chunk_id, answers)
 
 
 def _of_text(title: str, text: str) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from builtin_plugins.evaluation import hookspecs
-from builtin_plugins.evaluation.models import Question
+from builtin_plugins.evaluation.models import EvaluationQuestion
+from builtin_plugins.rag import api as rag
 from kernel.sdk import Platform, Unit
 
 
-def of_kept_documents(platform: Platform, unit: Unit, base: str, rows: Iterable[Question]) -> list[Question]:
+def of_kept_documents(
+    platform: Platform, unit: Unit, base: str, rows: Iterable[EvaluationQuestion]
+) -> list[EvaluationQuestion]:
     """These questions without those from deleted documents; the remaining documents are locked until the unit
     ends.
 
@@ -19,7 +21,7 @@ def of_kept_documents(platform: Platform, unit: Unit, base: str, rows: Iterable[
     wanted = sorted({row.document_id for row in listed if row.document_id is not None})
     if not wanted:
         return listed
-    spec = hookspecs.hold_documents
+    spec = rag.hold_documents
     held = platform.hooks.ask_now(
         spec, platform=platform, unit=unit, knowledge_base_id=base, document_ids=wanted
     )

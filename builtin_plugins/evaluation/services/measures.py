@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kernel.sdk import contracts
+from builtin_plugins.rag import api as rag
 
 MEASURES = (
     "quality",
@@ -44,9 +44,7 @@ class Expected:
     unanswerable: bool
 
 
-def measure(
-    expected: Expected, answered: contracts.MeasuredAnswer, milliseconds: float
-) -> dict[str, float | None]:
+def measure(expected: Expected, answered: rag.MeasuredAnswer, milliseconds: float) -> dict[str, float | None]:
     """Values by the names of `MEASURES`. `quality` is nDCG@10, 0 for a wrong refusal; for a question without
     an answer, 1 for a refusal. A failed answer is worth 0, and isn't a refusal.
     """
@@ -72,7 +70,7 @@ def measure(
     }
 
 
-def ranks_of(expected: Expected, passages: Sequence[contracts.CitedPassage]) -> list[int | None]:
+def ranks_of(expected: Expected, passages: Sequence[rag.Passage]) -> list[int | None]:
     """For each expectation the rank (from 1) of the passage that meets it, None for none.
 
     Compares passages if any are expected, else documents, else looks for a passage with one of the answers.
@@ -89,7 +87,7 @@ def ranks_of(expected: Expected, passages: Sequence[contracts.CitedPassage]) -> 
     return ranks
 
 
-Test = Callable[[contracts.CitedPassage], bool]
+Test = Callable[[rag.Passage], bool]
 
 
 def _tests(expected: Expected) -> list[Test]:
@@ -126,7 +124,7 @@ def _gain(rank: int) -> float:
     return 1 / math.log2(rank + 1)
 
 
-def _contains(expected: Expected, answered: contracts.MeasuredAnswer) -> float:
+def _contains(expected: Expected, answered: rag.MeasuredAnswer) -> float:
     text = folded(answered.answer.text)
     return float(any(folded(one) in text for one in expected.answers))
 

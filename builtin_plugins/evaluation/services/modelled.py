@@ -15,8 +15,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from builtin_plugins.evaluation.services.generating import Made
-from kernel.sdk import Platform, PlatformError, contracts
+from builtin_plugins.evaluation.services.generating import DraftQuestion
+from builtin_plugins.inference import api as inference
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Platform, PlatformError
 
 log = logging.getLogger("platform.evaluation")
 
@@ -57,14 +59,14 @@ class _Asked(BaseModel):
 async def ask_model(
     platform: Platform,
     model: str | None,
-    passages: Sequence[tuple[str, contracts.DocumentPassage]],
+    passages: Sequence[tuple[str, rag.Passage]],
     limit: int,
-) -> tuple[list[Made], list[str]]:
+) -> tuple[list[DraftQuestion], list[str]]:
     """Generate at most one question per passage, for five minutes at most; also returns why it stopped.
 
     `passages` are pairs of a document's id and one of its passages.
     """
-    made: list[Made] = []
+    made: list[DraftQuestion] = []
     useful = [one for one in passages if len(one[1].text) >= _SHORTEST_PASSAGE]
     try:
         async with asyncio.timeout(_SECONDS):
@@ -74,7 +76,7 @@ async def ask_model(
                     return made, ["with_model: no model runtime is configured; rules made the questions"]
                 asked = _read(text, passage.text)
                 if asked is not None:
-                    made.append(Made(asked.question, document_id, passage.passage_id, (asked.answer,)))
+                    made.append(DraftQuestion(asked.question, document_id, passage.chunk_id, (asked.answer,)))
     except TimeoutError:
         return made, [f"with_model: stopped after {_SECONDS:.0f} seconds; rules made the rest"]
     except PlatformError as error:
@@ -88,11 +90,11 @@ async def _text(platform: Platform, model: str | None, passage: str) -> str | No
     key = secrets.token_hex(6)
     shown = passage[:_SHOWN].replace(key, "")
     stream = platform.hooks.ask_now(
-        contracts.generate_text,
+        inference.generate_text,
         platform=platform,
         messages=(
-            contracts.ChatMessage("system", _RULES.format(key=key)),
-            contracts.ChatMessage("user", f"<passage {key}>\n{shown}\n</passage {key}>"),
+            inference.ChatMessage("system", _RULES.format(key=key)),
+            inference.ChatMessage("user", f"<passage {key}>\n{shown}\n</passage {key}>"),
         ),
         model=model,
         temperature=0.0,

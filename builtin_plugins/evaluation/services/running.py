@@ -15,12 +15,12 @@ from pydantic import BaseModel
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.evaluation import hookspecs
-from builtin_plugins.evaluation.models import Question, Result, Run
+from builtin_plugins.evaluation.models import EvaluationQuestion, Result, Run
 from builtin_plugins.evaluation.schemas import Configuration
 from builtin_plugins.evaluation.services.choosing import choices
 from builtin_plugins.evaluation.services.measures import Expected, measure
 from builtin_plugins.evaluation.services.summaries import configurations_of, load
+from builtin_plugins.rag import api as rag
 from kernel.sdk import (
     ACCOUNT_STATES,
     Caller,
@@ -33,7 +33,6 @@ from kernel.sdk import (
     Unavailable,
     Unit,
     Unprocessable,
-    contracts,
     utc_now,
 )
 
@@ -71,18 +70,15 @@ async def _caller(platform: Platform, account_id: int | None) -> Caller:
     account = await platform.resource(ACCOUNT_STATES).get(account_id)
     if account is None or not account.is_active:
         raise JobFailed("The account that started the run was deleted or deactivated")
-    principal = Principal(
-        "user", str(account.id), account.id, account.username, account.role, account.platform_admin
-    )
-    return Caller(platform, principal)
+    return Caller(platform, account.principal)
 
 
-def _missing(session: Session, found: Run) -> tuple[list[tuple[int, Question]], int]:
+def _missing(session: Session, found: Run) -> tuple[list[tuple[int, EvaluationQuestion]], int]:
     """What is left to ask, question by question, so that caches are equally warm for all configurations."""
     questions = session.scalars(
-        select(Question)
-        .where(Question.set_id == found.set_id, Question.id <= found.last_question)
-        .order_by(Question.id)
+        select(EvaluationQuestion)
+        .where(EvaluationQuestion.set_id == found.set_id, EvaluationQuestion.id <= found.last_question)
+        .order_by(EvaluationQuestion.id)
     ).all()
     columns = (Result.configuration, Result.question_id)
     rows = session.execute(select(*columns).where(Result.run_id == found.id))
@@ -91,13 +87,13 @@ def _missing(session: Session, found: Run) -> tuple[list[tuple[int, Question]], 
     return [(at, one) for at, one in wanted if (at, one.id) not in there], len(wanted)
 
 
-async def _ask_all(asking: _Asking, missing: Sequence[tuple[int, Question]]) -> None:
+async def _ask_all(asking: _Asking, missing: Sequence[tuple[int, EvaluationQuestion]]) -> None:
     """Ask and store. Questions that a runtime refuses are asked again after the others, and then count as
     failed.
 
     Raises JobFailed; Unavailable if the runtime is gone, so that the job is retried.
     """
-    behind, refused = list[tuple[int, Question]](), set[int]()
+    behind, refused = list[tuple[int, EvaluationQuestion]](), set[int]()
     for at, question in missing:
         if question.id in refused:
             behind.append((at, question))
@@ -130,12 +126,12 @@ class _Asking:
         self._configurations = configurations
         self._progress = progress
 
-    async def ask(self, at: int, question: Question) -> tuple[contracts.MeasuredAnswer, dict[str, Any]]:
+    async def ask(self, at: int, question: EvaluationQuestion) -> tuple[rag.MeasuredAnswer, dict[str, Any]]:
         """An answer, and the values of its result. Raises JobFailed; Unavailable if nothing can be asked."""
         started, configuration = time.perf_counter(), self._configurations[at]
         try:
             answered = await self._caller.platform.hooks.ask(
-                hookspecs.ask_knowledge_base,
+                rag.ask_knowledge_base,
                 caller=self._caller,
                 knowledge_base_id=self._run.knowledge_base_id,
                 question=question.question,
@@ -152,12 +148,12 @@ class _Asking:
         values = {"kind": answered.kind, "failure": answered.failed}
         return answered, {**values, **measure(expected, answered, milliseconds)}
 
-    async def store(self, at: int, question: Question, values: dict[str, Any]) -> None:
+    async def store(self, at: int, question: EvaluationQuestion, values: dict[str, Any]) -> None:
         """Write a result."""
         await self._caller.platform.database.write(_store, self._run.id, at, question.id, values)
         self._progress.advance()
 
-    async def check_runtime(self, at: int, refused: contracts.MeasuredAnswer) -> None:
+    async def check_runtime(self, at: int, refused: rag.MeasuredAnswer) -> None:
         """Check that the runtime works, with a question that it has answered. Raises Unavailable if not."""
         read = self._caller.platform.database.read
         witness = await read(_answered, self._run.id, at, refused.model_calls)
@@ -165,26 +161,26 @@ class _Asking:
             raise Unavailable(refused.failed)
 
 
-def _answered(session: Session, run_id: str, at: int, calls: int) -> tuple[int, Question] | None:
+def _answered(session: Session, run_id: str, at: int, calls: int) -> tuple[int, EvaluationQuestion] | None:
     """The cheapest answered question of a run (with model calls if `calls`), and its configuration.
 
     One of the same configuration is preferred.
     """
     found = session.execute(
-        select(Result.configuration, Question)
-        .join(Question, Question.id == Result.question_id)
+        select(Result.configuration, EvaluationQuestion)
+        .join(EvaluationQuestion, EvaluationQuestion.id == Result.question_id)
         .where(Result.run_id == run_id, Result.failed == 0, Result.model_calls >= min(1, calls))
         .order_by(Result.configuration != at, Result.model_calls, Result.question_id)
         .limit(1)
     ).one_or_none()
-    return None if found is None else (found.configuration, found.Question)
+    return None if found is None else (found.configuration, found.EvaluationQuestion)
 
 
 def _store(unit: Unit, run_id: str, at: int, question_id: int, values: dict[str, Any]) -> None:
     """Write a result once, unless its question or run was deleted meanwhile."""
     unit.lock(f"evaluation:{run_id}")
     key = {"run_id": run_id, "configuration": at, "question_id": question_id}
-    gone = unit.session.get(Question, question_id, with_for_update={"read": True}) is None
+    gone = unit.session.get(EvaluationQuestion, question_id, with_for_update={"read": True}) is None
     gone = gone or unit.session.get(Run, run_id, with_for_update={"read": True}) is None
     if not gone and unit.session.get(Result, tuple(key.values())) is None:
         unit.session.add(Result(**key, **values))

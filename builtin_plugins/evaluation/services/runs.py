@@ -10,9 +10,8 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.evaluation import hookspecs
 from builtin_plugins.evaluation.errors import NothingToAsk
-from builtin_plugins.evaluation.models import Question, Result, Run
+from builtin_plugins.evaluation.models import EvaluationQuestion, Result, Run
 from builtin_plugins.evaluation.schemas import (
     CompareQuery,
     Comparison,
@@ -35,6 +34,7 @@ from builtin_plugins.evaluation.services.summaries import (
     load,
     summarize,
 )
+from builtin_plugins.rag import api as rag
 from kernel.sdk import Caller, Page, Platform, Unit, Unprocessable, utc_now
 
 _MOST_WORSE = 50
@@ -47,7 +47,9 @@ async def create(caller: Caller, wanted: RunCreate) -> RunOut:
 
     def write(unit: Unit) -> RunOut:
         found = sight.own_set(unit.session, wanted.set_id)
-        last = unit.session.scalar(select(func.max(Question.id)).where(Question.set_id == found.id))
+        last = unit.session.scalar(
+            select(func.max(EvaluationQuestion.id)).where(EvaluationQuestion.set_id == found.id)
+        )
         if last is None:
             raise NothingToAsk()
         made = Run(
@@ -70,7 +72,7 @@ async def create(caller: Caller, wanted: RunCreate) -> RunOut:
 
 
 def _check_methods(platform: Platform, wanted: list[Configuration]) -> None:
-    known = platform.hooks.ask_now(hookspecs.list_query_methods, platform=platform) or ()
+    known = platform.hooks.ask_now(rag.list_methods, platform=platform) or ()
     for at, one in enumerate(wanted):
         if one.method not in known:
             place = ("body", "configurations", at, "method")
@@ -113,8 +115,8 @@ async def results(caller: Caller, run_id: str, query: ResultQuery) -> Page[Resul
         of = (Result.run_id == run_id) & (Result.configuration == query.configuration)
         columns = [getattr(Result, name) for name in ("question_id", "kind", "failure", *MEASURES)]
         ordered = (
-            select(Question.question, *columns)
-            .join(Question, Question.id == Result.question_id)
+            select(EvaluationQuestion.question, *columns)
+            .join(EvaluationQuestion, EvaluationQuestion.id == Result.question_id)
             .where(of)
             .order_by(Result.quality, Result.question_id)
         )
@@ -196,8 +198,10 @@ def _out(session: Session, found: Run) -> RunOut:
 def _outs(session: Session, found: Sequence[Run]) -> list[RunOut]:
     ids = [run.id for run in found]
     results = select(Result.run_id, func.count()).where(Result.run_id.in_(ids)).group_by(Result.run_id)
-    of_set = (Question.set_id == Run.set_id) & (Question.id <= Run.last_question)
-    questions = select(Run.id, func.count()).join(Question, of_set).where(Run.id.in_(ids)).group_by(Run.id)
+    of_set = (EvaluationQuestion.set_id == Run.set_id) & (EvaluationQuestion.id <= Run.last_question)
+    questions = (
+        select(Run.id, func.count()).join(EvaluationQuestion, of_set).where(Run.id.in_(ids)).group_by(Run.id)
+    )
     done = dict(session.execute(results).all())
     asked = dict(session.execute(questions).all())
     return [

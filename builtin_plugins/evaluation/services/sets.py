@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.evaluation.errors import QuestionNotFound
-from builtin_plugins.evaluation.models import Question, QuestionSet
+from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionSet
 from builtin_plugins.evaluation.schemas import (
     MOST_QUESTIONS,
     Added,
@@ -26,10 +26,11 @@ from builtin_plugins.evaluation.schemas import (
     SetOut,
 )
 from builtin_plugins.evaluation.services.access import sight_of
-from builtin_plugins.evaluation.services.generating import Made, make_questions
+from builtin_plugins.evaluation.services.generating import DraftQuestion, make_questions
 from builtin_plugins.evaluation.services.holding import of_kept_documents
 from builtin_plugins.evaluation.services.modelled import ask_model
-from kernel.sdk import Caller, Conflict, Page, PageQuery, Platform, Unit, contracts, utc_now
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Caller, Conflict, Page, PageQuery, Platform, Unit, utc_now
 
 T = TypeVar("T")
 
@@ -99,7 +100,11 @@ async def questions(caller: Caller, set_id: str, query: PageQuery) -> Page[Quest
 
     def read(session: Session) -> Page[QuestionOut]:
         sight.set_of(session, set_id)
-        ordered = select(Question).where(Question.set_id == set_id).order_by(Question.id)
+        ordered = (
+            select(EvaluationQuestion)
+            .where(EvaluationQuestion.set_id == set_id)
+            .order_by(EvaluationQuestion.id)
+        )
         rows = session.scalars(ordered.limit(query.limit).offset(query.offset))
         items = [QuestionOut.model_validate(row) for row in rows]
         return Page(items=items, total=_count(session, set_id), limit=query.limit, offset=query.offset)
@@ -114,7 +119,9 @@ async def remove_question(caller: Caller, set_id: str, question_id: int) -> None
     def write(unit: Unit) -> None:
         sight.own_set(unit.session, set_id)
         found = unit.session.scalar(
-            select(Question).where(Question.id == question_id, Question.set_id == set_id)
+            select(EvaluationQuestion).where(
+                EvaluationQuestion.id == question_id, EvaluationQuestion.set_id == set_id
+            )
         )
         if found is None:
             raise QuestionNotFound()
@@ -158,17 +165,17 @@ async def generate(caller: Caller, set_id: str, wanted: Generate) -> Generated:
     return Generated(**added.model_dump(), degraded=degraded or None)
 
 
-async def _made(caller: Caller, base: str, wanted: Generate) -> tuple[list[Made], list[str]]:
+async def _made(caller: Caller, base: str, wanted: Generate) -> tuple[list[DraftQuestion], list[str]]:
     """At most `limit` questions, round-robin over the documents; and what went wrong."""
-    by_rules: list[list[Made]] = []
-    texts: list[Sequence[contracts.DocumentPassage]] = []
+    by_rules: list[list[DraftQuestion]] = []
+    texts: list[Sequence[rag.Passage]] = []
     documents = await _documents(caller, base)
     for document in documents:
         passages = await _passages(caller.platform, base, document.document_id)
         make = partial(_first, document, passages, wanted.limit)
         by_rules.append(await asyncio.to_thread(make))
         texts.append(passages)
-    made: list[Made] = []
+    made: list[DraftQuestion] = []
     degraded: list[str] = []
     if wanted.with_model:
         ids = [document.document_id for document in documents]
@@ -187,18 +194,16 @@ def _by_turns(lists: Sequence[Sequence[T]]) -> list[T]:
     return [one for row in zip_longest(*lists) for one in row if one is not None]
 
 
-def _first(
-    document: contracts.DocumentEntry, passages: Sequence[contracts.DocumentPassage], limit: int
-) -> list[Made]:
+def _first(document: rag.DocumentEntry, passages: Sequence[rag.Passage], limit: int) -> list[DraftQuestion]:
     return list(islice(make_questions(document.document_id, document.name, passages), limit))
 
 
-async def _documents(caller: Caller, base: str) -> list[contracts.DocumentEntry]:
+async def _documents(caller: Caller, base: str) -> list[rag.DocumentEntry]:
     """The first documents of a knowledge base, oldest first."""
-    found: list[contracts.DocumentEntry] = []
+    found: list[rag.DocumentEntry] = []
     offset = 0
     while len(found) < _MOST_DOCUMENTS:
-        spec = contracts.list_documents
+        spec = rag.list_documents
         page = await caller.platform.hooks.ask(spec, caller=caller, limit=_PAGE, offset=offset)
         found += [one for one in page or () if one.knowledge_base_id == base]
         if not page or len(page) < _PAGE:
@@ -207,9 +212,9 @@ async def _documents(caller: Caller, base: str) -> list[contracts.DocumentEntry]
     return found[:_MOST_DOCUMENTS]
 
 
-async def _passages(platform: Platform, base: str, document: str) -> Sequence[contracts.DocumentPassage]:
+async def _passages(platform: Platform, base: str, document: str) -> Sequence[rag.Passage]:
     found = await platform.hooks.ask(
-        contracts.read_passages,
+        rag.read_passages,
         platform=platform,
         knowledge_base_id=base,
         document_id=document,
@@ -219,12 +224,12 @@ async def _passages(platform: Platform, base: str, document: str) -> Sequence[co
     return found.passages if found is not None else ()
 
 
-def _row(wanted: QuestionIn) -> Question:
-    return Question(**wanted.model_dump(), origin="uploaded")
+def _row(wanted: QuestionIn) -> EvaluationQuestion:
+    return EvaluationQuestion(**wanted.model_dump(), origin="uploaded")
 
 
-def _generated(made: Made) -> Question:
-    return Question(
+def _generated(made: DraftQuestion) -> EvaluationQuestion:
+    return EvaluationQuestion(
         question=made.question,
         documents=[],
         passages=[made.passage_id],
@@ -235,10 +240,12 @@ def _generated(made: Made) -> Question:
     )
 
 
-def add_rows(unit: Unit, set_id: str, rows: Iterable[Question]) -> Added:
+def add_rows(unit: Unit, set_id: str, rows: Iterable[EvaluationQuestion]) -> Added:
     """Add questions whose text the set doesn't have yet."""
     unit.lock(f"evaluation:{set_id}")
-    known = set(unit.session.scalars(select(Question.question).where(Question.set_id == set_id)))
+    known = set(
+        unit.session.scalars(select(EvaluationQuestion.question).where(EvaluationQuestion.set_id == set_id))
+    )
     before = len(known)
     for row in rows:
         if row.question not in known:
@@ -257,7 +264,11 @@ def _count(session: Session, set_id: str) -> int:
 
 def _counts(session: Session, ids: Sequence[str]) -> dict[str, int]:
     """How many questions these sets have; sets without any are left out."""
-    query = select(Question.set_id, func.count()).where(Question.set_id.in_(ids)).group_by(Question.set_id)
+    query = (
+        select(EvaluationQuestion.set_id, func.count())
+        .where(EvaluationQuestion.set_id.in_(ids))
+        .group_by(EvaluationQuestion.set_id)
+    )
     return dict(session.execute(query).all())
 
 

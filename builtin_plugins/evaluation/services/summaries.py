@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.evaluation.models import Question, Result, Run
+from builtin_plugins.evaluation.models import EvaluationQuestion, Result, Run
 from builtin_plugins.evaluation.schemas import Configuration, Difference, Measure, Summary
 from builtin_plugins.evaluation.services.measures import MEASURES, shown
 from builtin_plugins.evaluation.services.statistics import intervals, paired_p
@@ -25,8 +25,8 @@ def load(session: Session, run_id: str) -> dict[int, dict[str, dict[str, Any]]]:
     """
     columns = [getattr(Result, name) for name in ("configuration", *_TEXTS, *MEASURES)]
     query = (
-        select(Question.question, *columns)
-        .join(Question, Question.id == Result.question_id)
+        select(EvaluationQuestion.question, *columns)
+        .join(EvaluationQuestion, EvaluationQuestion.id == Result.question_id)
         .where(Result.run_id == run_id)
         .order_by(Result.question_id)
     )

@@ -13,10 +13,10 @@ from kernel.sdk import Caller
 
 from .. import schemas
 from ..errors import EntityNotFound
-from ..models import Alias, Entity, Graph, Passage, Relation
-from ..storing.access import Sight, sight_of
+from ..models import Alias, Entity, Graph, GraphPassage, Relation
+from ..storing.access import GraphSight, sight_of
 from . import entities
-from .entities import Known, describe
+from .entities import KnownEntity, describe
 from .labels import meaning
 from .walking import Reached, reach
 
@@ -35,7 +35,9 @@ async def retrieve(caller: Caller, request: schemas.RetrieveRequest) -> schemas.
     )
 
 
-def _related(session: Session, sight: Sight, request: schemas.RetrieveRequest) -> list[schemas.RelatedEntity]:
+def _related(
+    session: Session, sight: GraphSight, request: schemas.RetrieveRequest
+) -> list[schemas.RelatedEntity]:
     named = entities.named_in(session, sight, request.query)
     if not named:
         return []
@@ -68,7 +70,7 @@ async def context(caller: Caller, request: schemas.ContextRequest) -> schemas.En
     return await caller.platform.database.read(_context, sight, request)
 
 
-def _context(session: Session, sight: Sight, request: schemas.ContextRequest) -> schemas.EntityContext:
+def _context(session: Session, sight: GraphSight, request: schemas.ContextRequest) -> schemas.EntityContext:
     entity = entities.find(session, sight, request.entity_text)
     if entity is None:
         raise EntityNotFound()
@@ -84,11 +86,11 @@ def _context(session: Session, sight: Sight, request: schemas.ContextRequest) ->
     )
 
 
-def _entity(one: Known) -> schemas.EntityOut:
+def _entity(one: KnownEntity) -> schemas.EntityOut:
     return schemas.EntityOut(text=one.name, label=one.label, description=meaning(one.label))
 
 
-def _neighbors(session: Session, sight: Sight, reached: Sequence[Reached]) -> list[schemas.Neighbor]:
+def _neighbors(session: Session, sight: GraphSight, reached: Sequence[Reached]) -> list[schemas.Neighbor]:
     known = describe(session, sight, {one.key for one in reached})
     return [
         schemas.Neighbor(text=known[one.key].name, label=known[one.key].label, predicate=one.predicate)
@@ -97,11 +99,11 @@ def _neighbors(session: Session, sight: Sight, reached: Sequence[Reached]) -> li
     ]
 
 
-def _naming(sight: Sight, keys: Collection[str]) -> Any:
+def _naming(sight: GraphSight, keys: Collection[str]) -> Any:
     return select(Graph).join(Entity).where(sight.condition, Entity.key.in_(keys))
 
 
-def _documents(session: Session, sight: Sight, keys: Collection[str]) -> list[schemas.DocumentRef]:
+def _documents(session: Session, sight: GraphSight, keys: Collection[str]) -> list[schemas.DocumentRef]:
     counted = func.sum(Entity.mentions)
     query = (
         _naming(sight, keys)
@@ -113,7 +115,9 @@ def _documents(session: Session, sight: Sight, keys: Collection[str]) -> list[sc
     return [schemas.DocumentRef(id=row.document_id, title=row.title) for row in rows]
 
 
-def _passages(session: Session, sight: Sight, keys: Collection[str], window: int) -> list[schemas.PassageRef]:
+def _passages(
+    session: Session, sight: GraphSight, keys: Collection[str], window: int
+) -> list[schemas.PassageRef]:
     """The first passage that names the entity in each of the documents that name it most."""
     first = (
         _naming(sight, keys)
@@ -124,19 +128,22 @@ def _passages(session: Session, sight: Sight, keys: Collection[str], window: int
         .subquery()
     )
     query = (
-        select(Graph.document_id, Passage.text, Passage.char_start, Passage.char_end)
-        .join(first, (first.c.id == Passage.graph_id) & (first.c.position == Passage.position))
-        .join(Graph, Graph.id == Passage.graph_id)
+        select(Graph.document_id, GraphPassage.text, GraphPassage.char_start, GraphPassage.char_end)
+        .join(first, (first.c.id == GraphPassage.graph_id) & (first.c.position == GraphPassage.position))
+        .join(Graph, Graph.id == GraphPassage.graph_id)
         .order_by(Graph.id)
     )
     return [schemas.PassageRef(**row._mapping) for row in session.execute(query)]
 
 
-def _also_called(session: Session, sight: Sight, keys: Collection[str]) -> list[schemas.SameAs]:
+def _also_called(session: Session, sight: GraphSight, keys: Collection[str]) -> list[schemas.SameAs]:
     query = (
-        select(Alias.name, Alias.reason, Graph.document_id, Passage.text, Alias.start, Alias.end)
+        select(Alias.name, Alias.reason, Graph.document_id, GraphPassage.text, Alias.start, Alias.end)
         .join(Graph, Graph.id == Alias.graph_id)
-        .join(Passage, (Passage.graph_id == Alias.graph_id) & (Passage.position == Alias.position))
+        .join(
+            GraphPassage,
+            (GraphPassage.graph_id == Alias.graph_id) & (GraphPassage.position == Alias.position),
+        )
         .where(sight.condition, Alias.key.in_(keys))
         .order_by(Alias.alias, Graph.document_id)
         .limit(_MOST_NAMES)
@@ -158,7 +165,7 @@ async def stats(caller: Caller) -> schemas.Stats:
     return await caller.platform.database.read(_stats, sight)
 
 
-def _stats(session: Session, sight: Sight) -> schemas.Stats:
+def _stats(session: Session, sight: GraphSight) -> schemas.Stats:
     documents = session.scalar(select(func.count()).select_from(Graph).where(sight.condition)) or 0
     related = select(func.count()).select_from(Relation).where(Relation.graph_id.in_(sight.graphs))
     seen = Entity.graph_id.in_(sight.graphs)
@@ -180,7 +187,7 @@ async def documents(caller: Caller, query: schemas.DocumentsQuery) -> schemas.Gr
     return await caller.platform.database.snapshot(_listed, sight, query)
 
 
-def _listed(session: Session, sight: Sight, query: schemas.DocumentsQuery) -> schemas.GraphDocuments:
+def _listed(session: Session, sight: GraphSight, query: schemas.DocumentsQuery) -> schemas.GraphDocuments:
     where = sight.condition
     if query.kb_id is not None:
         where &= Graph.knowledge_base_id == query.kb_id

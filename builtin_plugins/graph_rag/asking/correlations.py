@@ -21,9 +21,9 @@ from kernel.sdk import Caller, off_the_loop
 from .. import schemas_insight as schemas
 from ..errors import EntityNotFound, GraphNotFound
 from ..models import Entity, Graph, Relation
-from ..storing.access import Sight, sight_of
+from ..storing.access import GraphSight, sight_of
 from . import entities
-from .evidence import Place, first_places, passages_at
+from .evidence import PassagePlace, first_places, passages_at
 from .sentences import around
 
 _MOST_DOCUMENTS = 5_000
@@ -46,7 +46,7 @@ async def correlate(caller: Caller, request: schemas.CorrelateRequest) -> schema
 
 
 def _correlate(
-    session: Session, sight: Sight, request: schemas.CorrelateRequest
+    session: Session, sight: GraphSight, request: schemas.CorrelateRequest
 ) -> list[schemas.Correlation]:
     if request.entity is not None:
         return _of_entity(session, sight, request.entity, request)
@@ -69,7 +69,7 @@ class _Pair:
     shared: Sequence[str]
 
 
-def _pairs(session: Session, sight: Sight, wanted: set[int] | None) -> list[_Pair]:
+def _pairs(session: Session, sight: GraphSight, wanted: set[int] | None) -> list[_Pair]:
     """Pairs of documents that share something, the strongest first; of `wanted` with others, if given.
 
     Compares `wanted` and the newest documents. This may take seconds, but doesn't block the event loop.
@@ -165,7 +165,7 @@ def _names(session: Session, wanted: Iterable[tuple[int, str]]) -> dict[tuple[in
 
 
 def _of_entity(
-    session: Session, sight: Sight, text: str, request: schemas.CorrelateRequest
+    session: Session, sight: GraphSight, text: str, request: schemas.CorrelateRequest
 ) -> list[schemas.Correlation]:
     entity = entities.find(session, sight, text)
     if entity is None:
@@ -184,11 +184,11 @@ def _of_entity(
     best = sorted(scores, key=lambda key: (-scores[key], key))
     kept = [key for key in best if scores[key] >= request.min_score][: request.limit]
     known = entities.describe(session, sight, kept)
-    passages = passages_at(session, [Place(first[key].graph_id, first[key].position) for key in kept])
+    passages = passages_at(session, [PassagePlace(first[key].graph_id, first[key].position) for key in kept])
 
     def render(key: str) -> schemas.Correlation:
         row = first[key]
-        shown = passages[Place(row.graph_id, row.position)]
+        shown = passages[PassagePlace(row.graph_id, row.position)]
         snippet = around(shown.text, row.start, row.end)
         evidence = schemas.Evidence(document_id=shown.document_id, title=shown.title, snippet=snippet)
         name, score = known[key].name, scores[key]
@@ -204,14 +204,14 @@ def _of_entity(
     return [render(key) for key in kept]
 
 
-def _around(session: Session, sight: Sight, keys: Iterable[str]) -> Sequence[Relation]:
+def _around(session: Session, sight: GraphSight, keys: Iterable[str]) -> Sequence[Relation]:
     near = or_(Relation.subject.in_(keys), Relation.object.in_(keys))
     query = select(Relation).where(sight.sees(Relation.graph_id), near)
     ordered = query.order_by(Relation.weight.desc(), Relation.graph_id, Relation.number)
     return session.scalars(ordered.limit(_MOST_NEIGHBOURS)).all()
 
 
-def _totals(session: Session, sight: Sight, keys: Iterable[str]) -> Mapping[str, float]:
+def _totals(session: Session, sight: GraphSight, keys: Iterable[str]) -> Mapping[str, float]:
     """The total weight of each entity's relations."""
     wanted = list(keys)
     found: defaultdict[str, float] = defaultdict(float)

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from ..extraction.mentions import folded, key_of
 from ..extraction.numbers import keyed
 from ..models import Alias, Entity
-from ..storing.access import Sight
+from ..storing.access import GraphSight
 
 MOST_NAMED = 5  # entities taken from a query (wire-facts 14)
 _LONGEST_NAME = 8  # words
@@ -20,7 +20,7 @@ _MOST_ROWS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownEntity:
     """An entity over all visible graphs; `keys` are all its names there."""
 
     key: str
@@ -30,13 +30,13 @@ class Known:
     keys: frozenset[str]
 
 
-def named_in(session: Session, sight: Sight, query: str) -> list[Known]:
+def named_in(session: Session, sight: GraphSight, query: str) -> list[KnownEntity]:
     """The first entities that a query names, in its order; of overlapping names, the longest."""
     spans = _spans(query)
     names = {key for _, _, key in spans}
     targets = _targets(session, sight, names)
     known = describe(session, sight, {key for keys in targets.values() for key in keys} | names)
-    found: list[Known] = []
+    found: list[KnownEntity] = []
     taken: list[tuple[int, int]] = []
     for start, end, key in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
         mine = [known[one] for one in sorted({key, *targets.get(key, ())}) if one in known]
@@ -47,7 +47,7 @@ def named_in(session: Session, sight: Sight, query: str) -> list[Known]:
     return _completed(session, sight, sorted(found, key=lambda one: order[id(one)])[:MOST_NAMED])
 
 
-def search(session: Session, sight: Sight, query: str, limit: int) -> list[Known]:
+def search(session: Session, sight: GraphSight, query: str, limit: int) -> list[KnownEntity]:
     """Entities whose names contain the query, or that it names: exact matches first, then prefixes."""
     wanted = key_of(query) or folded(query).strip()
     names = {key for _, _, key in _spans(query)}
@@ -72,7 +72,7 @@ def _rank(key: str, wanted: str) -> int:
     return 1 if key.startswith(wanted) else 2 if wanted in key else 3
 
 
-def describe(session: Session, sight: Sight, keys: Collection[str]) -> dict[str, Known]:
+def describe(session: Session, sight: GraphSight, keys: Collection[str]) -> dict[str, KnownEntity]:
     """The entities of these keys: each by its most frequent name and label."""
     counted = func.sum(Entity.mentions).label("mentions")
     query = (
@@ -81,16 +81,16 @@ def describe(session: Session, sight: Sight, keys: Collection[str]) -> dict[str,
         .group_by(Entity.key, Entity.name, Entity.label)
         .order_by(counted.desc(), Entity.name, Entity.label)
     )
-    found: dict[str, Known] = {}
+    found: dict[str, KnownEntity] = {}
     for row in session.execute(query):
         one = found.get(row.key)
         total = row.mentions + (one.mentions if one else 0)
-        first = one or Known(row.key, row.name, row.label, 0, frozenset({row.key}))
-        found[row.key] = Known(row.key, first.name, first.label, total, first.keys)
+        first = one or KnownEntity(row.key, row.name, row.label, 0, frozenset({row.key}))
+        found[row.key] = KnownEntity(row.key, first.name, first.label, total, first.keys)
     return found
 
 
-def _targets(session: Session, sight: Sight, names: Collection[str]) -> dict[str, set[str]]:
+def _targets(session: Session, sight: GraphSight, names: Collection[str]) -> dict[str, set[str]]:
     """The keys that these names are aliases of in any document."""
     query = select(Alias.alias, Alias.key).distinct()
     found: dict[str, set[str]] = {}
@@ -99,14 +99,14 @@ def _targets(session: Session, sight: Sight, names: Collection[str]) -> dict[str
     return found
 
 
-def _completed(session: Session, sight: Sight, found: Sequence[Known]) -> list[Known]:
+def _completed(session: Session, sight: GraphSight, found: Sequence[KnownEntity]) -> list[KnownEntity]:
     """Add abbreviations of these: one document's abbreviations hold in all, unless they are ambiguous."""
     keys = {key for one in found for key in one.keys}
     mine = session.execute(_abbreviations(sight).where(Alias.key.in_(keys))).all()
     meant = stood_for(session, sight, {row.alias for row in mine})
     clear = [(alias, key) for alias, key in mine if alias in meant]
     return [
-        Known(
+        KnownEntity(
             one.key,
             one.name,
             one.label,
@@ -117,7 +117,7 @@ def _completed(session: Session, sight: Sight, found: Sequence[Known]) -> list[K
     ]
 
 
-def stood_for(session: Session, sight: Sight, keys: Collection[str]) -> dict[str, str]:
+def stood_for(session: Session, sight: GraphSight, keys: Collection[str]) -> dict[str, str]:
     """Map keys that are unambiguous abbreviations to what they stand for."""
     targets: dict[str, set[str]] = {}
     for alias, key in session.execute(_abbreviations(sight).where(Alias.alias.in_(keys))):
@@ -125,12 +125,12 @@ def stood_for(session: Session, sight: Sight, keys: Collection[str]) -> dict[str
     return {alias: next(iter(meant)) for alias, meant in targets.items() if len(meant) == 1}
 
 
-def _abbreviations(sight: Sight) -> Select[str, str]:
+def _abbreviations(sight: GraphSight) -> Select[str, str]:
     shown = select(Alias.alias, Alias.key).distinct().where(sight.sees(Alias.graph_id))
     return shown.where(Alias.reason == "abbreviation")
 
 
-def find(session: Session, sight: Sight, text: str) -> Known | None:
+def find(session: Session, sight: GraphSight, text: str) -> KnownEntity | None:
     """The entity of that name, with all its other names."""
     keys = _keys_of(text)
     targets = _targets(session, sight, keys)
@@ -147,10 +147,10 @@ def _keys_of(text: str) -> set[str]:
     return {key_of(text), *whole}
 
 
-def _merged(found: Sequence[Known], at: int = 0) -> Known:
+def _merged(found: Sequence[KnownEntity], at: int = 0) -> KnownEntity:
     best = min(found, key=lambda one: (-one.mentions, one.key))
     keys = frozenset(key for one in found for key in one.keys)
-    return Known(best.key, best.name, best.label, sum(one.mentions for one in found), keys)
+    return KnownEntity(best.key, best.name, best.label, sum(one.mentions for one in found), keys)
 
 
 def _spans(query: str) -> list[tuple[int, int, str]]:
@@ -190,6 +190,6 @@ def _is_unspaced(char: str) -> bool:
     return 0x3040 <= code <= 0x30FF or 0x3400 <= code <= 0x9FFF or 0x0E00 <= code <= 0x0EFF
 
 
-def names_of(found: Iterable[Known]) -> set[str]:
+def names_of(found: Iterable[KnownEntity]) -> set[str]:
     """All keys of these entities."""
     return {key for one in found for key in one.keys}

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
-from ..models import Entity, Graph, Passage
+from ..models import Entity, Graph, GraphPassage
 from .sentences import around
 
 _AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PassagePlace:
     """A passage of a graph."""
 
     graph_id: int
@@ -23,7 +23,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TitledPassage:
     """A passage with its document's title."""
 
     document_id: str
@@ -39,27 +39,27 @@ class Shown:
         return None
 
 
-def first_places(session: Session, pairs: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Place]:
+def first_places(session: Session, pairs: Iterable[tuple[int, str]]) -> dict[tuple[int, str], PassagePlace]:
     """Where a graph first names an entity, by graph and key. The caller must be able to see the graphs."""
     wanted, found = sorted(set(pairs)), {}
     for at in range(0, len(wanted), _AT_ONCE):
         part = tuple_(Entity.graph_id, Entity.key).in_(wanted[at : at + _AT_ONCE])
         for row in session.execute(select(Entity.graph_id, Entity.key, Entity.position).where(part)):
-            found[row.graph_id, row.key] = Place(row.graph_id, row.position)
+            found[row.graph_id, row.key] = PassagePlace(row.graph_id, row.position)
     return found
 
 
-def passages_at(session: Session, places: Iterable[Place]) -> Mapping[Place, Shown]:
+def passages_at(session: Session, places: Iterable[PassagePlace]) -> Mapping[PassagePlace, TitledPassage]:
     """The passages at these places. The caller must be able to see the graphs."""
     wanted = sorted({(place.graph_id, place.position) for place in places})
-    found: dict[Place, Shown] = {}
+    found: dict[PassagePlace, TitledPassage] = {}
     for at in range(0, len(wanted), _AT_ONCE):
         query = (
-            select(Passage, Graph.document_id, Graph.title)
-            .join(Graph, Graph.id == Passage.graph_id)
-            .where(tuple_(Passage.graph_id, Passage.position).in_(wanted[at : at + _AT_ONCE]))
+            select(GraphPassage, Graph.document_id, Graph.title)
+            .join(Graph, Graph.id == GraphPassage.graph_id)
+            .where(tuple_(GraphPassage.graph_id, GraphPassage.position).in_(wanted[at : at + _AT_ONCE]))
         )
         for passage, document_id, title in session.execute(query):
-            place = Place(passage.graph_id, passage.position)
-            found[place] = Shown(document_id, title, passage.text, passage.mentions)
+            place = PassagePlace(passage.graph_id, passage.position)
+            found[place] = TitledPassage(document_id, title, passage.text, passage.mentions)
     return found

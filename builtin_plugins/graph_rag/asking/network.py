@@ -11,7 +11,7 @@ from kernel.sdk import Caller
 
 from .. import schemas_insight as schemas
 from ..models import Entity, Graph, Relation
-from ..storing.access import Sight, sight_of
+from ..storing.access import GraphSight, sight_of
 from .entities import describe
 
 _CONNECTIONS_EACH = 4
@@ -24,7 +24,7 @@ async def network(caller: Caller, query: schemas.NetworkQuery) -> schemas.Networ
     return await caller.platform.database.read(_network, sight, query)
 
 
-def _network(session: Session, sight: Sight, query: schemas.NetworkQuery) -> schemas.Network:
+def _network(session: Session, sight: GraphSight, query: schemas.NetworkQuery) -> schemas.Network:
     graphs = sight.graphs
     if query.kb_id is not None:
         graphs = graphs.where(Graph.knowledge_base_id == query.kb_id)

@@ -20,9 +20,9 @@ from kernel.sdk import Caller
 from .. import schemas_insight as schemas
 from ..errors import GraphNotFound
 from ..models import Entity, Graph, Relation
-from ..storing.access import Sight, sight_of
+from ..storing.access import GraphSight, sight_of
 from .entities import describe
-from .evidence import Place, Shown, passages_at
+from .evidence import PassagePlace, TitledPassage, passages_at
 from .sentences import all_of
 
 _MOST_RELATIONS = 20_000
@@ -59,7 +59,7 @@ async def overview(caller: Caller, request: schemas.OverviewRequest) -> schemas.
     )
 
 
-def _edges(session: Session, sight: Sight, kb_id: str | None) -> tuple[int, list[Edge]]:
+def _edges(session: Session, sight: GraphSight, kb_id: str | None) -> tuple[int, list[Edge]]:
     """The number of documents, and the heaviest relations of all."""
     where = sight.condition if kb_id is None else sight.condition & (Graph.knowledge_base_id == kb_id)
     documents = session.scalar(select(func.count()).select_from(Graph).where(where)) or 0
@@ -93,7 +93,7 @@ def _communities(edges: Sequence[Edge]) -> list[_Community]:
 
 
 def _topics(
-    session: Session, sight: Sight, request: schemas.OverviewRequest, found: Sequence[_Community]
+    session: Session, sight: GraphSight, request: schemas.OverviewRequest, found: Sequence[_Community]
 ) -> list[schemas.Topic]:
     where = sight.condition
     if request.kb_id is not None:
@@ -117,7 +117,7 @@ def _topics(
     return topics
 
 
-def _places(session: Session, where: ColumnElement[bool], keys: Collection[str]) -> list[Place]:
+def _places(session: Session, where: ColumnElement[bool], keys: Collection[str]) -> list[PassagePlace]:
     """The passages that introduce the most of these entities."""
     query = (
         select(Entity.graph_id, Entity.position, func.count().label("named"))
@@ -126,10 +126,10 @@ def _places(session: Session, where: ColumnElement[bool], keys: Collection[str])
         .order_by(func.count().desc(), Entity.graph_id, Entity.position)
         .limit(_READ)
     )
-    return [Place(row.graph_id, row.position) for row in session.execute(query)]
+    return [PassagePlace(row.graph_id, row.position) for row in session.execute(query)]
 
 
-def _summary(passages: Sequence[Shown], weights: Mapping[str, float]) -> str:
+def _summary(passages: Sequence[TitledPassage], weights: Mapping[str, float]) -> str:
     """The sentences that name the most central of these entities, in passage order; each must name a new one.
     Other entities in a sentence don't count.
     """

@@ -9,7 +9,7 @@ from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from ..models import Relation
-from ..storing.access import Sight
+from ..storing.access import GraphSight
 from .entities import stood_for
 
 _WIDEST = 100  # entities that each step starts from
@@ -27,7 +27,9 @@ class Reached:
     depth: int
 
 
-def reach(session: Session, sight: Sight, keys: Collection[str], depth: int, limit: int) -> list[Reached]:
+def reach(
+    session: Session, sight: GraphSight, keys: Collection[str], depth: int, limit: int
+) -> list[Reached]:
     """The entities around `keys`, nearest first, then the most closely related.
 
     An unambiguous abbreviation counts as what it stands for, as in queries.
@@ -51,7 +53,7 @@ def reach(session: Session, sight: Sight, keys: Collection[str], depth: int, lim
     return found[:limit]
 
 
-def _step(session: Session, sight: Sight, frontier: Collection[str], depth: int) -> list[Reached]:
+def _step(session: Session, sight: GraphSight, frontier: Collection[str], depth: int) -> list[Reached]:
     weight = func.sum(Relation.weight).label("weight")
     columns = (Relation.subject, Relation.predicate, Relation.object, Relation.kind)
     query = (

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kernel.sdk import contracts
+from builtin_plugins.rag import api as rag
 
 from ..extraction.mentions import NOUN_PHRASE, Mention
 from ..models import LONGEST_KEY
-from .protocol import Extractor, Found, Link
+from .protocol import EntityLink, Extraction, ExtractionEngine
 from .relations import near
-from .resolving import Resolved, resolve
+from .resolving import ResolvedAlias, resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class EntityFound:
 class RelationFound:
     """A relation of the document with its total weight, and the first place that shows it."""
 
-    link: Link
+    link: EntityLink
     weight: float
     position: int
 
@@ -39,10 +39,10 @@ class RelationFound:
 class BuiltGraph:
     """Everything to be written as rows."""
 
-    passages: Sequence[contracts.DocumentPassage]
+    passages: Sequence[rag.Passage]
     mentions: Sequence[Sequence[Mention]]
     entities: Sequence[EntityFound]
-    aliases: Sequence[Resolved]
+    aliases: Sequence[ResolvedAlias]
     relations: Sequence[RelationFound]
 
 
@@ -63,8 +63,8 @@ class _Seen:
 
 
 def build(
-    extractor: Extractor,
-    passages: Sequence[contracts.DocumentPassage],
+    extractor: ExtractionEngine,
+    passages: Sequence[rag.Passage],
     *,
     relationships: bool,
     language: str | None = None,
@@ -77,9 +77,9 @@ def build(
 
 
 def assemble(
-    passages: Sequence[contracts.DocumentPassage],
-    analysed: Sequence[Found],
-    aliases: dict[str, Resolved],
+    passages: Sequence[rag.Passage],
+    analysed: Sequence[Extraction],
+    aliases: dict[str, ResolvedAlias],
     *,
     relationships: bool,
 ) -> BuiltGraph:
@@ -98,14 +98,12 @@ def _usable(mentions: Iterable[Mention]) -> list[Mention]:
     return [mention for mention in mentions if 0 < len(mention.key) <= LONGEST_KEY]
 
 
-def _resolved(mention: Mention, aliases: dict[str, Resolved]) -> Mention:
+def _resolved(mention: Mention, aliases: dict[str, ResolvedAlias]) -> Mention:
     known = aliases.get(mention.key)
     return mention if known is None else mention._replace(key=known.key)
 
 
-def _entities(
-    passages: Sequence[contracts.DocumentPassage], mentions: Sequence[Sequence[Mention]]
-) -> list[EntityFound]:
+def _entities(passages: Sequence[rag.Passage], mentions: Sequence[Sequence[Mention]]) -> list[EntityFound]:
     """The entities by key. A mention in the overlap of two passages counts once."""
     seen: dict[str, _Seen] = {}
     for passage, found in zip(passages, mentions, strict=True):
@@ -133,8 +131,8 @@ def _label(labels: Counter[str]) -> str:
 
 
 def _links(
-    analysed: Sequence[Found], mentions: Sequence[Sequence[Mention]], aliases: dict[str, Resolved]
-) -> Iterable[tuple[int, Link]]:
+    analysed: Sequence[Extraction], mentions: Sequence[Sequence[Mention]], aliases: dict[str, ResolvedAlias]
+) -> Iterable[tuple[int, EntityLink]]:
     for position, (one, found) in enumerate(zip(analysed, mentions, strict=True)):
         if one.links is None:
             yield from ((position, link) for link in near(found))
@@ -147,9 +145,9 @@ def _links(
                 yield position, link._replace(subject=subject, object=target)
 
 
-def _relations(links: Iterable[tuple[int, Link]]) -> list[RelationFound]:
+def _relations(links: Iterable[tuple[int, EntityLink]]) -> list[RelationFound]:
     """One relation for each pair and predicate; co-occurrence takes its direction from the first place."""
-    first: dict[tuple[str, str, str], tuple[int, Link]] = {}
+    first: dict[tuple[str, str, str], tuple[int, EntityLink]] = {}
     weights: dict[tuple[str, str, str], float] = {}
     for position, link in links:
         one, two = link.subject, link.object

@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 
 from kernel.sdk import Platform, ResourceKey, Unavailable
 
-from .. import hookspecs
+from .. import api
 from ..settings import GraphSettings
 from .grammar import GrammarEngine
 from .modelled import ModelEngine
 from .offered import offered as checked
-from .protocol import Extractor
+from .protocol import ExtractionEngine
 from .ruled import rules
 
 log = logging.getLogger("platform.graph_rag")
@@ -22,11 +22,11 @@ log = logging.getLogger("platform.graph_rag")
 class Engines:
     """Engines by name. Raises Unavailable if the chosen one can't work."""
 
-    def __init__(self, wanted: str, offered: Iterable[Extractor]) -> None:
+    def __init__(self, wanted: str, offered: Iterable[ExtractionEngine]) -> None:
         self._wanted = wanted
         self._known = {engine.name: engine for engine in (rules(), *offered)}
 
-    def chosen(self) -> Extractor:
+    def chosen(self) -> ExtractionEngine:
         """The operator's choice of engine."""
         problem = self.problem()
         if problem is not None:
@@ -50,7 +50,7 @@ class Engines:
         return self._wanted
 
 
-def identity(extractor: Extractor) -> str:
+def identity(extractor: ExtractionEngine) -> str:
     """How a graph records the engine that made it."""
     return f"{extractor.name}/{extractor.version}"[:64]
 
@@ -58,7 +58,7 @@ def identity(extractor: Extractor) -> str:
 @asynccontextmanager
 async def open_engines(platform: Platform) -> AsyncIterator[Engines]:
     """The engines of this process. If the chosen one doesn't exist, the log says so at the start."""
-    offered = platform.hooks.ask_now(hookspecs.register_extractors)
+    offered = platform.hooks.ask_now(api.register_extractors)
     settings = platform.settings_of(GraphSettings)
     others = (checked(plugin, engine) for plugin, engines in offered for engine in engines)
     shipped = (GrammarEngine(settings.spacy_model), ModelEngine(platform, settings.llm_model))

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ..extraction.mentions import NOUN_PHRASE, Mention, key_of
-from .protocol import Extractor, Found, Link
+from .protocol import EntityLink, Extraction, ExtractionEngine
 from .relations import near
 
 VERSION = "1"
@@ -27,9 +27,9 @@ class GrammarEngine:
         self._loading = threading.Lock()
         self._loaded: Any = None
 
-    def extractor(self) -> Extractor:
+    def extractor(self) -> ExtractionEngine:
         """The engine as plugins offer one."""
-        return Extractor("spacy", f"{VERSION}-{self._pipeline}", self.analyse, self.missing)
+        return ExtractionEngine("spacy", f"{VERSION}-{self._pipeline}", self.analyse, self.missing)
 
     def missing(self) -> str | None:
         """What to install, if anything."""
@@ -39,7 +39,7 @@ class GrammarEngine:
         """The pipeline's package, also under a longer name."""
         return next((name for name in (self._pipeline, self._pipeline + _SHIPPED) if find_spec(name)), None)
 
-    def analyse(self, texts: Sequence[str], _language: str | None) -> list[Found]:
+    def analyse(self, texts: Sequence[str], _language: str | None) -> list[Extraction]:
         """Entities, noun phrases, and who does what to whom; without a verb, nearness relates entities."""
         with self._loading:
             if self._loaded is None:
@@ -49,7 +49,7 @@ class GrammarEngine:
         return [_found(document) for document in self._loaded.pipe(texts, batch_size=64)]
 
 
-def _found(document: Any) -> Found:
+def _found(document: Any) -> Extraction:
     spans = list(_spans(document))
     mentions = [mention for _, mention in spans]
     holders = {token.i: mention for span, mention in spans for token in span}
@@ -59,7 +59,7 @@ def _found(document: Any) -> Found:
         start, end = sentence.start_char, sentence.end_char
         if not any(start <= one < end for one in told):
             links += near([mention for mention in mentions if start <= mention.start < end])
-    return Found(mentions, links)
+    return Extraction(mentions, links)
 
 
 def _spans(document: Any) -> Iterator[tuple[Any, Mention]]:
@@ -83,7 +83,7 @@ def _bare(span: Any) -> Any:
     return span
 
 
-def _links(document: Any, holders: dict[int, Mention]) -> Iterator[Link]:
+def _links(document: Any, holders: dict[int, Mention]) -> Iterator[EntityLink]:
     for verb in document:
         if verb.pos_ not in ("VERB", "AUX"):
             continue
@@ -93,7 +93,7 @@ def _links(document: Any, holders: dict[int, Mention]) -> Iterator[Link]:
                 one, two = holders.get(subject.i), holders.get(target.i)
                 if one and two and one.key != two.key:
                     start, end = min(one.start, two.start), max(one.end, two.end)
-                    yield Link(one.key, predicate, two.key, "SVO", 1.0, start, end)
+                    yield EntityLink(one.key, predicate, two.key, "SVO", 1.0, start, end)
 
 
 def _targets(verb: Any) -> Iterator[tuple[Any, str]]:

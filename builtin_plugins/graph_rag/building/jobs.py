@@ -14,13 +14,14 @@ from pydantic import BaseModel
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Job, LongJob, Platform, Progress, Unit, contracts
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Job, LongJob, Platform, Progress, Unit
 
 from ..models import Graph
 from ..storing.writing import Dropped, Origin, drop_graphs, drop_of_document, write_graph
 from .documents import build
 from .engines import ENGINES, identity
-from .protocol import Extractor
+from .protocol import ExtractionEngine
 
 log = logging.getLogger("platform.graph_rag")
 
@@ -85,9 +86,9 @@ async def build_base(platform: Platform, payload: BasePayload, progress: Progres
 
 def _difference(
     session: Session, platform: Platform, base: str, engine: str
-) -> tuple[list[contracts.GraphDocument], list[int]]:
+) -> tuple[list[rag.GraphDocument], list[int]]:
     """Documents without a graph by this engine, and the ids of unwanted graphs."""
-    spec = contracts.list_graph_documents
+    spec = rag.list_graph_documents
     wanted = platform.hooks.ask_now(spec, platform=platform, session=session, knowledge_base_id=base) or ()
     columns = (Graph.id, Graph.document_id, Graph.engine)
     rows = session.execute(select(*columns).where(Graph.maker == "", Graph.knowledge_base_id == base)).all()
@@ -97,7 +98,7 @@ def _difference(
     return missing, sorted(row.id for row in rows if row.document_id not in ids)
 
 
-async def _build(platform: Platform, extractor: Extractor, document: contracts.GraphDocument) -> None:
+async def _build(platform: Platform, extractor: ExtractionEngine, document: rag.GraphDocument) -> None:
     passages = await _passages(platform, document)
     built = await asyncio.to_thread(build, extractor, passages, relationships=True)
     origin = Origin(
@@ -115,13 +116,11 @@ async def _build(platform: Platform, extractor: Extractor, document: contracts.G
     await platform.database.write(write)
 
 
-async def _passages(
-    platform: Platform, document: contracts.GraphDocument
-) -> Sequence[contracts.DocumentPassage]:
-    found: list[contracts.DocumentPassage] = []
+async def _passages(platform: Platform, document: rag.GraphDocument) -> Sequence[rag.Passage]:
+    found: list[rag.Passage] = []
     while True:
         part = await platform.hooks.ask(
-            contracts.read_passages,
+            rag.read_passages,
             platform=platform,
             knowledge_base_id=document.knowledge_base_id,
             document_id=document.document_id,
@@ -135,8 +134,8 @@ async def _passages(
             return found
 
 
-def _hold(platform: Platform, unit: Unit, document_id: str) -> contracts.GraphDocument | None:
-    spec = contracts.hold_graph_document
+def _hold(platform: Platform, unit: Unit, document_id: str) -> rag.GraphDocument | None:
+    spec = rag.hold_graph_document
     return platform.hooks.ask_now(spec, platform=platform, unit=unit, document_id=document_id)
 
 

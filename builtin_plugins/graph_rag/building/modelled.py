@@ -16,10 +16,11 @@ from contextlib import aclosing
 
 from pydantic import BaseModel, Field, ValidationError
 
-from kernel.sdk import GatewayTimeout, Platform, PlatformError, Unavailable, contracts
+from builtin_plugins.inference import api as inference
+from kernel.sdk import GatewayTimeout, Platform, PlatformError, Unavailable
 
 from ..extraction.mentions import LABELS, NOUN_PHRASE, Mention, key_of
-from .protocol import Extractor, Found, Link
+from .protocol import EntityLink, Extraction, ExtractionEngine
 from .ruled import rules
 
 log = logging.getLogger("platform.graph_rag")
@@ -68,19 +69,19 @@ class ModelEngine:
         self._options = {"response_format": {"type": "json_schema", "json_schema": form}}
         self._rules = _RULES.format(labels=", ".join(sorted(LABELS)), schema=json.dumps(schema))
 
-    def extractor(self) -> Extractor:
+    def extractor(self) -> ExtractionEngine:
         """The engine as plugins offer one."""
-        return Extractor("model", f"{VERSION}-{self._model or 'default'}", self.analyse, self.missing)
+        return ExtractionEngine("model", f"{VERSION}-{self._model or 'default'}", self.analyse, self.missing)
 
     def missing(self) -> str | None:
         """What to set, if there is no runtime."""
         return _REMEDY if self._ask(()) is None else None
 
-    def analyse(self, texts: Sequence[str], language: str | None) -> list[Found]:
+    def analyse(self, texts: Sequence[str], language: str | None) -> list[Extraction]:
         """Entities and relations of each text. Not for the event loop's own thread. Raises Unavailable."""
         return asyncio.run_coroutine_threadsafe(self._all(texts, language), self._loop).result()
 
-    async def _all(self, texts: Sequence[str], language: str | None) -> list[Found]:
+    async def _all(self, texts: Sequence[str], language: str | None) -> list[Extraction]:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self._one(text, language)) for text in texts]
@@ -88,10 +89,10 @@ class ModelEngine:
             raise failed.exceptions[0] from None
         return [task.result() for task in tasks]
 
-    async def _one(self, text: str, language: str | None) -> Found:
+    async def _one(self, text: str, language: str | None) -> Extraction:
         """What the model finds, or the rules if its answer is unreadable twice."""
         if not text.strip():
-            return Found([])
+            return Extraction([])
         async with self._turns:
             for _ in range(_TRIES):
                 try:
@@ -107,7 +108,7 @@ class ModelEngine:
         key = secrets.token_hex(6)
         shown = f'<text key="{key}">\n{text}\n</text key="{key}">'
         stream = self._ask(
-            (contracts.ChatMessage("system", self._rules), contracts.ChatMessage("user", shown))
+            (inference.ChatMessage("system", self._rules), inference.ChatMessage("user", shown))
         )
         if stream is None:
             raise Unavailable(_REMEDY)
@@ -127,10 +128,10 @@ class ModelEngine:
             raise Unavailable("The model runtime failed; the server's log says why") from None
         return written
 
-    def _ask(self, messages: Sequence[contracts.ChatMessage]) -> contracts.Generation | None:
+    def _ask(self, messages: Sequence[inference.ChatMessage]) -> inference.Generation | None:
         """The model's answer, requested when its first piece is awaited; None without a runtime."""
         return self._platform.hooks.ask_now(
-            contracts.generate_text,
+            inference.generate_text,
             platform=self._platform,
             messages=messages,
             model=self._model,
@@ -146,9 +147,9 @@ def _object(written: str) -> str:
     return written[start : end + 1] if 0 <= start < end else written
 
 
-def _found(text: str, answer: _Answer) -> Found:
+def _found(text: str, answer: _Answer) -> Extraction:
     mentions = list(_mentions(text, answer.entities))
-    return Found(mentions, list(_links(mentions, answer.relations)))
+    return Extraction(mentions, list(_links(mentions, answer.relations)))
 
 
 def _mentions(text: str, named: Iterable[_Named]) -> Iterator[Mention]:
@@ -172,7 +173,7 @@ def _edge(char: str, *, after: bool = False) -> str:
     return "(?![A-Za-z0-9])" if after else "(?<![A-Za-z0-9])"
 
 
-def _links(mentions: Sequence[Mention], related: Iterable[_Related]) -> Iterator[Link]:
+def _links(mentions: Sequence[Mention], related: Iterable[_Related]) -> Iterator[EntityLink]:
     """Relations between mentions, each located at the nearest pair."""
     places: dict[str, list[Mention]] = {}
     for mention in mentions:
@@ -185,4 +186,4 @@ def _links(mentions: Sequence[Mention], related: Iterable[_Related]) -> Iterator
         pairs = ((first, second) for first in places[subject] for second in places[target])
         first, second = min(pairs, key=lambda pair: abs(pair[0].start - pair[1].start))
         start, end = min(first.start, second.start), max(first.end, second.end)
-        yield Link(subject, predicate, target, "SVO", 1.0, start, end)
+        yield EntityLink(subject, predicate, target, "SVO", 1.0, start, end)

@@ -9,14 +9,14 @@ from typing import Any, get_args
 
 from kernel.sdk import ANY_ERROR, Unavailable
 
+from ..api import Extractor as OfferedEngine
 from ..extraction.mentions import LABELS, Mention, key_of
-from ..hookspecs import Extractor as OfferedEngine
-from .protocol import Extractor, Found, Link, RelationKind
+from .protocol import EntityLink, Extraction, ExtractionEngine, RelationKind
 
 log = logging.getLogger("platform.graph_rag")
 
 
-def offered(plugin: str, engine: OfferedEngine) -> Extractor:
+def offered(plugin: str, engine: OfferedEngine) -> ExtractionEngine:
     """The engine in the form of the built-in ones; `analyse` raises Unavailable if it fails."""
     failed = f"The extraction engine of the plugin '{plugin}' failed; the server's log says why"
 
@@ -27,7 +27,7 @@ def offered(plugin: str, engine: OfferedEngine) -> Extractor:
             log.exception("the extraction engine '%s' of the plugin '%s' failed", engine.name, plugin)
             return failed
 
-    def analyse(texts: Sequence[str], language: str | None) -> list[Found]:
+    def analyse(texts: Sequence[str], language: str | None) -> list[Extraction]:
         try:
             found = list(engine.analyse(texts, language))
             if len(found) != len(texts):
@@ -37,12 +37,12 @@ def offered(plugin: str, engine: OfferedEngine) -> Extractor:
             log.exception("the extraction engine '%s' of the plugin '%s' failed", engine.name, plugin)
             raise Unavailable(failed) from None
 
-    return Extractor(engine.name, engine.version, analyse, missing)
+    return ExtractionEngine(engine.name, engine.version, analyse, missing)
 
 
-def _found(text: str, found: Any) -> Found:
+def _found(text: str, found: Any) -> Extraction:
     links = None if found.links is None else [_link(text, one) for one in found.links]
-    return Found([_mention(text, one) for one in found.mentions], links)
+    return Extraction([_mention(text, one) for one in found.mentions], links)
 
 
 def _mention(text: str, given: Sequence[Any]) -> Mention:
@@ -55,10 +55,10 @@ def _mention(text: str, given: Sequence[Any]) -> Mention:
     return mention if mention.key else mention._replace(key=key_of(mention.text))
 
 
-def _link(text: str, given: Sequence[Any]) -> Link:
+def _link(text: str, given: Sequence[Any]) -> EntityLink:
     *names, kind, weight, start, end = given
     subject, predicate, target = map(_storable, names)
-    link = Link(subject, predicate, target, kind, float(weight), index(start), index(end))
+    link = EntityLink(subject, predicate, target, kind, float(weight), index(start), index(end))
     if link.kind not in get_args(RelationKind) or not 0 < link.weight <= 1:
         raise ValueError(f"a relation has an unknown kind or weight: {link}")
     if not 0 <= link.start <= link.end <= len(text):

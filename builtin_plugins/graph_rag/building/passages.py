@@ -6,19 +6,21 @@ import re
 import uuid
 from collections.abc import Iterator
 
-from kernel.sdk import contracts
+from builtin_plugins.rag import api as rag
 
 LONGEST = 1200
 _NAMESPACE = uuid.UUID("0b6a3a52-2f5b-4b43-8e0e-5ad0c4a9b6d1")
 _BREAK = re.compile(r"\n\s*\n|(?<=[.!?。！？؟])\s+|\n")
 
 
-def cut(document_id: str, text: str) -> list[contracts.DocumentPassage]:
+def cut(document_id: str, text: str) -> list[rag.Passage]:
     """Passages of at most `LONGEST` characters that end where paragraphs or sentences do, if they can."""
     found = []
     for position, (start, end) in enumerate(_spans(text)):
         made = uuid.uuid5(_NAMESPACE, f"{document_id}/{position}")
-        found.append(contracts.DocumentPassage(str(made), position, text[start:end], None, start, end))
+        found.append(
+            rag.Passage(text[start:end], "", 0.0, str(made), document_id, None, start, end, position=position)
+        )
     return found
 
 

@@ -12,7 +12,7 @@ RelationKind = Literal["SVO", "CO_OCCURRENCE"]
 CO_OCCURS_WITH = "CO_OCCURS_WITH"
 
 
-class Link(NamedTuple):
+class EntityLink(NamedTuple):
     """Two entities (by key) that a text relates at `start` to `end`; `weight` is how closely, up to 1."""
 
     subject: str
@@ -25,26 +25,26 @@ class Link(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Extraction:
     """Mentions in text order, and the relations that the engine finds by grammar.
 
     If `links` is None, the engine knows no grammar, and entities near each other are related.
     """
 
     mentions: Sequence[Mention]
-    links: Sequence[Link] | None = None
+    links: Sequence[EntityLink] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Extractor:
+class ExtractionEngine:
     """An engine (`register_extractors`).
 
-    `analyse(texts, language)` returns a `Found` for each text; it is a plain function, called in a thread.
+    `analyse(texts, language)` returns an `Extraction` for each text, in a thread.
     `missing()` returns what the engine lacks, as a remedy, or None. `version` changes when the results for
     the same text change.
     """
 
     name: str
     version: str
-    analyse: Callable[[Sequence[str], str | None], Sequence[Found]]
+    analyse: Callable[[Sequence[str], str | None], Sequence[Extraction]]
     missing: Callable[[], str | None] = lambda: None

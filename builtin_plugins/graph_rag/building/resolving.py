@@ -19,11 +19,11 @@ _TITLES = re.compile(
     r"^(?:(?:dr|prof|professor|doctor|mr|mrs|ms|miss|sir|dame|lady|lord|herr|frau|fru|monsieur|madame|"
     r"senor|senora|captain|capt|president|judge|justice)\b\.?\s+)+"
 )
-_BRACKETED = re.compile(r"\s*\(\s*[\"“]?([^()\"”]{2,20})[\"”]?\s*\)")
+_BRACKETED = re.compile(r"\s*+\(\s*+[\"“]?([^()\"”]{2,20})[\"”]?\s*\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedAlias:
     """`alias` stands for `key`, as `start` to `end` of the passage at `position` shows."""
 
     alias: str
@@ -38,20 +38,20 @@ class Resolved:
 Places = Mapping[str, tuple[int, Mention]]
 
 
-def resolve(texts: Sequence[str], found: Sequence[Sequence[Mention]]) -> dict[str, Resolved]:
+def resolve(texts: Sequence[str], found: Sequence[Sequence[Mention]]) -> dict[str, ResolvedAlias]:
     """What each alias stands for. An ambiguous alias stands for itself."""
     first: dict[str, tuple[int, Mention]] = {}
     for position, mentions in enumerate(found):
         for mention in mentions:
             first.setdefault(mention.key, (position, mention))
-    proposed: dict[str, dict[Reason, dict[str, Resolved]]] = {}
+    proposed: dict[str, dict[Reason, dict[str, ResolvedAlias]]] = {}
     for one in (*_abbreviations(texts, found), *_people(first)):
         proposed.setdefault(one.alias, {}).setdefault(one.reason, {}).setdefault(one.key, one)
     chosen = {alias: _best(reasons) for alias, reasons in proposed.items()}
     return _final({alias: one for alias, one in chosen.items() if one is not None})
 
 
-def _best(reasons: Mapping[Reason, Mapping[str, Resolved]]) -> Resolved | None:
+def _best(reasons: Mapping[Reason, Mapping[str, ResolvedAlias]]) -> ResolvedAlias | None:
     for reason in REASONS:
         if reason in reasons:
             keys = reasons[reason]
@@ -59,7 +59,7 @@ def _best(reasons: Mapping[Reason, Mapping[str, Resolved]]) -> Resolved | None:
     return None
 
 
-def _final(chosen: Mapping[str, Resolved]) -> dict[str, Resolved]:
+def _final(chosen: Mapping[str, ResolvedAlias]) -> dict[str, ResolvedAlias]:
     """Follow chains of aliases to their end; cycles are left alone."""
     resolved = {}
     for alias, one in chosen.items():
@@ -68,11 +68,13 @@ def _final(chosen: Mapping[str, Resolved]) -> dict[str, Resolved]:
             seen.add(key)
             key = chosen[key].key
         if key not in seen:
-            resolved[alias] = Resolved(alias, key, one.name, one.reason, one.position, one.start, one.end)
+            resolved[alias] = ResolvedAlias(
+                alias, key, one.name, one.reason, one.position, one.start, one.end
+            )
     return resolved
 
 
-def _abbreviations(texts: Sequence[str], found: Sequence[Sequence[Mention]]) -> Iterator[Resolved]:
+def _abbreviations(texts: Sequence[str], found: Sequence[Sequence[Mention]]) -> Iterator[ResolvedAlias]:
     """``World Health Organization (WHO)``: brackets after a name that contain its initials."""
     for position, (text, mentions) in enumerate(zip(texts, found, strict=True)):
         for mention in mentions:
@@ -80,7 +82,7 @@ def _abbreviations(texts: Sequence[str], found: Sequence[Sequence[Mention]]) -> 
             short = match.group(1).strip() if match else ""
             alias = key_of(short)
             if match and alias and alias != mention.key and _stands_for(short, mention.text):
-                yield Resolved(
+                yield ResolvedAlias(
                     alias, mention.key, short, "abbreviation", position, mention.start, match.end()
                 )
 
@@ -96,7 +98,7 @@ def _stands_for(short: str, name: str) -> bool:
     return letters in (initials, large)
 
 
-def _people(first: Places) -> Iterator[Resolved]:
+def _people(first: Places) -> Iterator[ResolvedAlias]:
     """``Dr. Ada Lindqvist``, ``A. Lindqvist`` and ``Lindqvist`` beside ``Ada Lindqvist``."""
     full: dict[str, list[str]] = {}
     for key, (_, mention) in first.items():
@@ -119,8 +121,8 @@ def _people(first: Places) -> Iterator[Resolved]:
                 yield _person(key, name, mention, position, "initials")
 
 
-def _person(alias: str, key: str, mention: Mention, position: int, reason: Reason) -> Resolved:
-    return Resolved(alias, key, mention.text, reason, position, mention.start, mention.end)
+def _person(alias: str, key: str, mention: Mention, position: int, reason: Reason) -> ResolvedAlias:
+    return ResolvedAlias(alias, key, mention.text, reason, position, mention.start, mention.end)
 
 
 def _is_name(text: str) -> bool:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .protocol import Extractor, Found
+from .protocol import Extraction, ExtractionEngine
 
 VERSION = "2"
 
 
-def rules() -> Extractor:
+def rules() -> ExtractionEngine:
     """The engine as plugins offer one."""
-    return Extractor("rules", VERSION, _by_rules)
+    return ExtractionEngine("rules", VERSION, _by_rules)
 
 
-def _by_rules(texts: Sequence[str], language: str | None) -> list[Found]:
+def _by_rules(texts: Sequence[str], language: str | None) -> list[Extraction]:
     from ..extraction.rules import extract
 
-    return [Found(extract(text, language=language)) for text in texts]
+    return [Extraction(extract(text, language=language)) for text in texts]

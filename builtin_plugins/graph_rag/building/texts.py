@@ -14,7 +14,7 @@ from ..asking.labels import meaning
 from ..errors import DocumentOfKnowledgeBase
 from ..models import Graph
 from ..settings import GraphSettings
-from ..storing.access import Sight, sight_of
+from ..storing.access import GraphSight, sight_of
 from ..storing.writing import Dropped, Origin, drop_of_maker, write_graph
 from .documents import BuiltGraph, build, counted
 from .engines import ENGINES, identity
@@ -115,7 +115,7 @@ async def drop(caller: Caller, document_id: str) -> schemas.GraphDropped:
     )
 
 
-def _refuse_of_base(session: Session, sight: Sight, document_id: str) -> None:
+def _refuse_of_base(session: Session, sight: GraphSight, document_id: str) -> None:
     seen = select(Graph.id).where(sight.condition, Graph.maker == "", Graph.document_id == document_id)
     if session.scalar(seen) is not None:
         raise DocumentOfKnowledgeBase()

@@ -23,7 +23,7 @@ Points = npt.NDArray[np.float64]
 Place = tuple[float, float]
 
 
-class Box(NamedTuple):
+class NodeSpace(NamedTuple):
     """The space of a node and the label above it, relative to the node's center."""
 
     half_width: float
@@ -31,13 +31,13 @@ class Box(NamedTuple):
     below: float
 
     @classmethod
-    def of(cls, label: str, radius: float) -> Box:
+    def of(cls, label: str, radius: float) -> NodeSpace:
         """The box of a node with this radius."""
         letters = sum(1.0 if char < "\u2e80" else 1.8 for char in label)
         return cls(max(radius, letters * _LETTER / 2), radius + _LINE, radius)
 
 
-def placed(graph: Any, boxes: Mapping[str, Box]) -> tuple[dict[str, Place], int, int]:
+def placed(graph: Any, boxes: Mapping[str, NodeSpace]) -> tuple[dict[str, Place], int, int]:
     """The center of each node in pixels, and the picture's width and height; deterministic."""
     import networkx
 
@@ -56,7 +56,7 @@ def placed(graph: Any, boxes: Mapping[str, Box]) -> tuple[dict[str, Place], int,
     return found, round(max(width, 640.0) + _MARGIN), round(y + height + _MARGIN)
 
 
-def _part(graph: Any, keys: Sequence[str], boxes: Sequence[Box]) -> tuple[Points, Place]:
+def _part(graph: Any, keys: Sequence[str], boxes: Sequence[NodeSpace]) -> tuple[Points, Place]:
     """Positions of a connected part, relative to its upper left corner, and its size."""
     import networkx
 
@@ -76,7 +76,7 @@ def _part(graph: Any, keys: Sequence[str], boxes: Sequence[Box]) -> tuple[Points
     return points, (float(right), float(bottom))
 
 
-def _apart(points: Points, boxes: Sequence[Box]) -> Points:
+def _apart(points: Points, boxes: Sequence[NodeSpace]) -> Points:
     """Push overlapping boxes apart, each pair in the shorter direction, until none overlap."""
     points = points.copy()
     for _ in range(_ROUNDS):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .places import Box, placed
+from .places import NodeSpace, placed
 
 _MOST = 60
 _SEED = 3
@@ -42,7 +42,7 @@ def draw(names: Mapping[str, str], edges: Sequence[Edge], *, most: int = _MOST, 
     shown = graph.subgraph(kept)
     labels = {key: _label(names.get(key, key)) for key in kept}
     radii = {key: round(min(16.0, 4 + degrees[key] ** 0.5 * 1.6), 1) for key in kept}
-    places, width, height = placed(shown, {key: Box.of(labels[key], radii[key]) for key in kept})
+    places, width, height = placed(shown, {key: NodeSpace.of(labels[key], radii[key]) for key in kept})
     colours = _colours(shown)
     lines = [_line(places, one, two, data["weight"]) for one, two, data in shown.edges(data=True)]
     nodes = [_node(places[key], labels[key], radii[key], colours[key]) for key in reversed(kept)]

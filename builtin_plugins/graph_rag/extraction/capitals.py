@@ -14,7 +14,7 @@ import regex
 
 from builtin_plugins.graph_rag.extraction.labels import label_of
 from builtin_plugins.graph_rag.extraction.mentions import folded
-from builtin_plugins.graph_rag.extraction.spans import Span
+from builtin_plugins.graph_rag.extraction.spans import TextSpan
 from builtin_plugins.graph_rag.extraction.wordlists import (
     BEFORE_NOUN,
     CALENDAR,
@@ -59,7 +59,7 @@ class _Word(NamedTuple):
     opens: bool  # opens a sentence, or is where a capital means nothing
 
 
-def capitalized(text: str, *, german: bool | None = None) -> Iterator[Span]:
+def capitalized(text: str, *, german: bool | None = None) -> Iterator[TextSpan]:
     """Runs of capitalized words; `german` tells, if known, whether the text is German."""
     words = list(_words(text))
     if not words:
@@ -77,13 +77,13 @@ def capitalized(text: str, *, german: bool | None = None) -> Iterator[Span]:
             person = _as_person(text, kept)
             start, end = person[0].start, person[-1].end
             end -= len(found[0]) if (found := _POSSESSIVE.search(text, start, end)) else 0
-            yield Span(start, end, "PERSON" if len(person) < len(kept) else label_of(text, start, end))
+            yield TextSpan(start, end, "PERSON" if len(person) < len(kept) else label_of(text, start, end))
 
 
-def subject(text: str) -> Iterator[Span]:
+def subject(text: str) -> Iterator[TextSpan]:
     """What an article's first sentence is about, up to its verb: `Kiss and Tell is a ...`."""
     if (found := _SUBJECT.match(text)) and _names(found[1]):
-        yield Span(found.start(1), found.end(1), label_of(text, found.start(1), found.end(1)))
+        yield TextSpan(found.start(1), found.end(1), label_of(text, found.start(1), found.end(1)))
 
 
 def _names(written: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 import regex
 
 from builtin_plugins.graph_rag.extraction.mentions import NOUN_PHRASE
-from builtin_plugins.graph_rag.extraction.spans import Span
+from builtin_plugins.graph_rag.extraction.spans import TextSpan
 from builtin_plugins.graph_rag.extraction.wordlists import word_set
 
 CASELESS: Final = regex.compile(
@@ -84,12 +84,12 @@ _ENDINGS: Final = {
 _MOST_HAN = 10
 
 
-def caseless(text: str) -> Iterator[Span]:
+def caseless(text: str) -> Iterator[TextSpan]:
     """Names in Han, kana and Hangul, in the order of the text."""
-    found = [Span(match.start(), match.end(), "PERSON") for match in _DOTTED.finditer(text)]
+    found = [TextSpan(match.start(), match.end(), "PERSON") for match in _DOTTED.finditer(text)]
     japanese = _KANA.search(text) is not None
     if japanese:
-        found += [Span(match.start(), match.end(), NOUN_PHRASE) for match in _KATAKANA.finditer(text)]
+        found += [TextSpan(match.start(), match.end(), NOUN_PHRASE) for match in _KATAKANA.finditer(text)]
     for match in _HAN.finditer(text):
         found += _of_han(text, match.start(), match.end(), japanese)
     for match in _HANGUL.finditer(text):
@@ -98,20 +98,20 @@ def caseless(text: str) -> Iterator[Span]:
     yield from found
 
 
-def _of_han(text: str, start: int, end: int, japanese: bool) -> Iterator[Span]:
+def _of_han(text: str, start: int, end: int, japanese: bool) -> Iterator[TextSpan]:
     cuts = [] if japanese else [match.span() for match in _FUNCTION.finditer(text, start, end)]
     for low, high in zip([start, *(cut[1] for cut in cuts)], [*(cut[0] for cut in cuts), end], strict=True):
         if 2 <= high - low <= _MOST_HAN and not (japanese and text[low:high] in _JAPANESE_STOP):
-            yield Span(low, high, _label(text[low:high]))
+            yield TextSpan(low, high, _label(text[low:high]))
 
 
-def _of_hangul(text: str, start: int, end: int) -> Iterator[Span]:
+def _of_hangul(text: str, start: int, end: int) -> Iterator[TextSpan]:
     word = text[start:end]
     if _KOREAN_VERB.search(word):
         return
     bare = _PARTICLE.sub("", word) if len(word) > 2 else word
     if len(bare) >= 2:
-        yield Span(start, start + len(bare), _label(bare) if len(bare) > 2 else NOUN_PHRASE)
+        yield TextSpan(start, start + len(bare), _label(bare) if len(bare) > 2 else NOUN_PHRASE)
 
 
 def _label(word: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from builtin_plugins.graph_rag.extraction.mentions import NOUN_PHRASE, folded
-from builtin_plugins.graph_rag.extraction.spans import Span, laid_over
+from builtin_plugins.graph_rag.extraction.spans import TextSpan, laid_over
 from builtin_plugins.graph_rag.extraction.wordlists import MONTHS, SCALES, UNITS
 
 _ADDRESS = re.compile(
@@ -42,7 +42,7 @@ _SIGNED = re.compile(_SIGN)
 _SYMBOLS = {"%": "PERCENT", "％": "PERCENT", "٪": "PERCENT", "°C": "QUANTITY", "°F": "QUANTITY"}
 
 
-def layers(text: str) -> Iterator[Iterator[Span]]:
+def layers(text: str) -> Iterator[Iterator[TextSpan]]:
     """What the rules of this module find, the most certain first."""
     if "://" in text or "@" in text or "www." in text:
         yield _plain(_ADDRESS, text)
@@ -62,25 +62,25 @@ def layers(text: str) -> Iterator[Iterator[Span]]:
     yield _dates(_YEAR, text, lambda found: found[0])
 
 
-def keyed(text: str) -> list[Span]:
+def keyed(text: str) -> list[TextSpan]:
     """The dates and amounts of a text, whose keys (`2024-07-14`, `185euro`) `key_of` doesn't return."""
     return [span for span in laid_over(layers(text)) if span.key]
 
 
-def _plain(rule: re.Pattern[str], text: str) -> Iterator[Span]:
+def _plain(rule: re.Pattern[str], text: str) -> Iterator[TextSpan]:
     for found in rule.finditer(text):
         kept = found[0].rstrip(".,;:!?)]}")
-        yield Span(found.start(), found.start() + len(kept), NOUN_PHRASE)
+        yield TextSpan(found.start(), found.start() + len(kept), NOUN_PHRASE)
 
 
-def _prices(text: str) -> Iterator[Span]:
+def _prices(text: str) -> Iterator[TextSpan]:
     for found in _PRICE.finditer(text):
         scaled = found[1] is None or found[1].casefold() in SCALES
         end = found.end() if scaled else found.start(1)
         yield _amount(text, found.start(), end, "MONEY")
 
 
-def _amounts(text: str) -> Iterator[Span]:
+def _amounts(text: str) -> Iterator[TextSpan]:
     for found in _AMOUNT.finditer(text):
         if found[1] is not None:
             yield _amount(text, found.start(), found.end(1), _SYMBOLS.get(found[1], "MONEY"))
@@ -90,15 +90,15 @@ def _amounts(text: str) -> Iterator[Span]:
             yield _amount(text, found.start(), found.end(3), label)
 
 
-def _amount(text: str, start: int, end: int, label: str) -> Span:
+def _amount(text: str, start: int, end: int, label: str) -> TextSpan:
     written = text[start:end].rstrip()
-    return Span(start, start + len(written), label, folded(written).replace(" ", "").replace(",", ""))
+    return TextSpan(start, start + len(written), label, folded(written).replace(" ", "").replace(",", ""))
 
 
-def _dates(rule: re.Pattern[str], text: str, key: Callable[[re.Match[str]], str]) -> Iterator[Span]:
+def _dates(rule: re.Pattern[str], text: str, key: Callable[[re.Match[str]], str]) -> Iterator[TextSpan]:
     for found in rule.finditer(text):
         if written := key(found):
-            yield Span(found.start(), found.end(), "DATE", written)
+            yield TextSpan(found.start(), found.end(), "DATE", written)
 
 
 def _written_out(year: str | None, month: str, day: str | None) -> str:

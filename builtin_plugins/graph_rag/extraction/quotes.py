@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from builtin_plugins.graph_rag.extraction.mentions import NOUN_PHRASE
-from builtin_plugins.graph_rag.extraction.spans import Span
+from builtin_plugins.graph_rag.extraction.spans import TextSpan
 
 _MOST_WORDS = 10
 _QUOTED = re.compile(
@@ -19,22 +19,24 @@ _BRACKETED = re.compile(
 _SPEECH = re.compile(r"[.!?。！？,，]")
 
 
-def quoted(text: str) -> Iterator[Span]:
+def quoted(text: str) -> Iterator[TextSpan]:
     """Short quotations that could be a name; those that end with a period or a comma are speech."""
     for found in _QUOTED.finditer(text):
         kind = found.lastgroup or ""
         inner = found[kind]
         if len(inner.split()) <= _MOST_WORDS and any(map(str.isalpha, inner)) and not _is_speech(inner):
             label = "WORK_OF_ART" if _is_titled(inner) else NOUN_PHRASE
-            yield Span(found.start(kind), found.end(kind), label)
+            yield TextSpan(found.start(kind), found.end(kind), label)
 
 
-def bracketed(text: str) -> Iterator[Span]:
+def bracketed(text: str) -> Iterator[TextSpan]:
     """《》〈〉『』 enclose titles; 「」【】 enclose names and words."""
     for found in _BRACKETED.finditer(text):
         kind = found.lastgroup or ""
         if kind == "title" or not _SPEECH.search(found[kind]):
-            yield Span(found.start(kind), found.end(kind), "WORK_OF_ART" if kind == "title" else NOUN_PHRASE)
+            yield TextSpan(
+                found.start(kind), found.end(kind), "WORK_OF_ART" if kind == "title" else NOUN_PHRASE
+            )
 
 
 def _is_speech(inner: str) -> bool:

@@ -9,7 +9,7 @@ from builtin_plugins.graph_rag.extraction.capitals import capitalized, subject
 from builtin_plugins.graph_rag.extraction.caseless import CASELESS, caseless
 from builtin_plugins.graph_rag.extraction.mentions import Mention, key_of
 from builtin_plugins.graph_rag.extraction.quotes import bracketed, quoted
-from builtin_plugins.graph_rag.extraction.spans import Span, laid_over
+from builtin_plugins.graph_rag.extraction.spans import TextSpan, laid_over
 
 _LONGEST_KEY = 120
 
@@ -25,7 +25,7 @@ def extract(text: str, *, language: str | None = None) -> list[Mention]:
     return list(_mentions(text, laid_over(_layers(text, german))))
 
 
-def _layers(text: str, german: bool | None) -> Iterator[Iterable[Span]]:
+def _layers(text: str, german: bool | None) -> Iterator[Iterable[TextSpan]]:
     if not text.isascii():
         yield bracketed(text)
     yield from numbers.layers(text)
@@ -36,7 +36,7 @@ def _layers(text: str, german: bool | None) -> Iterator[Iterable[Span]]:
         yield caseless(text)
 
 
-def _mentions(text: str, spans: Iterable[Span]) -> Iterator[Mention]:
+def _mentions(text: str, spans: Iterable[TextSpan]) -> Iterator[Mention]:
     for span in spans:
         written = text[span.start : span.end]
         key = span.key or key_of(written)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """A place in a text and what the rule knows about it; `key` only if it differs from `key_of` the text."""
 
     start: int
@@ -15,18 +15,18 @@ class Span(NamedTuple):
     key: str = ""
 
 
-def laid_over(layers: Iterable[Iterable[Span]]) -> list[Span]:
+def laid_over(layers: Iterable[Iterable[TextSpan]]) -> list[TextSpan]:
     """The spans of all layers in text order; earlier layers win over later ones."""
-    kept: list[Span] = []
+    kept: list[TextSpan] = []
     for layer in layers:
         fresh = list(layer)
         kept = _merged(kept, fresh) if fresh else kept
     return kept
 
 
-def _merged(kept: list[Span], fresh: list[Span]) -> list[Span]:
+def _merged(kept: list[TextSpan], fresh: list[TextSpan]) -> list[TextSpan]:
     """Merge two sorted lists; overlaps within `fresh` go to the first."""
-    merged: list[Span] = []
+    merged: list[TextSpan] = []
     at = end = 0
     for span in fresh:
         while at < len(kept) and kept[at].end <= span.start:

@@ -7,13 +7,14 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, exists, or_, select
 
-from kernel.sdk import Caller, Scope, contracts, scope_of
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Caller, Scope, scope_of
 
 from ..models import Graph
 
 
 @dataclass(frozen=True)
-class Sight:
+class GraphSight:
     """What a caller sees: the graphs it constructed, and those of the knowledge bases it sees."""
 
     subject: str
@@ -40,12 +41,12 @@ class Sight:
         return exists().where(Graph.id == graph_id, self.condition)
 
 
-async def sight_of(caller: Caller) -> Sight:
+async def sight_of(caller: Caller) -> GraphSight:
     """What the caller sees now."""
     scope = await scope_of(caller.platform, caller.principal)
-    return Sight(caller.principal.subject, _documents(caller, scope))
+    return GraphSight(caller.principal.subject, _documents(caller, scope))
 
 
 def _documents(caller: Caller, scope: Scope) -> Select[str] | None:
-    spec, platform = contracts.select_graph_documents, caller.platform
+    spec, platform = rag.select_graph_documents, caller.platform
     return platform.hooks.ask_now(spec, platform=platform, scope=scope)

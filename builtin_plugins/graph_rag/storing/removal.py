@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Unit, contracts
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Unit
 
 from ..models import Entity, Graph, Relation
 from .writing import drop_of_document
@@ -13,16 +14,16 @@ from .writing import drop_of_document
 _PLACE, _RELATIONS, _ENTITIES = "graphs", "graph_relations", "graph_entities"
 
 
-def remove(unit: Unit, base: str, document_id: str | None) -> list[contracts.RemovedPart]:
+def remove(unit: Unit, base: str, document_id: str | None) -> list[rag.RemovedPart]:
     """Drop a document's graph now. For a whole knowledge base, only count them: a job drops them."""
     if document_id is None:
         left = _graphs(unit.session, _of(base, None))
-        return [contracts.RemovedPart(_PLACE, left, pending=left > 0)]
+        return [rag.RemovedPart(_PLACE, left, pending=left > 0)]
     dropped = drop_of_document(unit, document_id)
     return [
-        contracts.RemovedPart(_PLACE, dropped.graphs),
-        contracts.RemovedPart(_RELATIONS, dropped.relations),
-        contracts.RemovedPart(_ENTITIES, dropped.orphans),
+        rag.RemovedPart(_PLACE, dropped.graphs),
+        rag.RemovedPart(_RELATIONS, dropped.relations),
+        rag.RemovedPart(_ENTITIES, dropped.orphans),
     ]
 
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from kernel.sdk import Unit, utc_now
 
 from ..building.documents import BuiltGraph
-from ..models import Alias, Entity, Graph, Passage, Relation, seal_of
+from ..models import Alias, Entity, Graph, GraphPassage, Relation, seal_of
 
 GRAPHS_CHANGED = "graph_rag.graphs"
 """Topic of the notice that a graph was written or dropped; the key is its id."""
@@ -21,7 +21,7 @@ GRAPHS_CHANGED = "graph_rag.graphs"
 GRAPHS_GONE = "graph_rag.gone"
 """Topic of the notice that a graph was dropped or replaced: stores must remove its contents."""
 
-_PARTS: tuple[Any, ...] = (Passage, Entity, Alias, Relation)
+_PARTS: tuple[Any, ...] = (GraphPassage, Entity, Alias, Relation)
 _ROWS_AT_ONCE = 2_000
 _GRAPHS_AT_ONCE = 200
 
@@ -66,7 +66,7 @@ def write_graph(unit: Unit, origin: Origin, built: BuiltGraph, engine: str, *, r
     }
     unit.lock(f"graph_rag:{origin.maker}:{origin.document_id}")
     graph_id = _place(unit, origin, state)
-    _insert(unit.session, Passage, _passages(graph_id, built))
+    _insert(unit.session, GraphPassage, _passages(graph_id, built))
     _insert(unit.session, Entity, ({"graph_id": graph_id, **_values(one)} for one in built.entities))
     _insert(unit.session, Alias, ({"graph_id": graph_id, **_values(one)} for one in built.aliases))
     _insert(unit.session, Relation, _relations(graph_id, built))
@@ -98,7 +98,7 @@ def _passages(graph_id: int, built: BuiltGraph) -> Iterable[dict[str, Any]]:
         yield {
             "graph_id": graph_id,
             "position": passage.position,
-            "passage_id": passage.passage_id,
+            "passage_id": passage.chunk_id,
             "page": passage.page,
             "char_start": passage.char_start,
             "char_end": passage.char_end,

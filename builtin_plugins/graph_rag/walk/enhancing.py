@@ -7,16 +7,17 @@ from collections.abc import Sequence
 
 from builtin_plugins.graph_rag.walk.following import WALKS, BaseIndex
 from builtin_plugins.graph_rag.walk.ranking import MOVED, raised
-from builtin_plugins.graph_rag.walk.steps import SOURCES, Source, Step, steps
-from kernel.sdk import Platform, contracts
+from builtin_plugins.graph_rag.walk.steps import SOURCES, RankedSource, WalkStep, steps
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Platform
 
 
 async def enhance(
     platform: Platform,
     question: str,
-    passages: Sequence[contracts.CitedPassage],
-    scope: contracts.RankingScope,
-) -> list[contracts.RankedPassage]:
+    passages: Sequence[rag.Passage],
+    scope: rag.RankingScope,
+) -> list[rag.RankedPassage]:
     """New scores for the passages that the walk reaches, with the way to each.
 
     Only the scope's documents, in the indexes of the scope's knowledge bases, are walked.
@@ -29,12 +30,12 @@ async def enhance(
 def enhanced(
     bases: Sequence[BaseIndex],
     question: str,
-    passages: Sequence[contracts.CitedPassage],
-    scope: contracts.RankingScope,
-) -> list[contracts.RankedPassage]:
+    passages: Sequence[rag.Passage],
+    scope: rag.RankingScope,
+) -> list[rag.RankedPassage]:
     """The same, with indexes that are already up to date."""
     segments = [segment for base in bases for segment in base.index.segments]
-    ranked = [Source(one.document_id, one.chunk_id, one.score, one.text) for one in passages[:SOURCES]]
+    ranked = [RankedSource(one.document_id, one.chunk_id, one.score, one.text) for one in passages[:SOURCES]]
     found = steps(segments, question, ranked, scope.document_ids, MOVED)
     places = {(one.document_id, one.chunk_id): at for at, one in enumerate(passages)}
     reached = [(places.get((step.group, step.passage_id)), step.worth) for step in found]
@@ -47,7 +48,7 @@ def enhanced(
             title = base.titles.get(step.group, step.group)
             path = _path(step, passages[step.source].source, title)
             added.append(
-                contracts.RankedPassage(
+                rag.RankedPassage(
                     base.knowledge_base_id,
                     step.group,
                     step.passage_id,
@@ -59,15 +60,15 @@ def enhanced(
     return lifted + added
 
 
-def _lifted(passage: contracts.CitedPassage, score: float) -> contracts.RankedPassage:
+def _lifted(passage: rag.Passage, score: float) -> rag.RankedPassage:
     """Lift one of the first passages, so that it stays before the raised ones."""
     base = passage.knowledge_base_id or ""
-    return contracts.RankedPassage(base, passage.document_id, passage.chunk_id, min(1.0, score))
+    return rag.RankedPassage(base, passage.document_id, passage.chunk_id, min(1.0, score))
 
 
-def _path(step: Step, source: str, target: str) -> list[contracts.PathStep]:
+def _path(step: WalkStep, source: str, target: str) -> list[rag.PathStep]:
     relation = "names" if step.is_title else "is mentioned in"
     return [
-        contracts.PathStep(source, "mentions", step.entity),
-        contracts.PathStep(step.entity, relation, target),
+        rag.PathStep(source, "mentions", step.entity),
+        rag.PathStep(step.entity, relation, target),
     ]

@@ -17,7 +17,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.graph_rag.extraction.mentions import Mention
-from builtin_plugins.graph_rag.models import Graph, Passage
+from builtin_plugins.graph_rag.models import Graph, GraphPassage
 from builtin_plugins.graph_rag.storing.writing import GRAPHS_CHANGED
 from kernel.sdk import Platform, ResourceKey
 
@@ -148,16 +148,16 @@ def _graphs(session: Session, knowledge_base_id: str) -> list[int]:
 def _rows(session: Session, knowledge_base_id: str, graphs: Sequence[int]) -> Sequence[Any]:
     query = (
         select(
-            Passage.graph_id,
-            Passage.position,
-            Passage.passage_id,
-            Passage.text,
-            Passage.mentions,
+            GraphPassage.graph_id,
+            GraphPassage.position,
+            GraphPassage.passage_id,
+            GraphPassage.text,
+            GraphPassage.mentions,
             Graph.document_id,
             Graph.title,
         )
-        .join(Graph, Graph.id == Passage.graph_id)
+        .join(Graph, Graph.id == GraphPassage.graph_id)
         .where(Graph.maker == "", Graph.knowledge_base_id == knowledge_base_id, Graph.id.in_(graphs))
-        .order_by(Passage.graph_id, Passage.position)
+        .order_by(GraphPassage.graph_id, GraphPassage.position)
     )
     return session.execute(query).all()

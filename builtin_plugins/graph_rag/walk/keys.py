@@ -51,7 +51,7 @@ _PIECE: Final = 6
 _KEPT_OF: Final = 2
 
 
-class Reach(NamedTuple):
+class KeyReach(NamedTuple):
     """A key and its place in the passage."""
 
     key: str
@@ -59,25 +59,25 @@ class Reach(NamedTuple):
     end: int
 
 
-def reaches(text: str, mentions: Sequence[Mention]) -> list[Reach]:
+def reaches(text: str, mentions: Sequence[Mention]) -> list[KeyReach]:
     """All keys of a passage, each at its first place."""
-    found: dict[str, Reach] = {}
+    found: dict[str, KeyReach] = {}
     for reach in _all(text, mentions):
         if reach.key and len(reach.key) <= _LONGEST:
             found.setdefault(reach.key, reach)
     return list(found.values())
 
 
-def _all(text: str, mentions: Sequence[Mention]) -> Iterator[Reach]:
+def _all(text: str, mentions: Sequence[Mention]) -> Iterator[KeyReach]:
     for mention in mentions:
-        yield Reach(mention.key, mention.start, mention.end)
+        yield KeyReach(mention.key, mention.start, mention.end)
     for mention in mentions:
         if mention.label != "DATE":
-            yield from (Reach(form, mention.start, mention.end) for form in _forms(mention.key))
+            yield from (KeyReach(form, mention.start, mention.end) for form in _forms(mention.key))
     for one, other in pairwise(mentions):
         between = text[one.end : other.start]
         if between in _LINKS and "DATE" not in (one.label, other.label):
-            yield Reach(key_of(text[one.start : other.end]), one.start, other.end)
+            yield KeyReach(key_of(text[one.start : other.end]), one.start, other.end)
     if not text.isascii() and CASELESS.search(text):
         yield from _caseless(text)
 
@@ -92,14 +92,14 @@ def _forms(key: str) -> Iterator[str]:
             yield " ".join(words[joints[-1] + 1 :])
 
 
-def _caseless(text: str) -> Iterator[Reach]:
+def _caseless(text: str) -> Iterator[KeyReach]:
     for run in _HAN.finditer(text):
         for size in (2, 3, 4):
             yield from _pieces(text, run.start(), run.end(), size)
     for run in _UNSPACED.finditer(text):
         yield from _kept_pieces(text, run.start(), run.end())
     for run in _SPACED.finditer(text):
-        yield Reach(_bare(run[0]), *run.span())
+        yield KeyReach(_bare(run[0]), *run.span())
     yield from _pairs(text)
 
 
@@ -112,11 +112,11 @@ def title_keys_of(title: str) -> list[str]:
     return [reach.key for reach in (*pieces, *_pairs(title))]
 
 
-def _pairs(text: str) -> Iterator[Reach]:
+def _pairs(text: str) -> Iterator[KeyReach]:
     """Pairs of adjacent words: without capitals, most names are two words."""
     for one, other in pairwise(_SPACED.finditer(text)):
         if other.start() - one.end() == 1:
-            yield Reach(f"{_bare(one[0])} {_bare(other[0])}", one.start(), other.end())
+            yield KeyReach(f"{_bare(one[0])} {_bare(other[0])}", one.start(), other.end())
 
 
 def _bare(word: str) -> str:
@@ -124,13 +124,13 @@ def _bare(word: str) -> str:
     return str(_CLITIC.sub("", folded(word)))
 
 
-def _kept_pieces(text: str, start: int, end: int) -> Iterator[Reach]:
+def _kept_pieces(text: str, start: int, end: int) -> Iterator[KeyReach]:
     """A quarter of all pieces, the same in every text."""
     for piece in _pieces(text, start, end, _PIECE):
         if zlib.crc32(piece.key.encode()) % _KEPT_OF == 0:
             yield piece
 
 
-def _pieces(text: str, start: int, end: int, size: int) -> Iterator[Reach]:
+def _pieces(text: str, start: int, end: int, size: int) -> Iterator[KeyReach]:
     for at in range(start, end - size + 1):
-        yield Reach(text[at : at + size], at, at + size)
+        yield KeyReach(text[at : at + size], at, at + size)

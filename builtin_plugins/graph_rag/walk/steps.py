@@ -44,7 +44,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-class Source(NamedTuple):
+class RankedSource(NamedTuple):
     """A passage of the ranking: its document, its id, its score (0 or more), its text."""
 
     group: str
@@ -53,7 +53,7 @@ class Source(NamedTuple):
     text: str
 
 
-class Step(NamedTuple):
+class WalkStep(NamedTuple):
     """A reached passage: the index of its source, the shared name, and what the step is worth.
 
     `is_title`: whether that name is the passage's title.
@@ -112,10 +112,10 @@ class _Chosen(NamedTuple):
 def steps(
     segments: Sequence[Segment],
     question: str,
-    ranked: Sequence[Source],
+    ranked: Sequence[RankedSource],
     among: Collection[str] | None = None,
     most: int = 50,
-) -> list[Step]:
+) -> list[WalkStep]:
     """The best step to each passage that shares an entity with one of the first of `ranked`, best first.
 
     `segments` are those of all indexes that may be walked; `among` limits the walk to these documents, and
@@ -147,7 +147,7 @@ def _from(
     segments: Sequence[Segment],
     asked: _Question,
     place: int,
-    source: Source,
+    source: RankedSource,
     total: int,
     among: frozenset[str] | None,
 ) -> _Candidates | None:
@@ -209,9 +209,9 @@ def _chosen(segments: Sequence[Segment], one: _Candidates, place: int, bound: fl
 
 def _step(
     segments: Sequence[Segment], one: _Candidates, place: int, where: tuple[int, int], worth: float
-) -> Step:
+) -> WalkStep:
     target, slot = segments[where[0]], where[1]
-    return Step(
+    return WalkStep(
         target.groups[target.documents[slot]],
         target.ids[slot].decode(),
         int(target.positions[slot]),
@@ -222,7 +222,7 @@ def _step(
     )
 
 
-def _home(segments: Sequence[Segment], source: Source) -> tuple[int, int] | None:
+def _home(segments: Sequence[Segment], source: RankedSource) -> tuple[int, int] | None:
     for number, segment in enumerate(segments):
         slot = segment.slot(source.group, source.passage_id)
         if slot is not None:
@@ -271,7 +271,7 @@ def _within(segments: Sequence[Segment], shared: _Shared, among: frozenset[str])
     )
 
 
-def _names(source: Source, places: npt.NDArray[np.uint16], keys: Ints) -> dict[int, str]:
+def _names(source: RankedSource, places: npt.NDArray[np.uint16], keys: Ints) -> dict[int, str]:
     """The names of some of a source's keys in its text; its first line if the name is the file's."""
     spans = ((int(key), places[key].tolist()) for key in keys)
     first = source.text.lstrip().partition("\n")[0][:_LONGEST_NAME]
@@ -279,7 +279,7 @@ def _names(source: Source, places: npt.NDArray[np.uint16], keys: Ints) -> dict[i
 
 
 def _key_weights(
-    source: Source,
+    source: RankedSource,
     asked: _Question,
     segment: Segment,
     low: int,

@@ -14,7 +14,7 @@ _LONGEST = 100
 _HEADING = re.compile(r"^#{1,6}[ \t]++(.{1,100}?)[ \t]*+#*+$", re.MULTILINE)
 _LABELLED = re.compile(r"\s*(?:[Tt]itle:[ \t]*)?([^\W_][^:\n.!?]{1,80}):\s")
 _DOTTED = re.compile(r"\s*([^\W_a-z][^.\n!?]{1,80})\.\s+(?=[^\Wa-z])")
-_BRACKETS = re.compile(r"\s*[(（\[][^()（）\[\]]*[)）\]]\s*$")
+_BRACKETS = re.compile(r"(?<!\s)\s*+[(（\[][^()（）\[\]]*+[)）\]]\s*+$")
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
 _NUMBERED = re.compile(
     r"(?:doc|docs|document|passage|file|article|text|chunk|page|scan|img|image|untitled|upload|item|para"

@@ -46,7 +46,7 @@ from ..services import checkout, licenses, seats
 from ..services.plugins import check_form
 from ..settings import LicensingSettings
 
-routes = RouteTable("Licenses", service="marketplace")
+routes = RouteTable("Licenses", service="marketplace", optional=True)
 
 _BASE = "/v1/marketplace/licenses"
 _OF_ORGANIZATION = "/v1/marketplace/organizations/{org_id:int}/licenses"

@@ -15,7 +15,7 @@ from ..schemas import (
 from ..services import plugin_tiers
 from ..settings import LicensingSettings
 
-routes = RouteTable("Licenses", service="plugin-registry")
+routes = RouteTable("Licenses", service="plugin-registry", optional=True)
 
 _BASE = "/v1/licensing/plugins/{name}/license"
 

@@ -10,10 +10,12 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Caller, NotFound, OutgoingError, Platform, Unit, audit, contracts
+from builtin_plugins.licensing import api
+from builtin_plugins.plugin_registry import api as plugin_registry
+from kernel.sdk import Caller, NotFound, OutgoingError, Platform, Unit, audit
 
 from ..errors import BetterLicense, NoCheckout, PluginUnknown, ProviderAway, TooManyOrders
-from ..models import License, Notice, Order
+from ..models import License, Order, ProviderNotice
 from ..schemas import Checkout
 from ..tiers import covers
 from .keys import make_key
@@ -35,24 +37,24 @@ async def start(caller: Caller, plugin_id: str, tier: str) -> Checkout:
     """
     platform = caller.platform
     listing = await platform.database.read(_offered, caller, plugin_id, tier)
-    if not platform.hooks.implementations(contracts.start_checkout):
+    if not platform.hooks.implementations(api.start_checkout):
         raise NoCheckout()
     order = Order(id=str(uuid.uuid4()), subject=caller.principal.subject, plugin_id=listing.id, tier=tier)
-    told = contracts.CheckoutOrder(order.id, order.subject, listing.id, listing.name, tier)
+    told = api.CheckoutOrder(order.id, order.subject, listing.id, listing.name, tier)
     await platform.database.write(_add, order)
     page = await _open_page(platform, told)
     await platform.database.write(_name_provider, told.id, page.provider)
     return Checkout(checkout_url=page.url, tier=tier)
 
 
-async def _open_page(platform: Platform, order: contracts.CheckoutOrder) -> contracts.CheckoutPage:
+async def _open_page(platform: Platform, order: api.CheckoutOrder) -> api.CheckoutPage:
     """Let a provider open the order's page; if none does, the order is cancelled.
 
     Raises NoCheckout, ProviderAway.
     """
     page = None
     try:
-        page = await platform.hooks.ask(contracts.start_checkout, platform=platform, order=order)
+        page = await platform.hooks.ask(api.start_checkout, platform=platform, order=order)
     except (OutgoingError, ConnectionError, TimeoutError):
         raise ProviderAway() from None  # the log and /health name the plugin
     finally:
@@ -63,7 +65,7 @@ async def _open_page(platform: Platform, order: contracts.CheckoutOrder) -> cont
     return page
 
 
-def _offered(session: Session, caller: Caller, plugin_id: str, tier: str) -> contracts.ListingRef:
+def _offered(session: Session, caller: Caller, plugin_id: str, tier: str) -> plugin_registry.ListingRef:
     found = listings(caller.platform, session, [plugin_id]).get(plugin_id)
     if found is None or not found.approved or found.id != plugin_id:
         raise PluginUnknown()
@@ -105,21 +107,21 @@ async def take_notice(platform: Platform, provider: str, headers: Mapping[str, s
     Raises NotFound for an unknown provider or order, and what the provider's plugin raises.
     """
     notice = await platform.hooks.ask(
-        contracts.read_checkout_notice, platform=platform, provider=provider, headers=headers, body=body
+        api.read_checkout_notice, platform=platform, provider=provider, headers=headers, body=body
     )
     if notice is None:
         raise NotFound("There is no such payment provider")
     return await platform.database.write(_settle, platform, provider, notice)
 
 
-def _settle(unit: Unit, platform: Platform, provider: str, notice: contracts.CheckoutNotice) -> str:
+def _settle(unit: Unit, platform: Platform, provider: str, notice: api.CheckoutNotice) -> str:
     unit.lock(LOCK)
     order: Order | None = unit.session.get(Order, notice.order_id)
     if order is None or order.provider not in (None, provider):
         raise NotFound("There is no such order")
-    seen = unit.session.get(Notice, (provider, notice.event_id))
+    seen = unit.session.get(ProviderNotice, (provider, notice.event_id))
     if seen is None:
-        unit.session.add(Notice(provider=provider, event_id=notice.event_id, order_id=order.id))
+        unit.session.add(ProviderNotice(provider=provider, event_id=notice.event_id, order_id=order.id))
     if seen is not None or RANKS[notice.state] <= RANKS[order.state]:
         return str(order.state)
     before, order.state, order.changed_at = order.state, notice.state, unit.now()

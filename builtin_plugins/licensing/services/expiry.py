@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
-from pydantic import BaseModel
 from sqlalchemy import update
 
-from kernel.sdk import Job, Platform, Unit
+from kernel.sdk import Job, NoPayload, Platform, Unit
 
 from ..models import Order
 from ..settings import LicensingSettings
@@ -17,11 +16,7 @@ from .licenses import LOCK
 log = logging.getLogger("platform.licensing")
 
 
-class ExpireOrders(BaseModel):
-    """An empty payload: the schedule starts it."""
-
-
-async def expire_orders(platform: Platform, _payload: ExpireOrders) -> None:
+async def expire_orders(platform: Platform, _payload: NoPayload) -> None:
     """Once a day: mark orders as expired that were not paid within `order_days`."""
     days = platform.settings_of(LicensingSettings).order_days
     expired = await platform.database.write(_expire, timedelta(days=days))
@@ -36,6 +31,4 @@ def _expire(unit: Unit, life: timedelta) -> int:
     return len(expired.all())
 
 
-EXPIRE_ORDERS = Job(
-    "licensing.expire_orders", ExpireOrders, expire_orders, schedule="20 3 * * *", lane="quick"
-)
+EXPIRE_ORDERS = Job("licensing.expire_orders", NoPayload, expire_orders, schedule="20 3 * * *", lane="quick")

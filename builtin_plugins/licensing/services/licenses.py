@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.accounts.api import select_members
 from kernel.sdk import (
     Account,
     Caller,
@@ -19,7 +20,6 @@ from kernel.sdk import (
     Unprocessable,
     audit,
     scope_of,
-    select_members,
     shared_moment,
 )
 
@@ -37,7 +37,7 @@ from ..schemas import (
 from ..tiers import highest
 from .keys import end_of, hasher_of, make_key, masked
 from .plugins import check_form, check_known, listings
-from .usage import USAGE, Usage
+from .usage import USAGE, LicenseUsage
 
 LOCK = "licensing"
 YEAR = timedelta(days=365)
@@ -245,7 +245,7 @@ def _list(session: Session, platform: Platform, which: Any) -> LicenseList:
     return LicenseList(licenses=shown, count=len(shown))
 
 
-def _render(row: License, names: Any, used: dict[str, int], usage: Usage, valid: bool) -> LicenseOut:
+def _render(row: License, names: Any, used: dict[str, int], usage: LicenseUsage, valid: bool) -> LicenseOut:
     listing = names.get(row.plugin_id)
     return LicenseOut(
         id=row.id,

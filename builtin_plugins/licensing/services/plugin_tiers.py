@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import DIRECTORY, Caller, Platform, Unit, audit, contracts, utc_now
+from builtin_plugins.plugin_registry import api as plugin_registry
+from kernel.sdk import DIRECTORY, Caller, Platform, Unit, audit, utc_now
 
 from ..errors import PluginUnknown
 from ..models import PluginTier
@@ -28,12 +26,6 @@ async def required_tier(platform: Platform, plugin: str) -> RequiredTier:
 
 def _row(session: Session, plugin: str) -> PluginTier | None:
     return session.get(PluginTier, plugin)
-
-
-def demanded(session: Session) -> Mapping[str, str]:
-    """The tiers that administrators require, by plugin."""
-    rows = session.execute(select(PluginTier.plugin, PluginTier.tier))
-    return {row.plugin: row.tier for row in rows}
 
 
 async def change(caller: Caller, plugin: str, wanted: PluginTierChange) -> PluginTierOut:
@@ -98,7 +90,7 @@ def _validate_license(
 
 async def check(
     platform: Platform, subject: str, plugin: str, required: str, *, used: bool
-) -> contracts.LicenseVerdict:
+) -> plugin_registry.LicenseVerdict:
     """The answer to the hook `check_license`."""
     places = await organizations_of(platform, subject)
     tier, license_id, demand = await platform.database.read(_held, platform, held_by(subject, places), plugin)
@@ -106,13 +98,13 @@ async def check(
     held = highest([tier] if tier else [])
     if known(needed) is None:
         reason = f"The tool needs the tier '{needed[:40]}', which is unknown"
-        return contracts.LicenseVerdict(False, needed, held, reason)
+        return plugin_registry.LicenseVerdict(False, needed, held, reason)
     if not covers(held, needed):
         reason = f"This needs a license for {needed}; yours is for {held}"
-        return contracts.LicenseVerdict(False, needed, held, reason)
+        return plugin_registry.LicenseVerdict(False, needed, held, reason)
     if used and license_id is not None:
         platform.resource(USAGE).count(license_id)
-    return contracts.LicenseVerdict(True, needed, held)
+    return plugin_registry.LicenseVerdict(True, needed, held)
 
 
 def _held(

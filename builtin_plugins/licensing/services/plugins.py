@@ -7,22 +7,23 @@ from collections.abc import Iterable
 
 from sqlalchemy.orm import Session
 
-from kernel.sdk import DIRECTORY, Platform, contracts
+from builtin_plugins.plugin_registry import api as plugin_registry
+from kernel.sdk import DIRECTORY, Platform
 
 from ..errors import PluginUnknown
 
-Listings = dict[str, contracts.ListingRef]
+Listings = dict[str, plugin_registry.ListingRef]
 
 
 def has_catalog(platform: Platform) -> bool:
     """Whether a plugin keeps a catalog."""
-    return bool(platform.hooks.implementations(contracts.find_listings))
+    return bool(platform.hooks.implementations(plugin_registry.find_listings))
 
 
 def listings(platform: Platform, session: Session, plugins: Iterable[str]) -> Listings:
     """The listings with these ids or names, keyed by both."""
     wanted = sorted(set(plugins))
-    spec = contracts.find_listings
+    spec = plugin_registry.find_listings
     answers = platform.hooks.ask_now(spec, platform=platform, session=session, plugins=wanted)
     found = [listing for answer in answers for listing in answer]
     return {**{name: one for one in found for name in one.names}, **{one.id: one for one in found}}

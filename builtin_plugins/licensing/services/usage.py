@@ -32,7 +32,7 @@ def _sum(earlier: Uses, later: Uses) -> Uses:
     return Uses(earlier.number + later.number, later.last)
 
 
-class Usage:
+class LicenseUsage:
     """What this process has counted but not written yet."""
 
     def __init__(self, platform: Platform) -> None:
@@ -72,7 +72,7 @@ class Usage:
                 await self._waiting.flush()
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[Usage]:
+    async def running(self) -> AsyncIterator[LicenseUsage]:
         """Write every few seconds within the block, and at its end."""
         seconds = self._platform.settings_of(LicensingSettings).flush_seconds
         async with repeating("licensing usage", self.flush, seconds):
@@ -85,4 +85,4 @@ def _write(unit: Unit, waiting: Mapping[str, Uses]) -> None:
         unit.session.execute(change.values(usage_count=License.usage_count + number, last_used_at=moment))
 
 
-USAGE: ResourceKey[Usage] = ResourceKey("licensing usage")
+USAGE: ResourceKey[LicenseUsage] = ResourceKey("licensing usage")

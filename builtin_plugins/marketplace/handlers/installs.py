@@ -9,7 +9,7 @@ from ..errors import (
     DependentsEnabled,
     ListingNotFound,
     NeverInstalled,
-    NotInstalled,
+    PluginNotInstalled,
     TooManyInstalled,
 )
 from ..schemas import (
@@ -49,7 +49,10 @@ async def install(ctx: Context, plugin_id: str) -> InstallationOut:
 
 
 @routes.delete(
-    f"{_ONE}/uninstall", access=AUTHENTICATED, returns=Switched, errors=(NotInstalled, DependentsEnabled)
+    f"{_ONE}/uninstall",
+    access=AUTHENTICATED,
+    returns=Switched,
+    errors=(PluginNotInstalled, DependentsEnabled),
 )
 async def uninstall(ctx: Context, plugin_id: str) -> Switched:
     """Uninstall a plugin for the caller. One that other enabled plugins require is kept."""
@@ -57,7 +60,7 @@ async def uninstall(ctx: Context, plugin_id: str) -> Switched:
 
 
 @routes.post(
-    f"{_ONE}/enable", access=AUTHENTICATED, returns=Enabled, errors=(NotInstalled, DependencyMissing)
+    f"{_ONE}/enable", access=AUTHENTICATED, returns=Enabled, errors=(PluginNotInstalled, DependencyMissing)
 )
 async def enable(ctx: Context, plugin_id: str) -> Enabled:
     """Enable an installed plugin, and the disabled ones that it requires."""
@@ -65,7 +68,7 @@ async def enable(ctx: Context, plugin_id: str) -> Enabled:
 
 
 @routes.post(
-    f"{_ONE}/disable", access=AUTHENTICATED, returns=Switched, errors=(NotInstalled, DependentsEnabled)
+    f"{_ONE}/disable", access=AUTHENTICATED, returns=Switched, errors=(PluginNotInstalled, DependentsEnabled)
 )
 async def disable(ctx: Context, plugin_id: str) -> Switched:
     """Disable an installed plugin. One that other enabled plugins require is kept."""

@@ -14,7 +14,7 @@ from kernel.sdk import (
     RouteTable,
 )
 
-from ..errors import CategoryNotFound, ListingNotFound, NameTaken
+from ..errors import CategoryNotFound, ListingNameTaken, ListingNotFound
 from ..schemas import (
     Categories,
     CategoryCreate,
@@ -81,7 +81,12 @@ async def get_listing(ctx: Context, plugin_id: str) -> ListingOut:
 
 
 @routes.post(
-    _BASE, access=AUTHENTICATED, body=ListingCreate, returns=ListingOut, status=201, errors=(NameTaken,)
+    _BASE,
+    access=AUTHENTICATED,
+    body=ListingCreate,
+    returns=ListingOut,
+    status=201,
+    errors=(ListingNameTaken,),
 )
 async def create_listing(ctx: Context, body: ListingCreate) -> ListingOut:
     """Add a plugin to the catalog, as a draft of the caller; one that a service adds is approved at once."""

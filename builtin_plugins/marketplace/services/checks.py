@@ -14,7 +14,9 @@ from packaging.utils import canonicalize_name
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import API_VERSION, DIRECTORY, Platform, contracts
+from builtin_plugins.plugin_registry import api as plugin_registry
+from kernel.sdk import API_VERSION, DIRECTORY, Platform
+from kernel.sdk.operations import fits_contract
 
 from ..models import Listing
 from ..schemas import Check
@@ -112,7 +114,7 @@ def _api_problems(found: Mapping[str, str | None]) -> Iterable[str]:
     for plugin, version in found.items():
         if version == "?":
             yield f"The source of plugin '{plugin}' can't be read in the wheel"
-        elif version is not None and version.partition(".")[0] != API_VERSION.partition(".")[0]:
+        elif version is not None and not fits_contract(version):
             yield f"Plugin '{plugin}' is written for plugin API {version}; this platform offers {API_VERSION}"
 
 
@@ -146,7 +148,7 @@ def _name_problems(session: Session, listing: Listing, taken: frozenset[str]) ->
 def _conflicts(session: Session, platform: Platform, listing: Listing, taken: frozenset[str]) -> Check:
     problems = list((listing.wheel or {}).get("clashes", ()))
     judged = platform.hooks.ask_now(
-        contracts.judge_dependencies, platform=platform, session=session, plugin_id=listing.id
+        plugin_registry.judge_dependencies, platform=platform, session=session, plugin_id=listing.id
     )
     if judged is not None:
         problems += judged.failures

@@ -9,9 +9,16 @@ from typing import Any
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Caller, Conflict, PageQuery, Platform, Unit, audit, contracts, utc_now
+from builtin_plugins.plugin_registry import api as plugin_registry
+from kernel.sdk import Caller, Conflict, PageQuery, Platform, Unit, audit, utc_now
 
-from ..errors import DependencyMissing, DependentsEnabled, ListingNotFound, NotInstalled, TooManyInstalled
+from ..errors import (
+    DependencyMissing,
+    DependentsEnabled,
+    ListingNotFound,
+    PluginNotInstalled,
+    TooManyInstalled,
+)
 from ..models import Installation, Listing
 from ..schemas import (
     Enabled,
@@ -91,16 +98,18 @@ def _own(session: Session, caller: Caller, plugin_id: str) -> Installation | Non
     return found
 
 
-def _requirements(platform: Platform, session: Session, plugin_id: str) -> Sequence[contracts.Dependency]:
+def _requirements(
+    platform: Platform, session: Session, plugin_id: str
+) -> Sequence[plugin_registry.RequiredPlugin]:
     """All that a plugin requires, also through others; none if no plugin knows dependencies."""
-    spec = contracts.find_requirements
+    spec = plugin_registry.find_requirements
     found = platform.hooks.ask_now(spec, platform=platform, session=session, plugin_id=plugin_id)
     return found or ()
 
 
 def _missing(
     platform: Platform, session: Session, caller: Caller, plugin_id: str
-) -> list[contracts.Dependency]:
+) -> list[plugin_registry.RequiredPlugin]:
     """What the plugin requires but the caller has not installed."""
     needed = _requirements(platform, session, plugin_id)
     if not needed:
@@ -118,11 +127,11 @@ def _installed(session: Session, caller: Caller, ids: Iterable[str]) -> set[str]
     return set(session.scalars(query))
 
 
-def _named(found: Collection[contracts.Dependency]) -> str:
+def _named(found: Collection[plugin_registry.RequiredPlugin]) -> str:
     return ", ".join(f"'{one.name}'" for one in found)
 
 
-def _enable_all(unit: Unit, caller: Caller, needed: Sequence[contracts.Dependency]) -> list[str]:
+def _enable_all(unit: Unit, caller: Caller, needed: Sequence[plugin_registry.RequiredPlugin]) -> list[str]:
     """Enable what is required and disabled; returns the names."""
     rows = unit.session.scalars(
         select(Installation).where(
@@ -147,7 +156,7 @@ def _current(unit: Unit, caller: Caller, plugin_id: str) -> Installation:
     _lock(unit, caller)
     row = _own(unit.session, caller, plugin_id)
     if row is None or row.status != _INSTALLED:
-        raise NotInstalled()
+        raise PluginNotInstalled()
     return row
 
 
@@ -182,7 +191,7 @@ def disable(unit: Unit, caller: Caller, plugin_id: str) -> Switched:
 
 def _check_dependents(unit: Unit, caller: Caller, plugin_id: str) -> None:
     found = caller.platform.hooks.ask_now(
-        contracts.find_dependents, platform=caller.platform, session=unit.session, plugin_id=plugin_id
+        plugin_registry.find_dependents, platform=caller.platform, session=unit.session, plugin_id=plugin_id
     )
     names = {one.plugin_id: one for one in found or ()}
     query = select(Installation.plugin_id).where(

@@ -13,8 +13,8 @@ from kernel.sdk import Caller, Principal, Unit, Unprocessable, audit, utc_now
 from ..errors import (
     CategoryNotFound,
     FeaturedByAdministrators,
+    ListingNameTaken,
     ListingNotFound,
-    NameTaken,
     NotEditable,
     TooManyListings,
 )
@@ -98,7 +98,7 @@ def check_name(session: Session, name: str, taken: frozenset[str], own: str | No
     key = name_key(name)
     holder = session.scalar(select(Listing.id).where(Listing.name_key == key))
     if (holder is not None and holder != own) or key in taken:
-        raise NameTaken()
+        raise ListingNameTaken()
 
 
 def _check_category(session: Session, category_id: str | None) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from sqlalchemy import and_, func, or_, select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import contracts
+from builtin_plugins.plugin_registry import api as plugin_registry
 
 from ..models import Installation, InstalledPlugin, Listing
 from ..states import PUBLIC
 
 
-def find_refs(session: Session, plugins: Sequence[str]) -> list[contracts.ListingRef]:
+def find_refs(session: Session, plugins: Sequence[str]) -> list[plugin_registry.ListingRef]:
     """The listings whose id or name, or that of an installed plugin of theirs, is among these."""
     wanted = list(plugins)
     behind = select(InstalledPlugin.plugin_id).where(InstalledPlugin.name.in_(wanted))
@@ -31,7 +31,7 @@ def find_refs(session: Session, plugins: Sequence[str]) -> list[contracts.Listin
     fits = or_(Listing.id.in_(wanted), named, Listing.id.in_(behind))
     installed = _installed(session)
     return [
-        contracts.ListingRef(
+        plugin_registry.ListingRef(
             *(one, name, shown, status == PUBLIC, version, package, versions, tier),
             plugins=tuple(installed.get(one, ())),
         )
@@ -49,7 +49,9 @@ def _installed(session: Session) -> dict[str, list[str]]:
     return found
 
 
-def find_together(session: Session, plugins: Sequence[str], limit: int) -> list[contracts.InstalledTogether]:
+def find_together(
+    session: Session, plugins: Sequence[str], limit: int
+) -> list[plugin_registry.InstalledTogether]:
     """Which other plugins are installed by accounts that have one of these."""
     wanted = list(plugins)
     having = (
@@ -73,5 +75,6 @@ def find_together(session: Session, plugins: Sequence[str], limit: int) -> list[
         .limit(limit)
     )
     return [
-        contracts.InstalledTogether(one, name, accounts, of) for one, name, accounts in session.execute(query)
+        plugin_registry.InstalledTogether(one, name, accounts, of)
+        for one, name, accounts in session.execute(query)
     ]

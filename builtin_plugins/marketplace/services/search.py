@@ -12,9 +12,10 @@ from typing import Any
 from sqlalchemy import ARRAY, BigInteger, bindparam, delete, func, insert, select, text
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Principal, Unit, contracts
+from builtin_plugins.plugin_registry import api as plugin_registry
+from kernel.sdk import Principal, Unit
 
-from ..models import Listing, NameGram, Tool
+from ..models import ListedTool, Listing, NameGram
 from ..schemas import ListingPage
 from ..states import PUBLIC
 from .records import page_from
@@ -76,7 +77,7 @@ _POSTGRES_NAMES = text(
 def index(unit: Unit, listing: Listing) -> None:
     """Bring the index of one listing up to date; called with every change of it."""
     unit.session.flush()
-    unit.notify(contracts.LISTINGS_CHANGED, listing.id)
+    unit.notify(plugin_registry.LISTINGS_CHANGED, listing.id)
     forget(unit, listing.number)
     if listing.status != PUBLIC:
         return
@@ -124,7 +125,9 @@ def forget(unit: Unit, number: int) -> None:
 def _fields(session: Session, listing: Listing) -> list[list[str]]:
     """The words of name, display name, tools and description."""
     tools = session.execute(
-        select(Tool.tool_name, Tool.description).where(Tool.plugin_id == listing.id, Tool.active.is_(True))
+        select(ListedTool.tool_name, ListedTool.description).where(
+            ListedTool.plugin_id == listing.id, ListedTool.active.is_(True)
+        )
     )
     told = " ".join(f"{name} {description or ''}" for name, description in tools)
     return [words(part or "") for part in (listing.name, listing.display_name, told, listing.description)]

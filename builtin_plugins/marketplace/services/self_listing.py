@@ -13,19 +13,19 @@ from packaging.utils import canonicalize_name
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.plugin_registry import api as plugin_registry
+from builtin_plugins.tools.api import TOOLS
+from builtin_plugins.tools.api import Tool as AnyTool
 from kernel.sdk import (
     DIRECTORY,
-    TOOLS,
     Platform,
     PluginEntry,
     ResourceKey,
     Unit,
-    contracts,
     lasting,
     set_within,
     utc_now,
 )
-from kernel.sdk import Tool as AnyTool
 
 from ..models import InstalledPlugin, Listing, Transition
 from ..states import PUBLIC
@@ -101,7 +101,7 @@ class SelfListing:
         """Look for changes within the block, in memory only."""
         task = None
         if self._platform.role == "api":
-            self._platform.notices.listen(contracts.LISTINGS_CHANGED, self.note_listing)
+            self._platform.notices.listen(plugin_registry.LISTINGS_CHANGED, self.note_listing)
             task = lasting("self-listing", self._look_now_and_then)
         try:
             yield self

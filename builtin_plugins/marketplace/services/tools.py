@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from kernel.sdk import Caller, PlatformError, Principal, Unit, audit
 
 from ..errors import ListingNotFound
-from ..models import Listing, Tool
+from ..models import ListedTool, Listing
 from ..tool_schemas import (
     Deactivated,
     NothingToSync,
@@ -33,7 +33,7 @@ from .search import index
 _TIERS = ("free", "community", "pro", "enterprise")
 _TYPES = ("analysis", "data", "action", "query")
 _MOST_TOOLS = 500
-_ORDER = (Listing.name_key, Tool.tool_name)
+_ORDER = (Listing.name_key, ListedTool.tool_name)
 _FIELDS = (
     "type",
     "description",
@@ -67,7 +67,7 @@ def _tier(value: Any) -> Any:
     return value if value in _TIERS else "pro" if value == "professional" else "community"
 
 
-class Declared(BaseModel):
+class DeclaredTool(BaseModel):
     """A tool as a manifest declares it (wire-facts 6.6)."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
@@ -115,17 +115,21 @@ def flattened(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _rows() -> Select[Any]:
     """The fields of tools, with those of their plugins."""
     plugins = (Listing.name.label("plugin_name"), Listing.display_name.label("plugin_display_name"))
-    tools = (getattr(Tool, name) for name in ("id", "tool_name", "plugin_id", *_FIELDS))
-    return select(*tools, *plugins).join(Listing, Listing.id == Tool.plugin_id)
+    tools = (getattr(ListedTool, name) for name in ("id", "tool_name", "plugin_id", *_FIELDS))
+    return select(*tools, *plugins).join(Listing, Listing.id == ListedTool.plugin_id)
 
 
 def list_page(session: Session, principal: Principal, query: ToolsQuery) -> ToolList:
     """A page of tools, by plugin and name. They are found by an index; only the page's rows are read."""
     wanted = _wanted(principal, query)
-    keys = select(Tool.plugin_id, Tool.tool_name).join(Listing, Listing.id == Tool.plugin_id).where(*wanted)
+    keys = (
+        select(ListedTool.plugin_id, ListedTool.tool_name)
+        .join(Listing, Listing.id == ListedTool.plugin_id)
+        .where(*wanted)
+    )
     total = session.scalar(keys.with_only_columns(func.count(), maintain_column_froms=True)) or 0
     page = keys.order_by(*_ORDER).limit(query.limit).offset(query.offset).subquery()
-    on_page = (Tool.plugin_id == page.c.plugin_id) & (Tool.tool_name == page.c.tool_name)
+    on_page = (ListedTool.plugin_id == page.c.plugin_id) & (ListedTool.tool_name == page.c.tool_name)
     items = _items(session, _rows().join(page, on_page))
     return ToolList(tools=items, count=len(items), total=total, limit=query.limit, offset=query.offset)
 
@@ -133,18 +137,18 @@ def list_page(session: Session, principal: Principal, query: ToolsQuery) -> Tool
 def _wanted(principal: Principal, query: ToolsQuery) -> list[ColumnElement[bool]]:
     wanted = [seen_by(principal)]
     if query.active_only:
-        wanted.append(Tool.active.is_(True))
+        wanted.append(ListedTool.active.is_(True))
     if query.tier is not None:
-        wanted.append(Tool.required_tier == query.tier)
+        wanted.append(ListedTool.required_tier == query.tier)
     if query.tool_name is not None:
-        wanted.append(Tool.tool_name == query.tool_name)
+        wanted.append(ListedTool.tool_name == query.tool_name)
     return wanted
 
 
 def show(session: Session, principal: Principal, name: str) -> ToolDetail:
     """An active tool; if several plugins have it, the first plugin's by name. Raises ListingNotFound."""
     query = _rows().add_columns(Listing.description.label("plugin_description"))
-    mine = query.where(seen_by(principal), Tool.tool_name == name, Tool.active.is_(True))
+    mine = query.where(seen_by(principal), ListedTool.tool_name == name, ListedTool.active.is_(True))
     found = session.execute(mine.order_by(*_ORDER).limit(1)).mappings().first()
     if found is None:
         raise ListingNotFound(f"There is no tool '{name[:80]}'")
@@ -154,7 +158,7 @@ def show(session: Session, principal: Principal, name: str) -> ToolDetail:
 def of_plugin(session: Session, principal: Principal, plugin_id: str) -> PluginTools:
     """The active tools of a plugin. Raises ListingNotFound."""
     listing = find(session, principal, plugin_id)
-    items = _items(session, _rows().where(Tool.plugin_id == plugin_id, Tool.active.is_(True)))
+    items = _items(session, _rows().where(ListedTool.plugin_id == plugin_id, ListedTool.active.is_(True)))
     return PluginTools(plugin_id=plugin_id, plugin_name=listing.name, tools=items, count=len(items))
 
 
@@ -188,14 +192,14 @@ def sync(unit: Unit, caller: Caller, wanted: SyncRequest) -> NothingToSync | Syn
     )
 
 
-def _read(entries: Sequence[Any]) -> tuple[list[Declared], list[str]]:
-    good: dict[str, Declared] = {}
+def _read(entries: Sequence[Any]) -> tuple[list[DeclaredTool], list[str]]:
+    good: dict[str, DeclaredTool] = {}
     errors = []
     for entry in entries[:_MOST_TOOLS]:
         if not isinstance(entry, Mapping) or not entry.get("name"):
             continue  # wire-facts 6.6: entries without a name are dropped
         try:
-            made = Declared.model_validate(dict(entry))
+            made = DeclaredTool.model_validate(dict(entry))
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             place = ".".join(map(str, first["loc"]))
@@ -211,13 +215,13 @@ def put(
     unit: Unit, listing: Listing, wanted: Mapping[str, Mapping[str, Any]], *, keep_others: bool = False
 ) -> tuple[bool, int]:
     """Give a listing exactly these tools; returns whether anything changed, and how many were deactivated."""
-    rows = unit.session.scalars(select(Tool).where(Tool.plugin_id == listing.id))
+    rows = unit.session.scalars(select(ListedTool).where(ListedTool.plugin_id == listing.id))
     known = {row.tool_name: row for row in rows}
     changed, gone = False, 0
     for name, columns in wanted.items():
         row = known.get(name)
         if row is None:
-            row = Tool(id=str(uuid.uuid4()), plugin_id=listing.id, tool_name=name)
+            row = ListedTool(id=str(uuid.uuid4()), plugin_id=listing.id, tool_name=name)
             unit.session.add(row)
         for column, value in columns.items():
             if getattr(row, column) != value:
@@ -234,8 +238,12 @@ def put(
 def deactivate(unit: Unit, caller: Caller, plugin_id: str) -> Deactivated:
     """Deactivate all tools of a plugin. Raises ListingNotFound."""
     listing = find_writable(unit.session, caller.principal, plugin_id)
-    mine = update(Tool).where(Tool.plugin_id == listing.id, Tool.active.is_(True)).values(active=False)
-    number = len(unit.session.scalars(mine.returning(Tool.id)).all())
+    mine = (
+        update(ListedTool)
+        .where(ListedTool.plugin_id == listing.id, ListedTool.active.is_(True))
+        .values(active=False)
+    )
+    number = len(unit.session.scalars(mine.returning(ListedTool.id)).all())
     index(unit, listing)
     after = {"deactivated": number}
     audit(unit, "listing.tools_deactivated", "listing", listing.id, after=after, origin=caller.origin)

@@ -12,12 +12,12 @@ from kernel.sdk import (
     ChildLimits,
     Children,
     Platform,
-    ReceivedFile,
     ResourceKey,
     Unit,
     audit,
     utc_now,
 )
+from kernel.sdk.http import ReceivedFile
 
 from ..errors import NotAWheel, NotEditable
 from ..models import Listing

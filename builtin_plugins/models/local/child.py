@@ -1,7 +1,7 @@
 """The child process that serves one GGUF file: llama.cpp's own HTTP server, on the loopback interface.
 
-Its standard input is a JSON object (`Wanted`); once the model is loaded it writes the server's address to the
-named pipe ``ready``. It ends when killed, or with its parent.
+Its standard input is a JSON object (`ServerOptions`). Once the model is loaded, it writes the address of the
+server to the named pipe ``ready``. It ends when killed, or with its parent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _QUIET: Final = 1
 _POOLED: Final = "pooling_type"
 
 
-class Wanted(TypedDict):
+class ServerOptions(TypedDict):
     """What to serve, and how. ``threads`` compute; ``parallel`` answers share ``context`` tokens."""
 
     path: str
@@ -33,7 +33,7 @@ class Wanted(TypedDict):
     parallel: int
 
 
-def parameters(wanted: Wanted) -> Any:
+def parameters(wanted: ServerOptions) -> Any:
     """llama.cpp's parameters: no web page, no listing of prompts, nothing kept of requests."""
     from xllamacpp import CommonParams
 
@@ -53,7 +53,7 @@ def parameters(wanted: Wanted) -> Any:
     return params
 
 
-def _fit(params: Any, wanted: Wanted, known: dict[str, Any]) -> None:
+def _fit(params: Any, wanted: ServerOptions, known: dict[str, Any]) -> None:
     """Parameters that depend on the model: its longest context, whether it embeds, tools in its template."""
     architecture = known.get("general.architecture", "")
     trained = known.get(f"{architecture}.context_length")
@@ -69,7 +69,7 @@ def _fit(params: Any, wanted: Wanted, known: dict[str, Any]) -> None:
 
 def main() -> None:
     """Serve until this process ends."""
-    wanted: Wanted = json.load(sys.stdin)
+    wanted: ServerOptions = json.load(sys.stdin)
     os.nice(_NICER)
     from xllamacpp import Server
 

@@ -12,9 +12,9 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Final
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.models.runtimes.errors import AnswerMalformed
 from builtin_plugins.models.runtimes.openai import OpenAIRuntime
-from kernel.sdk import contracts
 
 _ASKING: Final = (
     "Call the function that helps most. Reply with JSON: its name and its arguments. Functions:\n"
@@ -22,7 +22,7 @@ _ASKING: Final = (
 _FREE: Final = (None, "auto", "none")
 
 
-def forced(request: contracts.ChatRequest) -> contracts.ChatRequest | None:
+def forced(request: inference.ChatRequest) -> inference.ChatRequest | None:
     """The same turn with a schema in place of the tools; None if the model need not call one."""
     choice = request.options.get("tool_choice")
     functions = _functions(request, choice) if choice not in _FREE else []
@@ -46,15 +46,15 @@ def forced(request: contracts.ChatRequest) -> contracts.ChatRequest | None:
 
 
 async def forced_call(
-    runtime: OpenAIRuntime, request: contracts.ChatRequest, model: str
-) -> contracts.ChatEvents:
+    runtime: OpenAIRuntime, request: inference.ChatRequest, model: str
+) -> inference.ChatEvents:
     """The whole call, or as much as `max_tokens` allowed, and the end of the turn."""
     text = ""
     async with aclosing(runtime.chat(request, model)) as events:
         async for event in events:
             if isinstance(event, str):
                 text += event
-            elif isinstance(event, contracts.ChatEnd):
+            elif isinstance(event, inference.ChatEnd):
                 is_cut_off = event.finish_reason == "length" and not _is_whole(text)
                 if call := _cut_off(text) if is_cut_off else _call(text):
                     yield call
@@ -70,29 +70,29 @@ def _is_whole(text: str) -> bool:
     return True
 
 
-def _cut_off(text: str) -> contracts.ToolCallPart | None:
+def _cut_off(text: str) -> inference.ToolCallPart | None:
     """The incomplete arguments, which no client takes for a whole call; None if there are none yet."""
     begun, _, arguments = text.partition('"arguments"')
     try:
         name = json.loads(begun.rstrip().rstrip(",") + "}")["name"]
     except (ValueError, KeyError):
         return None
-    return contracts.ToolCallPart(0, _new_id(), str(name), arguments.lstrip(": \n"))
+    return inference.ToolCallPart(0, _new_id(), str(name), arguments.lstrip(": \n"))
 
 
 def _new_id() -> str:
     return f"call_{secrets.token_hex(8)}"
 
 
-def _call(text: str) -> contracts.ToolCallPart:
+def _call(text: str) -> inference.ToolCallPart:
     try:
         found = json.loads(text)
-        return contracts.ToolCallPart(0, _new_id(), str(found["name"]), json.dumps(found["arguments"]))
+        return inference.ToolCallPart(0, _new_id(), str(found["name"]), json.dumps(found["arguments"]))
     except (ValueError, KeyError, TypeError):
         raise AnswerMalformed("its call of a tool was cut off") from None
 
 
-def _functions(request: contracts.ChatRequest, choice: Any) -> list[Mapping[str, Any]]:
+def _functions(request: inference.ChatRequest, choice: Any) -> list[Mapping[str, Any]]:
     given = [tool["function"] for tool in request.tools if isinstance(tool.get("function"), Mapping)]
     named = None
     if isinstance(choice, Mapping):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from builtin_plugins.models.local.child import Wanted
+from builtin_plugins.models.local.child import ServerOptions
 from builtin_plugins.models.local.errors import LocalModelFailed, LocalModelUnusable
 from builtin_plugins.models.local.files import ModelFile
 from builtin_plugins.models.local.memory import available_mb
@@ -97,7 +97,7 @@ class ModelProcess:
         folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="platform-model-"))
         ready = Path(folder) / "ready"
         os.mkfifo(ready, 0o600)
-        wanted = Wanted(
+        wanted = ServerOptions(
             path=str(self.file.path),
             name=self.file.name,
             key=key,

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.models.runtimes.errors import RuntimeObjects
-from kernel.sdk import contracts
 
 Json = dict[str, Any]
 
@@ -56,7 +56,7 @@ def checked_options(options: Mapping[str, Any], tools: Sequence[Mapping[str, Any
     return kept
 
 
-def checked_chat(request: contracts.ChatRequest) -> contracts.ChatRequest:
+def checked_chat(request: inference.ChatRequest) -> inference.ChatRequest:
     """The chat with the options that may be sent on. Raises RuntimeObjects for what llama.cpp can't take."""
     options = checked_options(request.options, request.tools)
     for tool in request.tools:

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.models.local.errors import (
     LocalMemoryShort,
     LocalModelFailed,
@@ -24,7 +25,7 @@ from builtin_plugins.models.local.memory import available_mb
 from builtin_plugins.models.local.process import ModelProcess, Serving
 from builtin_plugins.models.local.requests import checked_chat, checked_options
 from builtin_plugins.models.names import canonical
-from builtin_plugins.models.runtimes.errors import ModelNotFound, RuntimeUnreachable
+from builtin_plugins.models.runtimes.errors import RuntimeLacksModel, RuntimeUnreachable
 from builtin_plugins.models.runtimes.openai import OpenAIRuntime
 from builtin_plugins.models.runtimes.protocol import (
     Embeddings,
@@ -34,7 +35,7 @@ from builtin_plugins.models.runtimes.protocol import (
     RuntimeLimits,
     TextDelta,
 )
-from kernel.sdk import ChildFailed, ChildLimits, Children, Platform, contracts, lasting
+from kernel.sdk import ChildFailed, ChildLimits, Children, Platform, lasting
 
 log = logging.getLogger("platform.models")
 
@@ -114,7 +115,7 @@ class LocalRuntime:
         """Look which files there are now."""
         self._files = await asyncio.to_thread(model_files, self._folder, self._named)
 
-    async def generate(self, request: GenerationRequest) -> contracts.Generated:
+    async def generate(self, request: GenerationRequest) -> inference.Completion:
         """See `ModelRuntime`."""
         request = replace(request, options=checked_options(request.options))
         async with self._use(request.model) as runtime:
@@ -122,14 +123,14 @@ class LocalRuntime:
 
     async def stream(
         self, request: GenerationRequest
-    ) -> AsyncGenerator[TextDelta | contracts.Generated, None]:
+    ) -> AsyncGenerator[TextDelta | inference.Completion, None]:
         """See `ModelRuntime`."""
         request = replace(request, options=checked_options(request.options))
         async with self._use(request.model) as runtime, aclosing(runtime.stream(request)) as items:
             async for item in items:
                 yield item
 
-    async def chat(self, request: contracts.ChatRequest, model: str) -> contracts.ChatEvents:
+    async def chat(self, request: inference.ChatRequest, model: str) -> inference.ChatEvents:
         """See `ModelRuntime`. A tool call that the client requires is forced by grammar."""
         request = checked_chat(request)
         async with self._use(model) as runtime:
@@ -172,7 +173,7 @@ class LocalRuntime:
         await self.look()
         file = self._file(model)
         if not file.ours:
-            raise ModelNotFound(model)
+            raise RuntimeLacksModel(model)
         async with self._turn:
             if canonical(model) in self._running:
                 await self._unload(canonical(model))
@@ -283,7 +284,7 @@ class LocalRuntime:
     def _file(self, model: str) -> ModelFile:
         file = self._files.get(canonical(model))
         if file is None:
-            raise ModelNotFound(model)
+            raise RuntimeLacksModel(model)
         return file
 
     def _is_unusable(self, file: ModelFile) -> bool:

@@ -32,7 +32,7 @@ class RuntimeTimeout(ModelRuntimeError):
         super().__init__("The model runtime did not respond in time.")
 
 
-class ModelNotFound(ModelRuntimeError):
+class RuntimeLacksModel(ModelRuntimeError):
     """The runtime answers, but has no such model."""
 
     status = 404

@@ -9,8 +9,9 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from builtin_plugins.models.runtimes.errors import AnswerMalformed, ModelNotFound, StreamBroken
-from builtin_plugins.models.runtimes.ollama_chat import ChatReader, chat_body, format_of
+from builtin_plugins.inference import api as inference
+from builtin_plugins.models.runtimes.errors import AnswerMalformed, RuntimeLacksModel, StreamBroken
+from builtin_plugins.models.runtimes.ollama_chat import OllamaChatReader, chat_body, format_of
 from builtin_plugins.models.runtimes.ollama_pull import PullTally
 from builtin_plugins.models.runtimes.protocol import (
     Embeddings,
@@ -24,7 +25,7 @@ from builtin_plugins.models.runtimes.protocol import (
 from builtin_plugins.models.runtimes.transport import Json, RuntimeTransport, authorization
 from builtin_plugins.models.runtimes.vectors import batches, is_count, normalized, stacked
 from builtin_plugins.models.runtimes.wire import LineSplitter
-from kernel.sdk import OutgoingClient, contracts
+from kernel.sdk import OutgoingClient
 
 # Ollama reads these beside ``options``; all other parameters belong inside it.
 _TOP_LEVEL = frozenset({"format", "keep_alive", "think"})
@@ -54,7 +55,7 @@ class OllamaRuntime:
         )
         self._context_tokens = context_tokens
 
-    async def generate(self, request: GenerationRequest) -> contracts.Generated:
+    async def generate(self, request: GenerationRequest) -> inference.Completion:
         """One call of /api/chat without streaming."""
         body = self._chat(request, stream=False)
         answer = await self._http.json("POST", "/api/chat", body, model=request.model)
@@ -64,7 +65,7 @@ class OllamaRuntime:
 
     async def stream(
         self, request: GenerationRequest
-    ) -> AsyncGenerator[TextDelta | contracts.Generated, None]:
+    ) -> AsyncGenerator[TextDelta | inference.Completion, None]:
         """One call of /api/chat; an ``error`` object or an end before ``done`` is ``StreamBroken``."""
         text: list[str] = []
         async with aclosing(self._parts(self._chat(request, stream=True), request.model)) as parts:
@@ -77,9 +78,9 @@ class OllamaRuntime:
                     return
         raise StreamBroken
 
-    async def chat(self, request: contracts.ChatRequest, model: str) -> contracts.ChatEvents:
+    async def chat(self, request: inference.ChatRequest, model: str) -> inference.ChatEvents:
         """A turn of a chat with tools; errors as in ``stream``, and ``RuntimeObjects``."""
-        reader, body = ChatReader(model), chat_body(request, model, self._context_tokens)
+        reader, body = OllamaChatReader(model), chat_body(request, model, self._context_tokens)
         async with aclosing(self._turn(body, model, stream=request.stream)) as parts:
             async for part in parts:
                 for piece in reader.read(part):
@@ -197,7 +198,7 @@ def _part(line: bytes, model: str) -> Json:
     except ValueError as error:
         raise StreamBroken from error
     if isinstance(part, dict) and _NOT_THERE in str(part.get("error", "")):
-        raise ModelNotFound(model)
+        raise RuntimeLacksModel(model)
     if not isinstance(part, dict) or "error" in part:
         raise StreamBroken
     return part
@@ -213,9 +214,9 @@ def _content(part: Mapping[str, Any]) -> str:
     return content or ""
 
 
-def _generated(text: str, last: Mapping[str, Any], asked: str) -> contracts.Generated:
+def _generated(text: str, last: Mapping[str, Any], asked: str) -> inference.Completion:
     model, reason = last.get("model"), last.get("done_reason")
-    return contracts.Generated(
+    return inference.Completion(
         text=text,
         tokens_used=_tokens(last),
         model=model if isinstance(model, str) and model else asked,

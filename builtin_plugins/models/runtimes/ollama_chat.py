@@ -7,9 +7,9 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.models.runtimes.openai_chat import logprobs_of
 from builtin_plugins.models.runtimes.vectors import is_count
-from kernel.sdk import contracts
 
 Json = dict[str, Any]
 # Parameters that go beside ``options``.
@@ -18,7 +18,7 @@ _TOP_LEVEL = frozenset({"format", "keep_alive", "think", "logprobs", "top_logpro
 _SAME = frozenset({"temperature", "top_p", "top_k", "seed", "stop", "presence_penalty", "frequency_penalty"})
 
 
-def chat_body(request: contracts.ChatRequest, model: str, context_tokens: int | None) -> Json:
+def chat_body(request: inference.ChatRequest, model: str, context_tokens: int | None) -> Json:
     """The body of /api/chat for a chat."""
     given = request.options
     inner = given.get("options")
@@ -104,7 +104,7 @@ def _given_call(call: Mapping[str, Any]) -> Json:
     return {"function": {"name": said.get("name", ""), "arguments": arguments or {}}}
 
 
-class ChatReader:
+class OllamaChatReader:
     """Reads the parts of one turn, and the statistics in the last one."""
 
     def __init__(self, asked: str) -> None:
@@ -112,14 +112,14 @@ class ChatReader:
         self._calls = 0
         self._logprobs: list[Json] = []
 
-    def read(self, part: Mapping[str, Any]) -> Iterator[str | contracts.Thought | contracts.ToolCallPart]:
+    def read(self, part: Mapping[str, Any]) -> Iterator[str | inference.Thought | inference.ToolCallPart]:
         """The text, thoughts and tool calls of one line of the stream."""
         self._logprobs += logprobs_of(part.get("logprobs"))
         message = part.get("message")
         if not isinstance(message, dict):
             return
         if isinstance(thought := message.get("thinking"), str) and thought:
-            yield contracts.Thought(thought)
+            yield inference.Thought(thought)
         if isinstance(text := message.get("content"), str) and text:
             yield text
         calls = message.get("tool_calls")
@@ -127,12 +127,12 @@ class ChatReader:
             if isinstance(call, dict):
                 yield self._call(call)
 
-    def end(self, last: Mapping[str, Any]) -> contracts.ChatEnd:
+    def end(self, last: Mapping[str, Any]) -> inference.ChatEnd:
         """The end of the turn, from its last part."""
         model, reason = last.get("model"), last.get("done_reason")
         prompt, completion = last.get("prompt_eval_count"), last.get("eval_count")
         said = reason if isinstance(reason, str) and reason else "stop"
-        return contracts.ChatEnd(
+        return inference.ChatEnd(
             model if isinstance(model, str) and model else self._asked,
             "tool_calls" if self._calls and said == "stop" else said,
             prompt if is_count(prompt) else None,
@@ -140,11 +140,11 @@ class ChatReader:
             self._logprobs,
         )
 
-    def _call(self, call: Mapping[str, Any]) -> contracts.ToolCallPart:
+    def _call(self, call: Mapping[str, Any]) -> inference.ToolCallPart:
         function = call.get("function")
         said = function if isinstance(function, dict) else {}
         index, self._calls = self._calls, self._calls + 1
         arguments = said.get("arguments")
         text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
         name = str(call.get("id") or f"call_{secrets.token_hex(8)}")
-        return contracts.ToolCallPart(index, name, str(said.get("name") or ""), text)
+        return inference.ToolCallPart(index, name, str(said.get("name") or ""), text)

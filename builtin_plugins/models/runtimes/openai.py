@@ -14,8 +14,9 @@ from urllib.parse import quote
 
 from pydantic import SecretStr
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.models.runtimes.errors import AnswerMalformed, StreamBroken
-from builtin_plugins.models.runtimes.openai_chat import ChatReader, chat_body
+from builtin_plugins.models.runtimes.openai_chat import OpenAIChatReader, chat_body
 from builtin_plugins.models.runtimes.protocol import (
     Embeddings,
     GenerationRequest,
@@ -27,7 +28,7 @@ from builtin_plugins.models.runtimes.protocol import (
 from builtin_plugins.models.runtimes.transport import Json, RuntimeTransport, authorization
 from builtin_plugins.models.runtimes.vectors import batches, is_count, normalized, stacked
 from builtin_plugins.models.runtimes.wire import SseDecoder
-from kernel.sdk import OutgoingClient, contracts
+from kernel.sdk import OutgoingClient
 
 _DONE = "[DONE]"
 _OURS = frozenset({"model", "messages", "stream", "stream_options", "n"})
@@ -52,7 +53,7 @@ class OpenAIRuntime:
             client, base, limits or RuntimeLimits(), _names_unknown_model, authorization(api_key)
         )
 
-    async def generate(self, request: GenerationRequest) -> contracts.Generated:
+    async def generate(self, request: GenerationRequest) -> inference.Completion:
         """One chat completion without streaming."""
         answer = await self._http.json("POST", "/v1/chat/completions", _chat(request), model=request.model)
         choice = _choice(answer)
@@ -62,7 +63,7 @@ class OpenAIRuntime:
 
     async def stream(
         self, request: GenerationRequest
-    ) -> AsyncGenerator[TextDelta | contracts.Generated, None]:
+    ) -> AsyncGenerator[TextDelta | inference.Completion, None]:
         """One chat completion as server-sent events.
 
         ``StreamBroken`` for an ``error`` object, and for an end with neither ``[DONE]`` nor a finish reason.
@@ -79,9 +80,9 @@ class OpenAIRuntime:
                     yield TextDelta(piece)
         yield tally.finished("".join(text))
 
-    async def chat(self, request: contracts.ChatRequest, model: str) -> contracts.ChatEvents:
+    async def chat(self, request: inference.ChatRequest, model: str) -> inference.ChatEvents:
         """A turn of a chat with tools; errors as in ``stream``, and ``RuntimeObjects``."""
-        reader, body = ChatReader(model), chat_body(request, model)
+        reader, body = OpenAIChatReader(model), chat_body(request, model)
         if not request.stream:
             answer = await self._http.json("POST", "/v1/chat/completions", body, model=model, chat=True)
             if _choice(answer) is None or "error" in answer:
@@ -164,8 +165,8 @@ class _Tally:
             self._reason = reason
         return self
 
-    def finished(self, text: str) -> contracts.Generated:
-        return contracts.Generated(text, self._tokens, self._model, self._reason, self._output)
+    def finished(self, text: str) -> inference.Completion:
+        return inference.Completion(text, self._tokens, self._model, self._reason, self._output)
 
 
 def _chat(request: GenerationRequest) -> Json:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
 from typing import Any
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.models.runtimes.vectors import is_count
-from kernel.sdk import contracts
 
 Json = dict[str, Any]
 _OURS = frozenset({"model", "messages", "tools", "stream", "stream_options", "n"})
@@ -14,7 +16,7 @@ _OURS = frozenset({"model", "messages", "tools", "stream", "stream_options", "n"
 _OLLAMAS = frozenset({"options", "format", "keep_alive", "think", "raw"})
 
 
-def chat_body(request: contracts.ChatRequest, model: str) -> Json:
+def chat_body(request: inference.ChatRequest, model: str) -> Json:
     """The body of /v1/chat/completions; Ollama's `options` move up to the top level."""
     options = request.options.get("options")
     inner = _without(options, _OURS) if isinstance(options, Mapping) else {}
@@ -36,19 +38,19 @@ def _without(options: Mapping[str, Any], names: Set[str]) -> Json:
     return {name: value for name, value in options.items() if name not in names}
 
 
-class ChatReader:
+class OpenAIChatReader:
     """Reads the answers of one turn, streamed or whole, including what they report besides text."""
 
     def __init__(self, asked: str) -> None:
         self._model = asked
         self._reason = ""
-        self._called = False
+        self._calls = _ToolCalls()
         self._usage: Mapping[str, Any] = {}
         self._logprobs: list[Json] = []
 
     def read(
         self, answer: Mapping[str, Any], part: str
-    ) -> Iterator[str | contracts.Thought | contracts.ToolCallPart]:
+    ) -> Iterator[str | inference.Thought | inference.ToolCallPart]:
         """The pieces of an answer whose choices contain a `part`: ``delta`` or ``message``."""
         if isinstance(model := answer.get("model"), str) and model:
             self._model = model
@@ -66,11 +68,13 @@ class ChatReader:
         if isinstance(message, dict):
             yield from self._message(message)
 
-    def end(self) -> contracts.ChatEnd:
+    def end(self) -> inference.ChatEnd:
         """The end of the turn. Some runtimes report ``stop`` even when they call tools."""
         prompt, completion = self._usage.get("prompt_tokens"), self._usage.get("completion_tokens")
-        reason = "tool_calls" if self._called and self._reason in ("", "stop") else self._reason or "stop"
-        return contracts.ChatEnd(
+        reason = (
+            "tool_calls" if self._calls.count and self._reason in ("", "stop") else self._reason or "stop"
+        )
+        return inference.ChatEnd(
             self._model,
             reason,
             prompt if is_count(prompt) else None,
@@ -80,18 +84,17 @@ class ChatReader:
 
     def _message(
         self, message: Mapping[str, Any]
-    ) -> Iterator[str | contracts.Thought | contracts.ToolCallPart]:
+    ) -> Iterator[str | inference.Thought | inference.ToolCallPart]:
         thought = message.get("reasoning_content") or message.get("reasoning")
         if isinstance(thought, str) and thought:
-            yield contracts.Thought(thought)
+            yield inference.Thought(thought)
         text = message.get("content")
         if isinstance(text, str) and text:
             yield text
         calls = message.get("tool_calls")
         for place, call in enumerate(calls if isinstance(calls, list) else ()):
             if isinstance(call, dict):
-                self._called = True
-                yield _call_part(call, place)
+                yield self._calls.read(call, place)
 
 
 def logprobs_of(told: object) -> list[Json]:
@@ -99,13 +102,60 @@ def logprobs_of(told: object) -> list[Json]:
     return [entry for entry in told if isinstance(entry, dict)] if isinstance(told, list) else []
 
 
-def _call_part(call: Mapping[str, Any], place: int) -> contracts.ToolCallPart:
-    function = call.get("function")
-    said = function if isinstance(function, dict) else {}
-    index = call.get("index")
-    return contracts.ToolCallPart(
-        index if is_count(index) else place,
-        str(call.get("id") or ""),
-        str(said.get("name") or ""),
-        str(said.get("arguments") or ""),
-    )
+@dataclass
+class _ToolCall:
+    number: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+    def is_another(self, call_id: str, name: str) -> bool:
+        """Whether a piece with this id and name, below the same index, begins another call."""
+        if call_id and self.id:
+            return call_id != self.id
+        return bool(name and self.name) and (name != self.name or _is_json(self.arguments))
+
+
+class _ToolCalls:
+    """Numbers the calls of a turn. Some servers send the same index, or none, with each call."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._latest: dict[int, _ToolCall] = {}
+        self._by_id: dict[str, _ToolCall] = {}
+
+    def read(self, call: Mapping[str, Any], place: int) -> inference.ToolCallPart:
+        """A piece of a call, with the call's number; `place` is the piece's in its list."""
+        function = call.get("function")
+        said = function if isinstance(function, dict) else {}
+        index, call_id, name = call.get("index"), str(call.get("id") or ""), str(said.get("name") or "")
+        known = self._find(index if is_count(index) else place, call_id, name)
+        arguments = _json_text(said.get("arguments"))
+        known.id, known.name = known.id or call_id, known.name or name
+        known.arguments += arguments
+        return inference.ToolCallPart(known.number, call_id, name, arguments)
+
+    def _find(self, index: int, call_id: str, name: str) -> _ToolCall:
+        known = self._by_id.get(call_id) or self._latest.get(index)
+        if known is None or known.is_another(call_id, name):
+            known = _ToolCall(self.count)
+            self.count += 1
+        self._latest[index] = known
+        if call_id:
+            self._by_id[call_id] = known
+        return known
+
+
+def _json_text(arguments: object) -> str:
+    """Arguments as OpenAI writes them; some servers send an object instead of its text."""
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-from kernel.sdk import contracts
+from builtin_plugins.inference import api as inference
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +24,7 @@ class GenerationRequest:
     """
 
     model: str
-    messages: Sequence[contracts.ChatMessage]
+    messages: Sequence[inference.ChatMessage]
     temperature: float = 0.7
     max_tokens: int = 2000
     stop: Sequence[str] = ()
@@ -93,11 +93,11 @@ class RuntimeLimits:
 class ModelRuntime(Protocol):
     """A model server. Every method raises a ``ModelRuntimeError`` and nothing else, except ``healthy``."""
 
-    async def generate(self, request: GenerationRequest) -> contracts.Generated:
+    async def generate(self, request: GenerationRequest) -> inference.Completion:
         """The whole answer at once."""
         ...
 
-    def stream(self, request: GenerationRequest) -> AsyncGenerator[TextDelta | contracts.Generated, None]:
+    def stream(self, request: GenerationRequest) -> AsyncGenerator[TextDelta | inference.Completion, None]:
         """The answer piece by piece; the last item, and only that, is the ``Generated``.
 
         Closing the iterator (``contextlib.aclosing``) or cancelling its task closes the connection, and the
@@ -105,7 +105,7 @@ class ModelRuntime(Protocol):
         """
         ...
 
-    def chat(self, request: contracts.ChatRequest, model: str) -> contracts.ChatEvents:
+    def chat(self, request: inference.ChatRequest, model: str) -> inference.ChatEvents:
         """The model's next turn in a chat (see the hook ``chat_with_model``); closed like ``stream``."""
         ...
 

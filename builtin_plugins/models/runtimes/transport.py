@@ -14,8 +14,8 @@ from pydantic import SecretStr
 
 from builtin_plugins.models.runtimes.errors import (
     AnswerMalformed,
-    ModelNotFound,
     ModelRuntimeError,
+    RuntimeLacksModel,
     RuntimeObjects,
     RuntimeRefused,
     RuntimeTimeout,
@@ -24,15 +24,8 @@ from builtin_plugins.models.runtimes.errors import (
     refused,
 )
 from builtin_plugins.models.runtimes.protocol import RuntimeLimits
-from kernel.sdk import (
-    AnswerTooLarge,
-    CallFailed,
-    CallLimits,
-    CallTimedOut,
-    OutgoingClient,
-    OutgoingError,
-    OutgoingReply,
-)
+from kernel.sdk import CallLimits, OutgoingClient, OutgoingError, OutgoingReply
+from kernel.sdk.outgoing import AnswerTooLarge, CallFailed, CallTimedOut
 
 log = logging.getLogger("platform.models")
 
@@ -69,7 +62,7 @@ class RuntimeTransport:
     async def json(
         self, method: str, path: str, body: Json | None = None, *, model: str = "", chat: bool = False
     ) -> Json:
-        """One JSON object for one request. ``model`` is named by a ``ModelNotFound``.
+        """One JSON object for one request. ``model`` is named by a ``RuntimeLacksModel``.
 
         For a ``chat`` that a client wrote, what the runtime finds wrong in it is a ``RuntimeObjects``.
         """
@@ -150,7 +143,7 @@ class RuntimeTransport:
     async def _refusal(self, reply: OutgoingReply, model: str, *, chat: bool) -> ModelRuntimeError:
         body = await _error_body(reply)
         if reply.status == 404 and model and self._names_unknown_model(body):
-            return ModelNotFound(model)
+            return RuntimeLacksModel(model)
         if chat and reply.status in _OBJECTIONS and (said := _objection(body)):
             return RuntimeObjects(reply.status, said)
         after = reply.headers.get("Retry-After", "")

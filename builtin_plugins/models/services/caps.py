@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from builtin_plugins.models.services.rules import Rule
+from builtin_plugins.models.services.rules import ModelLimits
 
 # OpenAI's names for it, Ollama's, and llama.cpp's, which takes precedence in llama.cpp.
 _TOKENS: Final = ("max_completion_tokens", "max_tokens", "num_predict", "n_predict")
 
 
-def capped(tokens: int, rule: Rule) -> int:
+def capped(tokens: int, rule: ModelLimits) -> int:
     """The tokens to ask for, at most as many as the rule allows."""
     return tokens if rule.max_tokens is None else min(tokens, rule.max_tokens)
 
 
-def capped_options(options: Mapping[str, Any], rule: Rule, *, add: bool = False) -> Mapping[str, Any]:
+def capped_options(options: Mapping[str, Any], rule: ModelLimits, *, add: bool = False) -> Mapping[str, Any]:
     """The options with every token limit cut to the cap; with `add`, the cap is added if there is none.
 
     Those that a server might take for others are left out: servers written in Go read names in any case.

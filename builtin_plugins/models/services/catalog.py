@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Final, Literal
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.models.errors import ModelElsewhere, UnknownModel
 from builtin_plugins.models.names import canonical
-from builtin_plugins.models.runtimes.errors import ModelNotFound, RuntimeUnreachable
+from builtin_plugins.models.runtimes.errors import RuntimeLacksModel, RuntimeUnreachable
 from builtin_plugins.models.runtimes.protocol import ManagedRuntime, ModelInfo
 from builtin_plugins.models.schemas import (
     ModelChanged,
@@ -20,7 +21,7 @@ from builtin_plugins.models.schemas import (
     TestOut,
 )
 from builtin_plugins.models.services.door import MODELS, Configured, Models
-from kernel.sdk import Caller, Context, PageQuery, Unavailable, Unit, audit, contracts
+from kernel.sdk import Caller, Context, PageQuery, Unavailable, Unit, audit
 
 _FRESH: Final = 2.0
 _TEST_TOKENS: Final = 200
@@ -52,7 +53,7 @@ async def describe(ctx: Context, model_id: str) -> ModelDetailsOut:
     configured, info = await find(ctx.resource(MODELS), model_id)
     try:
         details = await configured.runtime.describe(info.id)
-    except ModelNotFound:
+    except RuntimeLacksModel:
         raise UnknownModel() from None
     capabilities = list(details.capabilities)
     return ModelDetailsOut(id=info.id, details=dict(details.details), capabilities=capabilities)
@@ -66,7 +67,7 @@ async def delete(caller: Caller, models: Models, model_id: str) -> ModelChanged:
         raise ModelElsewhere()
     try:
         await (models.local.delete(info.id) if runtime is models.local else _delete(runtime, info.id))
-    except ModelNotFound:
+    except RuntimeLacksModel:
         raise ModelElsewhere() if runtime is models.local else UnknownModel() from None
     await configured.look()
     await caller.platform.database.write(_note, caller, info.id, configured.name)
@@ -80,7 +81,7 @@ async def try_out(ctx: Context, model_id: str, prompt: str) -> TestOut:
     """A model's answer to a prompt. Raises UnknownModel, Unavailable, and errors of the model's limits."""
     models = ctx.resource(MODELS)
     configured, info = await find(models, model_id)
-    message = contracts.ChatMessage("user", prompt)
+    message = inference.ChatMessage("user", prompt)
     name = f"{configured.name}/{info.id}"
     pieces: list[str] = []
     async with aclosing(models.generate([message], name, 0.0, _TEST_TOKENS, {})) as stream:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.models.models import ModelRule
 from builtin_plugins.models.names import canonical
 from builtin_plugins.models.schemas import Constraints, ConstraintsOut
 from builtin_plugins.models.services.catalog import find
 from builtin_plugins.models.services.door import MODELS
 from builtin_plugins.models.services.rules import CHANGED
-from kernel.sdk import Account, Caller, Context, Unit, audit, contracts, utc_now
+from kernel.sdk import Account, Caller, Context, Unit, audit, utc_now
 
 
 async def change(ctx: Context, model_id: str, wanted: Constraints) -> ConstraintsOut:
@@ -30,7 +31,7 @@ async def show(ctx: Context, model_id: str) -> ConstraintsOut:
 
 async def _is_a_plugins(ctx: Context, model_id: str) -> bool:
     """Whether a plugin embeds by that name, such as with the built-in models."""
-    lists = await ctx.platform.hooks.ask(contracts.list_embedding_models, platform=ctx.platform)
+    lists = await ctx.platform.hooks.ask(inference.list_embedding_models, platform=ctx.platform)
     return any(model_id in names for names in lists)
 
 

@@ -10,14 +10,16 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from builtin_plugins.inference import api as inference
+from builtin_plugins.inference.api import Embedded
 from builtin_plugins.models.addresses import Kind
 from builtin_plugins.models.local.runtime import LocalRuntime
 from builtin_plugins.models.names import canonical
 from builtin_plugins.models.purposes import prepared
 from builtin_plugins.models.runtimes.characters import Characters, mended
 from builtin_plugins.models.runtimes.errors import (
-    ModelNotFound,
     ModelRuntimeError,
+    RuntimeLacksModel,
     RuntimeRefused,
     RuntimeTimeout,
 )
@@ -37,19 +39,10 @@ from builtin_plugins.models.services.spans import (
     note_generated,
     note_turn,
 )
-from builtin_plugins.models.services.usage import Usage
+from builtin_plugins.models.services.usage import ModelUsage
 from builtin_plugins.models.settings import ModelsSettings
-from kernel.sdk import (
-    Embedded,
-    GatewayTimeout,
-    PlatformError,
-    ResourceKey,
-    Tracing,
-    Unavailable,
-    contracts,
-    inside_span,
-    note_span_error,
-)
+from kernel.sdk import GatewayTimeout, PlatformError, ResourceKey, Unavailable
+from kernel.sdk.telemetry import Tracing, inside_span, note_span_error
 
 if TYPE_CHECKING:
     from prometheus_client import Histogram
@@ -122,7 +115,7 @@ class Models:
         local: LocalRuntime,
         settings: ModelsSettings,
         rules: Rules,
-        usage: Usage,
+        usage: ModelUsage,
         durations: Histogram,
         tracing: Tracing,
     ) -> None:
@@ -160,16 +153,16 @@ class Models:
 
     async def generate(
         self,
-        messages: Sequence[contracts.ChatMessage],
+        messages: Sequence[inference.ChatMessage],
         model: str | None,
         temperature: float,
         max_tokens: int,
         options: Mapping[str, Any],
-    ) -> contracts.Generation:
+    ) -> inference.Generation:
         """See the hook `generate_text`."""
         try:
             chosen, name = await self.choose(model or self._settings.llm_model)
-        except ModelNotFound as error:
+        except RuntimeLacksModel as error:
             raise Unavailable(error.detail) from None
         rule = await self.rules.admit(name)
         request = GenerationRequest(
@@ -185,7 +178,7 @@ class Models:
             characters = Characters()
             async with aclosing(inside_span(span, _stream(chosen.runtime, request))) as stream:
                 async for item in stream:
-                    if isinstance(item, contracts.Generated):
+                    if isinstance(item, inference.Completion):
                         tokens, failed = item.tokens_used, False
                         note_generated(span, item)
                         self._observe(item.model, started)
@@ -201,7 +194,7 @@ class Models:
             note_span_error(span, error)
             raise GatewayTimeout(error.detail) from None
         except ModelRuntimeError as error:
-            if isinstance(error, ModelNotFound):
+            if isinstance(error, RuntimeLacksModel):
                 name = "unknown"
             note_span_error(span, error)
             raise Unavailable(error.detail) from None
@@ -209,7 +202,7 @@ class Models:
             span.end()
             self.usage.count(name, time.perf_counter() - started, tokens, failed=failed)
 
-    async def chat(self, request: contracts.ChatRequest) -> contracts.ChatEvents:
+    async def chat(self, request: inference.ChatRequest) -> inference.ChatEvents:
         """See the hook `chat_with_model`."""
         if not self._settings.media_addresses:
             refuse_addresses(request.messages)
@@ -222,7 +215,7 @@ class Models:
             turn = inside_span(span, chosen.runtime.chat(asked, name))
             async with aclosing(_whole_characters(turn)) as events:
                 async for event in events:
-                    if isinstance(event, contracts.ChatEnd):
+                    if isinstance(event, inference.ChatEnd):
                         tokens, failed = _sum(event), False
                         note_turn(span, event)
                         self._observe(event.model, started)
@@ -230,7 +223,7 @@ class Models:
         except (GeneratorExit, asyncio.CancelledError):
             failed = False
             raise
-        except ModelNotFound:
+        except RuntimeLacksModel:
             name = "unknown"
             raise
         except PlatformError as error:
@@ -246,7 +239,7 @@ class Models:
         """
         self._durations.labels(reported).observe(time.perf_counter() - started)
 
-    async def embed(self, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded | None:
+    async def embed(self, model: str, texts: Sequence[str], purpose: inference.Purpose) -> Embedded | None:
         """Vectors by a model of a runtime; None if no runtime has it."""
         if not self.may_have(model):
             return None
@@ -257,7 +250,7 @@ class Models:
             with embedding_span(self._tracing, chosen.known(name), chosen.kind) as span:
                 vectors = await chosen.runtime.embed(name, prepared(name, texts, purpose))
                 note_embedded(span, name)
-        except ModelNotFound:
+        except RuntimeLacksModel:
             return None
         except ModelRuntimeError as error:
             self.usage.count(name, time.perf_counter() - started, None, failed=True)
@@ -300,14 +293,14 @@ class Models:
             if configured.lists(model):
                 return configured, model
         if not self.servers:
-            raise ModelNotFound(model)
+            raise RuntimeLacksModel(model)
         return self.servers[0], model
 
     def _local_name(self, model: str) -> str:
         return model if self.local.knows(model) else model.removeprefix("local/")
 
 
-async def _whole_characters(events: contracts.ChatEvents) -> contracts.ChatEvents:
+async def _whole_characters(events: inference.ChatEvents) -> inference.ChatEvents:
     """The same without halves of characters, which no answer could contain."""
     said, thought = Characters(), Characters()
     async with aclosing(events):
@@ -315,10 +308,10 @@ async def _whole_characters(events: contracts.ChatEvents) -> contracts.ChatEvent
             if isinstance(event, str):
                 if text := said.feed(event):
                     yield text
-            elif isinstance(event, contracts.Thought):
+            elif isinstance(event, inference.Thought):
                 if text := thought.feed(event.text):
-                    yield contracts.Thought(text)
-            elif isinstance(event, contracts.ToolCallPart):
+                    yield inference.Thought(text)
+            elif isinstance(event, inference.ToolCallPart):
                 yield replace(event, name=mended(event.name), arguments=mended(event.arguments))
             else:
                 if rest := said.close():
@@ -328,7 +321,7 @@ async def _whole_characters(events: contracts.ChatEvents) -> contracts.ChatEvent
 
 async def _stream(
     runtime: ModelRuntime, request: GenerationRequest
-) -> AsyncGenerator[TextDelta | contracts.Generated, None]:
+) -> AsyncGenerator[TextDelta | inference.Completion, None]:
     """The runtime's stream; if the runtime refuses a `response_format`, it is called again without one."""
     try:
         async with aclosing(runtime.stream(request)) as stream:
@@ -350,7 +343,7 @@ def embeds(model: str) -> bool:
     return "embed" in model.lower()
 
 
-def _sum(end: contracts.ChatEnd) -> int | None:
+def _sum(end: inference.ChatEnd) -> int | None:
     known = [count for count in (end.prompt_tokens, end.completion_tokens) if count is not None]
     return sum(known) if known else None
 

@@ -15,7 +15,7 @@ from builtin_plugins.models.runtimes.openai import OpenAIRuntime
 from builtin_plugins.models.runtimes.protocol import ModelRuntime, RuntimeLimits
 from builtin_plugins.models.services.door import Configured, Models
 from builtin_plugins.models.services.rules import Rules
-from builtin_plugins.models.services.usage import Usage
+from builtin_plugins.models.services.usage import ModelUsage
 from builtin_plugins.models.settings import ModelsSettings
 from kernel.sdk import OUTGOING, TRACING, OutgoingClient, Platform
 
@@ -33,7 +33,7 @@ async def open_models(platform: Platform) -> AsyncIterator[Models]:
     async with (
         platform.resource(OUTGOING).client("models", named=addresses) as client,
         _local(platform, settings, limits).running() as local,
-        Usage(platform).running() as usage,
+        ModelUsage(platform).running() as usage,
     ):
         servers = [_server(client, runtime, settings, limits) for runtime in named]
         models = Models(

@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import BaseModel
 
 from builtin_plugins.models.errors import StoreFull
-from builtin_plugins.models.runtimes.errors import ModelNotFound, ModelRuntimeError
+from builtin_plugins.models.runtimes.errors import ModelRuntimeError, RuntimeLacksModel
 from builtin_plugins.models.runtimes.protocol import ManagedRuntime, PullProgress
 from builtin_plugins.models.services import pull_rows
 from builtin_plugins.models.services.door import MODELS, Configured
@@ -49,7 +49,7 @@ async def _pull(platform: Platform, configured: Configured, model: str, progress
         try:
             await _attempt(configured, model, progress, settings)
             return
-        except ModelNotFound:
+        except RuntimeLacksModel:
             raise JobFailed(f"The model runtime's registry has no model '{model}'") from None
         except StoreFull as error:
             raise JobFailed(str(error.detail)) from None

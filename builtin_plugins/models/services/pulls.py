@@ -17,20 +17,8 @@ from builtin_plugins.models.services import pull_rows
 from builtin_plugins.models.services.door import MODELS, Configured, Models
 from builtin_plugins.models.services.pulling import PULL, PullPayload, check_room
 from builtin_plugins.models.settings import ModelsSettings
-from kernel.sdk import (
-    Caller,
-    Context,
-    JobOut,
-    NotFound,
-    Page,
-    PageQuery,
-    Unit,
-    audit,
-    cancel_job,
-    follow_job,
-    get_job,
-    set_within,
-)
+from kernel.sdk import Caller, Context, NotFound, Page, PageQuery, Unit, audit, set_within
+from kernel.sdk.jobs import JobOut, cancel_job, follow_job, get_job
 
 _BREATH: Final = 15.0
 

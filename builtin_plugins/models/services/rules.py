@@ -13,7 +13,8 @@ from sqlalchemy.orm import Session
 from builtin_plugins.models.errors import ModelNotAllowed, ModelRateLimited
 from builtin_plugins.models.models import ModelRule
 from builtin_plugins.models.names import alias
-from kernel.sdk import RATE_LIMITS, Account, Acting, LiveCache, Platform, acting
+from kernel.sdk import RATE_LIMITS, Account, LiveCache, Platform, acting
+from kernel.sdk.accounts import Acting
 
 CHANGED: Final = "models.rules"
 _MOST_AGE: Final = 2.0
@@ -21,7 +22,7 @@ _LONGEST_WAITS: Final = 10
 
 
 @dataclass(frozen=True)
-class Rule:
+class ModelLimits:
     """The limits on one model; None and empty mean none."""
 
     rate_limit: int | None = None
@@ -40,10 +41,10 @@ class Rules:
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
-        self._known: LiveCache[str, Rule] = LiveCache(self._read, _MOST_AGE, 1_000)
+        self._known: LiveCache[str, ModelLimits] = LiveCache(self._read, _MOST_AGE, 1_000)
         platform.notices.listen(CHANGED, lambda model: self._known.invalidate(alias(model)))
 
-    async def admit(self, model: str) -> Rule:
+    async def admit(self, model: str) -> ModelLimits:
         """The model's rule, if the call may be made. Raises ModelNotAllowed, ModelRateLimited.
 
         When the rate limit is reached, a job waits for the next minute instead.
@@ -56,14 +57,14 @@ class Rules:
             await self._count(model, rule.rate_limit, whose)
         return rule
 
-    async def _read(self, model: str) -> Rule:
+    async def _read(self, model: str) -> ModelLimits:
         row = await self._platform.database.read(_find, model)
         if row is None:
-            return Rule()
+            return ModelLimits()
         users, roles = row.allowed_users or (), row.allowed_roles or ()
-        return Rule(row.rate_limit, row.max_tokens, frozenset(users), frozenset(roles))
+        return ModelLimits(row.rate_limit, row.max_tokens, frozenset(users), frozenset(roles))
 
-    async def _check_caller(self, model: str, rule: Rule, whose: Acting) -> None:
+    async def _check_caller(self, model: str, rule: ModelLimits, whose: Acting) -> None:
         principal = whose.principal
         if principal is not None and principal.is_service:
             return

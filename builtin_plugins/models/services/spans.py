@@ -9,7 +9,9 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Final
 
-from kernel.sdk import Attributes, Span, Tracing, contracts
+from builtin_plugins.inference import api as inference
+from kernel.sdk import Span
+from kernel.sdk.telemetry import Attributes, Tracing
 
 _LONGEST: Final = 200
 
@@ -31,7 +33,7 @@ def note_embedded(span: Span, model: str) -> None:
     span.set("gen_ai.request.model", model[:_LONGEST])
 
 
-def note_generated(span: Span, end: contracts.Generated) -> None:
+def note_generated(span: Span, end: inference.Completion) -> None:
     """Record what a runtime reported about a whole answer."""
     read = None
     if end.tokens_used is not None and end.output_tokens is not None:
@@ -39,7 +41,7 @@ def note_generated(span: Span, end: contracts.Generated) -> None:
     _note(span, end.model, end.finish_reason, read, end.output_tokens)
 
 
-def note_turn(span: Span, end: contracts.ChatEnd) -> None:
+def note_turn(span: Span, end: inference.ChatEnd) -> None:
     """Record what a runtime reported about a turn in a chat."""
     _note(span, end.model, end.finish_reason, end.prompt_tokens, end.completion_tokens)
 

@@ -42,7 +42,7 @@ class Counts:
         return Counts(**summed, longest_ms=max(self.longest_ms, other.longest_ms))
 
 
-class Usage:
+class ModelUsage:
     """What this process has counted but not written yet."""
 
     def __init__(self, platform: Platform) -> None:
@@ -60,7 +60,7 @@ class Usage:
         await self._waiting.flush()
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[Usage]:
+    async def running(self) -> AsyncIterator[ModelUsage]:
         """Write every few seconds within the block, and at its end."""
         async with repeating("use of models", self.flush, _EVERY_SECONDS):
             yield self

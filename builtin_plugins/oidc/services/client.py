@@ -14,7 +14,7 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from builtin_plugins.oidc.errors import BadIdToken, ProviderFault
 from builtin_plugins.oidc.flow import Flow
 from builtin_plugins.oidc.services.fetching import Fetcher
-from builtin_plugins.oidc.services.provider import Metadata
+from builtin_plugins.oidc.services.provider import ProviderMetadata
 from builtin_plugins.oidc.settings import OidcSettings
 
 log = logging.getLogger("platform.oidc")
@@ -23,14 +23,14 @@ _FORM: Final = {"Content-Type": "application/x-www-form-urlencoded"}
 _LONGEST: Final = 32_768
 
 
-class Client:
+class ProviderClient:
     """The calls of the code flow. Raises ProviderFault."""
 
     def __init__(self, fetcher: Fetcher, settings: OidcSettings) -> None:
         self._fetcher = fetcher
         self._settings = settings
 
-    def authorization_url(self, metadata: Metadata, flow: Flow) -> str:
+    def authorization_url(self, metadata: ProviderMetadata, flow: Flow) -> str:
         """The provider's address for the browser."""
         url: str = prepare_grant_uri(
             metadata.authorization_endpoint,
@@ -45,7 +45,7 @@ class Client:
         )
         return url
 
-    async def exchange(self, metadata: Metadata, code: str, verifier: str) -> tuple[str, str]:
+    async def exchange(self, metadata: ProviderMetadata, code: str, verifier: str) -> tuple[str, str]:
         """The access token and the ID token for a code."""
         body = prepare_token_request(
             "authorization_code", "", self._settings.redirect_uri, code=code, code_verifier=verifier
@@ -59,7 +59,9 @@ class Client:
             raise ProviderFault("The identity provider sent an access token that can't be used")
         return access, identity
 
-    async def userinfo(self, metadata: Metadata, access_token: str, subject: str) -> dict[str, Any] | None:
+    async def userinfo(
+        self, metadata: ProviderMetadata, access_token: str, subject: str
+    ) -> dict[str, Any] | None:
         """The provider's data on `subject`; None if it can't be reached. BadIdToken for another subject's."""
         if metadata.userinfo_endpoint is None:
             return {}
@@ -74,7 +76,7 @@ class Client:
             raise BadIdToken("The identity provider's userinfo is about a different user")
         return said
 
-    def _auth(self, metadata: Metadata) -> ClientAuth:
+    def _auth(self, metadata: ProviderMetadata) -> ClientAuth:
         """HTTP Basic if the provider accepts it, else the secret in the form; nothing without a secret."""
         settings = self._settings
         if settings.client_secret is None:

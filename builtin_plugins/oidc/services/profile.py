@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
+from builtin_plugins.accounts.api import ExternalIdentity
 from builtin_plugins.oidc.settings import OidcSettings
-from kernel.sdk import ExternalIdentity
+
+log = logging.getLogger("platform.oidc")
 
 _EMAIL: Final = re.compile(r"[^\s@<>\"]{1,64}@[^\s@<>\"]{1,189}")
 
@@ -46,10 +49,26 @@ def _role(
     settings: OidcSettings, said: Mapping[str, Any], *, unknown: bool
 ) -> Literal["user", "admin"] | None:
     groups = _claim(said, settings.groups_claim)
+    if groups is None and _is_elsewhere(said, settings.groups_claim):
+        log.warning(
+            "the provider did not send the claim '%s', which is too long or kept elsewhere: the role stays; "
+            "let the provider send only the groups that are assigned to this application",
+            settings.groups_claim,
+        )
+        return None
     if groups is None:
         return None if unknown else "user"
     listed = [groups] if isinstance(groups, str) else groups if isinstance(groups, list) else []
     return "admin" if any(isinstance(g, str) and g in settings.admins for g in listed) else "user"
+
+
+def _is_elsewhere(said: Mapping[str, Any], path: str) -> bool:
+    """Whether the provider says that the claim exists but does not send it: as a distributed claim (OpenID
+    Connect Core, section 5.6.2), or by Entra's `hasgroups`.
+    """
+    names = said.get("_claim_names")
+    is_distributed = isinstance(names, Mapping) and bool({path, path.partition(".")[0]} & names.keys())
+    return is_distributed or said.get("hasgroups") in (True, "true")
 
 
 def _claim(said: Mapping[str, Any], path: str) -> Any:

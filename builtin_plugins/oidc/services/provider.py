@@ -25,7 +25,7 @@ _PAUSE: Final = 10.0  # seconds between early renewals of the keys, as anybody c
 
 
 @dataclass(frozen=True)
-class Metadata:
+class ProviderMetadata:
     """What is used of the discovery document."""
 
     authorization_endpoint: str
@@ -46,11 +46,13 @@ class Provider:
         self.issuer = settings.issuer or ""
         self._fetcher = fetcher
         self._insecure = settings.allow_insecure
-        self._metadata: LiveCache[int, Metadata] = LiveCache(self._read_metadata, settings.cache_seconds)
+        self._metadata: LiveCache[int, ProviderMetadata] = LiveCache(
+            self._read_metadata, settings.cache_seconds
+        )
         self._keys: LiveCache[int, KeySet] = LiveCache(self._read_keys, settings.cache_seconds)
         self._renewed = -_PAUSE
 
-    async def metadata(self) -> Metadata:
+    async def metadata(self) -> ProviderMetadata:
         """The discovery document."""
         return await self._metadata.get(_METADATA)
 
@@ -66,13 +68,13 @@ class Provider:
             self._keys.invalidate(_KEYS)
         return await self.keys()
 
-    async def _read_metadata(self, _key: int) -> Metadata:
+    async def _read_metadata(self, _key: int) -> ProviderMetadata:
         found = await self._fetcher.get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
         if found.get("issuer") != self.issuer:
             log.error("discovery names the issuer %.200r, not %r", found.get("issuer"), self.issuer)
             raise ProviderFault("The identity provider's issuer differs from the one configured here")
         methods = found.get("token_endpoint_auth_methods_supported")
-        return Metadata(
+        return ProviderMetadata(
             authorization_endpoint=self._needed(found, "authorization_endpoint"),
             token_endpoint=self._needed(found, "token_endpoint"),
             jwks_uri=self._needed(found, "jwks_uri"),

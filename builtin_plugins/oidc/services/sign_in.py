@@ -6,17 +6,19 @@ import logging
 import re
 from typing import Final
 
+from builtin_plugins.accounts.api import sign_in_external
 from builtin_plugins.oidc.errors import BadCallback, RefusedByProvider
 from builtin_plugins.oidc.flow import LIFETIME, Flow
 from builtin_plugins.oidc.schemas import CallbackQuery
-from builtin_plugins.oidc.services.client import Client
+from builtin_plugins.oidc.services.client import ProviderClient
 from builtin_plugins.oidc.services.marks import remember_session, use_up
 from builtin_plugins.oidc.services.profile import identity_of
-from builtin_plugins.oidc.services.provider import Metadata, Provider
+from builtin_plugins.oidc.services.provider import Provider, ProviderMetadata
 from builtin_plugins.oidc.services.seal import FlowSeal
 from builtin_plugins.oidc.services.tokens import TokenCheck
 from builtin_plugins.oidc.settings import OidcSettings
-from kernel.sdk import Origin, Platform, sign_in_external
+from kernel.sdk import Platform
+from kernel.sdk.accounts import Origin
 
 log = logging.getLogger("platform.oidc")
 
@@ -31,7 +33,7 @@ class SignIn:
         platform: Platform,
         settings: OidcSettings,
         provider: Provider,
-        client: Client,
+        client: ProviderClient,
         check: TokenCheck,
         seal: FlowSeal,
     ) -> None:
@@ -62,7 +64,7 @@ class SignIn:
             raise BadCallback("The identity provider sent neither a code nor a reason")
         return await self._exchange(metadata, query.code, flow, origin)
 
-    def _check_issuer(self, metadata: Metadata, named: str | None) -> None:
+    def _check_issuer(self, metadata: ProviderMetadata, named: str | None) -> None:
         """Refuse another provider's answer (mix-up attack, RFC 9207 section 2.4)."""
         if named != self._provider.issuer and (named is not None or metadata.names_itself):
             log.warning("an authorization response came from %.200r", named)
@@ -73,7 +75,7 @@ class SignIn:
         if not await self._platform.database.write(use_up, "state", flow.state, LIFETIME):
             raise BadCallback("This sign-in was already completed; start again")
 
-    async def _exchange(self, metadata: Metadata, code: str, flow: Flow, origin: Origin) -> str:
+    async def _exchange(self, metadata: ProviderMetadata, code: str, flow: Flow, origin: Origin) -> str:
         access, identity_token = await self._client.exchange(metadata, code, flow.verifier)
         claims = await self._check.id_token(identity_token, nonce=flow.nonce, access_token=access)
         userinfo = await self._client.userinfo(metadata, access, claims["sub"])

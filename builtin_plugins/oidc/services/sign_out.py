@@ -8,12 +8,14 @@ from typing import Any, Final
 
 from authlib.common.urls import add_params_to_uri
 
+from builtin_plugins.accounts.api import end_external_sessions
 from builtin_plugins.oidc.errors import BadLogoutToken, ProviderFault
 from builtin_plugins.oidc.services.marks import subject_of_session, use_up
 from builtin_plugins.oidc.services.provider import Provider
 from builtin_plugins.oidc.services.tokens import TokenCheck
 from builtin_plugins.oidc.settings import OidcSettings
-from kernel.sdk import Account, Origin, Platform, Unit, audit, end_external_sessions, revoke_sessions
+from kernel.sdk import Account, Platform, Unit, audit
+from kernel.sdk.accounts import Origin, revoke_sessions
 
 log = logging.getLogger("platform.oidc")
 

@@ -8,16 +8,8 @@ from builtin_plugins.orchestrator.errors import ModelNotFound, NotWaiting
 from builtin_plugins.orchestrator.rendering.completions import chunks, failed, whole
 from builtin_plugins.orchestrator.schemas import LARGEST_BODY, ChatBody, ChatCompletion
 from builtin_plugins.orchestrator.services.chat import chat
-from kernel.sdk import (
-    AUTHENTICATED,
-    OPENAI_ERRORS,
-    BadGateway,
-    Context,
-    GatewayTimeout,
-    RouteTable,
-    Unavailable,
-    send_stream,
-)
+from kernel.sdk import AUTHENTICATED, BadGateway, Context, GatewayTimeout, RouteTable, Unavailable
+from kernel.sdk.http import OPENAI_ERRORS, send_stream
 
 routes = RouteTable("Chat")
 aliases = RouteTable("Chat")

@@ -8,11 +8,11 @@ from builtin_plugins.orchestrator.schemas import FunctionResult
 from builtin_plugins.orchestrator.services.calling import unwrapped
 from builtin_plugins.orchestrator.services.tool_server import document
 from builtin_plugins.orchestrator.settings import OrchestratorSettings
+from builtin_plugins.tools.api import TOOLS, ToolDefinitions, query_values
 from kernel.sdk import (
     API_VERSION,
     PUBLIC,
     PUBLIC_OR_MORE,
-    TOOLS,
     BadGateway,
     Context,
     Forbidden,
@@ -21,10 +21,8 @@ from kernel.sdk import (
     PlatformError,
     RawBody,
     RouteTable,
-    ToolDefinitions,
     TooManyRequests,
     Unauthorized,
-    query_values,
     read_body,
     utc_now,
 )

@@ -11,7 +11,8 @@ from builtin_plugins.orchestrator.schemas import (
     ModelOut,
 )
 from builtin_plugins.orchestrator.services import embedding, listing
-from kernel.sdk import AUTHENTICATED, OPENAI_ERRORS, Context, RouteTable, Unavailable
+from kernel.sdk import AUTHENTICATED, Context, RouteTable, Unavailable
+from kernel.sdk.http import OPENAI_ERRORS
 
 routes = RouteTable("Models")
 aliases = RouteTable("Models")

@@ -12,15 +12,14 @@ from builtin_plugins.orchestrator.schemas_responses import ResponseOut, Response
 from builtin_plugins.orchestrator.services.chat import chat
 from kernel.sdk import (
     AUTHENTICATED,
-    OPENAI_ERRORS,
     BadGateway,
     Context,
     GatewayTimeout,
     RouteTable,
     Unavailable,
     Unprocessable,
-    send_stream,
 )
+from kernel.sdk.http import OPENAI_ERRORS, send_stream
 
 routes = RouteTable("Chat")
 aliases = RouteTable("Chat")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kernel.sdk import contracts
+if TYPE_CHECKING:
+    from builtin_plugins.rag import api as rag
+
 
 _CITED = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 
 
-def citations(text: str, passages: Sequence[contracts.CitedPassage]) -> list[tuple[int, int, int]]:
+def citations(text: str, passages: Sequence[rag.Passage]) -> list[tuple[int, int, int]]:
     """(start, end, number) of each citation in the text that names one of the passages."""
     return [
         (found.start(), found.end(), int(number))
@@ -21,7 +23,7 @@ def citations(text: str, passages: Sequence[contracts.CitedPassage]) -> list[tup
     ]
 
 
-def url_citations(text: str, passages: Sequence[contracts.CitedPassage]) -> list[dict[str, Any]]:
+def url_citations(text: str, passages: Sequence[rag.Passage]) -> list[dict[str, Any]]:
     """The citations of a text for chat completions; the address is a path of this gateway."""
     return [
         {
@@ -37,7 +39,7 @@ def url_citations(text: str, passages: Sequence[contracts.CitedPassage]) -> list
     ]
 
 
-def address(passage: contracts.CitedPassage) -> str:
+def address(passage: rag.Passage) -> str:
     """Where the document of a passage can be fetched."""
     if passage.knowledge_base_id is None:
         return ""

@@ -10,10 +10,11 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
 
-from builtin_plugins.orchestrator.events import Event, Events, Finished, Step
+from builtin_plugins.inference import api as inference
+from builtin_plugins.orchestrator.events import Event, Events, Finished, ToolStep
 from builtin_plugins.orchestrator.rendering.citations import url_citations
 from builtin_plugins.orchestrator.schemas import ChatBody, ChatCompletion
-from kernel.sdk import PlatformError, contracts
+from kernel.sdk import PlatformError
 
 DONE = b"data: [DONE]\n\n"
 _PLACE = "\0text\0"
@@ -133,11 +134,11 @@ class _Chunks:
 
 
 def _delta(event: Event) -> dict[str, Any]:
-    if isinstance(event, contracts.Thought):
+    if isinstance(event, inference.Thought):
         return {"reasoning_content": event.text}
-    if isinstance(event, Step):
+    if isinstance(event, ToolStep):
         return {"platform_step": event.as_json()}
-    assert isinstance(event, contracts.ToolCallPart)
+    assert isinstance(event, inference.ToolCallPart)
     function = {"name": event.name, "arguments": event.arguments}
     call: dict[str, Any] = {"index": event.index, "type": "function", "id": event.id, "function": function}
     if not event.name:  # a further piece of a call whose name was already sent

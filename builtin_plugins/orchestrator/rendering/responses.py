@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from builtin_plugins.orchestrator.events import Call, Event, Events, Finished, Step
+from builtin_plugins.orchestrator.events import Event, Events, Finished, ToolCall, ToolStep
 from builtin_plugins.orchestrator.rendering.citations import address, citations
 from builtin_plugins.orchestrator.schemas_responses import ResponseOut, ResponsesBody
 from kernel.sdk import PlatformError
@@ -103,7 +103,7 @@ class Stream:
             yield from self._end(event)
         elif isinstance(event, str):
             yield from self._text(event)
-        elif isinstance(event, Step):
+        elif isinstance(event, ToolStep):
             yield from self._step(event)
 
     def _text(self, piece: str) -> Iterator[bytes]:
@@ -116,7 +116,7 @@ class Stream:
         self._texts.append(piece)
         yield self._made("response.output_text.delta", **self._place(), delta=piece, logprobs=[])
 
-    def _step(self, step: Step) -> Iterator[bytes]:
+    def _step(self, step: ToolStep) -> Iterator[bytes]:
         yield from self._opening()
         yield self._made("response.platform_step", step=step.as_json())
 
@@ -184,7 +184,7 @@ def _message(name: str, end: Finished, text: str | None = None) -> Json:
     return {**_message_frame(name), "status": "completed", "content": [part]}
 
 
-def _call(name: str, call: Call) -> Json:
+def _call(name: str, call: ToolCall) -> Json:
     said = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
     return {"id": name, "type": "function_call", "status": "completed", **said}
 

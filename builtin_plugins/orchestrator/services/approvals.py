@@ -15,7 +15,8 @@ from builtin_plugins.orchestrator.errors import NotWaiting
 from builtin_plugins.orchestrator.events import Approval
 from builtin_plugins.orchestrator.models import PendingCall
 from builtin_plugins.orchestrator.settings import OrchestratorSettings
-from kernel.sdk import Context, Tool, Unit
+from builtin_plugins.tools.api import Tool
+from kernel.sdk import Context, Unit
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,15 @@ import secrets
 from collections.abc import Container, Mapping
 from typing import Any
 
-from builtin_plugins.orchestrator.events import Call
-from kernel.sdk import BadRequest, Tool
+from builtin_plugins.orchestrator.events import ToolCall
+from builtin_plugins.tools.api import Tool
+from kernel.sdk import BadRequest
 
 _ENVELOPE = frozenset({"tool_name", "parameters"})
 _LONGEST_TEXT = 20_000
 
 
-def arguments_of(call: Call, tool: Tool) -> dict[str, Any]:
+def arguments_of(call: ToolCall, tool: Tool) -> dict[str, Any]:
     """The arguments of a call. Raises BadRequest for anything but a JSON object."""
     try:
         found = json.loads(call.arguments) if call.arguments.strip() else {}
@@ -37,7 +38,7 @@ def unwrapped(arguments: Mapping[str, Any], tool: Tool) -> dict[str, Any]:
     return dict(arguments)
 
 
-def call_in_text(text: str, names: Container[str]) -> Call | None:
+def call_in_text(text: str, names: Container[str]) -> ToolCall | None:
     """The call in a text that is exactly one JSON object naming one of these tools."""
     text = text.strip()
     if not text.startswith("{") or len(text) > _LONGEST_TEXT:
@@ -50,4 +51,4 @@ def call_in_text(text: str, names: Container[str]) -> Call | None:
     arguments = found.get("arguments", found.get("parameters", {}))
     if not isinstance(name, str) or name not in names or not isinstance(arguments, dict):
         return None
-    return Call(f"call_{secrets.token_hex(8)}", name, json.dumps(arguments))
+    return ToolCall(f"call_{secrets.token_hex(8)}", name, json.dumps(arguments))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from contextlib import aclosing
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.orchestrator.events import Events
 from builtin_plugins.orchestrator.schemas import ChatBody
 from builtin_plugins.orchestrator.services.loop import ToolChat, mode_of
 from builtin_plugins.orchestrator.services.pipelines import PREFIX, chat_without_model, pipeline_chat
 from builtin_plugins.orchestrator.services.plain import plain_chat
-from kernel.sdk import TOOLS, Context, Tool, contracts
+from builtin_plugins.tools.api import TOOLS, Tool
+from kernel.sdk import Context
 
 
 async def chat(ctx: Context, body: ChatBody) -> Events:
@@ -39,6 +41,6 @@ def _fits(tool: Tool, mode: str) -> bool:
 
 def _has_runtime(ctx: Context, model: str | None) -> bool:
     """Whether any plugin has the model, without sending anything."""
-    request = contracts.ChatRequest((), model)
-    events = ctx.platform.hooks.ask_now(contracts.chat_with_model, platform=ctx.platform, request=request)
+    request = inference.ChatRequest((), model)
+    events = ctx.platform.hooks.ask_now(inference.chat_with_model, platform=ctx.platform, request=request)
     return events is not None

@@ -6,9 +6,10 @@ import base64
 import re
 from typing import TYPE_CHECKING
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.orchestrator.errors import ModelNotFound
 from builtin_plugins.orchestrator.schemas import EmbeddingList, EmbeddingOut, EmbeddingsBody
-from kernel.sdk import Context, Unprocessable, contracts
+from kernel.sdk import Context, Unprocessable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +26,7 @@ async def embed(ctx: Context, body: EmbeddingsBody) -> EmbeddingList:
 
     texts = _texts(body)
     embedded = await ctx.platform.hooks.ask(
-        contracts.embed_texts, platform=ctx.platform, model=body.model, texts=texts, purpose=body.input_type
+        inference.embed_texts, platform=ctx.platform, model=body.model, texts=texts, purpose=body.input_type
     )
     if embedded is None:
         raise ModelNotFound(f"There is no embedding model '{body.model}'")

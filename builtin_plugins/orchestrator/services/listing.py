@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.orchestrator.errors import ModelNotFound
 from builtin_plugins.orchestrator.schemas import ModelOut
 from builtin_plugins.orchestrator.services.pipelines import PREFIX, find_pipeline, pipeline_models
-from kernel.sdk import Context, contracts
+from kernel.sdk import Context
 
 
 async def models(ctx: Context) -> list[ModelOut]:
@@ -42,7 +43,7 @@ def _canonical(name: str) -> str:
 async def _served(ctx: Context) -> dict[str, str]:
     """Names of models, with what they are for."""
     hooks, platform = ctx.platform.hooks, ctx.platform
-    chats = await hooks.ask(contracts.list_chat_models, platform=platform)
-    embedding = await hooks.ask(contracts.list_embedding_models, platform=platform)
+    chats = await hooks.ask(inference.list_chat_models, platform=platform)
+    embedding = await hooks.ask(inference.list_embedding_models, platform=platform)
     found = {name: "model-runtime" for names in chats for name in names}
     return found | {name: "embeddings" for names in embedding for name in names if name not in found}

@@ -13,15 +13,17 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from builtin_plugins.orchestrator.events import Approval, Call, Events, Finished, Step, Tokens
+from builtin_plugins.inference import api as inference
+from builtin_plugins.orchestrator.events import Approval, Events, Finished, TokenUsage, ToolCall, ToolStep
 from builtin_plugins.orchestrator.schemas import ChatBody
 from builtin_plugins.orchestrator.services.approvals import confirmed, keep_waiting
 from builtin_plugins.orchestrator.services.calling import arguments_of, call_in_text
 from builtin_plugins.orchestrator.services.marking import flattened, with_rule
 from builtin_plugins.orchestrator.services.plain import ask_model, plain_chat
-from builtin_plugins.orchestrator.services.turns import Turn
+from builtin_plugins.orchestrator.services.turns import ChatTurn
 from builtin_plugins.orchestrator.settings import OrchestratorSettings
-from kernel.sdk import TOOLS, BadRequest, Context, PlatformError, Tool, ToolReply, contracts, failed_reply
+from builtin_plugins.tools.api import TOOLS, Tool, ToolReply, failed_reply
+from kernel.sdk import BadRequest, Context, PlatformError
 
 ROUNDS = 5
 CALLS_PER_TURN = 8
@@ -42,7 +44,7 @@ def mode_of(ctx: Context, body: ChatBody) -> Mode:
 class _Planned:
     """A call that is about to be made; if there is no such tool, `refusal` is returned instead."""
 
-    call: Call
+    call: ToolCall
     tool: Tool | None
     arguments: Any
     refusal: ToolReply | None = None
@@ -57,8 +59,8 @@ class ToolChat:
         self._tools = {tool.name: tool for tool in tools}
         self._theirs = {_name_of(tool) for tool in body.tools or ()}
         self._messages = with_rule(body.given_messages)
-        self._tokens = Tokens()
-        self._steps: list[Step] = []
+        self._tokens = TokenUsage()
+        self._steps: list[ToolStep] = []
         self._degraded: list[str] = []
 
     async def run(self) -> Events:
@@ -67,7 +69,7 @@ class ToolChat:
             async for event in steps:
                 yield event
         for _ in range(ROUNDS):
-            turn = Turn(hold=True)
+            turn = ChatTurn(hold=True)
             try:
                 async with aclosing(turn.follow(self._ask(with_tools=True))) as events:
                     async for event in events:
@@ -90,7 +92,7 @@ class ToolChat:
             async for event in events:
                 yield event
 
-    async def _after(self, turn: Turn, calls: Sequence[Call]) -> Events:
+    async def _after(self, turn: ChatTurn, calls: Sequence[ToolCall]) -> Events:
         """What follows a turn: the end, or the calls that it requests."""
         theirs = [call for call in calls if call.name in self._theirs]
         if not calls:
@@ -99,7 +101,7 @@ class ToolChat:
             yield self._finished(turn, turn.text)
         elif theirs:
             for index, call in enumerate(theirs):
-                yield contracts.ToolCallPart(index, call.id, call.name, call.arguments)
+                yield inference.ToolCallPart(index, call.id, call.name, call.arguments)
             yield self._finished(turn, turn.text, calls=theirs, reason="tool_calls")
         else:
             planned = [self._plan(call) for call in calls[:CALLS_PER_TURN]]
@@ -118,7 +120,7 @@ class ToolChat:
     async def _make(self, planned: Sequence[_Planned], said: str) -> Events:
         """Make the calls, read-only ones in parallel, and pass the results to the model."""
         for plan in planned:
-            yield self._kept(Step("running", plan.call.name, plan.arguments))
+            yield self._kept(ToolStep("running", plan.call.name, plan.arguments))
         reads = all(plan.tool is None or plan.tool.read_only for plan in planned)
         if reads:
             async with asyncio.TaskGroup() as group:
@@ -130,7 +132,7 @@ class ToolChat:
         self._messages.append({"role": "assistant", "content": said, "tool_calls": calls})
         for plan, reply in zip(planned, replies, strict=True):
             status: Literal["done", "failed"] = "failed" if reply.failed else "done"
-            yield self._kept(Step(status, plan.call.name, plan.arguments, reply.text))
+            yield self._kept(ToolStep(status, plan.call.name, plan.arguments, reply.text))
             self._messages.append(
                 {
                     "role": "tool",
@@ -147,7 +149,7 @@ class ToolChat:
         tools = self._ctx.resource(TOOLS)
         return await tools.reply(self._ctx, plan.tool, plan.arguments, seconds=seconds)
 
-    def _plan(self, call: Call) -> _Planned:
+    def _plan(self, call: ToolCall) -> _Planned:
         """A call with its tool and arguments; tools not offered in this chat count as unknown."""
         tool = self._tools.get(call.name)
         if tool is None:
@@ -172,7 +174,7 @@ class ToolChat:
         """Make the calls that the user has confirmed, before the model continues."""
         resolved = await confirmed(self._ctx, self._body.platform_approvals or ())
         calls = [
-            Call(f"call_{secrets.token_hex(8)}", one.tool, json.dumps(one.arguments, ensure_ascii=False))
+            ToolCall(f"call_{secrets.token_hex(8)}", one.tool, json.dumps(one.arguments, ensure_ascii=False))
             for one in resolved
         ]
         if calls:
@@ -195,14 +197,14 @@ class ToolChat:
                 yield event
 
     async def _last_turn(self) -> Events:
-        turn = Turn()
+        turn = ChatTurn()
         async with aclosing(turn.follow(self._ask(with_tools=False))) as events:
             async for event in events:
                 yield event
         self._tokens.add(turn.ended())
         yield self._finished(turn, turn.text)
 
-    def _ask(self, *, with_tools: bool) -> contracts.ChatEvents:
+    def _ask(self, *, with_tools: bool) -> inference.ChatEvents:
         """A call that the client requires is only forced once: a model that must call never answers."""
         tools = [*(_definition(tool) for tool in self._tools.values()), *(self._body.tools or ())]
         options = self._body.options
@@ -210,21 +212,21 @@ class ToolChat:
             options.pop("tool_choice", None)
         return ask_model(self._ctx, self._body, self._messages, tools if with_tools else (), options)
 
-    def _in_text(self, turn: Turn) -> list[Call]:
+    def _in_text(self, turn: ChatTurn) -> list[ToolCall]:
         found = call_in_text(turn.text, self._tools)
         return [found] if found else []
 
-    def _kept(self, step: Step) -> Step:
+    def _kept(self, step: ToolStep) -> ToolStep:
         if step.status != "running":
             self._steps.append(step)
         return step
 
     def _finished(
         self,
-        turn: Turn,
+        turn: ChatTurn,
         text: str,
         *,
-        calls: Sequence[Call] = (),
+        calls: Sequence[ToolCall] = (),
         reason: str | None = None,
         approvals: Sequence[Approval] = (),
     ) -> Finished:

@@ -7,16 +7,22 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from builtin_plugins.orchestrator.errors import ModelNotFound, NoModel
-from builtin_plugins.orchestrator.events import Events, Finished, Step, Tokens
+from builtin_plugins.inference import api as inference
+from builtin_plugins.orchestrator.errors import ModelNotFound, NoChatModel
+from builtin_plugins.orchestrator.events import Events, Finished, TokenUsage, ToolStep
 from builtin_plugins.orchestrator.schemas import ChatBody, ChatMessageIn
-from kernel.sdk import Context, PlatformError, Unprocessable, contracts
+from kernel.sdk import Context, PlatformError, Unprocessable
+
+try:
+    from builtin_plugins.rag import api as rag
+except ModuleNotFoundError:  # not installed: there are no pipelines
+    rag = None  # type: ignore[assignment]
 
 PREFIX = "pipeline/"
 
 _MOST_ASKED = 8
 _LIMITS = ("max_tokens", "max_completion_tokens")
-_ROLES: dict[str, contracts.ChatRole] = {"user": "user", "assistant": "assistant", "system": "system"}
+_ROLES: dict[str, inference.ChatRole] = {"user": "user", "assistant": "assistant", "system": "system"}
 
 
 @dataclass(frozen=True)
@@ -24,13 +30,15 @@ class PipelineModel:
     """A pipeline under its name among models."""
 
     id: str
-    entry: contracts.PipelineEntry
+    entry: rag.PipelineEntry
 
 
 async def pipeline_models(ctx: Context) -> list[PipelineModel]:
     """The pipelines that the caller may ask, own ones first; of two with one name, the later has its id."""
-    entries = await ctx.platform.hooks.ask(contracts.list_pipelines, caller=ctx.caller) or ()
-    found: dict[str, contracts.PipelineEntry] = {}
+    if rag is None:
+        return []
+    entries = await ctx.platform.hooks.ask(rag.list_pipelines, caller=ctx.caller) or ()
+    found: dict[str, rag.PipelineEntry] = {}
     for entry in sorted(entries, key=lambda entry: not entry.own):
         name = PREFIX + entry.name
         found[PREFIX + entry.id if name in found else name] = entry
@@ -52,15 +60,15 @@ async def pipeline_chat(ctx: Context, body: ChatBody) -> Events:
     events = await _ask(ctx, model.entry, question, history)
     async with aclosing(events):
         async for event in events:
-            if isinstance(event, contracts.PipelineAnswer):
-                tokens = Tokens()
+            if isinstance(event, rag.PipelineAnswer):
+                tokens = TokenUsage()
                 tokens.add_answer(event)
                 yield _finished(model.id, event, tokens, degraded=_left_out(body, event))
             else:
                 yield event
 
 
-def _left_out(body: ChatBody, answer: contracts.PipelineAnswer) -> list[str]:
+def _left_out(body: ChatBody, answer: rag.PipelineAnswer) -> list[str]:
     """What the client requested but a pipeline doesn't do."""
     found = []
     if body.tools:
@@ -84,30 +92,30 @@ async def chat_without_model(ctx: Context, body: ChatBody) -> Events:
     """
     models = (await pipeline_models(ctx))[:_MOST_ASKED]
     if not models:
-        raise NoModel()
+        raise NoChatModel()
     question, _ = _asked(body)
-    best: contracts.PipelineAnswer | None = None
-    steps, tokens = list[Step](), Tokens()
+    best: rag.PipelineAnswer | None = None
+    steps, tokens = list[ToolStep](), TokenUsage()
     for model in models:
-        yield Step("running", model.id, {"question": question})
+        yield ToolStep("running", model.id, {"question": question})
         try:
             answer = await _whole(ctx, model.entry, question)
         except PlatformError as error:  # one without its knowledge base must not hide the others
-            steps.append(Step("failed", model.id, {"question": question}, str(error.detail)))
+            steps.append(ToolStep("failed", model.id, {"question": question}, str(error.detail)))
         else:
-            steps.append(Step("done", model.id, {"question": question}, answer.text))
+            steps.append(ToolStep("done", model.id, {"question": question}, answer.text))
             tokens.add_answer(answer)
             if best is None or _worth(answer) > _worth(best):
                 best = answer
         yield steps[-1]
     if best is None:
-        raise NoModel()
+        raise NoChatModel()
     yield best.text
     note = "generation: no model runtime is configured, the caller's pipelines were asked"
     yield _finished(best.model, best, tokens, steps=steps, degraded=[note])
 
 
-def _finished(model: str, answer: contracts.PipelineAnswer, tokens: Tokens, **more: Any) -> Finished:
+def _finished(model: str, answer: rag.PipelineAnswer, tokens: TokenUsage, **more: Any) -> Finished:
     steps = more.get("steps")
     offered = None if steps is None else True
     made = None if steps is None else len(steps)
@@ -123,23 +131,23 @@ def _finished(model: str, answer: contracts.PipelineAnswer, tokens: Tokens, **mo
     )
 
 
-async def _whole(ctx: Context, entry: contracts.PipelineEntry, question: str) -> contracts.PipelineAnswer:
+async def _whole(ctx: Context, entry: rag.PipelineEntry, question: str) -> rag.PipelineAnswer:
     events = await _ask(ctx, entry, question, ())
     async with aclosing(events):
         async for event in events:
-            if isinstance(event, contracts.PipelineAnswer):
+            if isinstance(event, rag.PipelineAnswer):
                 return event
     raise AssertionError("a pipeline's stream must end with the complete answer")
 
 
 async def _ask(
     ctx: Context,
-    entry: contracts.PipelineEntry,
+    entry: rag.PipelineEntry,
     question: str,
-    history: Sequence[contracts.ChatMessage],
-) -> contracts.PipelineEvents:
+    history: Sequence[inference.ChatMessage],
+) -> rag.PipelineEvents:
     events = await ctx.platform.hooks.ask(
-        contracts.ask_pipeline,
+        rag.ask_pipeline,
         caller=ctx.caller,
         pipeline_id=entry.id,
         question=question,
@@ -151,18 +159,18 @@ async def _ask(
     return events
 
 
-def _worth(answer: contracts.PipelineAnswer) -> tuple[bool, float]:
+def _worth(answer: rag.PipelineAnswer) -> tuple[bool, float]:
     return bool(answer.passages), answer.confidence
 
 
-def _asked(body: ChatBody) -> tuple[str, list[contracts.ChatMessage]]:
+def _asked(body: ChatBody) -> tuple[str, list[inference.ChatMessage]]:
     """The last question, and the history before it. Raises Unprocessable without a question."""
     at = next((n for n in reversed(range(len(body.messages))) if body.messages[n].role == "user"), None)
     question = "" if at is None else _text(body.messages[at]).strip()
     if at is None or not question:
         raise Unprocessable.field(("body", "messages"), "needs a message of the role 'user' with a text")
     before = [message for message in body.messages[:at] if message.role in _ROLES]
-    return question, [contracts.ChatMessage(_ROLES[one.role], _text(one)) for one in before]
+    return question, [inference.ChatMessage(_ROLES[one.role], _text(one)) for one in before]
 
 
 def _has_more_than_text(message: ChatMessageIn) -> bool:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from builtin_plugins.orchestrator.errors import ModelNotFound, NoModel
-from builtin_plugins.orchestrator.events import Events, Finished, Tokens
+from builtin_plugins.inference import api as inference
+from builtin_plugins.orchestrator.errors import ModelNotFound, NoChatModel
+from builtin_plugins.orchestrator.events import Events, Finished, TokenUsage
 from builtin_plugins.orchestrator.schemas import ChatBody
-from builtin_plugins.orchestrator.services.turns import Turn
-from kernel.sdk import Context, contracts
+from builtin_plugins.orchestrator.services.turns import ChatTurn
+from kernel.sdk import Context
 
 
 def ask_model(
@@ -19,13 +20,13 @@ def ask_model(
     messages: Sequence[Mapping[str, Any]],
     tools: Sequence[Mapping[str, Any]],
     options: Mapping[str, Any] | None = None,
-) -> contracts.ChatEvents:
+) -> inference.ChatEvents:
     """A model's next turn; nothing is sent before it is followed. Raises NoModel."""
     given = body.options if options is None else options
-    request = contracts.ChatRequest(messages, body.model, tools, given, bool(body.stream))
-    events = ctx.platform.hooks.ask_now(contracts.chat_with_model, platform=ctx.platform, request=request)
+    request = inference.ChatRequest(messages, body.model, tools, given, bool(body.stream))
+    events = ctx.platform.hooks.ask_now(inference.chat_with_model, platform=ctx.platform, request=request)
     if events is None:
-        raise NoModel()
+        raise NoChatModel()
     return events
 
 
@@ -33,12 +34,12 @@ async def plain_chat(
     ctx: Context, body: ChatBody, *, offered: bool | None = None, degraded: Sequence[str] = ()
 ) -> Events:
     """The model's turn and its end. Raises NoModel, ModelNotFound, and what the runtime raises."""
-    turn, tokens = Turn(pass_calls=True), Tokens()
+    turn, tokens = ChatTurn(pass_calls=True), TokenUsage()
     try:
         events = ask_model(ctx, body, body.given_messages, body.tools or ())
-    except NoModel:
+    except NoChatModel:
         if body.model and any(
-            await ctx.platform.hooks.ask(contracts.list_chat_models, platform=ctx.platform)
+            await ctx.platform.hooks.ask(inference.list_chat_models, platform=ctx.platform)
         ):
             raise ModelNotFound(f"There is no model '{body.model}'") from None
         raise

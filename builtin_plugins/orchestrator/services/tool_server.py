@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kernel.sdk import Tool
+from builtin_plugins.tools.api import Tool
 
 VERSION = "3.1.0"
 _SUMMARY = 120

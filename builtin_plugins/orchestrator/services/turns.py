@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import aclosing
 
-from builtin_plugins.orchestrator.events import Call, Events
-from kernel.sdk import BadGateway, contracts
+from builtin_plugins.inference import api as inference
+from builtin_plugins.orchestrator.events import Events, ToolCall
+from kernel.sdk import BadGateway
 
 
-class Turn:
+class ChatTurn:
     """Follows one turn. With `hold`, a text that begins like a JSON object is held back until the end of the
     turn: it may be a call, which some models write as text.
 
@@ -20,10 +21,10 @@ class Turn:
         self._pass_calls = pass_calls
         self._texts: list[str] = []
         self._thoughts: list[str] = []
-        self._parts: dict[int, list[contracts.ToolCallPart]] = {}
+        self._parts: dict[int, list[inference.ToolCallPart]] = {}
         self._passed_on = False
         self.began = False
-        self.end: contracts.ChatEnd | None = None
+        self.end: inference.ChatEnd | None = None
 
     @property
     def text(self) -> str:
@@ -41,11 +42,11 @@ class Turn:
         return "" if self._passed_on else self.text
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[ToolCall]:
         """The calls that the model requests, in order."""
         return [_joined(parts) for _, parts in sorted(self._parts.items())]
 
-    async def follow(self, events: contracts.ChatEvents) -> Events:
+    async def follow(self, events: inference.ChatEvents) -> Events:
         """Pass on texts and thoughts as they come. Raises what the runtime raises."""
         async with aclosing(events):
             async for event in events:
@@ -54,17 +55,17 @@ class Turn:
                     self._texts.append(event)
                     if said := self._said(event):
                         yield said
-                elif isinstance(event, contracts.Thought):
+                elif isinstance(event, inference.Thought):
                     self._thoughts.append(event.text)
                     yield event
-                elif isinstance(event, contracts.ToolCallPart):
+                elif isinstance(event, inference.ToolCallPart):
                     self._parts.setdefault(event.index, []).append(event)
                     if self._pass_calls:
                         yield event
                 else:
                     self.end = event
 
-    def ended(self) -> contracts.ChatEnd:
+    def ended(self) -> inference.ChatEnd:
         """The end of the turn. Raises BadGateway for a runtime that stopped without one."""
         if self.end is None:
             raise BadGateway("The model runtime stopped in the middle of its response.")
@@ -82,7 +83,7 @@ class Turn:
         return so_far
 
 
-def _joined(parts: list[contracts.ToolCallPart]) -> Call:
+def _joined(parts: list[inference.ToolCallPart]) -> ToolCall:
     named = next((part for part in parts if part.name), parts[0])
     call_id = next((part.id for part in parts if part.id), f"call_{parts[0].index}")
-    return Call(call_id, named.name, "".join(part.arguments for part in parts))
+    return ToolCall(call_id, named.name, "".join(part.arguments for part in parts))

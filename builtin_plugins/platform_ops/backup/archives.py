@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from builtin_plugins.platform_ops.backup.errors import ArchiveBroken, BackupFailed
-from builtin_plugins.platform_ops.backup.manifest import NAME, Content, Manifest, packed, read_manifest
+from builtin_plugins.platform_ops.backup.manifest import NAME, ArchiveManifest, Content, packed, read_manifest
 from builtin_plugins.platform_ops.backup.objects import Objects
-from builtin_plugins.platform_ops.backup.places import Entry, FolderPlace, Place, place_at
+from builtin_plugins.platform_ops.backup.places import BackupStore, FolderPlace, StoredFile, place_at
 from builtin_plugins.platform_ops.backup.rows import check_rows
 from builtin_plugins.platform_ops.backup.sealing import Sealer, sealer_of
 from builtin_plugins.platform_ops.settings import OpsSettings
@@ -42,16 +42,16 @@ class Archives:
 
     def __init__(self, settings: OpsSettings, home: Path, to: str | None = None) -> None:
         self._settings = settings
-        self.place: Place = place_at(settings.backup_to if to is None else to, home)
+        self.place: BackupStore = place_at(settings.backup_to if to is None else to, home)
         self.objects = Objects(self.place)
         self.sealer: Sealer | None = sealer_of(settings)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[StoredFile]:
         """The archive files, newest name first."""
         found = [entry for entry in self.place.entries("") if NAME.fullmatch(entry.name)]
         return sorted(found, key=lambda entry: entry.name, reverse=True)
 
-    def manifest(self, name: str) -> Manifest:
+    def manifest(self, name: str) -> ArchiveManifest:
         """An archive's manifest. Raises FileNotFoundError, ArchiveBroken."""
         if not NAME.fullmatch(name):
             raise FileNotFoundError(name)
@@ -64,13 +64,35 @@ class Archives:
             raise BackupFailed(f"there is no backup in {self.place}; make one: platformctl backup create")
         return entries[0].name
 
+    def newest_sound(self, known: dict[tuple[str, datetime], bool] | None = None) -> StoredFile | None:
+        """The newest archive that can be read and has all of its pieces; None if there is none.
+
+        Without reading the pieces: `verify` does. `known` remembers the results.
+        """
+        results = {} if known is None else known
+        stored: set[str] | None = None
+        for entry in self.entries():
+            key = (entry.name, entry.modified_at)
+            if key not in results:
+                stored = self.objects.stored() if stored is None else stored
+                results[key] = self._is_sound(entry.name, stored)
+            if results[key]:
+                return entry
+        return None
+
+    def _is_sound(self, name: str, stored: set[str]) -> bool:
+        try:
+            return stored.issuperset(self.manifest(name).pieces())
+        except (ArchiveBroken, FileNotFoundError):
+            return False
+
     def begin(self) -> None:
         """Remove what a killed backup left half-written. Only under the lock of archiving."""
         if isinstance(self.place, FolderPlace):
             self.place.sweep()
         self.objects.load_known()
 
-    def finish(self, manifest: Manifest) -> str:
+    def finish(self, manifest: ArchiveManifest) -> str:
         """Write the manifest, which completes the archive; returns its name.
 
         The name sorts after all existing ones, even if a clock was wrong: an archive from the future must not
@@ -101,7 +123,7 @@ class Archives:
         self.objects.remove_all_but(needed)
         return len(old)
 
-    def verify(self, name: str, tell: Tell = tell_nobody) -> Manifest:
+    def verify(self, name: str, tell: Tell = tell_nobody) -> ArchiveManifest:
         """Read every byte of an archive. Raises FileNotFoundError, ArchiveBroken."""
         manifest = self.manifest(name)
         for owner in manifest.owners:
@@ -121,7 +143,7 @@ class Archives:
             raise ArchiveBroken(f"the content {content.sha256[:12]}… is not what was archived")
 
 
-class Listing:
+class ArchiveSizes:
     """Caches the sizes of archives, which only their manifests contain."""
 
     def __init__(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,11 +18,19 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from builtin_plugins.platform_ops.backup.archives import Archives, Tell, tell_nobody
-from builtin_plugins.platform_ops.backup.errors import BackupFailed
-from builtin_plugins.platform_ops.backup.manifest import Answer, Content, File, Manifest, Owner
+from builtin_plugins.platform_ops.backup.manifest import (
+    ArchivedAnswer,
+    ArchivedFile,
+    ArchivedOwner,
+    ArchiveManifest,
+    Content,
+)
 from builtin_plugins.platform_ops.backup.objects import PIECE, Objects
 from builtin_plugins.platform_ops.backup.rows import take_owners
-from kernel.sdk import BlobStore, Database, HeldBlobs, SecretStore, held_blobs, installation_lock, utc_now
+from kernel.sdk import Database, HeldBlobs, SecretStore, utc_now
+from kernel.sdk.storage import BlobStore, held_blobs, installation_lock
+
+log = logging.getLogger("platform_ops.backup")
 
 REBUILT = ["search indexes", "full-text indexes", "knowledge graphs in memory", "the job queue"]
 _TRIES = 5
@@ -31,17 +40,17 @@ _LARGEST_CONFIG = 1024 * 1024
 Owners = Callable[[], Sequence[Any]]
 """The owners of tables, by the schema."""
 
-Answers = Callable[[], Awaitable[Sequence[Answer]]]
+Answers = Callable[[], Awaitable[Sequence[ArchivedAnswer]]]
 """Asks the questions that a drill asks again."""
 
 
-async def no_answers() -> Sequence[Answer]:
+async def no_answers() -> Sequence[ArchivedAnswer]:
     """The default, for a platform that can't answer questions."""
     return ()
 
 
 @dataclass(frozen=True)
-class Source:
+class BackupSource:
     """What to back up. `blobs` is None if the blob store is not open; `folders` are named by plugins."""
 
     version: str
@@ -55,7 +64,7 @@ class Source:
 
 
 async def create(
-    source: Source,
+    source: BackupSource,
     archives: Archives,
     reason: str,
     tell: Tell = tell_nobody,
@@ -69,37 +78,50 @@ async def create(
     async with installation_lock(source.database, "archiving"):
         await asyncio.to_thread(archives.begin)
         before = await source.answers()
-        owners, blobs = await _rows_and_blobs(source, archives.objects, tell)
+        owners, blobs, missing = await _rows_and_blobs(source, archives.objects, tell)
         # Changes during the backup may or may not be in the snapshot.
         after = await source.answers()
         answers = [answer for answer in before if answer in after]
         files = await asyncio.to_thread(_take_folders, source.folders, archives.objects)
-        name = await asyncio.to_thread(_finish, source, archives, reason, (owners, blobs, files), answers)
+        name = await asyncio.to_thread(
+            _finish, source, archives, reason, (owners, blobs, files), missing, answers
+        )
         await asyncio.to_thread(archives.keep_newest, [name, *keep], instead_of)
         return name
 
 
-async def _rows_and_blobs(source: Source, objects: Objects, tell: Tell) -> tuple[list[Owner], list[Content]]:
+async def _rows_and_blobs(
+    source: BackupSource, objects: Objects, tell: Tell
+) -> tuple[list[ArchivedOwner], list[Content], list[str]]:
+    """All rows, the files that they refer to, and the hashes of files that can't be archived.
+
+    What is not there may have been deleted meanwhile; if the next snapshot refers to it again, it is lost.
+    """
     declared = source.owners()
     taken: dict[str, Content] = {}
 
-    def read(session: Session) -> tuple[list[Owner], set[str]]:
+    def read(session: Session) -> tuple[list[ArchivedOwner], set[str]]:
         held = set(held_blobs(session))
         return take_owners(session.connection(), declared, objects, tell), held
 
+    absent: set[str] = set()
     for _ in range(_TRIES):
         await _take_blobs(source, objects, set(await source.database.read(held_blobs)), taken, tell)
         owners, held = await source.database.snapshot(read)
         await _take_blobs(source, objects, held, taken, tell)
-        if source.blobs is None or held <= set(taken):
-            return owners, [taken[digest] for digest in sorted(held & set(taken))]
-    raise BackupFailed("files that the database refers to are missing; see: platformctl doctor")
+        missing = set() if source.blobs is None else held - set(taken)
+        if missing <= absent:
+            break
+        absent |= missing
+    for digest in sorted(missing):
+        log.error("the stored file %s… is missing or damaged: the backup is made without it", digest[:12])
+    return owners, [taken[digest] for digest in sorted(held & set(taken))], sorted(missing)
 
 
 async def _take_blobs(
-    source: Source, objects: Objects, held: set[str], taken: dict[str, Content], tell: Tell
+    source: BackupSource, objects: Objects, held: set[str], taken: dict[str, Content], tell: Tell
 ) -> None:
-    """Archive contents that aren't yet archived; those deleted meanwhile are left out."""
+    """Archive contents that aren't yet archived; those that are missing or damaged are left out."""
     if source.blobs is None:
         return
     for digest in sorted(held - set(taken)):
@@ -108,10 +130,9 @@ async def _take_blobs(
                 content = await asyncio.to_thread(_take_file, path, objects)
         except FileNotFoundError:
             continue
-        if content.sha256 != digest:
-            raise BackupFailed(f"the stored file {digest[:12]}… is damaged: its content has another hash")
-        taken[digest] = content
-        tell("files", 1)
+        if content.sha256 == digest:
+            taken[digest] = content
+            tell("files", 1)
 
 
 def _take_file(path: Path, objects: Objects) -> Content:
@@ -124,29 +145,30 @@ def _take_file(path: Path, objects: Objects) -> Content:
     return Content(sha256=digest.hexdigest(), size=size, pieces=pieces)
 
 
-def _take_folders(folders: Mapping[str, Path], objects: Objects) -> list[File]:
+def _take_folders(folders: Mapping[str, Path], objects: Objects) -> list[ArchivedFile]:
     found = []
     for name, folder in sorted(folders.items()):
         for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
             if path.is_file() and not path.is_symlink():
                 content = _take_file(path, objects)
                 where = {"folder": name, "path": path.relative_to(folder).as_posix()}
-                found.append(File(**content.model_dump(), **where))
+                found.append(ArchivedFile(**content.model_dump(), **where))
     return found
 
 
 def _finish(
-    source: Source,
+    source: BackupSource,
     archives: Archives,
     reason: str,
-    taken: tuple[list[Owner], list[Content], list[File]],
-    answers: list[Answer],
+    taken: tuple[list[ArchivedOwner], list[Content], list[ArchivedFile]],
+    missing: list[str],
+    answers: list[ArchivedAnswer],
 ) -> str:
     owners, blobs, files = taken
     left_out = [] if source.blobs is not None else ["uploaded files"]
     if archives.sealer is None:
         left_out += ["secrets", "config.yaml"]
-    manifest = Manifest(
+    manifest = ArchiveManifest(
         created_at=utc_now(),
         made_by=source.version,
         database="sqlite" if source.database.is_sqlite else "postgresql",
@@ -155,6 +177,7 @@ def _finish(
         blobs=blobs,
         files=files,
         without=left_out,
+        missing=missing,
         rebuilt=REBUILT,
         answers=answers,
         stored_bytes=0,
@@ -165,13 +188,13 @@ def _finish(
     return archives.finish(manifest)
 
 
-def _secret_part(source: Source) -> dict[str, object]:
+def _secret_part(source: BackupSource) -> dict[str, object]:
     config = source.home / "config.yaml"
     text = config.read_text(encoding="utf-8")[:_LARGEST_CONFIG] if config.is_file() else None
     stored = {path.name: path.read_text(encoding="utf-8") for path in _secret_files(source)}
     return {"secrets": stored, "config": text}
 
 
-def _secret_files(source: Source) -> list[Path]:
+def _secret_files(source: BackupSource) -> list[Path]:
     """Only stored secrets: those from the environment are not the platform's."""
     return [source.home / "secrets" / name for name in source.secrets.names()]

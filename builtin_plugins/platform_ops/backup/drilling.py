@@ -16,16 +16,8 @@ from pydantic import BaseModel
 
 from builtin_plugins.platform_ops.backup import journal
 from builtin_plugins.platform_ops.backup.errors import BackupFailed
-from kernel.sdk import (
-    PLUGIN_SETTINGS,
-    ChildFailed,
-    ChildLimits,
-    Children,
-    JobFailed,
-    LongJob,
-    Platform,
-    Progress,
-)
+from kernel.sdk import ChildFailed, ChildLimits, Children, JobFailed, LongJob, Platform, Progress
+from kernel.sdk.operations import PLUGIN_SETTINGS
 
 log = logging.getLogger("platform_ops.backup")
 

@@ -13,23 +13,15 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.platform_ops.backup import journal
 from builtin_plugins.platform_ops.backup.archives import Archives
-from builtin_plugins.platform_ops.backup.creating import Source, create
+from builtin_plugins.platform_ops.backup.creating import BackupSource, create
 from builtin_plugins.platform_ops.backup.errors import ArchiveBroken, BackupFailed
 from builtin_plugins.platform_ops.backup.restoring import apply_files, replace_rows
 from builtin_plugins.platform_ops.models import BackupJob
 from builtin_plugins.platform_ops.settings import OpsSettings
 from builtin_plugins.platform_ops.version import VERSION
-from kernel.sdk import (
-    ANY_ERROR,
-    Account,
-    BlobsAway,
-    JobQueue,
-    Opening,
-    Pending,
-    StartGuard,
-    StartupError,
-    is_machine_fault,
-)
+from kernel.sdk import ANY_ERROR, Account, StartupError, is_machine_fault
+from kernel.sdk.operations import Opening, StartGuard
+from kernel.sdk.storage import BlobsAway, Pending
 
 log = logging.getLogger("platform_ops.backup")
 WAITING = ("ordered", "files")
@@ -130,12 +122,8 @@ async def _replace(opening: Opening, archives: Archives, job_id: str, name: str)
         before = await create(_source(opening), archives, f"before the restore of {name}", keep=[name])
         output = f"the state before it is kept; to go back: platformctl backup restore {before}"
     log.info("restoring %s; %s", name, output)
-    queue = JobQueue(needs.settings.sqlalchemy_url)
-    try:
-        done = {"id": job_id, "phase": "files", "output": output}
-        await replace_rows(manifest, archives.objects, needs.database, opening.owners, queue, done)
-    finally:
-        await queue.close()
+    done = {"id": job_id, "phase": "files", "output": output}
+    await replace_rows(manifest, archives.objects, needs.database, opening.owners, done)
 
 
 def _files(opening: Opening, archives: Archives, name: str, folders: dict[str, str]) -> list[str]:
@@ -155,9 +143,11 @@ def _archives(opening: Opening) -> Archives:
     return Archives(opening.needs.settings_of(OpsSettings), opening.needs.settings.home)
 
 
-def _source(opening: Opening) -> Source:
+def _source(opening: Opening) -> BackupSource:
     needs = opening.needs
-    return Source(VERSION, needs.settings.home, needs.database, opening.owners, needs.secrets, opening.blobs)
+    return BackupSource(
+        VERSION, needs.settings.home, needs.database, opening.owners, needs.secrets, opening.blobs
+    )
 
 
 def _ordered(session: Session) -> tuple[str, str, str, dict[str, str]] | None:

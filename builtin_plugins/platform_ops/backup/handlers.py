@@ -21,7 +21,7 @@ from builtin_plugins.platform_ops.backup.journal import BackupJobOut, BackupJobs
 from builtin_plugins.platform_ops.backup.listing import LISTING
 from builtin_plugins.platform_ops.backup.service import archives_of
 from builtin_plugins.platform_ops.models import BackupJob
-from kernel.sdk import ADMIN, Caller, Context, Platform, RouteTable, Unavailable, Unit, audit
+from kernel.sdk import ADMIN, Body, Caller, Context, Platform, RouteTable, Unavailable, Unit, audit
 
 routes = RouteTable("Backups")
 
@@ -40,7 +40,7 @@ class ArchiveList(BaseModel):
     archives: list[ArchiveOut]
 
 
-class RestoreRequest(BaseModel):
+class RestoreRequest(Body):
     """The confirmation of a restore."""
 
     model_config = ConfigDict(

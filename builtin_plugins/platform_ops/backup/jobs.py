@@ -13,6 +13,7 @@ from builtin_plugins.platform_ops.backup.service import (
     described,
     folders_of,
     give_up_restore,
+    incomplete,
     order_restore,
     prepare_restore,
 )
@@ -50,11 +51,15 @@ async def run_backup(platform: Platform, payload: BackUp, progress: Progress) ->
     except BackupFailed as error:
         raise JobFailed(str(error)) from error
 
+    lack = f"{name} was made, but {incomplete(manifest)}" if manifest.missing else None
+
     def end(unit: Unit) -> None:
-        journal.end(unit, job_id, archive=name, output=described(name, manifest))
+        journal.end(unit, job_id, error=lack, archive=name, output=described(name, manifest))
         audit(unit, "backup.created", "backup", name)
 
     await platform.database.write(end)
+    if lack is not None:
+        raise JobFailed(lack)
     return f"/v1/backups/jobs/{job_id}"
 
 

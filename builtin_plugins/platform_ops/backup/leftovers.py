@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from pydantic import BaseModel
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -16,13 +15,10 @@ from builtin_plugins.platform_ops.backup import journal
 from builtin_plugins.platform_ops.backup.drilling import instances, remove_instances
 from builtin_plugins.platform_ops.backup.restoring import HOLDER, release_blobs
 from builtin_plugins.platform_ops.models import BackupJob
-from kernel.sdk import Job, Platform, Unit, held_blobs_of, installation_lock
+from kernel.sdk import Job, NoPayload, Platform, Unit
+from kernel.sdk.storage import held_blobs_of, installation_lock
 
 _PATIENCE = 1.0  # seconds; preparing a restore holds the lock for longer than it is worth waiting
-
-
-class Nothing(BaseModel):
-    """An empty payload."""
 
 
 async def find_leftovers(platform: Platform) -> None:
@@ -39,7 +35,7 @@ async def find_leftovers(platform: Platform) -> None:
         await asyncio.to_thread(remove_instances, [path for path in found if path.name not in needed])
 
 
-async def _release(platform: Platform, _payload: Nothing) -> None:
+async def _release(platform: Platform, _payload: NoPayload) -> None:
     for holder, contents in (await platform.database.read(_left)).items():
         await release_blobs(contents, platform.database, platform.blobs, holder)
 
@@ -72,7 +68,7 @@ def _left(session: Session) -> dict[str, list[str]]:
 
 
 def _ask(unit: Unit) -> None:
-    unit.enqueue(RELEASE, Nothing())
+    unit.enqueue(RELEASE, NoPayload())
 
 
-RELEASE = Job("platform_ops.release", Nothing, _release, lane="quick")
+RELEASE = Job("platform_ops.release", NoPayload, _release, lane="quick")

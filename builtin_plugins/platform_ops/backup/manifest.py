@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from builtin_plugins.platform_ops.backup.errors import ArchiveBroken
-from builtin_plugins.platform_ops.backup.places import Place
+from builtin_plugins.platform_ops.backup.places import BackupStore
 from builtin_plugins.platform_ops.backup.sealing import Sealed
 
 NAME = re.compile(r"platform-[0-9]{8}-[0-9]{6}\.tar\.gz")
@@ -53,7 +53,7 @@ class Content(_Part):
     pieces: list[Digest]
 
 
-class File(Content):
+class ArchivedFile(Content):
     """A file in a plugin's folder."""
 
     folder: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]{0,62}$")]
@@ -67,7 +67,7 @@ class Column(_Part):
     kind: Kind
 
 
-class Table(_Part):
+class ArchivedTable(_Part):
     """The rows of a table: a JSON array on each line.
 
     `digest` is the sum of the rows' hashes, independent of their order. `highest` is the last number that the
@@ -82,22 +82,22 @@ class Table(_Part):
     pieces: list[Digest]
 
 
-class Owner(_Part):
+class ArchivedOwner(_Part):
     """An owner of tables, and their Alembic revision."""
 
     name: Identifier
     revision: Annotated[str, Field(pattern=r"^[A-Za-z0-9_]{1,64}$")] | None
-    tables: list[Table]
+    tables: list[ArchivedTable]
 
 
-class Answer(_Part):
+class ArchivedAnswer(_Part):
     """A question asked when the archive was made, and the exact text of the answer."""
 
     question: str
     answer: str
 
 
-class Manifest(_Part):
+class ArchiveManifest(_Part):
     """Everything that an archive contains."""
 
     format: Literal["platform.backup"] = "platform.backup"
@@ -106,12 +106,14 @@ class Manifest(_Part):
     made_by: str
     database: Literal["sqlite", "postgresql"]
     reason: str
-    owners: list[Owner]
+    owners: list[ArchivedOwner]
     blobs: list[Content]
-    files: list[File]
+    files: list[ArchivedFile]
     without: list[str]
+    missing: list[Digest] = []
+    """Uploaded files that rows refer to, but whose stored content was missing or damaged."""
     rebuilt: list[str]
-    answers: list[Answer]
+    answers: list[ArchivedAnswer]
     stored_bytes: Count
     sealed: Sealed | None = None
 
@@ -124,8 +126,10 @@ class Manifest(_Part):
             yield from content.pieces
 
     def about(self) -> bytes:
-        """What the sealed part authenticates: everything else."""
-        return hashlib.sha256(self.model_copy(update={"sealed": None}).model_dump_json().encode()).digest()
+        """What the sealed part authenticates: everything else. Archives of 0.1.0 have no `missing`."""
+        unsealed = self.model_copy(update={"sealed": None})
+        text = unsealed.model_dump_json(exclude=None if self.missing else {"missing"})
+        return hashlib.sha256(text.encode()).digest()
 
     @property
     def revisions(self) -> dict[str, str | None]:
@@ -133,7 +137,7 @@ class Manifest(_Part):
         return {owner.name: owner.revision for owner in self.owners}
 
 
-def packed(manifest: Manifest) -> bytes:
+def packed(manifest: ArchiveManifest) -> bytes:
     """The file with the archive's name."""
     content = manifest.model_dump_json(indent=1).encode()
     inside = io.BytesIO()
@@ -145,13 +149,13 @@ def packed(manifest: Manifest) -> bytes:
     return gzip.compress(inside.getvalue(), mtime=0)
 
 
-def read_manifest(place: Place, name: str) -> Manifest:
+def read_manifest(place: BackupStore, name: str) -> ArchiveManifest:
     """The manifest of an archive. Raises FileNotFoundError, ArchiveBroken."""
     stored = place.read(name, _LARGEST_FILE)
     if len(stored) > _LARGEST_FILE:
         raise ArchiveBroken(f"{name} is too large to be a backup")
     try:
-        return Manifest.model_validate_json(_only_member(_decompressed(stored)))
+        return ArchiveManifest.model_validate_json(_only_member(_decompressed(stored)))
     except ArchiveBroken as error:
         raise ArchiveBroken(f"{name} is not a backup of the platform, or it is damaged: {error}") from None
     except ValidationError as error:

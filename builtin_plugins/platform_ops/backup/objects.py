@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from builtin_plugins.platform_ops.backup.compression import Damaged, compressed, decompressed
 from builtin_plugins.platform_ops.backup.errors import ArchiveBroken
-from builtin_plugins.platform_ops.backup.places import Place
+from builtin_plugins.platform_ops.backup.places import BackupStore
 
 PIECE = 4 * 1024 * 1024
 """The maximum of bytes in a piece, before compression."""
@@ -25,7 +25,7 @@ _STORED = PIECE + 64 * 1024
 class Objects:
     """The pieces at one place. Call `load_known` before writing; not for several threads at once."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: BackupStore) -> None:
         self._place = place
         self._known: dict[str, int] = {}
         self.written = 0
@@ -33,6 +33,10 @@ class Objects:
     def load_known(self) -> None:
         """List what is already stored, to avoid writing it again."""
         self._known = {_digest(entry.name): entry.size for entry in self._place.entries(FOLDER)}
+
+    def stored(self) -> set[str]:
+        """The names of all stored pieces."""
+        return {_digest(entry.name) for entry in self._place.entries(FOLDER)}
 
     def size_of(self, digests: Iterable[str]) -> int:
         """The bytes that these pieces take at the place."""

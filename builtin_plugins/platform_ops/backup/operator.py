@@ -17,7 +17,9 @@ from builtin_plugins.platform_ops.backup.service import (
     prepare_restore,
 )
 from builtin_plugins.platform_ops.models import BackupJob
-from kernel.sdk import PLUGIN_SETTINGS, SCHEMA, Opening, Platform, StoreNeeds, Unit, installation_lock
+from kernel.sdk import Platform, StoreNeeds, Unit
+from kernel.sdk.operations import PLUGIN_SETTINGS, Opening
+from kernel.sdk.storage import SCHEMA, installation_lock
 
 _TURN = 0.5  # seconds between checks whether another process has done it
 

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from builtin_plugins.platform_ops.backup.errors import BackupFailed, StorageAway
-from kernel.sdk import ANY_ERROR, is_machine_fault, mask, sync
+from kernel.sdk import ANY_ERROR, is_machine_fault, sync
+from kernel.sdk.telemetry import mask
 
 _TEMPORARY = ".new-"
 
 
 @dataclass(frozen=True)
-class Entry:
+class StoredFile:
     """A file of a place: its name within, its size in bytes, and when it was written."""
 
     name: str
@@ -31,14 +32,14 @@ class Entry:
     modified_at: datetime
 
 
-class Place(Protocol):
+class BackupStore(Protocol):
     """Files by name. A written file is durable; a file is complete or absent."""
 
     def check(self) -> None:
         """Check that it can be written to, without changing anything. Raises BackupFailed."""
         ...
 
-    def entries(self, folder: str) -> Iterator[Entry]:
+    def entries(self, folder: str) -> Iterator[StoredFile]:
         """The files below `folder`, an empty one if there is no such folder."""
         ...
 
@@ -55,14 +56,14 @@ class Place(Protocol):
         ...
 
 
-def place_at(address: str, home: Path) -> Place:
+def place_at(address: str, home: Path) -> BackupStore:
     """The storage for an address; if empty, `backups` in PLATFORM_HOME. Raises BackupFailed."""
     if "://" not in address:
         return FolderPlace(Path(address).expanduser().absolute() if address else home / "backups")
     try:
         import fsspec  # type: ignore[import-untyped]
 
-        filesystem, root = fsspec.core.url_to_fs(address)
+        filesystem, root = fsspec.core.url_to_fs(address, skip_instance_cache=True)
     except ImportError as error:
         remedy = ": pip install 'platform-kernel[s3]'" if address.startswith("s3") else ""
         raise BackupFailed(f"{mask(address)}: {mask(str(error))}{remedy}") from None
@@ -94,7 +95,7 @@ class FolderPlace:
         if not os.access(there, os.W_OK | os.X_OK):
             raise BackupFailed(f"{self._folder} can't be written: no right to write to {there}")
 
-    def entries(self, folder: str) -> Iterator[Entry]:
+    def entries(self, folder: str) -> Iterator[StoredFile]:
         top = self._folder / folder
         pattern = "*/*" if folder else "*"
         for path in top.glob(pattern) if top.is_dir() else ():
@@ -102,7 +103,7 @@ class FolderPlace:
                 if path.is_file() and not path.is_symlink() and not path.name.startswith(_TEMPORARY):
                     found = path.stat()
                     when = datetime.fromtimestamp(found.st_mtime, UTC)
-                    yield Entry(str(path.relative_to(self._folder)), found.st_size, when)
+                    yield StoredFile(str(path.relative_to(self._folder)), found.st_size, when)
 
     def read(self, name: str, limit: int) -> bytes:
         # Through a link, somebody could have another file read as an archive.
@@ -150,7 +151,7 @@ class RemotePlace:
     def check(self) -> None:
         """Checks nothing: only writing shows whether it can be written to."""
 
-    def entries(self, folder: str) -> Iterator[Entry]:
+    def entries(self, folder: str) -> Iterator[StoredFile]:
         top = f"{self._root}/{folder}" if folder else self._root
         self._files.invalidate_cache()
         try:
@@ -159,8 +160,10 @@ class RemotePlace:
         except FileNotFoundError:
             return
         for path, about in found.items():
-            name = path.removeprefix(self._files._strip_protocol(self._root)).lstrip("/")
-            yield Entry(name, int(about["size"] or 0), _moment(about, partial(self._files.modified, path)))
+            name = path.removeprefix(self._root).lstrip("/")
+            yield StoredFile(
+                name, int(about["size"] or 0), _moment(about, partial(self._files.modified, path))
+            )
 
     def read(self, name: str, limit: int) -> bytes:
         with self._explained():

@@ -16,19 +16,22 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.orm import Session
 
+from builtin_plugins.platform_ops.backup import holdings
 from builtin_plugins.platform_ops.backup.archives import Archives, Tell, tell_nobody
 from builtin_plugins.platform_ops.backup.creating import Owners
 from builtin_plugins.platform_ops.backup.errors import ArchiveBroken, BackupFailed
-from builtin_plugins.platform_ops.backup.manifest import Content, File, Manifest
+from builtin_plugins.platform_ops.backup.manifest import ArchivedFile, ArchiveManifest, Content
 from builtin_plugins.platform_ops.backup.objects import Objects
 from builtin_plugins.platform_ops.backup.rows import JOURNAL, compare_rows, continue_after, highest, put_rows
-from kernel.sdk import Account, BlobStore, Database, JobQueue, SecretStore, Unit, holdings, migrate_queue
+from kernel.sdk import Account, Database, SecretStore, Unit
+from kernel.sdk.jobs import place_jobs_again
+from kernel.sdk.storage import BlobStore
 
 _RING = "owner-secrets"
 _BLOBS_AT_ONCE = 50
 
 
-async def check(archives: Archives, name: str, owners: Owners, tell: Tell = tell_nobody) -> Manifest:
+async def check(archives: Archives, name: str, owners: Owners, tell: Tell = tell_nobody) -> ArchiveManifest:
     """Read every byte, and check that this program can restore it. Changes nothing. Raises BackupFailed."""
     try:
         manifest = await asyncio.to_thread(archives.verify, name, tell)
@@ -54,7 +57,7 @@ def holder_of(job_id: str) -> str:
 
 
 async def bring_blobs(
-    manifest: Manifest, objects: Objects, database: Database, blobs: BlobStore, holder: str, tell: Tell
+    manifest: ArchiveManifest, objects: Objects, database: Database, blobs: BlobStore, holder: str, tell: Tell
 ) -> None:
     """Bring every file of the archive to the blob store, and hold it."""
     for content in manifest.blobs:
@@ -83,11 +86,10 @@ async def _stream(objects: Objects, content: Content) -> AsyncIterator[bytes]:
 
 
 async def replace_rows(
-    manifest: Manifest,
+    manifest: ArchiveManifest,
     objects: Objects,
     database: Database,
     owners: Owners,
-    queue: JobQueue,
     done: dict[str, Any],
     tell: Tell = tell_nobody,
 ) -> None:
@@ -108,14 +110,13 @@ async def replace_rows(
         _end_sessions(connection, epoch)
         _write_journal(connection, journal, done)
         with Session(connection, join_transaction_mode="rollback_only") as session:
-            queue.place_again(session)
+            place_jobs_again(session)
 
-    await migrate_queue(database.url)
     async with database.schema_change() as connection:
         await connection.run_sync(replace)
 
 
-def _numbers(connection: Connection, manifest: Manifest) -> dict[str, int]:
+def _numbers(connection: Connection, manifest: ArchiveManifest) -> dict[str, int]:
     """The last number that each table has given to a row, here or in the archive."""
     archived = {table.name: table.highest or 0 for owner in manifest.owners for table in owner.tables}
     names = set(archived) & set(sa.inspect(connection).get_table_names())
@@ -144,7 +145,7 @@ def _end_sessions(connection: Connection, epoch: int) -> None:
     connection.execute(sa.update(Account).values(epoch=past + 1))
 
 
-def _fill(connection: Connection, manifest: Manifest, objects: Objects, tell: Tell) -> None:
+def _fill(connection: Connection, manifest: ArchiveManifest, objects: Objects, tell: Tell) -> None:
     archived = [table for owner in manifest.owners for table in owner.tables]
     present = holdings.reflected(connection, [table.name for table in archived])
     constraints = _defer_references(connection, [table.name for table in archived])
@@ -201,7 +202,7 @@ def _write_journal(connection: Connection, rows: list[dict[str, Any]], done: dic
 
 
 def apply_files(
-    manifest: Manifest, archives: Archives, home: Path, secrets: SecretStore, folders: dict[str, Path]
+    manifest: ArchiveManifest, archives: Archives, home: Path, secrets: SecretStore, folders: dict[str, Path]
 ) -> list[str]:
     """Put secrets and the files of plugins into place; returns what was done. Idempotent.
 
@@ -240,7 +241,7 @@ def _apply_secrets(found: dict[str, str], secrets: SecretStore) -> list[str]:
     return [f"secrets restored: {', '.join(changed)}"] if changed else []
 
 
-def _apply_folder(files: Sequence[File], objects: Objects, folder: Path) -> list[str]:
+def _apply_folder(files: Sequence[ArchivedFile], objects: Objects, folder: Path) -> list[str]:
     changed = 0
     for file in files:
         target = folder / file.path

@@ -10,8 +10,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from builtin_plugins.platform_ops.backup import holdings
 from builtin_plugins.platform_ops.backup.errors import ArchiveBroken
-from builtin_plugins.platform_ops.backup.manifest import Column, Owner, Table
+from builtin_plugins.platform_ops.backup.manifest import ArchivedOwner, ArchivedTable, Column
 from builtin_plugins.platform_ops.backup.objects import LineCutter, Objects, lines_of
 from builtin_plugins.platform_ops.backup.values import (
     RowDigest,
@@ -21,7 +22,7 @@ from builtin_plugins.platform_ops.backup.values import (
     to_store,
     written,
 )
-from kernel.sdk import holdings, off_the_loop
+from kernel.sdk import off_the_loop
 
 JOURNAL = "platform_ops_backup_job"
 """The history of this installation's backups, which a restore doesn't change."""
@@ -34,24 +35,24 @@ Report = Callable[[str, int], None]
 
 def take_owners(
     connection: Connection, owners: Sequence[Any], objects: Objects, report: Report
-) -> list[Owner]:
+) -> list[ArchivedOwner]:
     """Write all rows of every owner into pieces. `connection` must see a single state of the database."""
     found = []
     for holding in holdings.holdings(connection, owners):
         names = [name for name in holding.tables if name != JOURNAL]
         tables = holdings.reflected(connection, names)
         taken = [_take_table(connection, tables.tables[name], objects, report) for name in names]
-        found.append(Owner(name=holding.owner, revision=holding.revision, tables=taken))
+        found.append(ArchivedOwner(name=holding.owner, revision=holding.revision, tables=taken))
     return found
 
 
-def _take_table(connection: Connection, table: sa.Table, objects: Objects, report: Report) -> Table:
+def _take_table(connection: Connection, table: sa.Table, objects: Objects, report: Report) -> ArchivedTable:
     columns = columns_of(table)
     cutter, digest = LineCutter(objects), RowDigest(columns)
     for rows in _batches(_rows(connection, table, columns)):
         off_the_loop(lambda rows=rows: _write(rows, columns, cutter, digest))  # type: ignore[misc]
         report(table.name, len(rows))
-    return Table(
+    return ArchivedTable(
         name=table.name,
         columns=columns,
         rows=digest.rows,
@@ -90,7 +91,7 @@ def _batches(rows: Iterator[Any]) -> Iterator[list[Any]]:
         yield found
 
 
-def check_rows(table: Table, objects: Objects, report: Report) -> None:
+def check_rows(table: ArchivedTable, objects: Objects, report: Report) -> None:
     """Read every row of an archived table. Raises ArchiveBroken."""
     digest = RowDigest(table.columns)
     for rows in _batches(_archived(table, objects)):
@@ -102,7 +103,7 @@ def check_rows(table: Table, objects: Objects, report: Report) -> None:
 
 
 def put_rows(
-    connection: Connection, archived: Table, table: sa.Table, objects: Objects, report: Report
+    connection: Connection, archived: ArchivedTable, table: sa.Table, objects: Objects, report: Report
 ) -> None:
     """Fill an empty table. Raises ArchiveBroken if it doesn't match the archived one."""
     sqlite = connection.dialect.name == "sqlite"
@@ -132,7 +133,7 @@ def put_rows(
     continue_after(connection, table, archived.highest)
 
 
-def compare_rows(connection: Connection, archived: Table, table: sa.Table) -> str | None:
+def compare_rows(connection: Connection, archived: ArchivedTable, table: sa.Table) -> str | None:
     """How a table differs from the archived one; None if it is the same, row by row."""
     columns = {column.name: column for column in columns_of(table)}
     ordered = [columns[column.name] for column in archived.columns]
@@ -147,7 +148,7 @@ def compare_rows(connection: Connection, archived: Table, table: sa.Table) -> st
     return None if digest.hex() == archived.digest else f"{archived.name}: the rows differ"
 
 
-def _archived(table: Table, objects: Objects) -> Iterator[list[Any]]:
+def _archived(table: ArchivedTable, objects: Objects) -> Iterator[list[Any]]:
     width = len(table.columns)
     for line in lines_of(objects.read_all(table.pieces), _LONGEST_ROW):
         try:

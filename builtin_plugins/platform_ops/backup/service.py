@@ -8,15 +8,20 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from builtin_plugins.platform_ops import api
 from builtin_plugins.platform_ops.backup import journal
 from builtin_plugins.platform_ops.backup.archives import Archives, Tell, tell_nobody
-from builtin_plugins.platform_ops.backup.creating import Source, create
+from builtin_plugins.platform_ops.backup.creating import BackupSource, create
 from builtin_plugins.platform_ops.backup.errors import BackupFailed
-from builtin_plugins.platform_ops.backup.manifest import Answer, Manifest
+from builtin_plugins.platform_ops.backup.manifest import ArchivedAnswer, ArchiveManifest
 from builtin_plugins.platform_ops.backup.restoring import bring_blobs, check, holder_of, release_blobs
 from builtin_plugins.platform_ops.settings import OpsSettings
 from builtin_plugins.platform_ops.version import VERSION
-from kernel.sdk import SCHEMA, Platform, Unit, audit, contracts, held_blobs_of, request_restart
+from kernel.sdk import Platform, Unit, audit
+from kernel.sdk.operations import request_restart
+from kernel.sdk.storage import SCHEMA, held_blobs_of
+
+_SHOWN = 5
 
 log = logging.getLogger("platform_ops.backup")
 
@@ -44,12 +49,12 @@ async def warn_of_storage(platform: Platform) -> None:
 async def folders_of(platform: Platform) -> dict[str, Path]:
     """The folders that plugins want backed up, by name."""
     found: dict[str, Path] = {}
-    for folders in await platform.hooks.ask(contracts.find_backup_folders, platform=platform):
+    for folders in await platform.hooks.ask(api.find_backup_folders, platform=platform):
         found.update(folders)
     return found
 
 
-async def answers_of(platform: Platform) -> list[Answer]:
+async def answers_of(platform: Platform) -> list[ArchivedAnswer]:
     """Questions whose answers must be the same after a restore.
 
     Empty if plugins have not been opened.
@@ -57,14 +62,14 @@ async def answers_of(platform: Platform) -> list[Answer]:
     if platform.role == "tool":
         return []
     found: dict[str, str] = {}
-    for answers in await platform.hooks.ask(contracts.find_sample_answers, platform=platform):
+    for answers in await platform.hooks.ask(api.find_sample_answers, platform=platform):
         found.update(answers)
-    return [Answer(question=question, answer=answer) for question, answer in sorted(found.items())]
+    return [ArchivedAnswer(question=question, answer=answer) for question, answer in sorted(found.items())]
 
 
-async def source_of(platform: Platform) -> Source:
+async def source_of(platform: Platform) -> BackupSource:
     """The platform as a source of backups."""
-    return Source(
+    return BackupSource(
         version=VERSION,
         home=platform.settings.home,
         database=platform.database,
@@ -78,14 +83,14 @@ async def source_of(platform: Platform) -> Source:
 
 async def back_up(
     platform: Platform, reason: str, tell: Tell = tell_nobody, to: str | None = None
-) -> tuple[str, Manifest]:
+) -> tuple[str, ArchiveManifest]:
     """Make an archive; returns its name and contents. Raises BackupFailed."""
     archives = await asyncio.to_thread(archives_of, platform, to)
     name = await create(await source_of(platform), archives, reason, tell)
     return name, await asyncio.to_thread(archives.manifest, name)
 
 
-def described(name: str, manifest: Manifest) -> str:
+def described(name: str, manifest: ArchiveManifest) -> str:
     """An archive's contents, in a few lines."""
     rows = sum(table.rows for owner in manifest.owners for table in owner.tables)
     lines = [
@@ -94,10 +99,24 @@ def described(name: str, manifest: Manifest) -> str:
     ]
     if manifest.without:
         lines.append(f"without: {', '.join(manifest.without)}")
+    if manifest.missing:
+        lines.append(incomplete(manifest))
     return "\n".join(lines)
 
 
-async def prepare_restore(platform: Platform, job_id: str, name: str, tell: Tell = tell_nobody) -> Manifest:
+def incomplete(manifest: ArchiveManifest) -> str:
+    """What an archive lacks of what it should contain."""
+    names = ", ".join(digest[:12] for digest in manifest.missing[:_SHOWN])
+    more = len(manifest.missing) - _SHOWN
+    return (
+        f"{len(manifest.missing)} uploaded files are NOT in it, as their stored content is missing or "
+        f"damaged ({names}{f' and {more} more' if more > 0 else ''}); see: platformctl doctor"
+    )
+
+
+async def prepare_restore(
+    platform: Platform, job_id: str, name: str, tell: Tell = tell_nobody
+) -> ArchiveManifest:
     """Check an archive and fetch its files, without changing the running platform. Raises BackupFailed."""
     archives = await asyncio.to_thread(archives_of, platform)
     manifest = await check(archives, name, platform.resource(SCHEMA).owners, tell)

@@ -25,7 +25,9 @@ from builtin_plugins.platform_ops.backup.manifest import Column, Kind
 _KINDS: tuple[tuple[type[TypeEngine[Any]], Kind], ...] = (
     (sa.JSON, "json"),
     (sa.Boolean, "bool"),
-    (sa.types._Binary, "bytes"),
+    (sa.LargeBinary, "bytes"),
+    (sa.BINARY, "bytes"),
+    (sa.VARBINARY, "bytes"),
     (sa.DateTime, "time"),
     (sa.Date, "date"),
     (sa.Integer, "int"),

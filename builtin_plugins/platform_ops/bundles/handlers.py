@@ -5,10 +5,11 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 from builtin_plugins.platform_ops.bundles import switching
-from builtin_plugins.platform_ops.bundles.membership import CORE, Wanted
+from builtin_plugins.platform_ops.bundles.membership import CORE, BundleSwitches
 from builtin_plugins.platform_ops.bundles.switching import BundleNotFound, CoreBundle, Fleet
 from builtin_plugins.platform_ops.containers.engine import ENGINE_ERRORS
-from kernel.sdk import ADMIN, DIRECTORY, PUBLIC, Context, Platform, RouteTable, is_failure, run_check
+from kernel.sdk import ADMIN, DIRECTORY, PUBLIC, Context, Platform, RouteTable
+from kernel.sdk.telemetry import is_failure, run_check
 
 routes = RouteTable("Bundles")
 
@@ -186,7 +187,7 @@ async def disable(ctx: Context, name: str) -> Disabled:
     )
 
 
-def _rendered(name: str, found: Wanted, there: Fleet) -> BundleOut:
+def _rendered(name: str, found: BundleSwitches, there: Fleet) -> BundleOut:
     services = [
         BundleService(
             name=service,

@@ -37,7 +37,7 @@ def all_claims(labelled: Iterable[tuple[str, Iterable[str]]]) -> Claims:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BundleSwitches:
     """What administrators want of the bundles."""
 
     disabled: frozenset[str]

@@ -13,7 +13,8 @@ from typing import Literal
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.platform_ops.bundles.membership import CLAIMS, CORE, Claims, Wanted, all_claims
+from builtin_plugins.platform_ops import api
+from builtin_plugins.platform_ops.bundles.membership import CLAIMS, CORE, BundleSwitches, Claims, all_claims
 from builtin_plugins.platform_ops.containers.engine import Container, Engine, engine_of
 from builtin_plugins.platform_ops.models import BundleSwitch
 from kernel.sdk import (
@@ -26,7 +27,6 @@ from kernel.sdk import (
     PlatformError,
     Unit,
     audit,
-    contracts,
 )
 
 GATEWAY = "api-gateway"
@@ -44,7 +44,7 @@ class CoreBundle(Conflict):
 
 
 @dataclass
-class Switched:
+class SwitchedServices:
     """What happened to services, by name; `errors` tell which failed and why."""
 
     changed: list[str] = field(default_factory=list)
@@ -83,22 +83,22 @@ async def fleet(platform: Platform, *, now: bool) -> Fleet:
     return Fleet(engine, await (engine.containers() if now else engine.seen()))
 
 
-def wanted(session: Session, claims: Claims) -> Wanted:
+def wanted(session: Session, claims: Claims) -> BundleSwitches:
     """The desired state, as administrators set it."""
     off = select(BundleSwitch.name).where(BundleSwitch.enabled.is_(False))
-    return Wanted(frozenset(session.scalars(off)), claims)
+    return BundleSwitches(frozenset(session.scalars(off)), claims)
 
 
-async def want(caller: Caller, bundle: str, claims: Claims, *, on: bool) -> Wanted:
+async def want(caller: Caller, bundle: str, claims: Claims, *, on: bool) -> BundleSwitches:
     """Store the desired state of a bundle. Raises CoreBundle if it can't be disabled."""
     if bundle == CORE and not on:
         raise CoreBundle()
     return await caller.platform.database.write(_store, caller, bundle, claims, on)
 
 
-async def put(caller: Caller, found: Fleet, services: Iterable[str], *, on: bool) -> Switched:
+async def put(caller: Caller, found: Fleet, services: Iterable[str], *, on: bool) -> SwitchedServices:
     """Switch these services, one after the other; an error of one doesn't stop the others."""
-    done = Switched()
+    done = SwitchedServices()
     for service in services:
         try:
             outcome = await _put(caller, found, service, on=on)
@@ -132,7 +132,7 @@ async def _put(caller: Caller, found: Fleet, service: str, *, on: bool) -> Outco
         return "absent"
     if caller.platform.is_on(plugin) == on:
         return "already"
-    if await caller.platform.hooks.ask(contracts.switch_plugin, caller=caller, plugin=plugin, on=on) is None:
+    if await caller.platform.hooks.ask(api.switch_plugin, caller=caller, plugin=plugin, on=on) is None:
         raise Conflict("no plugin here can enable or disable others; install the plugin 'plugin_registry'")
     return "changed"
 
@@ -144,7 +144,7 @@ async def _put_containers(engine: Engine, containers: Iterable[Container], *, on
     return "changed" if any(changed) else "already"
 
 
-def _store(unit: Unit, caller: Caller, bundle: str, claims: Claims, on: bool) -> Wanted:
+def _store(unit: Unit, caller: Caller, bundle: str, claims: Claims, on: bool) -> BundleSwitches:
     unit.lock("platform_ops.bundles")
     row = unit.session.get(BundleSwitch, bundle)
     was_on = row is None or row.enabled

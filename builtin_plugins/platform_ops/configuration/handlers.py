@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from kernel.sdk import ADMIN, Context, RouteTable, ShownSetting, Source, settings_in_effect
+from kernel.sdk import ADMIN, Context, RouteTable
+from kernel.sdk.operations import ShownSetting, Source, settings_in_effect
 
 routes = RouteTable("Settings")
 

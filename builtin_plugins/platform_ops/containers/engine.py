@@ -17,9 +17,10 @@ import aiohttp
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from yarl import URL
 
-from builtin_plugins.platform_ops.containers.frames import BrokenStream, Line, lines_of
+from builtin_plugins.platform_ops.containers.frames import BrokenStream, ContainerLine, lines_of
 from builtin_plugins.platform_ops.settings import OpsSettings
-from kernel.sdk import BadGateway, Platform, ResourceKey, Unavailable, mask
+from kernel.sdk import BadGateway, Platform, ResourceKey, Unavailable
+from kernel.sdk.telemetry import mask
 
 log = logging.getLogger("platform.ops")
 
@@ -129,16 +130,18 @@ class Engine:
         """Stop it; returns whether that changed anything."""
         return await self._switch(container, "stop")
 
-    async def last_lines(self, container: Container, count: int) -> list[Line]:
+    async def last_lines(self, container: Container, count: int) -> list[ContainerLine]:
         """Its last lines, oldest first."""
         async with aclosing(self._lines(container, count, follow=False)) as lines:
             return [line async for line in lines][-count:]
 
-    def follow(self, container: Container, count: int) -> AsyncGenerator[Line, None]:
+    def follow(self, container: Container, count: int) -> AsyncGenerator[ContainerLine, None]:
         """Its last lines, then each as it is written, until the container ends."""
         return self._lines(container, count, follow=True)
 
-    async def _lines(self, container: Container, count: int, *, follow: bool) -> AsyncGenerator[Line, None]:
+    async def _lines(
+        self, container: Container, count: int, *, follow: bool
+    ) -> AsyncGenerator[ContainerLine, None]:
         details = self._parsed(_DETAILS, await self._ask("GET", f"/containers/{container.id}/json"))
         path = f"/containers/{container.id}/logs?stdout=true&stderr=true&tail={count}"
         path += "&follow=true" if follow else ""
@@ -147,7 +150,7 @@ class Engine:
             pieces = _bounded(answer, None if follow else _LARGEST_LOG)
             try:
                 async for line in lines_of(pieces, multiplexed=not details.config.tty):
-                    yield Line(line.stream, mask(line.text))
+                    yield ContainerLine(line.stream, mask(line.text))
             except BrokenStream as error:
                 raise EngineFailed(str(error)) from None
 

@@ -18,14 +18,14 @@ class BrokenStream(Exception):
 
 
 @dataclass(frozen=True)
-class Line:
+class ContainerLine:
     """A line that a container wrote."""
 
     stream: Stream
     text: str
 
 
-async def lines_of(pieces: AsyncIterable[bytes], *, multiplexed: bool) -> AsyncGenerator[Line, None]:
+async def lines_of(pieces: AsyncIterable[bytes], *, multiplexed: bool) -> AsyncGenerator[ContainerLine, None]:
     """The lines of a stream as they become complete, and the rest at its end.
 
     A container with a terminal has one plain stream; any other has frames of two streams, each frame with a
@@ -37,10 +37,10 @@ async def lines_of(pieces: AsyncIterable[bytes], *, multiplexed: bool) -> AsyncG
         parts = _plain(piece) if frames is None else frames.add(piece)
         for stream, content in parts:
             for text in texts[stream].add(content):
-                yield Line(stream, text)
+                yield ContainerLine(stream, text)
     for stream, rest in texts.items():
         if rest.waiting:
-            yield Line(stream, _readable(bytes(rest.waiting)))
+            yield ContainerLine(stream, _readable(bytes(rest.waiting)))
 
 
 def _plain(piece: bytes) -> Iterator[tuple[Stream, bytes]]:

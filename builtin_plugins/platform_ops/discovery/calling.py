@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from builtin_plugins.platform_ops.discovery.records import Address
+from builtin_plugins.platform_ops.discovery.records import ServiceAddress
 from builtin_plugins.platform_ops.settings import OpsSettings
 from kernel.sdk import (
     OUTGOING,
     CallLimits,
-    CallTimedOut,
-    DestinationRefused,
     GatewayTimeout,
     OutgoingClient,
     OutgoingError,
@@ -22,6 +20,7 @@ from kernel.sdk import (
     Unprocessable,
     split_list,
 )
+from kernel.sdk.outgoing import CallTimedOut, DestinationRefused
 
 _LIMITS = CallLimits(total_seconds=10, connect_seconds=5, body_bytes=256 * 1024)
 _REMEDY = "an operator can name it in PLATFORM_SERVICES_ALLOWED"
@@ -48,11 +47,11 @@ class Calling:
         self.client = client
         self._trusted = trusted
 
-    def trusts(self, address: Address) -> bool:
+    def trusts(self, address: ServiceAddress) -> bool:
         """Whether a service gets the caller's token."""
         return str(address) in self._trusted
 
-    def check(self, address: Address) -> None:
+    def check(self, address: ServiceAddress) -> None:
         """Raise Unprocessable for an address that could never be called."""
         try:
             self.client.check(address.url("/"))

@@ -21,7 +21,7 @@ class ServiceNotFound(NotFound):
 
 
 @dataclass(frozen=True)
-class Address:
+class ServiceAddress:
     """Where a service listens."""
 
     host: str
@@ -75,9 +75,9 @@ class ServiceRegistration(BaseModel):
         return value
 
     @property
-    def address(self) -> Address:
+    def address(self) -> ServiceAddress:
         """Where it listens."""
-        return Address(self.host.lower(), self.port)
+        return ServiceAddress(self.host.lower(), self.port)
 
 
 class ServiceOut(BaseModel):
@@ -94,16 +94,16 @@ class ServiceOut(BaseModel):
     registered_at: datetime
 
     @property
-    def address(self) -> Address:
+    def address(self) -> ServiceAddress:
         """Where it listens."""
-        return Address(self.host, self.port)
+        return ServiceAddress(self.host, self.port)
 
 
 def register(unit: Unit, caller: Caller, wanted: ServiceRegistration) -> ServiceOut:
     """Store a service, replacing one of the same name."""
     unit.lock("platform_ops.services")
     row = unit.session.get(RegisteredService, wanted.service_name)
-    before = None if row is None else {"address": str(Address(row.host, row.port))}
+    before = None if row is None else {"address": str(ServiceAddress(row.host, row.port))}
     if row is None:
         row = RegisteredService(name=wanted.service_name)
         unit.session.add(row)
@@ -125,7 +125,7 @@ def remove(unit: Unit, caller: Caller, name: str) -> None:
     row = unit.session.get(RegisteredService, name)
     if row is None:
         raise ServiceNotFound()
-    before = {"address": str(Address(row.host, row.port))}
+    before = {"address": str(ServiceAddress(row.host, row.port))}
     audit(unit, "service.removed", "service", name, before=before, origin=caller.origin)
     unit.session.delete(row)
 

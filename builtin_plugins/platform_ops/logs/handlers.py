@@ -10,7 +10,7 @@ from aiohttp import web
 from pydantic import BaseModel, Field
 
 from builtin_plugins.platform_ops.containers.engine import ENGINE_ERRORS, Container, engine_of
-from builtin_plugins.platform_ops.containers.frames import Line
+from builtin_plugins.platform_ops.containers.frames import ContainerLine
 from builtin_plugins.platform_ops.logs.ring import CORE_SERVICES, GATEWAY, RING, Ring
 from kernel.sdk import DIRECTORY, PLATFORM_ADMIN, Context, NotFound, RouteTable, send_events
 
@@ -78,7 +78,7 @@ def _best(containers: Sequence[Container], service: str) -> Container | None:
     return max(own, key=lambda one: one.running, default=None)
 
 
-async def _rendered(lines: AsyncGenerator[Line, None]) -> AsyncGenerator[tuple[str, Any], None]:
+async def _rendered(lines: AsyncGenerator[ContainerLine, None]) -> AsyncGenerator[tuple[str, Any], None]:
     async with aclosing(lines):
         async for line in lines:
             yield "line", _out(line)
@@ -90,7 +90,7 @@ async def _events(ring: Ring, name: str, tail: int) -> AsyncGenerator[tuple[str,
             yield "line", _line(text)
 
 
-def _out(line: Line) -> LogLine:
+def _out(line: ContainerLine) -> LogLine:
     return LogLine(stream=line.stream, text=line.text)
 
 

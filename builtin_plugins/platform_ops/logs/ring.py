@@ -15,7 +15,8 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 
-from kernel.sdk import DIRECTORY, PLUGIN_STATES, LogFormatter, Platform, ResourceKey, acting
+from kernel.sdk import DIRECTORY, PLUGIN_STATES, Platform, ResourceKey, acting
+from kernel.sdk.telemetry import LogFormatter
 
 GATEWAY = "api-gateway"
 CORE_SERVICES = (

@@ -21,9 +21,8 @@ from kernel.sdk import (
     OutgoingReply,
     PayloadTooLarge,
     PlatformError,
-    end_to_end_headers,
-    iter_body,
 )
+from kernel.sdk.http import end_to_end_headers, iter_body
 
 _LIMITS = CallLimits(total_seconds=None, connect_seconds=10, silence_seconds=30, body_bytes=sys.maxsize)
 # Segments of /v1/proxy/{service_name}/, before the service's own path.

@@ -9,15 +9,16 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+from builtin_plugins.plugin_registry import api
 from kernel.sdk import (
     Job,
     JobFailed,
     LongJob,
+    NoPayload,
     Platform,
     PlatformError,
     Progress,
     Unit,
-    contracts,
     is_machine_fault,
     utc_now,
 )
@@ -35,10 +36,6 @@ class CollectPayload(BaseModel):
     """The plugin that collects."""
 
     plugin: str
-
-
-class CollectAllPayload(BaseModel):
-    """An empty payload for scheduled runs."""
 
 
 def request_collection(unit: Unit, plugin: str, account_id: int | None) -> tuple[str, bool]:
@@ -63,7 +60,7 @@ async def collect(platform: Platform, payload: CollectPayload, progress: Progres
 
 
 async def _collected(platform: Platform, plugin: str) -> Any:
-    question = question_to(platform, contracts.collect_data, plugin)
+    question = question_to(platform, api.collect_data, plugin)
     if question is None:
         raise JobFailed("The plugin is not running, or it collects nothing")
     seconds = platform.settings_of(RegistrySettings).collect_timeout
@@ -99,9 +96,9 @@ async def _cancelled(platform: Platform, payload: CollectPayload) -> None:
     await platform.database.write(_end, payload.plugin, "failed", None, "It was cancelled")
 
 
-async def collect_all(platform: Platform, _payload: CollectAllPayload) -> None:
+async def collect_all(platform: Platform, _payload: NoPayload) -> None:
     """Start collecting for every plugin that does; running collections continue."""
-    for found in platform.hooks.implementations(contracts.collect_data):
+    for found in platform.hooks.implementations(api.collect_data):
         await platform.database.write(request_collection, found.plugin, None)
 
 
@@ -113,6 +110,4 @@ COLLECT = LongJob(
     on_give_up=_give_up,
     on_cancel=_cancelled,
 )
-COLLECT_ALL = Job(
-    "plugin_registry.collect_all", CollectAllPayload, collect_all, lane="quick", schedule="@hourly"
-)
+COLLECT_ALL = Job("plugin_registry.collect_all", NoPayload, collect_all, lane="quick", schedule="@hourly")

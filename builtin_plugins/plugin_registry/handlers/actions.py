@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from builtin_plugins.tools.api import TOOLS, query_values
 from kernel.sdk import (
     AUTHENTICATED,
     PUBLIC_OR_MORE,
-    TOOLS,
     Context,
     GatewayTimeout,
     NotFound,
     Rate,
     RawBody,
     RouteTable,
-    json_object,
-    query_values,
     read_body,
-    require_access,
 )
+from kernel.sdk.http import json_object, require_access
 
 from ..schemas import ActionResult
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from builtin_plugins.plugin_registry import api
 from kernel.sdk import (
     AUTHENTICATED,
     BadRequest,
@@ -19,7 +20,6 @@ from kernel.sdk import (
     Rate,
     RouteTable,
     Unavailable,
-    contracts,
     utc_now,
 )
 
@@ -51,7 +51,7 @@ async def collect(ctx: Context, name: str) -> CollectionTriggered:
         raise BadRequest(f"The plugin '{name}' is not enabled")
     if entry.status != "enabled":
         raise Unavailable(f"The plugin '{name}' is not running: {entry.reason or 'it failed to start'}")
-    if question_to(ctx.platform, contracts.collect_data, name) is None:
+    if question_to(ctx.platform, api.collect_data, name) is None:
         raise BadRequest(f"The plugin '{name}' collects no data")
     job_id, new = await ctx.write(request_collection, name, ctx.principal.id)
     return CollectionTriggered(
@@ -93,7 +93,7 @@ async def analysis(ctx: Context, name: str) -> dict[str, Any]:
         raise Forbidden(f"The plugin '{name}' is disabled")
     if entry.status != "enabled":
         raise Unavailable(f"The plugin '{name}' is not running: {entry.reason or 'it failed to start'}")
-    question = question_to(ctx.platform, contracts.analyze_data, name)
+    question = question_to(ctx.platform, api.analyze_data, name)
     if question is None:
         raise NotFound(f"The plugin '{name}' has no analysis")
     return await _analyzed(ctx.platform, name, question)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kernel.sdk import (
-    PLUGIN_SETTINGS,
     BadRequest,
     Context,
     NotFound,
@@ -11,10 +10,11 @@ from kernel.sdk import (
     RawBody,
     RouteTable,
     Settings,
-    json_object,
     permission,
     read_body,
 )
+from kernel.sdk.http import json_object
+from kernel.sdk.operations import PLUGIN_SETTINGS
 
 from .. import permissions
 from ..live import LIVE

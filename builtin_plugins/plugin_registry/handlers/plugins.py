@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from builtin_plugins.tools.api import TOOLS, ToolDefinitions
 from kernel.sdk import (
     DIRECTORY,
     PUBLIC,
-    TOOLS,
     Context,
     NotFound,
     PageQuery,
     RouteTable,
-    ToolDefinitions,
 )
 
 from ..collecting.watching import health_records

@@ -7,7 +7,8 @@ import logging
 
 from sqlalchemy import select
 
-from kernel.sdk import OWNER_SECRETS, Platform, SecretOwner, Unit
+from builtin_plugins.owner_secrets.api import OWNER_SECRETS, SecretOwner
+from kernel.sdk import Platform, Unit
 
 from ..models import ConfigValue
 from .fields import secret_name

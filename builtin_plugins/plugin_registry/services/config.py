@@ -8,19 +8,9 @@ from typing import Any
 from pydantic import SecretStr
 from sqlalchemy import delete, select
 
-from kernel.sdk import (
-    OWNER_SECRETS,
-    PLUGIN_SETTINGS,
-    BadRequest,
-    Caller,
-    Platform,
-    SecretOwner,
-    Settings,
-    StartupError,
-    Unit,
-    audit,
-    utc_now,
-)
+from builtin_plugins.owner_secrets.api import OWNER_SECRETS, SecretOwner
+from kernel.sdk import BadRequest, Caller, Platform, Settings, StartupError, Unit, audit, utc_now
+from kernel.sdk.operations import PLUGIN_SETTINGS
 
 from ..live import TOPIC
 from ..models import ConfigValue

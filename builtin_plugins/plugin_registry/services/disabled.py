@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from sqlalchemy import inspect, select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Account, PluginRecord
+from kernel.sdk import Account
+from kernel.sdk.operations import PluginRecord
 
 from ..models import Switch
 

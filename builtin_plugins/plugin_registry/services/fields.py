@@ -13,7 +13,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from sqlalchemy.orm import Session
 
-from kernel.sdk import OwnerSecrets, SecretOwner, Settings
+from builtin_plugins.owner_secrets.api import OwnerSecrets, SecretOwner
+from kernel.sdk import Settings
 
 from ..schemas import ConfigField
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal, cast
 
-from kernel.sdk import DIRECTORY, NotFound, Platform, PluginEntry, is_failure, run_check, utc_now
+from kernel.sdk import DIRECTORY, NotFound, Platform, PluginEntry, utc_now
+from kernel.sdk.telemetry import is_failure, run_check
 
 from ..schemas import PluginHealth, PluginOut
 

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from prometheus_client import Counter, Histogram
 from sqlalchemy.exc import SQLAlchemyError
 
-from kernel.sdk import Caller, Context, Platform, PlatformError, ResourceKey, Tool, Unit, audit
+from builtin_plugins.tools.api import Tool
+from kernel.sdk import (
+    Caller,
+    Context,
+    Platform,
+    PlatformError,
+    ResourceKey,
+    Unit,
+    audit,
+)
 
 log = logging.getLogger("platform.registry")
 

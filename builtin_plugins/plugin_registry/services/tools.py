@@ -9,17 +9,16 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from builtin_plugins.plugin_registry import api
+from builtin_plugins.tools.api import TOOLS, Tool
 from kernel.sdk import (
     DIRECTORY,
-    TOOLS,
     BadRequest,
     Context,
     Forbidden,
     NotFound,
     Platform,
     PluginEntry,
-    Tool,
-    contracts,
 )
 
 from ..settings import RegistrySettings
@@ -29,7 +28,7 @@ from .tool_arguments import flattened, prepare
 _IDS = uuid.UUID("6f1e0f58-6a0c-4d36-9c2e-2f4f3f1f6a11")
 _NO_LICENSE_NEEDED = ("free", "community")
 
-Listings = Mapping[str, contracts.ListingRef]
+Listings = Mapping[str, api.ListingRef]
 
 
 class LicenseNeeded(Forbidden):
@@ -81,8 +80,8 @@ async def _items(platform: Platform, tools: Sequence[tuple[Tool, bool]]) -> list
     return [_item(tool, active, refs, entries) for tool, active in tools]
 
 
-def _refs(session: Session, platform: Platform, plugins: Iterable[str]) -> dict[str, contracts.ListingRef]:
-    spec, wanted = contracts.find_listings, list(plugins)
+def _refs(session: Session, platform: Platform, plugins: Iterable[str]) -> dict[str, api.ListingRef]:
+    spec, wanted = api.find_listings, list(plugins)
     answers = platform.hooks.ask_now(spec, platform=platform, session=session, plugins=wanted)
     refs = [ref for answer in answers for ref in answer]
     return {**{name: ref for ref in refs for name in ref.names}, **{ref.id: ref for ref in refs}}
@@ -139,12 +138,10 @@ async def _find(ctx: Context, name: str) -> Tool:
         raise
 
 
-async def verdict(
-    platform: Platform, subject: str, tool: Tool, *, used: bool = False
-) -> contracts.LicenseVerdict:
+async def verdict(platform: Platform, subject: str, tool: Tool, *, used: bool = False) -> api.LicenseVerdict:
     """Whether a license of the subject covers the tool; without a plugin for licenses, nobody has one."""
     found = await platform.hooks.ask(
-        contracts.check_license,
+        api.check_license,
         platform=platform,
         subject=subject,
         plugin=tool.plugin,
@@ -155,7 +152,7 @@ async def verdict(
         return found
     allowed = tool.tier in _NO_LICENSE_NEEDED
     reason = None if allowed else f"This needs a license for {tool.tier}, but this server has no licensing"
-    return contracts.LicenseVerdict(allowed, tool.tier, "community", reason)
+    return api.LicenseVerdict(allowed, tool.tier, "community", reason)
 
 
 async def check_license(ctx: Context, tool: Tool, *, used: bool = False) -> None:

@@ -12,7 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import PLUGIN_SETTINGS, Platform, Unit, Unprocessable, contracts
+from builtin_plugins.tenancy import api as tenancy
+from kernel.sdk import Platform, Unit, Unprocessable
+from kernel.sdk.operations import PLUGIN_SETTINGS
 
 from ..models import ConfigValue
 from .fields import is_secret, keys_of
@@ -43,20 +45,20 @@ def export_config(platform: Platform, session: Session) -> list[dict[str, Any]]:
     return [{"name": plugin, "values": values} for plugin, values in found.items()]
 
 
-def read_config(sections: Mapping[str, Any]) -> contracts.ImportPlan:
+def read_config(sections: Mapping[str, Any]) -> tenancy.ImportPlan:
     """Check the section, whose rows are all skipped. Raises Unprocessable."""
     if SECTION not in sections:
-        return contracts.ImportPlan([], _nothing)
+        return tenancy.ImportPlan([], _nothing)
     try:
         rows = _ROWS.validate_python(sections[SECTION])
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False, include_input=False)
         raise Unprocessable([_problem(item) for item in problems[:50]]) from None
-    outcomes = [contracts.ImportedRow("skipped", SECTION, row.name, _NOT_HERE) for row in rows]
-    return contracts.ImportPlan([SECTION], lambda _unit: {SECTION: outcomes})
+    outcomes = [tenancy.ImportedRow("skipped", SECTION, row.name, _NOT_HERE) for row in rows]
+    return tenancy.ImportPlan([SECTION], lambda _unit: {SECTION: outcomes})
 
 
-def _nothing(_unit: Unit) -> dict[str, list[contracts.ImportedRow]]:
+def _nothing(_unit: Unit) -> dict[str, list[tenancy.ImportedRow]]:
     return {}
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from builtin_plugins.published_chat.errors import (
+    ChatPipelineNotFound,
+    ChatSlugTaken,
     EndpointNotFound,
+    NotBaseOwner,
     NotEndpointOwner,
     NotPipelineOwner,
-    PipelineNotFound,
+    PublishedBaseNotFound,
+    PublishingNotAllowed,
     SessionNotFound,
-    SlugTaken,
 )
 from builtin_plugins.published_chat.permissions import PUBLISH
 from builtin_plugins.published_chat.schemas import (
@@ -19,15 +22,17 @@ from builtin_plugins.published_chat.schemas import (
     FeedbackQuery,
     Figures,
     FiguresQuery,
+    PublishingChat,
     SessionItem,
     SessionTurn,
 )
-from builtin_plugins.published_chat.services import endpoints, feedback, figures, sessions
+from builtin_plugins.published_chat.services import endpoints, feedback, figures, publications, sessions
 from kernel.sdk import AUTHENTICATED, Context, Page, PageQuery, RouteTable, permission
 
 routes = RouteTable("Published chat", service="rag-pipeline")
 
 _ONE = "/endpoints/{endpoint_id:uuid}"
+_OF_BASE = "/knowledge-bases/{kb_id:uuid}/chats"
 
 
 @routes.post(
@@ -36,10 +41,13 @@ _ONE = "/endpoints/{endpoint_id:uuid}"
     body=EndpointCreate,
     returns=EndpointOut,
     status=201,
-    errors=(PipelineNotFound, NotPipelineOwner, SlugTaken),
+    errors=(ChatPipelineNotFound, NotPipelineOwner, PublishingNotAllowed, ChatSlugTaken),
 )
 async def create(ctx: Context, body: EndpointCreate) -> EndpointOut:
-    """Publish a chat. Visitors get answers from the pipeline with the rights of its owner."""
+    """Publish a chat. Visitors get answers from the pipeline with the rights of its owner.
+
+    The caller must own the pipeline, and each of its knowledge bases that doesn't allow others to publish it.
+    """
     return await endpoints.create(ctx.caller, body)
 
 
@@ -61,7 +69,7 @@ async def get(ctx: Context, endpoint_id: str) -> EndpointOut:
     access=AUTHENTICATED,
     body=EndpointUpdate,
     returns=EndpointOut,
-    errors=(EndpointNotFound, NotEndpointOwner, PipelineNotFound, NotPipelineOwner),
+    errors=(EndpointNotFound, NotEndpointOwner, ChatPipelineNotFound, NotPipelineOwner, PublishingNotAllowed),
 )
 async def update(ctx: Context, endpoint_id: str, body: EndpointUpdate) -> EndpointOut:
     """Change a published chat, or switch it off and on."""
@@ -134,3 +142,30 @@ async def list_feedback(ctx: Context, endpoint_id: str, query: FeedbackQuery) ->
 async def read_figures(ctx: Context, endpoint_id: str, query: FiguresQuery) -> Figures:
     """Show questions, answers, refusals, tokens and ratings per day."""
     return await figures.read(ctx.caller, endpoint_id, query.days)
+
+
+@routes.get(
+    _OF_BASE,
+    access=AUTHENTICATED,
+    query=PageQuery,
+    returns=Page[PublishingChat],
+    errors=(PublishedBaseNotFound, NotBaseOwner),
+)
+async def list_publishing(ctx: Context, kb_id: str, query: PageQuery) -> Page[PublishingChat]:
+    """List the published chats that answer from a knowledge base, oldest first. For its owner."""
+    items, total = await publications.list_page(ctx.caller, kb_id, query)
+    return Page(items=items, total=total, limit=query.limit, offset=query.offset)
+
+
+@routes.delete(
+    f"{_OF_BASE}/{{endpoint_id:uuid}}",
+    access=AUTHENTICATED,
+    status=204,
+    errors=(PublishedBaseNotFound, NotBaseOwner, EndpointNotFound),
+)
+async def end(ctx: Context, kb_id: str, endpoint_id: str) -> None:
+    """Turn off a chat that answers from a knowledge base. For the knowledge base's owner.
+
+    Whoever published the chat can turn it on again as long as the knowledge base's `publishing` is `allowed`.
+    """
+    await publications.end(ctx.caller, kb_id, endpoint_id)

@@ -14,8 +14,8 @@ from builtin_plugins.published_chat.errors import (
     ChatNotFound,
     DailyLimit,
     OriginRefused,
-    TurnNotFound,
     VisitorTokenInvalid,
+    VisitorTurnNotFound,
 )
 from builtin_plugins.published_chat.schemas import (
     ChatAnswer,
@@ -121,7 +121,7 @@ async def _as_events(pieces: messages.Pieces) -> AsyncGenerator[tuple[str, Any],
     access=PUBLIC,
     body=ChatFeedback,
     status=204,
-    errors=(*_REFUSED, VisitorTokenInvalid, TurnNotFound, TooManyRequests),
+    errors=(*_REFUSED, VisitorTokenInvalid, VisitorTurnNotFound, TooManyRequests),
     max_body=_LARGEST_BODY,
     judges_credential=True,
     any_origin=True,

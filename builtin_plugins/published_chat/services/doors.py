@@ -18,14 +18,14 @@ from builtin_plugins.published_chat.errors import (
     OriginRefused,
     VisitorTokenInvalid,
 )
-from builtin_plugins.published_chat.models import Endpoint
+from builtin_plugins.published_chat.models import ChatEndpoint
 from builtin_plugins.published_chat.services.owners import state_of
 from builtin_plugins.published_chat.settings import PublishedChatSettings
 from builtin_plugins.published_chat.tokens import VISITOR_TOKENS, Credential, Visitor
 from kernel.sdk import RATE_LIMITS, Caller, Context, Platform, Prepared, ResourceKey
 
 _LONGEST_ORIGIN = 255
-_ENDPOINT: Any = Endpoint.__table__
+_ENDPOINT: Any = ChatEndpoint.__table__
 _FIND = Prepared(select(*_ENDPOINT.c).where(_ENDPOINT.c.slug_key == bindparam("slug_key")))
 
 THRESHOLD: ResourceKey[asyncio.Lock] = ResourceKey("published_chat.threshold")
@@ -38,7 +38,7 @@ in every turn of the event loop and in every thread, and other routes would wait
 class Door:
     """An open chat that a page of this origin may use, and its owner."""
 
-    endpoint: Endpoint
+    endpoint: ChatEndpoint
     origin: str
     owner: Caller
     credential: Credential | None
@@ -56,15 +56,15 @@ def credential_of(ctx: Context) -> Credential | None:
     return ctx.resource(VISITOR_TOKENS).read(ctx.bearer)
 
 
-async def find_chat(ctx: Context, slug: str) -> Endpoint:
+async def find_chat(ctx: Context, slug: str) -> ChatEndpoint:
     """The endpoint of this slug. Raises ChatNotFound."""
     row = await ctx.read(_FIND.first, {"slug_key": slug.casefold()})
     if row is None:
         raise ChatNotFound()
-    return Endpoint(**row)
+    return ChatEndpoint(**row)
 
 
-def origin_of(ctx: Context, endpoint: Endpoint) -> str:
+def origin_of(ctx: Context, endpoint: ChatEndpoint) -> str:
     """The page's origin. Raises OriginRefused if it is missing or not allowed."""
     origin = ctx.request.headers.get(hdrs.ORIGIN)
     if origin is None:
@@ -84,7 +84,7 @@ async def open_door(ctx: Context, slug: str) -> Door:
     return Door(endpoint, origin, await check_open(ctx, endpoint), credential)
 
 
-async def check_open(ctx: Context, endpoint: Endpoint) -> Caller:
+async def check_open(ctx: Context, endpoint: ChatEndpoint) -> Caller:
     """The owner of a chat, if it answers now. Raises ChatClosed."""
     _, owner = await state_of(ctx.platform, endpoint)
     if owner is None:

@@ -9,14 +9,16 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from builtin_plugins.conversations import api as conversations
 from builtin_plugins.published_chat.errors import (
+    ChatPipelineNotFound,
+    ChatSlugTaken,
     EndpointNotFound,
     NotEndpointOwner,
     NotPipelineOwner,
-    PipelineNotFound,
-    SlugTaken,
+    PublishingNotAllowed,
 )
-from builtin_plugins.published_chat.models import Endpoint
+from builtin_plugins.published_chat.models import ChatEndpoint
 from builtin_plugins.published_chat.schemas import (
     EndpointCreate,
     EndpointOut,
@@ -41,26 +43,25 @@ from kernel.sdk import (
     Unit,
     Unprocessable,
     audit,
-    contracts,
-    operator_of,
     scope_of,
     utc_now,
 )
+from kernel.sdk.accounts import operator_of
 
 _TARGET = "published_chat"
 
 
-def find(session: Session, scope: Scope, endpoint_id: str) -> Endpoint:
+def find(session: Session, scope: Scope, endpoint_id: str) -> ChatEndpoint:
     """An endpoint that the caller may see. Raises EndpointNotFound."""
-    found: Endpoint | None = session.scalar(
-        select(Endpoint).where(Endpoint.id == endpoint_id, scope.sees(Endpoint))
+    found: ChatEndpoint | None = session.scalar(
+        select(ChatEndpoint).where(ChatEndpoint.id == endpoint_id, scope.sees(ChatEndpoint))
     )
     if found is None:
         raise EndpointNotFound()
     return found
 
 
-def find_own(session: Session, scope: Scope, endpoint_id: str) -> Endpoint:
+def find_own(session: Session, scope: Scope, endpoint_id: str) -> ChatEndpoint:
     """An endpoint that the caller may change. Raises EndpointNotFound, NotEndpointOwner."""
     found = find(session, scope, endpoint_id)
     if not scope.owns(found):
@@ -71,14 +72,15 @@ def find_own(session: Session, scope: Scope, endpoint_id: str) -> Endpoint:
 async def create(caller: Caller, wanted: EndpointCreate) -> EndpointOut:
     """A new endpoint of the caller.
 
-    Raises PipelineNotFound, NotPipelineOwner, SlugTaken, and Unprocessable for an unknown method.
+    Raises PipelineNotFound, NotPipelineOwner, PublishingNotAllowed, SlugTaken, and Unprocessable for an
+    unknown method.
     """
     if caller.id is None:
         raise Forbidden("Only an account can publish a chat; it answers with the account's rights")
     _check_method(caller.platform, wanted.rag_config)
     await _check_pipeline(caller, wanted.pipeline_id)
     settings = caller.platform.settings_of(PublishedChatSettings)
-    made = Endpoint(
+    made = ChatEndpoint(
         id=str(uuid.uuid4()),
         owner_id=caller.id,
         name=wanted.name,
@@ -94,11 +96,11 @@ async def create(caller: Caller, wanted: EndpointCreate) -> EndpointOut:
     try:
         await caller.platform.database.write(_add, caller, made)
     except IntegrityError:
-        raise SlugTaken() from None
+        raise ChatSlugTaken() from None
     return await _shown(caller.platform, made)
 
 
-def _add(unit: Unit, caller: Caller, made: Endpoint) -> None:
+def _add(unit: Unit, caller: Caller, made: ChatEndpoint) -> None:
     unit.session.add(made)
     unit.session.flush()
     after = {"slug": made.slug, "pipeline_id": made.pipeline_id, "allowed_origins": made.allowed_origins}
@@ -115,9 +117,11 @@ def _check_method(platform: Platform, config: RagConfig) -> None:
 async def _check_pipeline(owner: Caller, pipeline_id: str) -> None:
     pipeline = await pipeline_for(owner, pipeline_id)
     if pipeline is None:
-        raise PipelineNotFound()
+        raise ChatPipelineNotFound()
     if not pipeline.own and not owner.principal.is_admin:
         raise NotPipelineOwner()
+    if pipeline.unpublishable:
+        raise PublishingNotAllowed()
 
 
 async def list_page(caller: Caller, query: PageQuery) -> tuple[list[EndpointOut], int]:
@@ -128,10 +132,10 @@ async def list_page(caller: Caller, query: PageQuery) -> tuple[list[EndpointOut]
     return [_render(row, states[row.id]) for row in rows], total
 
 
-def _page(session: Session, scope: Scope, query: PageQuery) -> tuple[Sequence[Endpoint], int]:
-    wanted = scope.sees(Endpoint)
-    total = session.scalar(select(func.count()).select_from(Endpoint).where(wanted))
-    ordered = select(Endpoint).where(wanted).order_by(Endpoint.created_at, Endpoint.id)
+def _page(session: Session, scope: Scope, query: PageQuery) -> tuple[Sequence[ChatEndpoint], int]:
+    wanted = scope.sees(ChatEndpoint)
+    total = session.scalar(select(func.count()).select_from(ChatEndpoint).where(wanted))
+    ordered = select(ChatEndpoint).where(wanted).order_by(ChatEndpoint.created_at, ChatEndpoint.id)
     return session.scalars(ordered.limit(query.limit).offset(query.offset)).all(), int(total or 0)
 
 
@@ -144,7 +148,8 @@ async def get(caller: Caller, endpoint_id: str) -> EndpointOut:
 async def update(caller: Caller, endpoint_id: str, change: EndpointUpdate) -> EndpointOut:
     """Change an endpoint. A new pipeline must be its owner's, whoever changes it.
 
-    Raises EndpointNotFound, NotEndpointOwner, PipelineNotFound, NotPipelineOwner, Unprocessable.
+    Raises EndpointNotFound, NotEndpointOwner, PipelineNotFound, NotPipelineOwner, PublishingNotAllowed,
+    Unprocessable.
     """
     platform = caller.platform
     scope = await scope_of(platform, caller.principal)
@@ -154,12 +159,14 @@ async def update(caller: Caller, endpoint_id: str, change: EndpointUpdate) -> En
     if change.pipeline_id is not None and change.pipeline_id != found.pipeline_id:
         owner = await owner_of(platform, found)
         if owner is None:
-            raise PipelineNotFound()
+            raise ChatPipelineNotFound()
         await _check_pipeline(owner, change.pipeline_id)
     return await _shown(platform, await platform.database.write(_update, caller, scope, endpoint_id, change))
 
 
-def _update(unit: Unit, caller: Caller, scope: Scope, endpoint_id: str, change: EndpointUpdate) -> Endpoint:
+def _update(
+    unit: Unit, caller: Caller, scope: Scope, endpoint_id: str, change: EndpointUpdate
+) -> ChatEndpoint:
     found = find_own(unit.session, scope, endpoint_id)
     sent = change.model_dump(exclude_unset=True, exclude_none=True)
     if "allowed_origins" in change.model_fields_set:
@@ -204,16 +211,16 @@ async def remove_of_account(platform: Platform, account_id: int) -> None:
 
 
 def _remove_next(unit: Unit, caller: Caller, account_id: int) -> bool:
-    query = select(Endpoint).where(Endpoint.owner_id == account_id).order_by(Endpoint.id).limit(1)
-    found: Endpoint | None = unit.session.scalar(query.with_for_update())
+    query = select(ChatEndpoint).where(ChatEndpoint.owner_id == account_id).order_by(ChatEndpoint.id).limit(1)
+    found: ChatEndpoint | None = unit.session.scalar(query.with_for_update())
     if found is not None:
         _delete(unit, caller, found)
     return found is not None
 
 
-def _delete(unit: Unit, caller: Caller, found: Endpoint) -> None:
+def _delete(unit: Unit, caller: Caller, found: ChatEndpoint) -> None:
     hooks = caller.platform.hooks
-    hooks.ask_now(contracts.forget_turns, platform=caller.platform, unit=unit, holder=found.holder)
+    hooks.ask_now(conversations.forget_turns, platform=caller.platform, unit=unit, holder=found.holder)
     audit(
         unit,
         "published_chat.deleted",
@@ -225,11 +232,11 @@ def _delete(unit: Unit, caller: Caller, found: Endpoint) -> None:
     unit.session.delete(found)
 
 
-async def _shown(platform: Platform, endpoint: Endpoint) -> EndpointOut:
+async def _shown(platform: Platform, endpoint: ChatEndpoint) -> EndpointOut:
     return _render(endpoint, (await state_of(platform, endpoint))[0])
 
 
-def _render(row: Endpoint, state: State) -> EndpointOut:
+def _render(row: ChatEndpoint, state: State) -> EndpointOut:
     return EndpointOut(
         id=row.id,
         name=row.name,

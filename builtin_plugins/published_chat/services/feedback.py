@@ -9,14 +9,15 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.published_chat.errors import TurnNotFound
-from builtin_plugins.published_chat.models import Day, Endpoint, VisitorSession, VisitorTurn
+from builtin_plugins.conversations import api as conversations
+from builtin_plugins.published_chat.errors import VisitorTurnNotFound
+from builtin_plugins.published_chat.models import ChatEndpoint, Day, VisitorSession, VisitorTurn
 from builtin_plugins.published_chat.schemas import ChatFeedback, FeedbackItem, FeedbackQuery
 from builtin_plugins.published_chat.services import endpoints
 from builtin_plugins.published_chat.services.doors import Door
 from builtin_plugins.published_chat.services.sessions import read_session
 from builtin_plugins.published_chat.tokens import Visitor
-from kernel.sdk import Caller, Scope, Unit, contracts, scope_of, utc_now
+from kernel.sdk import Caller, Scope, Unit, scope_of, utc_now
 
 _OF_A_SESSION = 500
 
@@ -32,7 +33,7 @@ def _rate(unit: Unit, door: Door, visitor: Visitor, feedback: ChatFeedback) -> N
         wanted &= VisitorTurn.conversation_id == feedback.conversation_id
     turn: VisitorTurn | None = unit.session.scalar(select(VisitorTurn).where(wanted).with_for_update())
     if turn is None:
-        raise TurnNotFound()
+        raise VisitorTurnNotFound()
     day: Day | None = unit.session.scalar(
         select(Day).where(Day.endpoint_id == door.endpoint.id, Day.day == turn.day).with_for_update()
     )
@@ -62,11 +63,11 @@ def _page(
     return [FeedbackItem.model_validate(row, from_attributes=True) for row in page], int(total or 0)
 
 
-async def rated(caller: Caller, pipelines: Sequence[str], limit: int) -> list[contracts.RecordedTurn]:
+async def rated(caller: Caller, pipelines: Sequence[str], limit: int) -> list[conversations.RecordedTurn]:
     """The latest rated turns of chats over these pipelines that the caller sees, with their texts."""
     scope = await scope_of(caller.platform, caller.principal)
     rows = await caller.platform.database.read(_rated, scope, pipelines, limit)
-    found: list[contracts.RecordedTurn] = []
+    found: list[conversations.RecordedTurn] = []
     for endpoint_id, session_id in dict.fromkeys((row.endpoint_id, row.session_id) for row in rows):
         ratings = {row.turn_id: row for row in rows if row.session_id == session_id}
         turns, _ = await read_session(caller, endpoint_id, session_id, _OF_A_SESSION, 0)
@@ -79,12 +80,12 @@ async def rated(caller: Caller, pipelines: Sequence[str], limit: int) -> list[co
 
 
 def _rated(session: Session, scope: Scope, pipelines: Sequence[str], limit: int) -> Sequence[Any]:
-    of = VisitorTurn.rating.is_not(None) & Endpoint.pipeline_id.in_(pipelines) & scope.sees(Endpoint)
+    of = VisitorTurn.rating.is_not(None) & ChatEndpoint.pipeline_id.in_(pipelines) & scope.sees(ChatEndpoint)
     columns = (VisitorTurn.turn_id, VisitorTurn.session_id, VisitorTurn.rating, VisitorTurn.comment)
     rows = (
         select(*columns, VisitorSession.endpoint_id)
         .join(VisitorSession, VisitorSession.id == VisitorTurn.session_id)
-        .join(Endpoint, Endpoint.id == VisitorSession.endpoint_id)
+        .join(ChatEndpoint, ChatEndpoint.id == VisitorSession.endpoint_id)
         .where(of)
         .order_by(VisitorTurn.rated_at.desc(), VisitorTurn.turn_id.desc())
     )

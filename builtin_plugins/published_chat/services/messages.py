@@ -13,11 +13,13 @@ from typing import Any
 from sqlalchemy import BigInteger, Update, bindparam, case, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.published_chat.errors import ChatClosed, DailyLimit
-from builtin_plugins.published_chat.models import Day, Endpoint, VisitorSession, VisitorTurn
+from builtin_plugins.published_chat.models import ChatEndpoint, Day, VisitorSession, VisitorTurn
 from builtin_plugins.published_chat.schemas import ChatAnswer, ChatMessage, CitedSource, RagConfig
 from builtin_plugins.published_chat.services.doors import Door
 from builtin_plugins.published_chat.tokens import Visitor
+from builtin_plugins.rag import api as rag
 from kernel.sdk import (
     BadRequest,
     Conflict,
@@ -25,7 +27,6 @@ from kernel.sdk import (
     Platform,
     Unit,
     Unprocessable,
-    contracts,
 )
 
 log = logging.getLogger("platform.published_chat")
@@ -35,7 +36,7 @@ _CITED = re.compile(r"\[(\d{1,3})\]")
 
 _COUNTS = ("questions", "answered", "refused", "tokens", "up", "down")
 _MOST = 2**31 - 1
-_ENDPOINT: Any = Endpoint.__table__
+_ENDPOINT: Any = ChatEndpoint.__table__
 _DAY: Any = Day.__table__
 _SESSION: Any = VisitorSession.__table__
 _TURN: Any = VisitorTurn.__table__
@@ -67,14 +68,14 @@ Pieces = AsyncGenerator[str | ChatAnswer, None]
 
 
 @dataclass(frozen=True)
-class Question:
+class CountedQuestion:
     """A counted question whose answer is about to begin."""
 
     door: Door
     visitor: Visitor
     conversation_id: str
-    turn: contracts.OpenTurn
-    events: contracts.PipelineEvents
+    turn: rag.OpenTurn
+    events: rag.PipelineEvents
 
 
 def holder_of(endpoint_id: str, session_id: str) -> str:
@@ -88,7 +89,7 @@ async def ask(door: Door, visitor: Visitor, message: ChatMessage) -> Pieces:
     await _count(platform, door, visitor)
     conversation_id = message.conversation_id or visitor.session_id
     turn = await platform.hooks.ask(
-        contracts.open_turn,
+        rag.open_turn,
         caller=door.owner,
         pipeline_id=door.endpoint.pipeline_id,
         question=message.question,
@@ -102,20 +103,18 @@ async def ask(door: Door, visitor: Visitor, message: ChatMessage) -> Pieces:
     except BaseException:  # also when the visitor leaves: an unanswered question must not stay
         await turn.drop()
         raise
-    return _answer(Question(door, visitor, conversation_id, turn, events))
+    return _answer(CountedQuestion(door, visitor, conversation_id, turn, events))
 
 
-async def _ask_pipeline(
-    door: Door, question: str, history: Sequence[contracts.PastTurn]
-) -> contracts.PipelineEvents:
+async def _ask_pipeline(door: Door, question: str, history: Sequence[rag.PastTurn]) -> rag.PipelineEvents:
     """Ask the pipeline; one deleted since the access check closes the chat, too."""
-    messages: list[contracts.ChatMessage] = []
+    messages: list[inference.ChatMessage] = []
     for past in history:
-        messages.append(contracts.ChatMessage("user", past.question))
-        messages.append(contracts.ChatMessage("assistant", past.answer))
+        messages.append(inference.ChatMessage("user", past.question))
+        messages.append(inference.ChatMessage("assistant", past.answer))
     try:
         events = await door.owner.platform.hooks.ask(
-            contracts.ask_pipeline,
+            rag.ask_pipeline,
             caller=door.owner,
             pipeline_id=door.endpoint.pipeline_id,
             question=question,
@@ -130,13 +129,13 @@ async def _ask_pipeline(
     return events
 
 
-async def _answer(asked: Question) -> Pieces:
+async def _answer(asked: CountedQuestion) -> Pieces:
     """Stream the answer; the question is deleted if that fails or the visitor leaves early."""
     done = False
     try:
         async with aclosing(asked.events) as events:
             async for event in events:
-                if isinstance(event, contracts.PipelineAnswer):
+                if isinstance(event, rag.PipelineAnswer):
                     await asked.turn.close(event, event.method)
                     await _record(asked, event)
                     done = True
@@ -148,7 +147,7 @@ async def _answer(asked: Question) -> Pieces:
             await asked.turn.drop()
 
 
-def _rendered(asked: Question, answer: contracts.PipelineAnswer) -> ChatAnswer:
+def _rendered(asked: CountedQuestion, answer: rag.PipelineAnswer) -> ChatAnswer:
     cited = {int(number) for number in _CITED.findall(answer.text)}
     numbered = list(enumerate(answer.passages, 1))
     shown = [one for one in numbered if one[0] in cited] or numbered
@@ -200,7 +199,7 @@ def _seconds_of_today(now: datetime) -> int:
     return max(1, int((midnight - now).total_seconds()))
 
 
-async def _record(asked: Question, answer: contracts.PipelineAnswer) -> None:
+async def _record(asked: CountedQuestion, answer: rag.PipelineAnswer) -> None:
     platform = asked.door.owner.platform
     try:
         await platform.database.write(_record_one, asked, answer)
@@ -208,7 +207,7 @@ async def _record(asked: Question, answer: contracts.PipelineAnswer) -> None:
         await platform.database.write(_record_one, asked, answer)
 
 
-def _record_one(unit: Unit, asked: Question, answer: contracts.PipelineAnswer) -> None:
+def _record_one(unit: Unit, asked: CountedQuestion, answer: rag.PipelineAnswer) -> None:
     connection, now, endpoint_id = unit.session.connection(), unit.now(), asked.door.endpoint.id
     if connection.execute(_ENDPOINT_EXISTS, {"endpoint": endpoint_id}).first() is None:
         return

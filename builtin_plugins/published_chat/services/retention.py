@@ -5,24 +5,20 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
-from pydantic import BaseModel
 from sqlalchemy import delete, select
 
+from builtin_plugins.conversations import api as conversations
 from builtin_plugins.published_chat.models import VisitorSession
 from builtin_plugins.published_chat.services.messages import holder_of
 from builtin_plugins.published_chat.settings import PublishedChatSettings
-from kernel.sdk import Job, Platform, Unit, contracts
+from kernel.sdk import Job, NoPayload, Platform, Unit
 
 log = logging.getLogger("platform.published_chat")
 
 _AT_ONCE = 100
 
 
-class Tidy(BaseModel):
-    """An empty payload: the schedule starts it."""
-
-
-async def tidy(platform: Platform, _payload: Tidy) -> None:
+async def tidy(platform: Platform, _payload: NoPayload) -> None:
     """Once a day: delete the sessions without a question for `retention_days`."""
     days = platform.settings_of(PublishedChatSettings).retention_days
     if not days:
@@ -39,10 +35,10 @@ def _delete_some(unit: Unit, platform: Platform, days: int) -> int:
     rows = unit.session.scalars(select(VisitorSession).where(old).limit(_AT_ONCE).with_for_update()).all()
     for row in rows:
         holder = holder_of(row.endpoint_id, row.id)
-        platform.hooks.ask_now(contracts.forget_turns, platform=platform, unit=unit, holder=holder)
+        platform.hooks.ask_now(conversations.forget_turns, platform=platform, unit=unit, holder=holder)
     ids = [row.id for row in rows]
     unit.session.execute(delete(VisitorSession).where(VisitorSession.id.in_(ids)))
     return len(ids)
 
 
-TIDY = Job("published_chat.tidy", Tidy, tidy, schedule="50 3 * * *", lane="quick")
+TIDY = Job("published_chat.tidy", NoPayload, tidy, schedule="50 3 * * *", lane="quick")

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, case, delete, func, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.conversations import api as conversations
 from builtin_plugins.published_chat.errors import SessionNotFound
 from builtin_plugins.published_chat.models import VisitorSession, VisitorTurn
 from builtin_plugins.published_chat.schemas import PastMessage, SessionItem, SessionTurn
@@ -15,7 +16,7 @@ from builtin_plugins.published_chat.services import endpoints
 from builtin_plugins.published_chat.services.doors import Door
 from builtin_plugins.published_chat.services.messages import holder_of
 from builtin_plugins.published_chat.tokens import Visitor
-from kernel.sdk import Caller, PageQuery, Scope, Unit, contracts, scope_of
+from kernel.sdk import Caller, PageQuery, Scope, Unit, scope_of
 
 _RESTORED = 50
 
@@ -88,16 +89,21 @@ def _ratings_of(session: Session, session_id: str) -> Ratings:
 
 async def read_session(
     caller: Caller, endpoint_id: str, session_id: str, limit: int, offset: int
-) -> tuple[Sequence[contracts.RecordedTurn], int]:
+) -> tuple[Sequence[conversations.RecordedTurn], int]:
     """Turns of a session in order, with the parts of answers that the caller may read, and their number."""
     holder = holder_of(endpoint_id, session_id)
     found = await caller.platform.hooks.ask(
-        contracts.read_turns, caller=caller, holder=holder, conversation_id=None, limit=limit, offset=offset
+        conversations.read_turns,
+        caller=caller,
+        holder=holder,
+        conversation_id=None,
+        limit=limit,
+        offset=offset,
     )
     return found or ((), 0)
 
 
-def _turn(turn: contracts.RecordedTurn, rating: Any, comment: str | None) -> SessionTurn:
+def _turn(turn: conversations.RecordedTurn, rating: Any, comment: str | None) -> SessionTurn:
     return SessionTurn(
         turn_id=turn.id,
         conversation_id=turn.conversation_id,
@@ -140,4 +146,4 @@ def _remove(unit: Unit, caller: Caller, scope: Scope, endpoint_id: str, session_
     if not gone:
         raise SessionNotFound()
     platform, holder = caller.platform, holder_of(endpoint_id, session_id)
-    platform.hooks.ask_now(contracts.forget_turns, platform=platform, unit=unit, holder=holder)
+    platform.hooks.ask_now(conversations.forget_turns, platform=platform, unit=unit, holder=holder)

@@ -232,7 +232,8 @@
       for (const block of blocks) {
         const lines = block.split("\n");
         const field = (name) => lines.filter((line) => line.startsWith(name)).map((line) => line.slice(name.length));
-        yield [field("event: ").join(""), JSON.parse(field("data: ").join("\n") || "null")];
+        const data = field("data: ").join("\n");
+        if (data) yield [field("event: ").join(""), JSON.parse(data)];
       }
     }
   }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
+from builtin_plugins.documents.api import is_closed
+
 _OPEN, _CLOSE = r"\[【", r"\]】"
 _LIST = r"\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*"
 _CITATION = re.compile(rf"[^\S\n]{{0,8}}[{_OPEN}]\s*({_LIST})\s*[{_CLOSE}]")
 _UNFINISHED = re.compile(rf"[^\S\n]{{0,8}}(?:[{_OPEN}][\d\s,;–-]{{0,60}})?\Z")
-_RANGE = re.compile(r"(\d+)\s*[–-]\s*(\d+)")
+_RANGE = re.compile(r"(?<!\d)(\d++)\s*[–-]\s*(\d+)")
 _NUMBER = re.compile(r"\d+")
+_INNER_CITATION = re.compile(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]")
 
 
 class CitationFilter:
@@ -60,6 +63,15 @@ def check_citations(text: str, passages: int) -> tuple[str, tuple[int, ...]]:
     through = CitationFilter(passages)
     checked = through.feed(text) + through.close()
     return checked, through.cited
+
+
+def quoted(text: str) -> str:
+    """A quotation as part of an answer, with a closing mark.
+
+    The document's own bracketed numbers are put in parentheses, so they are not mistaken for our citations.
+    """
+    plain = _INNER_CITATION.sub(r"(\1)", text).rstrip(" ,;:")
+    return plain if is_closed(plain) else f"{plain}."
 
 
 def without_citations(text: str) -> str:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
-from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.answering.words import content_stems, found_in, named_terms, stem, words
+from builtin_plugins.rag.passages import Passage
 
-_CITED = re.compile(r"(?:\s*\[\d+\])+")
+_CITED = re.compile(r"\[\d+\](?:\s*\[\d+\])*")
 _NUMBER = re.compile(r"\d+")
 _ENOUGH = 0.6
 
@@ -69,5 +69,5 @@ def _citations(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _last_sentence(segment: str) -> str:
-    sentences = split_sentences(segment.strip(" .\n") + ".")
+    sentences = split_sentences(segment.strip(" .\t\n") + ".")
     return sentences[-1].text if sentences else segment

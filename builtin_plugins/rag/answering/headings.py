@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from builtin_plugins.rag.answering.ends import asks, ends_sentence, is_endless
+from builtin_plugins.documents.api import asks, ends_sentence, is_endless
 from builtin_plugins.rag.answering.tables import is_rule
 
 MARKED = re.compile(r"#{1,6}\s+")

@@ -16,7 +16,7 @@ from typing import Any
 
 from builtin_plugins.rag.answering.refusing import SPOKEN
 from builtin_plugins.rag.answering.words import is_function_word, words
-from kernel.sdk import mapped
+from kernel.sdk.operations import mapped
 
 _FORM = "1"
 """The format of what `_unpacked` makes: a new number invalidates stored files."""
@@ -87,6 +87,11 @@ class LanguageDetector:
             if self._identifier is None:
                 self._identifier = load_identifier(self._home)
             return self._identifier
+
+
+def are_alike(one: str, other: str) -> bool:
+    """Whether two languages are confused in short texts."""
+    return any({one, other} <= group for group in ALIKE)
 
 
 def _known_as(name: str) -> str | None:

@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.rag.answering.citations import without_citations
-from builtin_plugins.rag.answering.passages import Passage
-from builtin_plugins.rag.answering.reading import MOST_READ
+from builtin_plugins.rag.answering.matching import MOST_READ
 from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
-from kernel.sdk import contracts
+from builtin_plugins.rag.passages import Passage
 
 MAX_TURNS = 3
 _MIN_PASSAGE = 200
 _MAX_SOURCE = 120
 _MIN_CHARS = 1500
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
-_MARK = re.compile(r"<(?=\s*/?\s*passage)", re.IGNORECASE)
+_MARK = re.compile(r"<(?=\s*+(?:/\s*+)?passage)", re.IGNORECASE)
 _TEMPLATE = re.compile(
     r"<(?=\||/?s>|/?(?:start|end)_of_turn|/?(?:system|assistant|user)>|<SYS>>)|\[(?=/?INST\])", re.IGNORECASE
 )
@@ -39,7 +39,7 @@ Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class EarlierTurn:
     """One earlier question of a conversation with its answer."""
 
     question: str
@@ -50,14 +50,14 @@ class Turn:
 class Prompt:
     """Messages, and how many of the passages they contain: citations past that number are invented."""
 
-    messages: tuple[contracts.ChatMessage, ...]
+    messages: tuple[inference.ChatMessage, ...]
     passages_used: int
 
 
 def build_prompt(
     question: str,
     passages: Sequence[Passage],
-    history: Sequence[Turn] = (),
+    history: Sequence[EarlierTurn] = (),
     *,
     max_chars: int = 16_000,
     key: str | None = None,
@@ -81,7 +81,7 @@ def build_prompt(
     blocks = passage_blocks(passages, max_chars - spent, key or secrets.token_hex(6))
     content = "".join(blocks) + _QUESTION.format(question=asked)
     return Prompt(
-        (contracts.ChatMessage("system", rules), *turns, contracts.ChatMessage("user", content)), len(blocks)
+        (inference.ChatMessage("system", rules), *turns, inference.ChatMessage("user", content)), len(blocks)
     )
 
 
@@ -130,14 +130,14 @@ def _source(passage: Passage) -> str:
     return f"{name}, page {passage.page}" + (f" to {passage.last_page}" if passage.last_page else "")
 
 
-def _history(history: Sequence[Turn], room: int) -> list[contracts.ChatMessage]:
+def _history(history: Sequence[EarlierTurn], room: int) -> list[inference.ChatMessage]:
     """The last turns, preferring new ones. Without citations, which point to earlier passages."""
     each = room // (2 * MAX_TURNS)
-    messages: list[contracts.ChatMessage] = []
+    messages: list[inference.ChatMessage] = []
     for turn in history[-MAX_TURNS:]:
-        messages.append(contracts.ChatMessage("user", _cut(defused(turn.question), each)))
+        messages.append(inference.ChatMessage("user", _cut(defused(turn.question), each)))
         messages.append(
-            contracts.ChatMessage("assistant", _cut(defused(without_citations(turn.answer)), each))
+            inference.ChatMessage("assistant", _cut(defused(without_citations(turn.answer)), each))
         )
     return messages
 

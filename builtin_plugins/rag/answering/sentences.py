@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from builtin_plugins.rag.answering.ends import ends, ends_sentence, is_closed, is_endless
+from builtin_plugins.documents.api import ends, ends_sentence, is_closed, is_endless
 from builtin_plugins.rag.answering.fences import lines_of
 from builtin_plugins.rag.answering.headings import (
     FIELD,
@@ -32,7 +32,8 @@ _LONGEST_ENDLESS = 150
 class Sentence(NamedTuple):
     """One quotable piece; ``start`` is its place in the text, in characters. Headings say little.
 
-    A row is one of several entries: of a table, a list, or a record of fields. Pieces of a sentence longer
+    A row is one of several entries: of a table, a list, or a record of fields. The rows `of_table` have the
+    names of their columns. Pieces of a sentence longer
     than ``MAX_SENTENCE`` are ``begun`` if they begin within it, and ``unended`` if they end within it.
     """
 
@@ -42,6 +43,7 @@ class Sentence(NamedTuple):
     is_row: bool = False
     begun: bool = False
     unended: bool = False
+    of_table: bool = False
 
 
 def split_sentences(text: str, language: str | None = None) -> list[Sentence]:
@@ -69,7 +71,8 @@ def _split(text: str, language: str | None) -> list[Sentence]:
             table = Table(cells, at_chunk_start=start == 0) if cells else None
             found += _of_block(start, block, heading, language)
         else:
-            found += [Sentence(piece, start, is_row=True) for _, piece in _bounded(0, table.row(cells))]
+            rows = (piece for _, piece in _bounded(0, table.row(cells)))
+            found += [Sentence(piece, start, is_row=True, of_table=True) for piece in rows]
         end = start + len(block)
     return found
 

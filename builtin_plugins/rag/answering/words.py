@@ -1,7 +1,7 @@
 """Words as answering compares them: folded, without function words, stemmed; names and numbers apart.
 
-Stop words are those of a text's language if known, from `stopwordsiso` and, for English, from `lunr`; else
-those of a few common languages. Text in scripts without spaces is split into pairs of letters.
+Stop words are those of a text's language if known, from `stopwordsiso` but for English; else those of a few
+common languages. Text in scripts without spaces is split into pairs of letters.
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ _LEAST_END, _LEAST_BEFORE = 4, 6
 """The same for the end of a long compound, its main part: Milbe (whose stem is `milb`) and Varroamilbe."""
 _POSSESSIVE = re.compile(r"['’]")
 _DIGIT = re.compile(r"\d")
+_AMOUNT = re.compile(
+    r"(?:aud|brl|cad|chf|cny|czk|dkk|eur|gbp|huf|inr|jpy|krw|mxn|nok|nzd|pln|ron|rub|sek|sgd|thb|tl|try|uah|usd"
+    r"|vnd|zar|am|ca|fy|nr|no|pm|q)\d[\d.,]*",
+    re.IGNORECASE,
+)
+"""Amounts, times and years, which name nothing."""
 
 
 def word_list(text: str) -> frozenset[str]:
@@ -36,13 +42,20 @@ def word_list(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_ASKING = word_list(
+_ENGLISH = word_list(
     """
-    called d during each explain give happen happens here long made make makes many more much need please s
-    same show such summarise summarize t take takes tell those through under until up use used very want whose
+    a able about across after all almost also am among an and any are as at be because been but by called can
+    cannot could d dear did do does during each either else ever every explain for from get give got had
+    happen happens has have he her here hers him his how however i if in into is it its just least let like
+    likely long made make makes many may me might more most much must my need neither no nor not of off often
+    on only or other our own please rather s said same say says she should show since so some such summarise
+    summarize t take takes tell than that the their them then there these they this those through tis to too
+    twas under until up us use used very want wants was we were what when where which while who whom whose why
+    will with would yet you your
     """
 )
-"""English question words, and parts of contractions, that are missing in `lunr`."""
+"""English function and question words, and parts of contractions. The list of `stopwordsiso` includes content
+words: computer, fire, first."""
 _COMMON = ("de", "es", "fr", "tr")
 """Languages of Latin script whose function words count as such in a text of unknown language."""
 
@@ -116,27 +129,19 @@ def _pieces(scripts: _Scripts, word: str) -> Iterable[str]:
 
 
 @cache
-def _english() -> frozenset[str]:
-    """Not from `stopwordsiso`, whose English list includes content words: computer, fire, first."""
-    from lunr.stop_word_filter import WORDS
-
-    return _ASKING.union(WORDS)
-
-
-@cache
 def _stop_words(language: str | None) -> frozenset[str]:
     """Function words of a language, folded; without one, of a few common languages and other scripts."""
     from stopwordsiso import has_lang, stopwords
 
     if language == "en":
-        return _english()
+        return _ENGLISH
     if language is None:
         others = {fold(word) for word in stopwords(_OTHER_SCRIPTS)}
         common = {fold(word) for word in stopwords(_COMMON)}
-        found = _english() | common | {word for word in others if not word.isascii()}
+        found = _ENGLISH | common | {word for word in others if not word.isascii()}
     else:
         known = has_lang(language)
-        found = frozenset(fold(word) for word in stopwords(language)) if known else _english()
+        found = frozenset(fold(word) for word in stopwords(language)) if known else _ENGLISH
     return frozenset(word for word in found if not has_number(word))
 
 
@@ -153,6 +158,19 @@ def stem(word: str) -> str:
     if has_number(plain):
         return plain.replace(",", "") if _NUMBER.fullmatch(plain) else plain
     return _root(plain, "en")
+
+
+def count_words(text: str) -> int:
+    """The number of words; in scripts without spaces, two letters count as one, and five of Thai."""
+    if text.isascii():  # true for most texts; checking every letter takes ten times as long
+        return len(text.split())
+    return sum(max(1, round(sum(map(_share_of_word, word)))) for word in text.split())
+
+
+def _share_of_word(letter: str) -> float:
+    if letter > "\u2e7f":
+        return 0.5
+    return 0.2 if "\u0e00" <= letter <= "\u0eff" else 0.0
 
 
 def content_stems(text: str, language: str | None = None) -> list[str]:
@@ -206,7 +224,7 @@ def content_forms(text: str, language: str | None) -> frozenset[str]:
 @lru_cache(maxsize=65_536)
 def _stem_and_forms(word: str, language: str | None) -> tuple[str, frozenset[str]]:
     """The stem of a content word, and its forms; empty for others."""
-    found = _content_stem(word, None)
+    found = _content_stem(word, language or "en")
     return found, forms_in(word, language) if found else frozenset()
 
 
@@ -278,7 +296,7 @@ def named_terms(question: str) -> set[str]:
     tokens = words(question)
     capital = [token for token in tokens[1:] if token[0].isupper()] + _possessive(tokens[:1])
     titled = len(capital) > 0.5 * max(len(tokens) - 1, 2)
-    names = {token for token in capital if not titled}
+    names = {token for token in capital if not titled and _AMOUNT.fullmatch(token) is None}
     exact = {token for token in tokens if _is_code(token)}
     return {stem(token) for token in names | exact if not is_function_word(token, None)}
 
@@ -303,14 +321,14 @@ def has_number(text: str) -> bool:
 
 def _possessive(first: list[str]) -> list[str]:
     """Whether a question's first word is a name by its ending: Northwind's, Japonya'nın; not What's."""
-    no_names = _english() | {"l", "qu"}
+    no_names = _ENGLISH | {"l", "qu"}
     return [word for word in first if re.search(r"\w['’]\w", word) and stem(word) not in no_names]
 
 
 def _is_code(token: str) -> bool:
     """Whether it is a number, article code or acronym; not the likes of Q3, which have too many spellings."""
     if any(char.isdigit() for char in token):
-        return token.isdigit() or len(token) > 2
+        return token.isdigit() or (len(token) > 2 and _AMOUNT.fullmatch(token) is None)
     return len(token) > 1 and token.isupper()
 
 

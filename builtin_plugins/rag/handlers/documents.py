@@ -1,22 +1,24 @@
-"""Routes of documents, relative to the service root."""
+"""Routes of documents and their uploads, relative to the service root."""
 
 from __future__ import annotations
 
 from aiohttp import web
 
+from builtin_plugins.documents.api import PARSERS
 from builtin_plugins.rag.errors import (
     DocumentNotFound,
     EmptyDocument,
     KnowledgeBaseNotFound,
     NotOwner,
+    QueueLimit,
+    StorageLimit,
     UnsupportedDocument,
 )
-from builtin_plugins.rag.handlers.files import receive
 from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery
 from builtin_plugins.rag.schemas_receipts import Deleted
 from builtin_plugins.rag.services import documents as service
-from builtin_plugins.rag.services.parsers import PARSERS
 from builtin_plugins.rag.services.records import Arrived
+from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import (
     AUTHENTICATED,
     Answer,
@@ -26,9 +28,13 @@ from kernel.sdk import (
     Page,
     PageQuery,
     PayloadTooLarge,
+    PlatformError,
     RouteTable,
+    Unprocessable,
     Upload,
+    receive_file,
 )
+from kernel.sdk.storage import Staged
 
 routes = RouteTable("Documents")
 
@@ -55,7 +61,7 @@ _ONE = "/knowledge-bases/{kb_id:uuid}/documents/{document_id:uuid}"
     also_statuses=(200,),
     errors=(
         *(KnowledgeBaseNotFound, NotOwner, EmptyDocument, UnsupportedDocument),
-        *(PayloadTooLarge, BadRequest, InsufficientStorage),
+        *(StorageLimit, QueueLimit, PayloadTooLarge, BadRequest, InsufficientStorage),
     ),
     long=True,
 )
@@ -143,3 +149,34 @@ async def remove(ctx: Context, kb_id: str, document_id: str) -> Deleted:
     """Delete a document with its passages, vectors and file. The answer holds a signed receipt."""
     receipt = await service.remove(ctx.caller, kb_id, document_id)
     return Deleted(message="Document deleted", id=document_id, receipt=receipt)
+
+
+_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off", "")
+
+
+async def receive(ctx: Context) -> tuple[Staged, str, bool]:
+    """The staged file, its name, and whether to build a tree for it.
+
+    The caller discards the file unless it keeps it.
+
+    Raises EmptyDocument and what `receive_file` raises.
+    """
+    found = await receive_file(ctx, ctx.settings_of(RagSettings).max_upload_size_mb, ("build_tree",))
+    try:
+        build_tree = _flag(found.fields.get("build_tree", "").strip().lower())
+        if found.staged.size == 0:
+            raise EmptyDocument([_problem("the file is empty")])
+    except PlatformError:
+        found.staged.discard()
+        raise
+    return found.staged, found.filename, build_tree
+
+
+def _flag(sent: str) -> bool:
+    if sent not in _TRUE + _FALSE:
+        raise Unprocessable.field(("body", "build_tree"), "must be true or false", sent[:40])
+    return sent in _TRUE
+
+
+def _problem(message: str) -> dict[str, object]:
+    return {"type": "value_error", "loc": ["body", "file"], "msg": message, "input": None}

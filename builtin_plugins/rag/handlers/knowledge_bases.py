@@ -25,9 +25,10 @@ from builtin_plugins.rag.schemas import (
 from builtin_plugins.rag.schemas_receipts import Deleted
 from builtin_plugins.rag.services import knowledge_bases as service
 from builtin_plugins.rag.services import loading, reembedding
-from builtin_plugins.rag.services.models import check_embedding_model
+from builtin_plugins.rag.services.embedding import check_embedding_model
 from builtin_plugins.rag.trees.job import start
-from kernel.sdk import AUTHENTICATED, Context, MessageWithId, Page, RouteTable, Unavailable, permission
+from kernel.sdk import AUTHENTICATED, Context, Page, RouteTable, Unavailable, permission
+from kernel.sdk.http import MessageWithId
 
 routes = RouteTable("Knowledge bases")
 

@@ -25,16 +25,8 @@ from builtin_plugins.rag.schemas import (
     SearchRequest,
 )
 from builtin_plugins.rag.services import pipelines as service
-from kernel.sdk import (
-    AUTHENTICATED,
-    Context,
-    MessageWithId,
-    Page,
-    RouteTable,
-    Unavailable,
-    permission,
-    send_events,
-)
+from kernel.sdk import AUTHENTICATED, Context, Page, RouteTable, Unavailable, permission, send_events
+from kernel.sdk.http import MessageWithId
 
 routes = RouteTable("Pipelines")
 

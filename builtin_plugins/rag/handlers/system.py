@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from builtin_plugins.rag.methods.decisions import DECISIONS
-from builtin_plugins.rag.methods.registry import METHODS
+from builtin_plugins.inference import api as inference
+from builtin_plugins.rag import api
+from builtin_plugins.rag.questions.methods import METHODS
 from builtin_plugins.rag.questions.rerankers import RERANKER
 from builtin_plugins.rag.schemas_system import (
-    DecisionStats,
     EnhancerState,
     RagCapabilities,
     RetrieverState,
@@ -17,7 +17,7 @@ from builtin_plugins.rag.schemas_system import (
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.health import has_model_runtime
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import AUTHENTICATED, Context, Message, RouteTable, Unavailable, contracts
+from kernel.sdk import AUTHENTICATED, Context, Message, RouteTable, Unavailable
 
 routes = RouteTable("RAG")
 
@@ -32,7 +32,7 @@ async def root(ctx: Context) -> RootOut:
 @routes.get("/capabilities", access=AUTHENTICATED, returns=RagCapabilities, token_scopes=("ask",))
 async def capabilities(ctx: Context) -> RagCapabilities:
     """Show which features are available on this server."""
-    has_conversations = bool(ctx.platform.hooks.implementations(contracts.open_turn))
+    has_conversations = bool(ctx.platform.hooks.implementations(api.open_turn))
     reranker = ctx.resource(RERANKER)
     return RagCapabilities(
         methods={**dict.fromkeys(ctx.resource(METHODS).names, True), "conversational": has_conversations},
@@ -57,20 +57,12 @@ async def capabilities(ctx: Context) -> RagCapabilities:
     )
 
 
-@routes.get("/decision-stats", access=AUTHENTICATED, returns=DecisionStats)
-async def decision_stats(ctx: Context) -> DecisionStats:
-    """Show what the model decided for the method `auto` in this process since it started. Decisions by rules
-    are not counted.
-    """
-    return ctx.resource(DECISIONS).stats()
-
-
 @routes.post("/initialize", access=AUTHENTICATED, returns=Message, errors=(Unavailable,), long=True)
 async def initialize(ctx: Context) -> Message:
     """Load the embedding engine now, so that the first question doesn't wait for it, and check the model
     runtime.
     """
-    if await ctx.platform.hooks.ask(contracts.check_model_runtime, platform=ctx.platform) is False:
+    if await ctx.platform.hooks.ask(inference.check_model_runtime, platform=ctx.platform) is False:
         raise Unavailable("The model runtime does not answer; check that it runs and its address")
     await embed(ctx.platform, ctx.settings_of(RagSettings).embedding_model, ["warm up"], "query")
     return Message(message="The pipeline is ready")

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
-from builtin_plugins.rag.answering.reading import places
+from builtin_plugins.rag.answering.matching import places
 from builtin_plugins.rag.answering.words import content_stems, same_word, stem
 
 _COVERAGE, _NEARNESS, _ORDER = 0.6, 0.25, 0.15

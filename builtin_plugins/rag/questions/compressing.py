@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.answering.words import content_stems, found_in
+from builtin_plugins.rag.passages import Passage
 
 KEPT_SHARE = 0.3
 MOST_CHARS = 8000

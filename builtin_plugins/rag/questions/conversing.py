@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from builtin_plugins.rag.answering.prompting import Turn
-from builtin_plugins.rag.questions.events import Done, Event
+from builtin_plugins.inference import api as inference
+from builtin_plugins.rag import api
+from builtin_plugins.rag.answering.prompting import EarlierTurn
+from builtin_plugins.rag.questions.reporting import Done, Event
 from builtin_plugins.rag.services.reading import pipeline_answer
-from kernel.sdk import Caller, contracts
+from kernel.sdk import Caller
 
 
 async def open_turn(
     caller: Caller, pipeline_id: str, question: str, conversation_id: str
-) -> contracts.OpenTurn | None:
+) -> api.OpenTurn | None:
     """Open a turn of the caller's conversation; None if no plugin keeps conversations."""
     return await caller.platform.hooks.ask(
-        contracts.open_turn,
+        api.open_turn,
         caller=caller,
         pipeline_id=pipeline_id,
         question=question,
@@ -25,21 +27,21 @@ async def open_turn(
     )
 
 
-def turns_of(history: Sequence[contracts.ChatMessage]) -> list[Turn]:
+def turns_of(history: Sequence[inference.ChatMessage]) -> list[EarlierTurn]:
     """Questions with the answers that follow them; unanswered ones are left out."""
-    found: list[Turn] = []
+    found: list[EarlierTurn] = []
     asked: str | None = None
     for message in history:
         if message.role == "user":
             asked = message.content
         elif message.role == "assistant" and asked is not None:
-            found.append(Turn(asked, message.content))
+            found.append(EarlierTurn(asked, message.content))
             asked = None
     return found
 
 
 async def kept(
-    caller: Caller, turn: contracts.OpenTurn, events: AsyncGenerator[Event, None]
+    caller: Caller, turn: api.OpenTurn, events: AsyncGenerator[Event, None]
 ) -> AsyncGenerator[Event, None]:
     """Pass on the events; the turn is stored before the last of them, or dropped if that never comes."""
     stored = False
@@ -47,7 +49,7 @@ async def kept(
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Done):
-                    whole = await pipeline_answer(caller.platform, event.answer)
+                    whole = await pipeline_answer(caller.platform, event)
                     await turn.close(whole, whole.method)
                     stored = True
                 yield event

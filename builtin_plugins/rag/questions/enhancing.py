@@ -11,30 +11,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from builtin_plugins.rag import hookspecs
+from builtin_plugins.rag import api
 from builtin_plugins.rag.models import KnowledgeBase
+from builtin_plugins.rag.passages import Passage, RetrievedPassages
 from builtin_plugins.rag.questions.question import Inquiry
-from builtin_plugins.rag.questions.ranked import Ranked, Retrieved, cited_passage, passage_of
+from builtin_plugins.rag.questions.reporting import passage_of, plural
 from builtin_plugins.rag.questions.retrieval import documents_of, named
-from builtin_plugins.rag.questions.trace import plural
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import ANY_ERROR, PLUGIN_STATES, Platform, StoredPoint, contracts
+from builtin_plugins.vectors.api import VECTORS, StoredPoint
+from kernel.sdk import ANY_ERROR, PLUGIN_STATES, Platform
 
 MOST_ADDED = 20
 _PAGE = 500
 
 
-async def enhanced(inquiry: Inquiry, found: Retrieved, limit: int) -> Retrieved:
+async def enhanced(inquiry: Inquiry, found: RetrievedPassages, limit: int) -> RetrievedPassages:
     """The ranking as changed by plugins; one that fails or is late is skipped, and a note names it."""
     platform = inquiry.platform
-    implementations = platform.hooks.implementations(hookspecs.enhance_ranking)
+    implementations = platform.hooks.implementations(api.enhance_ranking)
     if not implementations:
         inquiry.trace.degrade("graph: no plugin on this server ranks by a graph")
         return found
     groups = await documents_of(platform, inquiry.bases, inquiry.request.metadata_filter)
     allowed = None if groups is None else [one for ids in groups.values() for one in ids]
-    scope = contracts.RankingScope([base.id for base in inquiry.bases], allowed, limit)
+    scope = api.RankingScope([base.id for base in inquiry.bases], allowed, limit)
     for implementation in implementations:
         answer = await _answer(inquiry, implementation, found, scope)
         if answer:
@@ -43,13 +44,13 @@ async def enhanced(inquiry: Inquiry, found: Retrieved, limit: int) -> Retrieved:
 
 
 async def _answer(
-    inquiry: Inquiry, implementation: Any, found: Retrieved, scope: contracts.RankingScope
-) -> Sequence[contracts.RankedPassage]:
+    inquiry: Inquiry, implementation: Any, found: RetrievedPassages, scope: api.RankingScope
+) -> Sequence[api.RankedPassage]:
     seconds = inquiry.platform.settings_of(RagSettings).enhance_seconds
     arguments = {
         "caller": inquiry.caller,
         "question": inquiry.request.question,
-        "passages": [cited_passage(item) for item in found.items],
+        "passages": found.passages,
         "scope": scope,
     }
     try:
@@ -63,7 +64,7 @@ async def _answer(
         )
     except ANY_ERROR as error:  # boundary: another plugin's code
         inquiry.platform.resource(PLUGIN_STATES).hook_failed(
-            implementation.plugin, hookspecs.enhance_ranking.name, error
+            implementation.plugin, api.enhance_ranking.name, error
         )
         inquiry.trace.degrade(f"graph: '{implementation.plugin}' failed; the server's log says why")
     return ()
@@ -72,25 +73,25 @@ async def _answer(
 async def _applied(
     platform: Platform,
     bases: Sequence[KnowledgeBase],
-    found: Retrieved,
-    scope: contracts.RankingScope,
-    answer: Sequence[contracts.RankedPassage],
-) -> Retrieved:
-    known = {(item.passage.document_id, item.passage.chunk_id): item for item in found.items}
+    found: RetrievedPassages,
+    scope: api.RankingScope,
+    answer: Sequence[api.RankedPassage],
+) -> RetrievedPassages:
+    known = {(item.document_id, item.chunk_id): item for item in found.passages}
     wanted = {(one.document_id, one.chunk_id): one for one in answer}
     kept = [_rescored(item, wanted[place]) if place in wanted else item for place, item in known.items()]
     missing = [one for place, one in wanted.items() if place not in known and _within(scope, one)]
     missing = sorted(missing, key=lambda one: -one.score)[:MOST_ADDED]
     added = await _added(platform, {base.id: base for base in bases}, found, missing)
-    return found.of(sorted([*kept, *added], key=lambda item: -item.passage.score))
+    return found.of(sorted([*kept, *added], key=lambda item: -item.score))
 
 
-def _within(scope: contracts.RankingScope, one: contracts.RankedPassage) -> bool:
+def _within(scope: api.RankingScope, one: api.RankedPassage) -> bool:
     among = scope.document_ids is None or one.document_id in scope.document_ids
     return one.knowledge_base_id in scope.knowledge_base_ids and among
 
 
-def _rescored(item: Ranked, by: contracts.RankedPassage) -> Ranked:
+def _rescored(item: Passage, by: api.RankedPassage) -> Passage:
     score = round(by.score, 6)
     return replace(item.scored(score), graph=score, path=tuple(by.path))
 
@@ -98,12 +99,12 @@ def _rescored(item: Ranked, by: contracts.RankedPassage) -> Ranked:
 async def _added(
     platform: Platform,
     bases: Mapping[str, KnowledgeBase],
-    found: Retrieved,
-    missing: Sequence[contracts.RankedPassage],
-) -> list[Ranked]:
+    found: RetrievedPassages,
+    missing: Sequence[api.RankedPassage],
+) -> list[Passage]:
     """The added passages with their texts and similarities to the question; deleted ones are left out."""
     documents = await named(platform, {one.document_id for one in missing})
-    points: list[tuple[contracts.RankedPassage, StoredPoint]] = []
+    points: list[tuple[api.RankedPassage, StoredPoint]] = []
     for one in missing:
         place = documents.get(one.document_id)
         if place is not None and place[0] == one.knowledge_base_id:
@@ -120,15 +121,15 @@ async def _added(
     ]
 
 
-async def _point(platform: Platform, collection: str, one: contracts.RankedPassage) -> StoredPoint | None:
+async def _point(platform: Platform, collection: str, one: api.RankedPassage) -> StoredPoint | None:
     """Read a passage: directly if its position is known, else by searching its document."""
     if one.chunk_index is not None:
-        rows, _ = await platform.vectors.points(collection, one.document_id, 1, one.chunk_index)
+        rows, _ = await platform.resource(VECTORS).points(collection, one.document_id, 1, one.chunk_index)
         if rows and rows[0].id == one.chunk_id:
             return rows[0]
     offset, total = 0, 1
     while offset < total:
-        rows, total = await platform.vectors.points(collection, one.document_id, _PAGE, offset)
+        rows, total = await platform.resource(VECTORS).points(collection, one.document_id, _PAGE, offset)
         for row in rows:
             if row.id == one.chunk_id:
                 return row
@@ -136,15 +137,6 @@ async def _point(platform: Platform, collection: str, one: contracts.RankedPassa
     return None
 
 
-def _ranked(by: contracts.RankedPassage, point: StoredPoint, source: str, dense: float) -> Ranked:
-    score = round(by.score, 6)
-    return Ranked(
-        passage_of(point, source, score, dense),
-        by.knowledge_base_id,
-        point.position,
-        dense,
-        None,
-        0.0,
-        graph=score,
-        path=tuple(by.path),
-    )
+def _ranked(by: api.RankedPassage, point: StoredPoint, source: str, near: float) -> Passage:
+    score, path = round(by.score, 6), tuple(by.path)
+    return passage_of(point, by.knowledge_base_id, source, score, near, graph=score, path=path)

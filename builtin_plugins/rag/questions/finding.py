@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from builtin_plugins.rag.answering.extractive import DEPTH
+from builtin_plugins.rag import api
+from builtin_plugins.rag.passages import DEPTH, RetrievedPassages
 from builtin_plugins.rag.questions.enhancing import enhanced
 from builtin_plugins.rag.questions.question import Inquiry
-from builtin_plugins.rag.questions.ranked import Retrieved
+from builtin_plugins.rag.questions.reporting import plural
 from builtin_plugins.rag.questions.reranking import reranked
-from builtin_plugins.rag.questions.retrieval import Sought, retrieve
-from builtin_plugins.rag.questions.trace import plural
-from builtin_plugins.rag.questions.widening import widened
+from builtin_plugins.rag.questions.retrieval import Sought, retrieve, widened
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import contracts
+from builtin_plugins.vectors.api import VECTORS
 
 MOST_CANDIDATES = 200
 GRAPH_CANDIDATES = 50
 """Passages that a graph may move; new ones are compared with the last of them."""
 
 
-async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
+async def find(inquiry: Inquiry, plan: api.SearchPlan) -> RetrievedPassages:
     """Find the passages for an inquiry, best first, with the options of its request. Raises Unavailable."""
     request, trace = inquiry.request, inquiry.trace
     top_k = plan.top_k or request.top_k
@@ -43,13 +42,15 @@ async def find(inquiry: Inquiry, plan: contracts.SearchPlan) -> Retrieved:
         with trace.step("enhance", "Following the knowledge graph"):
             found = await enhanced(inquiry, found, depth)
     if request.rerank:
-        with trace.step("rerank", f"Looking closer at {plural(len(found.items), 'passage')}"):
+        with trace.step("rerank", f"Looking closer at {plural(len(found.passages), 'passage')}"):
             found = await reranked(inquiry, found, _pool(inquiry), top_k)
-    found = replace(found, items=found.items[:top_k], first=found.first or found.items[:DEPTH])
+    found = replace(found, passages=found.passages[:top_k], first=found.first or found.passages[:DEPTH])
     if request.parent_context:
         with trace.step("widen", "Reading around the passages"):
             found = await widened(inquiry.platform, found)
     trace.details["retrieval"] = _label(inquiry, plan)
+    if plan.trees and not await _any_tree(inquiry):
+        trace.degrade("raptor: no document has a tree, only passages were searched")
     return found
 
 
@@ -67,7 +68,7 @@ def _pool(inquiry: Inquiry) -> int:
     return min(DEPTH * inquiry.platform.settings_of(RagSettings).rerank_candidates, MOST_CANDIDATES)
 
 
-def _trees(inquiry: Inquiry, plan: contracts.SearchPlan) -> bool:
+def _trees(inquiry: Inquiry, plan: api.SearchPlan) -> bool:
     """Whether to search trees: `parent_context` and explicitly requested hybrid search take precedence."""
     if not plan.trees:
         return False
@@ -78,11 +79,17 @@ def _trees(inquiry: Inquiry, plan: contracts.SearchPlan) -> bool:
     return True
 
 
+async def _any_tree(inquiry: Inquiry) -> bool:
+    """Whether the knowledge bases hold any summary."""
+    vectors = inquiry.platform.resource(VECTORS)
+    return any([await vectors.count(base.tree_collection) for base in inquiry.bases])
+
+
 def _said(inquiry: Inquiry) -> bool:
     return inquiry.hybrid and inquiry.hybrid_said
 
 
-def _label(inquiry: Inquiry, plan: contracts.SearchPlan) -> str:
+def _label(inquiry: Inquiry, plan: api.SearchPlan) -> str:
     """What `method_details.retrieval` says (wire-facts 11.4)."""
     if inquiry.request.parent_context:
         return "parent_context"

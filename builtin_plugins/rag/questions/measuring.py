@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
+from builtin_plugins.rag import api
 from builtin_plugins.rag.answering.cited import count_citations
 from builtin_plugins.rag.answering.refusing import REFUSALS
 from builtin_plugins.rag.errors import AnswerFailed
-from builtin_plugins.rag.methods.decisions import by_rules
-from builtin_plugins.rag.methods.registry import METHODS
+from builtin_plugins.rag.passages import Draft, RetrievedPassages
+from builtin_plugins.rag.questions.asking import prepared
+from builtin_plugins.rag.questions.methods import METHODS, kind_of
 from builtin_plugins.rag.questions.question import Question
-from builtin_plugins.rag.questions.ranked import Retrieved, cited_passage
-from builtin_plugins.rag.questions.rendering import Draft, render
-from builtin_plugins.rag.questions.running import prepared
-from builtin_plugins.rag.questions.writing import draft
+from builtin_plugins.rag.questions.writing import draft, render
 from builtin_plugins.rag.schemas import QueryRequest
 from builtin_plugins.rag.services import loading
-from kernel.sdk import Caller, Unavailable, arguments_from_object, contracts
+from builtin_plugins.tools.api import arguments_from_object
+from kernel.sdk import Caller, Unavailable
 
 
 async def ask_measured(
-    caller: Caller, kb_id: str, text: str, configuration: contracts.AskConfiguration
-) -> contracts.MeasuredAnswer:
+    caller: Caller, kb_id: str, text: str, configuration: api.AskConfiguration
+) -> api.MeasuredAnswer:
     """Ask a knowledge base that the caller may see. An answer that failed is reported as such.
 
     Raises KnowledgeBaseNotFound, Unprocessable.
@@ -29,7 +29,7 @@ async def ask_measured(
     base = await loading.knowledge_base(caller, kb_id)
     request = arguments_from_object(QueryRequest, {**asdict(configuration), "question": text})
     question = Question(caller, [base], request, hybrid_said=True)
-    found: Retrieved | Draft | None = None
+    found: RetrievedPassages | Draft | None = None
     try:
         found = await prepared(caller.platform.resource(METHODS).named(request.method), question)
         written = found if isinstance(found, Draft) else await draft(question, found)
@@ -40,22 +40,22 @@ async def ask_measured(
 
 
 def _measured(
-    question: Question, found: Retrieved | Draft | None, written: Draft, *, failed: str | None = None
-) -> contracts.MeasuredAnswer:
+    question: Question, found: RetrievedPassages | Draft | None, written: Draft, *, failed: str | None = None
+) -> api.MeasuredAnswer:
     answer = render(question, written)
-    cited, supported = count_citations(written.text, [item.passage for item in written.items])
-    return contracts.MeasuredAnswer(
-        answer=contracts.PipelineAnswer(
+    cited, supported = count_citations(written.text, written.passages)
+    return api.MeasuredAnswer(
+        answer=api.PipelineAnswer(
             answer.answer,
-            [cited_passage(item) for item in written.items],
+            written.passages,
             answer.confidence,
             answer.model_used,
             answer.tokens_used,
             answer.method,
         ),
-        passages=None if found is None else [cited_passage(item) for item in found.items],
+        passages=None if found is None else found.passages,
         refused=written.text.startswith(REFUSALS),
-        kind=by_rules(question.text).complexity,
+        kind=kind_of(question.text),
         citations=cited,
         citations_supported=supported,
         model_calls=answer.model_calls,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,13 +11,89 @@ from typing import Any
 from sqlalchemy import String, bindparam, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.documents.api import Pages
+from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.errors import EngineChanged
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from builtin_plugins.rag.questions.merging import Found, as_asked, merged
-from builtin_plugins.rag.questions.ranked import Ranked, Retrieved, passage_of
+from builtin_plugins.rag.passages import Passage, RetrievedPassages
+from builtin_plugins.rag.questions.reporting import passage_of
 from builtin_plugins.rag.schemas import MetadataFilter
 from builtin_plugins.rag.services.embedding import embed, engine_changed
-from kernel.sdk import Among, Embedded, EngineMismatch, Hit, Ids, Platform, Prepared, Query
+from builtin_plugins.rag.services.loading import pages_of
+from builtin_plugins.vectors.api import (
+    VECTORS,
+    EngineMismatch,
+    Hit,
+    Query,
+    StoredPoint,
+    hybrid_weight,
+)
+from kernel.sdk import Platform, Prepared
+from kernel.sdk.storage import Among, Ids
+
+
+@dataclass(frozen=True)
+class BaseHits:
+    """The hits of one knowledge base, best first."""
+
+    base: KnowledgeBase
+    hits: Sequence[Hit]
+
+
+async def merged(
+    platform: Platform, found: Sequence[BaseHits], question: str, asked: Embedded, k: int, *, hybrid: bool
+) -> list[Hit]:
+    """The `k` best of all; `asked` is the question, embedded by the first knowledge base's model.
+
+    Dense scores are similarities on that model's scale.
+
+    Raises ModelUnavailable when hits of another model can't be embedded again.
+    """
+    model = found[0].base.embedding_model
+    hits: list[Hit] = []
+    for one in found:
+        own = list(one.hits)
+        hits += own if one.base.embedding_model == model else await by_model(platform, model, asked, own)
+    if hybrid and len(found) == 1:
+        return hits[:k]
+    return _ranked(hits, asked, hybrid_weight(question, asked.meaning) if hybrid else None)[:k]
+
+
+async def by_model(platform: Platform, model: str, asked: Embedded, hits: Sequence[Hit]) -> list[Hit]:
+    """The same hits with their cosines to `asked`, embedded again by `model`."""
+    import numpy as np
+
+    if not hits:
+        return []
+    made = await embed(platform, model, [hit.point.text for hit in hits], "passage")
+    cosines: list[float] = np.dot(made.vectors, asked.vectors[0]).tolist()
+    return [replace(hit, cosine=cosine) for hit, cosine in zip(hits, cosines, strict=True)]
+
+
+async def as_asked(platform: Platform, model: str, question: Embedded, hits: Sequence[Hit]) -> list[Hit]:
+    """The same hits with their cosines to the question, for a search that was aimed at another vector.
+
+    The search itself returns these for the question's own model; other hits are embedded again.
+    """
+    others = [hit for hit in hits if hit.asked is None]
+    again = iter(await by_model(platform, model, question, others))
+    return [next(again) if hit.asked is None else replace(hit, cosine=hit.asked) for hit in hits]
+
+
+def _ranked(hits: Sequence[Hit], asked: Embedded, weight: float | None) -> list[Hit]:
+    """Rank by similarity; with a `weight`, by hybrid score relative to the best."""
+    best = max((asked.similarity(hit.cosine) for hit in hits), default=0.0)
+    best = best if best > 0.0 else 1.0
+
+    def score(hit: Hit) -> float:
+        similarity = max(0.0, asked.similarity(hit.cosine))
+        if weight is None:
+            return similarity
+        return weight * similarity / best + (1.0 - weight) * (hit.words or 0.0)
+
+    scored = (replace(hit, score=min(1.0, score(hit))) for hit in hits)
+    return sorted(scored, key=lambda hit: (-hit.score, -hit.cosine))
+
 
 _DOCUMENT: Any = Document.__table__
 _NAMED = Prepared(
@@ -45,7 +122,7 @@ class Sought:
     language: Callable[[], Awaitable[str | None]] | None = None
 
 
-async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> Retrieved:
+async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> RetrievedPassages:
     """The best passages of the knowledge bases, each searched with its own embedding model.
 
     The filter is resolved to documents first and applied in the search, before ranking. If the embedding
@@ -82,7 +159,7 @@ async def _caught_up(platform: Platform, bases: Sequence[KnowledgeBase]) -> bool
     return changed
 
 
-async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> Retrieved:
+async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> RetrievedPassages:
     groups = await documents_of(platform, bases, sought.metadata_filter)
     models = list(dict.fromkeys(base.embedding_model for base in bases))
     asked = {model: await _asked(platform, model, sought) for model in models}
@@ -110,11 +187,11 @@ async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: 
     if sought.trees:
         places += [(base, base.tree_collection) for base in bases]
     answers = await asyncio.gather(*(_search(platform, *place, query_of(place[0])) for place in places))
-    found = [Found(base, hits) for (base, _), hits in zip(places, answers, strict=True)]
+    found = [BaseHits(base, hits) for (base, _), hits in zip(places, answers, strict=True)]
     hits = await merged(platform, found, sought.text, aims[model], sought.top_k, hybrid=sought.hybrid)
     if aimed_elsewhere:
         hits = await as_asked(platform, model, question, hits)
-    return await _ranked(platform, hits, question)
+    return await _ranked_rows(platform, hits, question)
 
 
 async def documents_of(
@@ -140,7 +217,7 @@ async def _aim(platform: Platform, model: str, asked: Embedded, imagined: str | 
 
 async def _search(platform: Platform, base: KnowledgeBase, collection: str, query: Query) -> list[Hit]:
     try:
-        return await platform.vectors.search(collection, query)
+        return await platform.resource(VECTORS).search(collection, query)
     except EngineMismatch as error:
         raise engine_changed(base.embedding_model, error) from None
 
@@ -148,7 +225,9 @@ async def _search(platform: Platform, base: KnowledgeBase, collection: str, quer
 def _documents(session: Session, bases: Sequence[str], wanted: MetadataFilter) -> dict[str, list[str]]:
     query = select(Document.knowledge_base_id, Document.id).where(Document.knowledge_base_id.in_(bases))
     if wanted.source is not None:
-        query = query.where(Document.filename == wanted.source)
+        # Names are composed when they are stored; earlier ones may be as macOS sent them.
+        spelled = {wanted.source, *(unicodedata.normalize(form, wanted.source) for form in ("NFC", "NFD"))}
+        query = query.where(Document.filename.in_(spelled))
     if wanted.document_id is not None:
         query = query.where(Document.id == wanted.document_id)
     found: dict[str, list[str]] = {}
@@ -157,11 +236,11 @@ def _documents(session: Session, bases: Sequence[str], wanted: MetadataFilter) -
     return found
 
 
-async def _ranked(platform: Platform, hits: Sequence[Hit], question: Embedded) -> Retrieved:
+async def _ranked_rows(platform: Platform, hits: Sequence[Hit], question: Embedded) -> RetrievedPassages:
     """Passages with their documents' names; those of deleted documents are left out."""
     documents = await named(platform, {hit.point.group for hit in hits})
     kept = [hit for hit in hits if hit.point.group in documents]
-    return Retrieved([_of_hit(hit, documents[hit.point.group], question) for hit in kept], question)
+    return RetrievedPassages([_of_hit(hit, documents[hit.point.group], question) for hit in kept], question)
 
 
 async def named(platform: Platform, documents: Iterable[str]) -> Mapping[str, tuple[str, str]]:
@@ -170,15 +249,80 @@ async def named(platform: Platform, documents: Iterable[str]) -> Mapping[str, tu
     return {row["id"]: (row["knowledge_base_id"], row["filename"]) for row in rows}
 
 
-def _of_hit(hit: Hit, document: tuple[str, str], question: Embedded) -> Ranked:
+def _of_hit(hit: Hit, document: tuple[str, str], question: Embedded) -> Passage:
     score, near = round(hit.score, 6), question.similarity(hit.cosine)
-    kb_id, source = document
-    return Ranked(
-        passage_of(hit.point, source, score, near, hit.words),
-        kb_id,
-        hit.point.position,
-        near,
-        hit.words,
-        score,
-        tree_level=hit.point.payload.get("tree_level", 0),
+    return passage_of(hit.point, *document, score, near, matched=hit.words, fused=score)
+
+
+async def widened(platform: Platform, found: RetrievedPassages) -> RetrievedPassages:
+    """Each passage with one neighbor on either side, with the scores of the passage itself.
+
+    A passage that a better one already shows in full is left out.
+    """
+    wide = await asyncio.gather(*(_wide(platform, item) for item in found.passages))
+    return replace(found, passages=_without_repeats(wide, found.passages))
+
+
+async def _wide(platform: Platform, item: Passage) -> Passage:
+    if item.tree_level:
+        return item
+    first = max(item.position - 1, 0)
+    count = item.position - first + 2
+    rows, _ = await platform.resource(VECTORS).points(
+        f"rag:{item.knowledge_base_id}", item.document_id, count, first
+    )
+    if not any(row.id == item.chunk_id for row in rows):
+        return item  # deleted in the meantime
+    text, pages = joined(rows)
+    return replace(
+        item,
+        text=text,
+        page=rows[0].payload.get("page"),
+        pages=pages,
+        char_start=rows[0].payload["char_start"],
+        char_end=max(row.payload["char_end"] for row in rows),
+        child=item.position,
+    )
+
+
+def place_of(item: Passage, shown: Sequence[Passage]) -> int | None:
+    """The number, from 1, of the item that shows a passage, alone or within a wider one; None without one."""
+    own = (number for number, one in enumerate(shown, 1) if one.chunk_id == item.chunk_id)
+    wide = (number for number, one in enumerate(shown, 1) if one.child is not None and _holds(one, item))
+    return next(own, next(wide, None))
+
+
+def joined(rows: Sequence[StoredPoint]) -> tuple[str, Pages]:
+    """The text of passages that follow each other, and the later pages that begin in it.
+
+    Passages overlap, or only white space is between them.
+    """
+    text, end = "", rows[0].payload["char_start"]
+    page, pages = rows[0].payload.get("page"), list[tuple[int, int | None]]()
+    for row in rows:
+        start = row.payload["char_start"]
+        text += "\n" * (start > end)
+        known = max(0, end - start)
+        for place, begun in ((0, row.payload.get("page")), *pages_of(row.payload)):
+            if place >= known and begun != page:
+                pages.append((len(text) + place - known, begun))
+                page = begun
+        text += row.text[known:]
+        end = max(end, row.payload["char_end"])
+    return text, tuple(pages)
+
+
+def _without_repeats(wide: Sequence[Passage], children: Sequence[Passage]) -> list[Passage]:
+    kept: list[Passage] = []
+    for item, child in zip(wide, children, strict=True):
+        if not any(_holds(other, child) for other in kept):
+            kept.append(item)
+    return kept
+
+
+def _holds(wide: Passage, child: Passage) -> bool:
+    return (
+        wide.document_id == child.document_id
+        and wide.char_start <= child.char_start
+        and child.char_end <= wide.char_end
     )

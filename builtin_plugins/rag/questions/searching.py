@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from builtin_plugins.rag import api
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.questions.asking import sources_of, with_defaults
 from builtin_plugins.rag.questions.finding import find
 from builtin_plugins.rag.questions.question import Inquiry
-from builtin_plugins.rag.questions.ranked import found_item
-from builtin_plugins.rag.questions.weighing import is_supported
+from builtin_plugins.rag.questions.reporting import found_item
+from builtin_plugins.rag.questions.support import is_supported
 from builtin_plugins.rag.schemas import SearchAnswer, SearchRequest
 from builtin_plugins.rag.services import loading
-from kernel.sdk import Caller, contracts
+from kernel.sdk import Caller
 
 
 async def search_base(caller: Caller, kb_id: str, request: SearchRequest) -> SearchAnswer:
@@ -31,8 +32,8 @@ async def search_pipeline(caller: Caller, pipeline_id: str, request: SearchReque
 async def _search(caller: Caller, bases: Sequence[KnowledgeBase], request: SearchRequest) -> SearchAnswer:
     started = time.perf_counter()
     inquiry = Inquiry(caller, bases, request)
-    found = await find(inquiry, contracts.SearchPlan(request.question))
-    items = [found_item(item) for item in found.items]
+    found = await find(inquiry, api.SearchPlan(request.question))
+    items = [found_item(item) for item in found.passages]
     supported = await is_supported(inquiry, found)
     took = round((time.perf_counter() - started) * 1000, 2)
     return SearchAnswer(

@@ -4,30 +4,97 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from typing import Any
 
-from builtin_plugins.rag.answering.citations import CitationFilter
+from builtin_plugins.inference import api as inference
+from builtin_plugins.rag import api
+from builtin_plugins.rag.answering.citations import CitationFilter, quoted
 from builtin_plugins.rag.answering.cited import pages_cited
-from builtin_plugins.rag.answering.passages import Passage
 from builtin_plugins.rag.answering.prompting import build_prompt
 from builtin_plugins.rag.answering.refusing import refusal_in
-from builtin_plugins.rag.errors import AnswerFailed
+from builtin_plugins.rag.errors import AnswerFailed, NoModel
+from builtin_plugins.rag.methods import NO_RUNTIME
+from builtin_plugins.rag.passages import Draft, Passage, RetrievedPassages
 from builtin_plugins.rag.questions.compressing import compressed
-from builtin_plugins.rag.questions.events import Found, Piece
-from builtin_plugins.rag.questions.extracted import extracted
-from builtin_plugins.rag.questions.model import NO_RUNTIME
-from builtin_plugins.rag.questions.question import Question
-from builtin_plugins.rag.questions.ranked import Ranked, Retrieved, on_pages, told
+from builtin_plugins.rag.questions.question import Question, in_thread
 from builtin_plugins.rag.questions.refusals import RefusalGate
-from builtin_plugins.rag.questions.rendering import Draft
-from builtin_plugins.rag.questions.thread import in_thread
-from builtin_plugins.rag.questions.weighing import weighed
+from builtin_plugins.rag.questions.reporting import (
+    AnswerBasis,
+    AnswerPiece,
+    on_pages,
+    source_of,
+    with_confidence,
+)
+from builtin_plugins.rag.questions.retrieval import place_of
+from builtin_plugins.rag.questions.support import support
+from builtin_plugins.rag.schemas import Explanation, QueryAnswer
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import contracts
-
-Written = Found | Piece | Draft
 
 
-async def write(question: Question, found: Retrieved) -> AsyncGenerator[Written, None]:
+def render(question: Question, draft: Draft) -> QueryAnswer:
+    """The answer; its confidence is the mean score of its sources, 0.0 without any."""
+    scores = [item.score for item in draft.passages]
+    return QueryAnswer(
+        answer=draft.text,
+        sources=[source_of(item, explain=question.request.explain) for item in draft.passages],
+        confidence=round(sum(scores) / len(scores), 3) if scores else 0.0,
+        model_used=draft.model,
+        tokens_used=question.budget.tokens_told,
+        output_tokens=question.budget.output_tokens_told,
+        model_calls=question.budget.calls,
+        method=question.method,
+        method_details=_details(question),
+        explain=Explanation(steps=question.trace.steps) if question.request.explain else None,
+    )
+
+
+def _details(question: Question) -> dict[str, Any]:
+    request, trace = question.request, question.trace
+    details = dict(trace.details)
+    if request.metadata_filter is not None:
+        details["metadata_filter"] = request.metadata_filter.model_dump(exclude_none=True)
+    if trace.degraded:
+        details["degraded"] = list(trace.degraded)
+    return details
+
+
+async def extracted(
+    question: Question, found: RetrievedPassages
+) -> AsyncGenerator[AnswerBasis | AnswerPiece | Draft, None]:
+    """Yields Found, a Piece, the Draft. Raises NoModel if no plugin answers without one."""
+    with question.trace.step("answer", "Choosing the sentences that answer"):
+        measured = await support(question, found)
+        if measured is None:
+            raise NoModel()
+        if measured.is_enough and measured.quotes:
+            text, kept = _cited(measured, found)
+        else:
+            text, kept = refusal_in(await question.language()), []
+    yield AnswerBasis(kept, question.request.explain)
+    yield AnswerPiece(text)
+    yield Draft(text, kept)
+
+
+def _cited(measured: api.Support, found: RetrievedPassages) -> tuple[str, Sequence[Passage]]:
+    """The quotations, each with the number of its source, and the sources."""
+    judged, shown = found.judged, list(found.passages)
+    if place_of(judged[measured.quotes[0].passage], shown) is None:
+        # If few sources are shown, one that answers is worth more than the last of them.
+        shown = [*shown[:-1], judged[measured.quotes[0].passage]]
+    texts, pages = list[str](), dict[int, int | None]()
+    for quote in measured.quotes:
+        item = judged[quote.passage]
+        number = place_of(item, shown)
+        if number is not None:
+            texts.append(f"{quoted(quote.text)} [{number}]")
+            pages.setdefault(number, item.page_at(quote.start))
+    return " ".join(texts), on_pages(with_confidence(shown, measured.probability), pages)
+
+
+Written = AnswerBasis | AnswerPiece | Draft
+
+
+async def write(question: Question, found: RetrievedPassages) -> AsyncGenerator[Written, None]:
     """Yields Found, Pieces, and at last the Draft. Raises Unavailable when embedding or generation fails.
 
     Found waits until the text is known to be an answer: a refusal has no sources.
@@ -50,7 +117,7 @@ async def write(question: Question, found: Retrieved) -> AsyncGenerator[Written,
             yield one
 
 
-async def draft(question: Question, found: Retrieved) -> Draft:
+async def draft(question: Question, found: RetrievedPassages) -> Draft:
     """The whole answer at once, without showing it."""
     async with aclosing(write(question, found)) as written:
         async for one in written:
@@ -61,17 +128,20 @@ async def draft(question: Question, found: Retrieved) -> Draft:
 
 async def shown(question: Question, made: Draft) -> AsyncGenerator[Written, None]:
     """An accepted draft, in the form that `write` yields."""
-    yield Found(made.items, question.request.explain)
-    yield Piece(made.text)
+    yield AnswerBasis(made.passages, question.request.explain)
+    yield AnswerPiece(made.text)
     yield made
 
 
-async def worth_asking(question: Question, found: Retrieved) -> bool:
+async def worth_asking(question: Question, found: RetrievedPassages) -> bool:
     """Whether anything found suggests an answer; without that, a model invents one."""
-    return bool(found.items) and (await weighed(question, found)).hopeful
+    if not found.passages:
+        return False
+    measured = await support(question, found)
+    return measured is None or measured.is_hopeful
 
 
-async def _shown(question: Question, found: Retrieved) -> list[Passage]:
+async def _shown(question: Question, found: RetrievedPassages) -> Sequence[Passage]:
     """The passages to answer from; with `compress`, only their best sentences."""
     passages = found.passages
     if not question.request.compress or not passages:
@@ -87,37 +157,37 @@ async def _shown(question: Question, found: Retrieved) -> list[Passage]:
 
 async def _refusal(question: Question) -> AsyncGenerator[Written, None]:
     text = refusal_in(await question.language())
-    yield Found([])
-    yield Piece(text)
+    yield AnswerBasis([])
+    yield AnswerPiece(text)
     yield Draft(text, [])
 
 
 async def _generated(
-    question: Question, found: Retrieved, stream: contracts.Generation, passages_used: int
+    question: Question, found: RetrievedPassages, stream: inference.Generation, passages_used: int
 ) -> AsyncGenerator[Written, None]:
-    items = told(found.items, (await weighed(question, found)).sure)
-    gate, text, ends = RefusalGate(), list[str](), list[contracts.Generated]()
+    measured = await support(question, found)
+    items = found.passages if measured is None else with_confidence(found.passages, measured.probability)
+    gate, text, ends = RefusalGate(), list[str](), list[inference.Completion]()
     with question.trace.step("answer", "Writing the answer"):
         async with aclosing(_checked(stream, passages_used, gate, ends)) as pieces:
             async for piece in pieces:
                 if not text:
-                    yield Found([] if gate.refused else items, question.request.explain)
+                    yield AnswerBasis([] if gate.refused else items, question.request.explain)
                 text.append(piece)
-                yield Piece(piece)
+                yield AnswerPiece(piece)
     model, answer = ends[-1].model if ends else "", "".join(text).strip()
     yield Draft(answer, [] if gate.refused else await _located(question, answer, items), model)
 
 
-async def _located(question: Question, text: str, items: Sequence[Ranked]) -> Sequence[Ranked]:
+async def _located(question: Question, text: str, items: Sequence[Passage]) -> Sequence[Passage]:
     """The passages; one over several pages is put on the page with what the answer cites it for."""
-    passages = [item.passage for item in items]
-    if not any(passage.pages for passage in passages):
+    if not any(passage.pages for passage in items):
         return items
-    return on_pages(items, await in_thread(question.platform, pages_cited, text, passages))
+    return on_pages(items, await in_thread(question.platform, pages_cited, text, items))
 
 
 async def _checked(
-    stream: contracts.Generation, passages_used: int, gate: RefusalGate, ends: list[contracts.Generated]
+    stream: inference.Generation, passages_used: int, gate: RefusalGate, ends: list[inference.Completion]
 ) -> AsyncGenerator[str, None]:
     """The text in pieces, with valid citations only; `ends` receives the model's last item."""
     through, anything = CitationFilter(passages_used), False

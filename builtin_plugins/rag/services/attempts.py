@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.deletions import forget
-from builtin_plugins.rag.services.outcomes import note_outcome
+from builtin_plugins.rag.services.records import note_outcome
+from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import JobFailed, Platform, Unit
 
 CANCELLED = "Processing was cancelled. Retry it, or upload the file again, to start over."
@@ -106,6 +107,6 @@ def fail_in(unit: Unit, platform: Platform, document: Document, detail: str) -> 
     """Mark a locked document `failed` in this unit, and remove its staged data."""
     document.status, document.error, document.chunk_count = "failed", detail, 0
     document.completed_at = unit.now()
-    platform.vectors.remove_group(unit, f"rag:{document.knowledge_base_id}", document.id)
+    platform.resource(VECTORS).remove_group(unit, f"rag:{document.knowledge_base_id}", document.id)
     note_outcome(unit, "failed")
     forget(unit, platform, document)

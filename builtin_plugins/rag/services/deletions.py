@@ -9,9 +9,10 @@ from datetime import datetime
 from sqlalchemy import Select, delete, exists, func, literal_column, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.documents.api import PARSERS
 from builtin_plugins.rag.models import Deletion, Document, KnowledgeBase, import_holder
-from builtin_plugins.rag.services.parsers import PARSERS
-from kernel.sdk import Platform, Unit, held_blobs_of
+from kernel.sdk import Platform, Unit
+from kernel.sdk.storage import held_blobs_of
 
 
 class DeletedMeanwhile(Exception):

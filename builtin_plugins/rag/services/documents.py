@@ -12,6 +12,7 @@ from typing import Any, get_args
 from sqlalchemy import ColumnElement, Select, bindparam, literal_column, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.rag import api
 from builtin_plugins.rag.errors import DocumentNotFound
 from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.models import Document, KnowledgeBase
@@ -19,23 +20,13 @@ from builtin_plugins.rag.schemas import ChunkOut, DocumentOut, DocumentQuery, St
 from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services import deletions, knowledge_bases, loading, receipts
 from builtin_plugins.rag.services.ingestion_jobs import queue_document
-from builtin_plugins.rag.services.originals import original
 from builtin_plugins.rag.services.receipts import SIGNER, Signer
-from builtin_plugins.rag.services.records import Arrived, keep_document, write_kept
+from builtin_plugins.rag.services.records import Arrived, keep_document, original, write_kept
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import (
-    Caller,
-    Platform,
-    Prepared,
-    Scope,
-    StoredPoint,
-    Unit,
-    contracts,
-    page_of,
-    read_page,
-    scope_of,
-    visible,
-)
+from builtin_plugins.vectors.api import VECTORS, StoredPoint
+from kernel.sdk import Caller, Platform, Prepared, Scope, Unit, scope_of
+from kernel.sdk.accounts import visible
+from kernel.sdk.storage import page_of, read_page
 
 _WAITS_FOR_ROOM = "The server's disk is full; reading continues once there is room."
 _ALL = 2**31 - 1
@@ -45,7 +36,10 @@ _MANY = 1000
 
 
 async def check_upload(caller: Caller, kb_id: str) -> None:
-    """Refuse an upload before a byte is read. Raises KnowledgeBaseNotFound, NotOwner."""
+    """Refuse an upload before a byte is read. Raises KnowledgeBaseNotFound, NotOwner, and Unavailable for a
+    damaged database.
+    """
+    caller.platform.database.require_sound()
     await loading.own_knowledge_base(caller, kb_id)
 
 
@@ -73,7 +67,7 @@ async def list_page(caller: Caller, kb_id: str, query: DocumentQuery) -> tuple[l
     Raises KnowledgeBaseNotFound.
     """
     scope = await scope_of(caller.platform, caller.principal)
-    disk_full = caller.platform.disk.is_short()
+    disk_full = await caller.platform.disk.runs_short()
     limit = _ALL if query.limit is None else query.limit
     values = {"kb_id": kb_id, "parent_id": query.parent_id, "limit": limit, "offset": query.offset}
     page = _PAGES[query.status, query.parent_id is not None]
@@ -96,7 +90,7 @@ async def show(caller: Caller, kb_id: str, document_id: str) -> DocumentOut:
     if row is None:
         await loading.knowledge_base(caller, kb_id)
         raise DocumentNotFound()
-    return render(SimpleNamespace(**row), disk_full=caller.platform.disk.is_short())
+    return render(SimpleNamespace(**row), disk_full=await caller.platform.disk.runs_short())
 
 
 async def get(caller: Caller, kb_id: str, document_id: str) -> Document:
@@ -127,7 +121,7 @@ async def chunks(
     Raises KnowledgeBaseNotFound, DocumentNotFound.
     """
     await get(caller, kb_id, document_id)
-    points, total = await caller.platform.vectors.points(f"rag:{kb_id}", document_id, limit, offset)
+    points, total = await caller.platform.resource(VECTORS).points(f"rag:{kb_id}", document_id, limit, offset)
     return [_chunk(point) for point in points], total
 
 
@@ -152,19 +146,19 @@ def _remove(
     document = _find(unit.session, kb_id, document_id)
     unit.session.delete(document)
     unit.session.flush()
-    passages = platform.vectors.remove_group(unit, base.collection, document.id)
+    passages = platform.resource(VECTORS).remove_group(unit, base.collection, document.id)
     if base.coming_collection is not None:
-        platform.vectors.remove_group(unit, base.coming_collection, document.id)
-    summaries = platform.vectors.remove_group(unit, base.tree_collection, document.id)
+        platform.resource(VECTORS).remove_group(unit, base.coming_collection, document.id)
+    summaries = platform.resource(VECTORS).remove_group(unit, base.tree_collection, document.id)
     platform.blobs.release(unit, document.sha256, document.holder)
     deletions.remember(unit, platform, base, document.sha256)
     unit.emit(DocumentDeleted(document_id=document.id, knowledge_base_id=base.id, owner_id=base.owner_id))
     own = [
-        contracts.RemovedPart("rows", 1),
-        contracts.RemovedPart("vectors", passages),
-        contracts.RemovedPart("texts", passages),
-        contracts.RemovedPart("tree_nodes", summaries),
-        contracts.RemovedPart("files", 1),
+        api.RemovedPart("rows", 1),
+        api.RemovedPart("vectors", passages),
+        api.RemovedPart("texts", passages),
+        api.RemovedPart("tree_nodes", summaries),
+        api.RemovedPart("files", 1),
     ]
     return receipts.of_document(unit, caller, signer, document, own)
 

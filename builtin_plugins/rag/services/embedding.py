@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
+from builtin_plugins.inference import api as inference
+from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.errors import EngineChanged, ModelUnavailable
-from kernel.sdk import Embedded, EngineMismatch, Platform, PlatformError, contracts
+from builtin_plugins.rag.settings import RagSettings
+from builtin_plugins.vectors.api import EngineMismatch
+from kernel.sdk import Platform, Unprocessable
 
-log = logging.getLogger("platform.rag.embedding")
 
-
-async def embed(platform: Platform, model: str, texts: Sequence[str], purpose: contracts.Purpose) -> Embedded:
+async def embed(platform: Platform, model: str, texts: Sequence[str], purpose: inference.Purpose) -> Embedded:
     """One vector for each text. Raises ModelUnavailable, or what the answering plugin raises for clients."""
-    try:
-        found = await platform.hooks.ask(
-            contracts.embed_texts, platform=platform, model=model, texts=texts, purpose=purpose
-        )
-    except PlatformError:
-        raise
-    except Exception:  # boundary: another plugin's engine may fail in any way
-        log.exception("embedding with '%s' failed", model)
-        raise ModelUnavailable(f"Embedding with '{model}' failed; the server's log says why") from None
-    if found is None:
-        raise ModelUnavailable(
-            f"The embedding model '{model}' is not available: no plugin or model runtime has it"
-        )
-    if len(found.vectors) != len(texts):
-        raise ModelUnavailable(
-            f"The embedding model '{model}' returned {len(found.vectors)} vectors for {len(texts)} texts"
-        )
-    return found
+    return await inference.embed(platform, model, texts, purpose, ModelUnavailable)
 
 
 def engine_changed(model: str, error: EngineMismatch) -> EngineChanged:
@@ -39,4 +23,24 @@ def engine_changed(model: str, error: EngineMismatch) -> EngineChanged:
         f"This knowledge base was embedded with {error.stored}, but '{model}' now runs on {error.given}. "
         "Switch back to the former engine (PLATFORM_EMBEDDINGS_PRECISION may be enough), or embed the "
         f"documents again: POST /v1/rag/knowledge-bases/{{id}}/reembed with '{model}'."
+    )
+
+
+async def check_embedding_model(platform: Platform, wanted: str | None) -> str:
+    """The model to embed with. Raises Unprocessable, which names the available models, and Unavailable."""
+    default = platform.settings_of(RagSettings).embedding_model
+    model = wanted or default
+    hooks = platform.hooks
+    listed = await hooks.ask(inference.list_embedding_models, platform=platform)
+    known = [name for names in listed for name in names]
+    if model == default and model in known:  # for any other, a test vector proves that its settings work
+        return model
+    found = await hooks.ask(
+        inference.embed_texts, platform=platform, model=model, texts=["probe"], purpose="query"
+    )
+    if found is not None:
+        return model
+    there_are = ", ".join(sorted(known)) or "none; install the embeddings plugin or configure a model runtime"
+    raise Unprocessable.field(
+        ("body", "embedding_model"), f"'{model}' is not available here; available: {there_are}", model
     )

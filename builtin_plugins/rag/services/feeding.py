@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
+from builtin_plugins.documents.api import PARSERS
 from builtin_plugins.rag.errors import (
     DocumentNotFound,
     EmptyDocument,
@@ -12,10 +13,9 @@ from builtin_plugins.rag.errors import (
     NotOwner,
     UnsupportedDocument,
 )
-from builtin_plugins.rag.schemas import KnowledgeBaseCreate
+from builtin_plugins.rag.schemas import KnowledgeBaseCreate, Visibility
 from builtin_plugins.rag.services import documents, knowledge_bases
-from builtin_plugins.rag.services.models import check_embedding_model
-from builtin_plugins.rag.services.parsers import PARSERS
+from builtin_plugins.rag.services.embedding import check_embedding_model
 from builtin_plugins.rag.services.records import Arrived
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Caller
@@ -29,7 +29,8 @@ async def open_knowledge_base(caller: Caller, known: str | None, name: str, desc
         with suppress(KnowledgeBaseNotFound, NotOwner):
             await documents.check_upload(caller, known)
             return known
-    wanted = KnowledgeBaseCreate(name=name, description=description)
+    visibility: Visibility = "shared" if caller.id is None else "private"
+    wanted = KnowledgeBaseCreate(name=name, description=description, visibility=visibility)
     model = await check_embedding_model(caller.platform, wanted.embedding_model)
     return (await knowledge_bases.create(caller, wanted, model)).id
 

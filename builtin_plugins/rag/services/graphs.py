@@ -7,8 +7,10 @@ from typing import Any
 from sqlalchemy import Select, bindparam, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.rag import api
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from kernel.sdk import Platform, Prepared, Scope, Unit, Unprocessable, contracts
+from builtin_plugins.vectors.api import VECTORS
+from kernel.sdk import Platform, Prepared, Scope, Unit, Unprocessable
 
 
 def check_graph(platform: Platform, wanted: bool) -> None:
@@ -21,13 +23,13 @@ def check_graph(platform: Platform, wanted: bool) -> None:
 
 def builds_graphs(platform: Platform) -> bool:
     """Whether a plugin here builds graphs."""
-    return bool(platform.hooks.implementations(contracts.on_graph_switched))
+    return bool(platform.hooks.implementations(api.on_graph_switched))
 
 
 def tell_of_graph(platform: Platform, unit: Unit, base: KnowledgeBase) -> None:
     """Notify plugins that build graphs that this one is wanted or not any more, in the changing unit."""
     platform.hooks.ask_now(
-        contracts.on_graph_switched,
+        api.on_graph_switched,
         platform=platform,
         unit=unit,
         knowledge_base_id=base.id,
@@ -41,35 +43,39 @@ def seen(scope: Scope) -> Select[str]:
     return query.where(KnowledgeBase.graph, Document.status == "completed", scope.sees(KnowledgeBase))
 
 
-def graph_documents(session: Session, kb_id: str) -> list[contracts.GraphDocument]:
+def graph_documents(session: Session, kb_id: str) -> list[api.GraphDocument]:
     """The readable documents of a knowledge base that wants a graph, oldest first."""
     ordered = _wanted().where(KnowledgeBase.id == kb_id).order_by(Document.uploaded_at, Document.id)
-    return [contracts.GraphDocument(*row) for row in session.execute(ordered)]
+    return [api.GraphDocument(*row) for row in session.execute(ordered)]
 
 
-def hold(unit: Unit, document_id: str) -> contracts.GraphDocument | None:
+def hold(unit: Unit, document_id: str) -> api.GraphDocument | None:
     """Lock a document that needs a graph, and its knowledge base, until the unit ends."""
     row = _HELD.first(unit.session, {"wanted": document_id})
-    return None if row is None else contracts.GraphDocument(**row)
+    return None if row is None else api.GraphDocument(**row)
 
 
 async def read_passages(
     platform: Platform, kb_id: str, document_id: str, limit: int, offset: int
-) -> contracts.DocumentPassages:
+) -> api.DocumentPassages:
     """Passages of a document in their order."""
-    points, total = await platform.vectors.points(f"rag:{kb_id}", document_id, limit, offset)
+    points, total = await platform.resource(VECTORS).points(f"rag:{kb_id}", document_id, limit, offset)
     found = [
-        contracts.DocumentPassage(
-            passage_id=point.id,
+        api.Passage(
+            point.text,
+            "",
+            0.0,
+            point.id,
+            document_id,
+            point.payload.get("page"),
+            point.payload["char_start"],
+            point.payload["char_end"],
+            knowledge_base_id=kb_id,
             position=point.position,
-            text=point.text,
-            page=point.payload.get("page"),
-            char_start=point.payload["char_start"],
-            char_end=point.payload["char_end"],
         )
         for point in points
     ]
-    return contracts.DocumentPassages(found, total)
+    return api.DocumentPassages(found, total)
 
 
 def _wanted() -> Select[Any]:

@@ -8,10 +8,11 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline
 from builtin_plugins.rag.questions.rerankers import RERANKER, RerankFailed
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import NotConfigured, Platform, Unhealthy, contracts
+from kernel.sdk import NotConfigured, Platform, Unhealthy
 
 log = logging.getLogger("platform.rag.reranking")
 
@@ -35,7 +36,7 @@ def _counts(session: Session) -> dict[str, int]:
 
 async def has_model_runtime(platform: Platform) -> bool:
     """Whether a model runtime is configured and answers."""
-    return bool(await platform.hooks.ask(contracts.check_model_runtime, platform=platform))
+    return bool(await platform.hooks.ask(inference.check_model_runtime, platform=platform))
 
 
 async def check_reranker(platform: Platform) -> None:

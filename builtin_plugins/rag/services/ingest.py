@@ -14,49 +14,115 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing
 from itertools import islice
+from math import ceil
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from sqlalchemy import Select, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from builtin_plugins.rag.chunking import Chunk, chunk
+from builtin_plugins.documents.api import (
+    PARSER_PROCESSES,
+    PARSERS,
+    Chunk,
+    ParsedDocument,
+    Parser,
+    ParserPosition,
+    ParserUnavailable,
+    SlowDocument,
+    UnparsableDocument,
+    chunk,
+    last_place,
+    parse,
+    read_blocks,
+    unread_part,
+)
+from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.events import DocumentIngested
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from builtin_plugins.rag.parsing import Parser, ParserUnavailable, UnparsableDocument, read_blocks
-from builtin_plugins.rag.parsing.blocks import SlowDocument
-from builtin_plugins.rag.parsing.protocol import last_place
-from builtin_plugins.rag.parsing.runner import ParsedDocument, limits_of, parse, unread_part
 from builtin_plugins.rag.services.attempts import Gone, IngestPayload, fail, is_wanted, load, path_of
 from builtin_plugins.rag.services.deletions import forget
 from builtin_plugins.rag.services.embedding import embed, engine_changed
-from builtin_plugins.rag.services.languages import languages_of
-from builtin_plugins.rag.services.originals import OriginalLost, original
-from builtin_plugins.rag.services.outcomes import note_outcome
-from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
-from builtin_plugins.rag.services.places import place_of
-from builtin_plugins.rag.services.progress import ReadingProgress
+from builtin_plugins.rag.services.loading import languages_of, place_of
+from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original, refusal_of_passages
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import queue_one
-from kernel.sdk import (
-    LANGUAGE,
-    Embedded,
-    EngineMismatch,
-    JobFailed,
-    JobMoved,
-    Platform,
-    Point,
-    Progress,
-    Scope,
-    Unit,
-    utc_now,
-)
+from builtin_plugins.vectors.api import LANGUAGE, VECTORS, EngineMismatch, Point
+from kernel.sdk import JobFailed, Platform, Progress, Scope, Unit, utc_now
+from kernel.sdk.jobs import JobMoved, others_wait
+
+_LONGEST_PAGE = 20_000
+"""Characters. Anything longer is a sheet, not a page; a workbook has too few to show progress by."""
+_RECOGNIZING = 0.9
+"""The share of a scanned page's work that is done once it is recognized; text pages take no time to read."""
+
+
+class ReadingProgress:
+    """Reports the progress of one run, which never goes back, even after a crash."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._pages = 0
+        self._passages = 0
+        self._ahead = 0
+
+    def begin(self) -> None:
+        """Report that the file is being opened."""
+        self._progress.report(message="Reading the file")
+
+    def reading(self, place: ParserPosition) -> None:
+        """Report the page being read, which takes a while in long or scanned documents."""
+        if not place.pages:
+            self._progress.report(message=f"Reading page {place.page:,}")
+            return
+        message = f"Reading page {place.page:,} of {place.pages:,}"
+        self._tell(_ahead(place.recognized), place.pages, "pages", message)
+
+    def count(self, parsed: ParsedDocument, passages: int, done: int) -> None:
+        """Note how many passages there are to embed, and how many an earlier run has done."""
+        pages = parsed.page_count or 0
+        self._passages = passages
+        self._pages = pages if parsed.char_count <= pages * _LONGEST_PAGE else 0
+        self._ahead = _ahead(parsed.recognized_pages) if self._pages else 0
+        following = min(done + 1, passages)
+        self._count(self._ahead, done, f"Embedding passage {following:,} of {passages:,}")
+
+    def embedded(self, last: Chunk) -> None:
+        """All passages up to this one have their vectors."""
+        number, pages = last.index + 1, 0
+        if self._pages:
+            pages = self._ahead + (self._pages - self._ahead) * (last.page or 0) // self._pages
+        self._count(pages, number, f"Embedding passage {number:,} of {self._passages:,}")
+
+    def complete(self) -> None:
+        """Report everything as done, including empty pages at the end."""
+        self._progress.report(self._progress.total)
+
+    def _count(self, pages: int, passages: int, message: str) -> None:
+        if self._pages:
+            self._tell(pages, self._pages, "pages", message)
+        else:
+            self._tell(passages, self._passages, "passages", message)
+
+    def _tell(self, done: int, total: int, unit: str, message: str) -> None:
+        before = self._progress
+        if (before.unit, before.total) == (unit, total):
+            done = max(done, before.done)
+        before.report(min(done, total), total=total, unit=unit, message=message)
+
+
+def _ahead(recognized: int) -> int:
+    """The progress in pages when this many are recognized and none is embedded."""
+    return ceil(recognized * _RECOGNIZING)
+
 
 T = TypeVar("T")
 
 log = logging.getLogger("platform.rag.ingest")
 
 BATCH = 96
+TURN = 20
+"""Batches of a large document that are embedded before others get the lane, if any wait."""
 UNDER_WAY = 2
 """Batches of one document that are embedded at once."""
 _LOOK_EVERY = 1.0  # seconds between checks that the document is still wanted
@@ -71,6 +137,10 @@ _NAMESPACE = uuid.UUID("6d0ad5a6-8a0d-4f0e-9a52-0f3b6f4f1c9e")
 
 class _Large(Exception):
     """Embedding the document will take long."""
+
+
+class _NoRoom(Exception):
+    """There are too many passages already; the text says how many."""
 
 
 class _Reembedded(Exception):
@@ -97,6 +167,8 @@ async def ingest(
     except UnparsableDocument as error:
         log.info("document %s can't be parsed: %s", document.id, error.reason or error.code)
         await _fail_finally(platform, document, error.detail)
+    except _NoRoom as error:
+        await _fail_finally(platform, document, str(error))
     except ParserUnavailable as error:
         log.error("document %s: %s", document.id, error)
         await _fail_finally(platform, document, _NO_PARSER.format(document.content_type))
@@ -149,11 +221,12 @@ class Ingestion:
             first, passages = await asyncio.to_thread(_survey, self._chunks(parsed), most)
             if passages > most:
                 raise UnparsableDocument("too_large", f"over {most} passages")
+            await self._check_room(passages)
             if not self._payload.large and passages > LARGE_PASSAGES:
                 raise _Large
             if first is not None:
                 (self._language,) = await languages_of(self._platform, [first.text])
-            done = await self._platform.vectors.staged(self._base.collection, self._document.id)
+            done = await self._platform.resource(VECTORS).staged(self._base.collection, self._document.id)
             self._progress.count(parsed, passages, done)
             await self._while_wanted(self._embed_all(self._chunks(parsed), done))
             await self._platform.database.write(self._finish, parsed)
@@ -161,11 +234,19 @@ class Ingestion:
         finally:
             sink.unlink(missing_ok=True)
 
+    async def _check_room(self, passages: int) -> None:
+        """Raises _NoRoom if the account or the organization may not have this many passages more."""
+        refusal = await self._platform.database.read(
+            refusal_of_passages, self._settings, self._base, self._document, passages
+        )
+        if refusal is not None:
+            raise _NoRoom(refusal)
+
     def _chunks(self, parsed: ParsedDocument) -> Iterator[Chunk]:
         return chunk(read_blocks(parsed.sink), self._base.chunk_size, self._base.chunk_overlap)
 
     async def _parse(self, sink: Path) -> ParsedDocument:
-        limits = limits_of(self._settings, large=self._payload.large)
+        limits = self._settings.parse_limits(large=self._payload.large)
         try:
             path = await original(self._platform, self._document)
         except OriginalLost:
@@ -217,9 +298,14 @@ class Ingestion:
         return found
 
     async def _embed_all(self, chunks: Iterator[Chunk], done: int) -> None:
-        """Write one batch while the next ones are embedded; `done` passages are already written."""
+        """Write one batch while the next ones are embedded; `done` passages are already written.
+
+        Raises JobMoved after some batches if others' documents wait in the lane: one account's large document
+        must not hold them up for as long as it takes. What is staged by then is not embedded again.
+        """
         await asyncio.to_thread(lambda: next(islice(chunks, done, done), None))
         writing: asyncio.Task[None] | None = None
+        written = 0
         async with aclosing(self._embedded(chunks)) as batches:
             try:
                 async for batch, embedded in batches:
@@ -228,6 +314,10 @@ class Ingestion:
                     self._progress.embedded(batch[-1])
                     stage = self._platform.database.write(self._stage, batch, embedded)
                     writing = asyncio.create_task(stage)
+                    written += 1
+                    if self._payload.large and written % TURN == 0 and await self._others_wait():
+                        await writing
+                        raise JobMoved("large", self._payload)
                 if writing is not None:
                     await writing
             except BaseException:  # a cancelled job must leave no write running
@@ -235,6 +325,9 @@ class Ingestion:
                     writing.cancel()
                     await asyncio.gather(writing, return_exceptions=True)
                 raise
+
+    async def _others_wait(self) -> bool:
+        return await self._platform.database.read(others_wait, "large", self._base.owner_id)
 
     async def _embedded(self, chunks: Iterator[Chunk]) -> AsyncGenerator[tuple[list[Chunk], Embedded]]:
         """Batches in order, with their vectors.
@@ -264,13 +357,13 @@ class Ingestion:
             point_of(self._document.id, item, vector, self._language)
             for item, vector in zip(batch, embedded.vectors, strict=True)
         ]
-        vectors, collection = self._platform.vectors, self._base.collection
+        vectors, collection = self._platform.resource(VECTORS), self._base.collection
         vectors.ensure(unit, collection, embedded.vectors.shape[1], embedded.engine)
         vectors.stage(unit, collection, points)
 
     def _finish(self, unit: Unit, parsed: ParsedDocument) -> None:
         document = self._hold(unit)
-        count = self._platform.vectors.publish(unit, self._base.collection, document.id)
+        count = self._platform.resource(VECTORS).publish(unit, self._base.collection, document.id)
         if count == 0:
             raise UnparsableDocument("no_text")
         document.notice = " ".join(filter(None, (unread_part(parsed), self._left_out))) or None

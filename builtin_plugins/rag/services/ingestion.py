@@ -10,19 +10,24 @@ from typing import Final, NamedTuple
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.documents.api import PLAIN
 from builtin_plugins.rag.models import Document
-from builtin_plugins.rag.parsing.flavours import PLAIN
 from builtin_plugins.rag.schemas_ingestion import IngestionOut
 from builtin_plugins.rag.services import knowledge_bases
 from builtin_plugins.rag.services.attempts import CANCELLED, fail_in
 from builtin_plugins.rag.services.ingestion_jobs import INGEST, TEXTS, queue_document
 from builtin_plugins.rag.services.records import start_over
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Caller, JobOut, Platform, Scope, Unit, running_jobs, scope_of, shared_moment, utc_now
+from kernel.sdk import Caller, Platform, Scope, Unit, scope_of, shared_moment, utc_now
+from kernel.sdk.jobs import JobOut, running_jobs
 
 _WINDOW: Final = timedelta(minutes=5)
 _LEAST: Final = timedelta(seconds=10)
 """A pace measured over less time would fluctuate."""
+_REACH: Final = 10
+"""How many times what was measured an estimate may cover: the first page of a document, or a note of a few
+lines, says little about hundreds of pages.
+"""
 _AT_ONCE: Final = 200
 
 
@@ -83,9 +88,14 @@ class _Reading(NamedTuple):
         return self.size * (1 - done / total) if total else float(self.size)
 
     @property
+    def seconds(self) -> int | None:
+        """The seconds that it will still take; None if too little is read to tell."""
+        return self.job.eta_seconds if self.left <= _REACH * (self.size - self.left) else None
+
+    @property
     def speed(self) -> float:
         """Its bytes per second; 0 if unknown."""
-        return self.left / self.job.eta_seconds if self.job.eta_seconds else 0.0
+        return self.left / self.seconds if self.seconds else 0.0
 
     def lately(self, began: datetime, now: datetime) -> float:
         """The share of its finished work that was done since `began`, assuming an even pace."""
@@ -114,19 +124,20 @@ class _Pace(NamedTuple):
 
 def _seconds_left(waiting: Mapping[str, int], pace: _Pace, reading: Sequence[_Reading]) -> int | None:
     """The maximum of what the slowest document being read and the slowest kind will take, as kinds are read
-    in parallel. None while the pace of any kind is unknown.
+    in parallel. None while the pace of any kind is unknown, or known from too little.
     """
-    known = [one for one in reading if one.job.eta_seconds is not None]
-    longest = max((one.job.eta_seconds or 0 for one in known), default=1)
+    known = [one for one in reading if one.seconds is not None]
+    longest = max((one.seconds or 0 for one in known), default=1)
     for kind, size in waiting.items():
         alike = [one for one in known if one.kind == kind]
         others = size - sum(one.size for one in alike)
         if others <= 0:
             continue
         speed = max(pace.sizes.get(kind, 0.0) / pace.seconds, sum(one.speed for one in alike))
-        if not speed:
-            return None
         work = others + sum(one.left for one in alike)
+        measured = max(pace.sizes.get(kind, 0.0), sum(one.size - one.left for one in alike))
+        if not speed or work > _REACH * measured:
+            return None
         longest = max(longest, round(work / speed))
     return longest
 

@@ -10,9 +10,8 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import select
 
+from builtin_plugins.documents.api import CSV, JSON, JSON_LINES, MARKDOWN, PLAIN, UnparsableDocument
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from builtin_plugins.rag.parsing import UnparsableDocument
-from builtin_plugins.rag.parsing.flavours import CSV, JSON, JSON_LINES, MARKDOWN, PLAIN
 from builtin_plugins.rag.services.attempts import (
     Gone,
     IngestPayload,
@@ -26,7 +25,8 @@ from builtin_plugins.rag.services.ingest import ingest, readable_documents
 from builtin_plugins.rag.services.members import DEEPEST, Inside, take_out
 from builtin_plugins.rag.services.small import ingest_small
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Gather, Lane, LongJob, Platform, Progress, Unit
+from kernel.sdk import LongJob, Platform, Progress, Unit
+from kernel.sdk.jobs import Gather, Lane
 
 log = logging.getLogger("platform.rag.ingest")
 

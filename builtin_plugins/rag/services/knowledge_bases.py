@@ -32,20 +32,10 @@ from builtin_plugins.rag.schemas_receipts import Receipt
 from builtin_plugins.rag.services.graphs import check_graph, tell_of_graph
 from builtin_plugins.rag.services.receipts import SIGNER, Signer, of_base
 from builtin_plugins.rag.services.removal import delete_base
-from builtin_plugins.rag.services.sharing import share, share_anew
-from kernel.sdk import (
-    Caller,
-    Platform,
-    Prepared,
-    Scope,
-    Unit,
-    audit,
-    page_of,
-    read_page,
-    scope_of,
-    utc_now,
-    visible,
-)
+from builtin_plugins.rag.services.sharing import owner_and_scope, share, share_anew
+from kernel.sdk import Caller, Platform, Prepared, Scope, Unit, audit, scope_of, utc_now
+from kernel.sdk.accounts import visible
+from kernel.sdk.storage import page_of, read_page
 
 
 def find(session: Session, scope: Scope, kb_id: str, *, lock: bool = False) -> KnowledgeBase:
@@ -70,7 +60,7 @@ def find_own(session: Session, scope: Scope, kb_id: str, *, lock: bool = False) 
 async def create(caller: Caller, wanted: KnowledgeBaseCreate, model: str) -> KnowledgeBaseOut:
     """A new knowledge base of the caller, embedded by `model`. Raises Unprocessable, NotInTeam."""
     check_graph(caller.platform, wanted.graph)
-    scope = await scope_of(caller.platform, caller.principal)
+    owner_id, scope = await owner_and_scope(caller, wanted.owner_id, "owner_id")
     made = KnowledgeBase(
         id=str(uuid.uuid4()),
         name=wanted.name,
@@ -80,7 +70,8 @@ async def create(caller: Caller, wanted: KnowledgeBaseCreate, model: str) -> Kno
         chunk_size=wanted.chunk_size,
         chunk_overlap=wanted.chunk_overlap,
         graph=wanted.graph,
-        owner_id=caller.id,
+        owner_id=owner_id,
+        publishing=wanted.publishing,
         created_at=utc_now(),
     )
     share(made, scope, wanted)
@@ -122,7 +113,7 @@ def _update(
     unit: Unit, platform: Platform, scope: Scope, kb_id: str, change: KnowledgeBaseUpdate
 ) -> KnowledgeBaseOut:
     found = find_own(unit.session, scope, kb_id, lock=True)
-    for field in ("name", "description", "llm_model"):
+    for field in ("name", "description", "llm_model", "publishing"):
         value = getattr(change, field)
         if field in change.model_fields_set and (value is not None or field == "llm_model"):
             setattr(found, field, value)
@@ -176,7 +167,7 @@ def _dependents(session: Session, scope: Scope, base: KnowledgeBase) -> Sequence
     using = select(PipelineSource.pipeline_id).where(PipelineSource.knowledge_base_id == base.id)
     query = select(Pipeline).where(Pipeline.id.in_(using)).order_by(Pipeline.name)
     if not scope.everything or base.owner_id == scope.account_id:
-        query = query.where(or_(Pipeline.owner_id == scope.account_id, Pipeline.owner_id.is_(None)))
+        query = query.where(Pipeline.owner_id == scope.account_id)
     return session.scalars(query).all()
 
 
@@ -219,6 +210,7 @@ _FIELDS = (
     "visibility",
     "team_id",
     "organization_id",
+    "publishing",
     "created_at",
 )
 

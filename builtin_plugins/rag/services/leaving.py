@@ -7,7 +7,8 @@ from sqlalchemy import delete, select
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline
 from builtin_plugins.rag.services.receipts import SIGNER, of_base
 from builtin_plugins.rag.services.removal import delete_base
-from kernel.sdk import Account, Caller, Platform, Principal, Scope, SharedThing, Unit, audit, hand_over_owned
+from kernel.sdk import Account, Caller, Platform, Principal, Scope, SharedThing, Unit, audit
+from kernel.sdk.accounts import hand_over_owned
 
 
 def hand_over(unit: Unit, account: Account, heir: Scope | None) -> list[SharedThing]:

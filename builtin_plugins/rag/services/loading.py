@@ -5,14 +5,19 @@ The statements are built once. The results belong to no session: they are read-o
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import Select, bindparam, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.documents.api import Pages
+from builtin_plugins.rag.answering.languages import LanguageDetector
 from builtin_plugins.rag.errors import KnowledgeBaseNotFound, NotOwner, PipelineNotFound
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline, PipelineSource
-from kernel.sdk import Caller, Prepared, Scope, scope_of, visible
+from kernel.sdk import Caller, Platform, Prepared, ResourceKey, Scope, scope_of
+from kernel.sdk.accounts import visible
 
 _BASE: Any = KnowledgeBase.__table__
 _PIPELINE: Any = Pipeline.__table__
@@ -68,6 +73,11 @@ def hold_own(session: Session, scope: Scope, kb_id: str) -> KnowledgeBase:
     return found
 
 
+def seen_bases(scope: Scope) -> Select[str]:
+    """A query for the ids of the knowledge bases that a scope sees."""
+    return select(KnowledgeBase.id).where(scope.sees(KnowledgeBase))
+
+
 async def pipeline(caller: Caller, pipeline_id: str) -> tuple[Pipeline, list[KnowledgeBase]]:
     """A pipeline and those of its knowledge bases that the caller may see, in their order.
 
@@ -80,3 +90,50 @@ async def pipeline(caller: Caller, pipeline_id: str) -> tuple[Pipeline, list[Kno
         raise PipelineNotFound()
     bases = await caller.platform.database.read(_BASES.all, values)
     return Pipeline(**row), [KnowledgeBase(**base) for base in bases]
+
+
+PLACE = ("page", "char_start", "char_end")
+PAGES = "pages"
+"""The key of the later pages that begin in a passage: missing for most, and in older passages."""
+
+
+class Placed(Protocol):
+    """Anything with a place in a document."""
+
+    @property
+    def page(self) -> int | None: ...
+
+    @property
+    def char_start(self) -> int: ...
+
+    @property
+    def char_end(self) -> int: ...
+
+    @property
+    def pages(self) -> Sequence[tuple[int, int | None]]: ...
+
+
+def place_of(item: Placed) -> dict[str, Any]:
+    """A place in the form of a payload."""
+    place = {name: getattr(item, name) for name in PLACE}
+    return {**place, PAGES: list(item.pages)} if item.pages else place
+
+
+def place_in(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The place from a larger payload."""
+    place = {name: payload.get(name) for name in PLACE}
+    return {**place, PAGES: payload[PAGES]} if PAGES in payload else place
+
+
+def pages_of(payload: Mapping[str, Any]) -> Pages:
+    """The later pages that begin in a passage."""
+    return tuple((start, page) for start, page in payload.get(PAGES, ()))
+
+
+LANGUAGES: ResourceKey[LanguageDetector] = ResourceKey("languages")
+
+
+async def languages_of(platform: Platform, texts: Sequence[str]) -> list[str | None]:
+    """The language of each text, detected from its beginning."""
+    detector = platform.resource(LANGUAGES)
+    return await asyncio.to_thread(lambda: [detector.of(text) if text.strip() else None for text in texts])

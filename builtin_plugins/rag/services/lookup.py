@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Select, String, bindparam, func, select
+from sqlalchemy import Integer, Select, String, bindparam, func, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.rag import api
 from builtin_plugins.rag.models import Document, KnowledgeBase, Pipeline, PipelineSource
-from kernel.sdk import Among, Caller, Ids, Prepared, Scope, Unit, contracts, scope_of, visible
+from kernel.sdk import Caller, Prepared, Scope, Unit, scope_of
+from kernel.sdk.accounts import visible
+from kernel.sdk.storage import Among, Ids
 
 MOST = 500
 _BASE: Any = KnowledgeBase.__table__
@@ -22,12 +25,16 @@ _SEARCHED = (
     .select_from(_SOURCE.join(_BASE, _BASE.c.id == _SOURCE.c.knowledge_base_id))
     .where(_SOURCE.c.pipeline_id == _PIPELINE.c.id, visible(_BASE.c))
     .correlate(_PIPELINE)
-    .scalar_subquery()
+)
+_UNPUBLISHABLE = _SEARCHED.where(
+    _BASE.c.publishing != "allowed",
+    _BASE.c.owner_id.is_distinct_from(bindparam("scope_account", type_=Integer())),
 )
 _PIPELINES: Select[Any] = (
     select(
         *(_PIPELINE.c.id, _PIPELINE.c.name, _PIPELINE.c.owner_id, _PIPELINE.c.created_at),
-        _SEARCHED.label("bases"),
+        _SEARCHED.scalar_subquery().label("bases"),
+        _UNPUBLISHABLE.scalar_subquery().label("unpublishable"),
     )
     .where(visible(_PIPELINE.c))
     .order_by(_PIPELINE.c.created_at, _PIPELINE.c.id)
@@ -39,7 +46,7 @@ ENTRY: Sequence[Any] = (
     *(_DOCUMENT.c.knowledge_base_id, _DOCUMENT.c.id.label("document_id"), _DOCUMENT.c.filename.label("name")),
     *(_DOCUMENT.c.content_type, _DOCUMENT.c.size_bytes, _DOCUMENT.c.uploaded_at),
 )
-"""The columns of a `contracts.DocumentEntry`."""
+"""The columns of a `api.DocumentEntry`."""
 
 _DOCUMENTS = Prepared(
     select(*ENTRY)
@@ -48,7 +55,7 @@ _DOCUMENTS = Prepared(
 )
 
 
-async def find_pipelines(caller: Caller, pipeline_ids: Sequence[str]) -> dict[str, contracts.PipelineEntry]:
+async def find_pipelines(caller: Caller, pipeline_ids: Sequence[str]) -> dict[str, api.PipelineEntry]:
     """Implements the hook of the same name."""
     scope = await scope_of(caller.platform, caller.principal)
     values = {**scope.binds, "wanted": list(pipeline_ids)}
@@ -56,7 +63,7 @@ async def find_pipelines(caller: Caller, pipeline_ids: Sequence[str]) -> dict[st
     return {row["id"]: _entry(row, scope) for row in rows}
 
 
-async def list_pipelines(caller: Caller) -> list[contracts.PipelineEntry]:
+async def list_pipelines(caller: Caller) -> list[api.PipelineEntry]:
     """Those that the caller may ask, oldest first; at most 500."""
     scope = await scope_of(caller.platform, caller.principal)
     rows = await caller.platform.database.read(_ALL_PIPELINES.all, scope.binds)
@@ -68,9 +75,10 @@ def seen(scope: Scope) -> Select[str]:
     return select(Pipeline.id).where(scope.sees(Pipeline))
 
 
-def _entry(row: Mapping[str, Any], scope: Scope) -> contracts.PipelineEntry:
+def _entry(row: Mapping[str, Any], scope: Scope) -> api.PipelineEntry:
     own = row["owner_id"] in (None, scope.account_id)
-    return contracts.PipelineEntry(row["id"], row["name"], own, row["created_at"], row["bases"])
+    unpublishable = 0 if scope.everything else row["unpublishable"]
+    return api.PipelineEntry(row["id"], row["name"], own, row["created_at"], row["bases"], unpublishable)
 
 
 def pipelines_over(session: Session, scope: Scope, kb_id: str) -> list[str]:
@@ -90,9 +98,9 @@ def hold_documents(unit: Unit, kb_id: str, document_ids: Sequence[str]) -> list[
     return found
 
 
-async def find_documents(caller: Caller, document_ids: Sequence[str]) -> dict[str, contracts.DocumentEntry]:
+async def find_documents(caller: Caller, document_ids: Sequence[str]) -> dict[str, api.DocumentEntry]:
     """Implements the hook of the same name."""
     scope = await scope_of(caller.platform, caller.principal)
     values = {**scope.binds, "wanted": list(document_ids)}
     rows = await caller.platform.database.read(_DOCUMENTS.all, values)
-    return {row["document_id"]: contracts.DocumentEntry(**row) for row in rows}
+    return {row["document_id"]: api.DocumentEntry(**row) for row in rows}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import shutil
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -11,21 +13,37 @@ from typing import Final
 
 from sqlalchemy import select
 
+from builtin_plugins.documents.api import (
+    PARSER_PROCESSES,
+    PARSERS,
+    Bounds,
+    Member,
+    Parser,
+    ParserUnavailable,
+    SlowDocument,
+    UnparsableDocument,
+    extract,
+    parse,
+)
+from builtin_plugins.rag.errors import StorageLimit
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from builtin_plugins.rag.parsing.extracting import Bounds
-from builtin_plugins.rag.parsing.runner import Member, extract, limits_of
 from builtin_plugins.rag.services.attempts import Gone, is_wanted
 from builtin_plugins.rag.services.deletions import DeletedMeanwhile
-from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
 from builtin_plugins.rag.services.records import Arrived, keep_document, write_kept
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Platform, PlatformError, Unit, clean_name
+from kernel.sdk import Platform, PlatformError, Unit
+from kernel.sdk.http import clean_name
 
 Queue = Callable[[Unit, Document], object]
 
 DEEPEST: Final = 2
 """The nesting depth from which files inside documents are no longer extracted."""
 
+_MAIL: Final = frozenset({"email", "mbox", "msg"})
+_WITHOUT_TEXT: Final = {
+    "no_text": "a picture without text",
+    "no_ocr": "a picture, which needs tesseract to be read",
+}
 _MEGABYTE: Final = 1024 * 1024
 _PORTION: Final = 1024 * 1024
 
@@ -61,15 +79,56 @@ async def take_out(
     folder = platform.scratch.new(".members")
     folder.mkdir(mode=0o700)
     try:
-        limits = limits_of(settings)
+        limits = settings.parse_limits()
         children = platform.resource(PARSER_PROCESSES)
         members = await extract(children, path, parser.extractor, limits, folder, bounds)
         whole = PurePath(document.filename).stem  # for a compressed file without a stored name
         members = [member._replace(name=member.name or whole) for member in members]
-        taken = [await _take(platform, document, base, member, asked, largest, queue) for member in members]
+        pictures = _Pictures(platform, folder / "text") if parser.name in _MAIL else None
+        taken = [
+            await _take(platform, document, base, member, asked, largest, queue, pictures)
+            for member in members
+        ]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return _told(members, taken)
+
+
+class _Pictures:
+    """Tells pictures in mails that have text, such as scans, from those that only decorate, which would be
+    failed documents: logos in signatures, spacers.
+    """
+
+    def __init__(self, platform: Platform, sink: Path) -> None:
+        self._platform = platform
+        self._sink = sink
+        self._known: dict[str, str | None] = {}  # a signature's logo is in each of its mails
+
+    async def why_without_text(self, path: Path, content_type: str) -> str | None:
+        """Why a picture can't become a document; None if it can, or for any other file."""
+        parser = self._platform.resource(PARSERS).for_media_type(content_type)
+        if parser is None or not content_type.startswith("image/"):
+            return None
+        key = await asyncio.to_thread(_digest, path)
+        if key not in self._known:
+            self._known[key] = await self._why(path, parser)
+        return self._known[key]
+
+    async def _why(self, path: Path, parser: Parser) -> str | None:
+        limits = self._platform.settings_of(RagSettings).parse_limits()
+        children = self._platform.resource(PARSER_PROCESSES)
+        try:
+            await parse(children, path, parser, limits, self._sink)
+        except UnparsableDocument as error:
+            return _WITHOUT_TEXT.get(error.code)
+        except (SlowDocument, ParserUnavailable):  # its own ingestion will report it
+            return None
+        return None
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 async def _take(
@@ -80,6 +139,7 @@ async def _take(
     asked: datetime,
     largest: int,
     queue: Queue,
+    pictures: _Pictures | None,
 ) -> str | None:
     """Keep one file as a document; returns why it was left out."""
     if member.path is None:
@@ -88,6 +148,8 @@ async def _take(
     content_type = await platform.resource(PARSERS).detect(member.path, name)
     if content_type is None:
         return "no supported type"
+    if pictures is not None and (without := await pictures.why_without_text(member.path, content_type)):
+        return without
     try:
         staged = await platform.blobs.stage(_portions(member.path), largest)
     except PlatformError as error:
@@ -97,6 +159,8 @@ async def _take(
         await write_kept(platform, _keep, platform, parent, base, arrived, queue)
     except DeletedMeanwhile:
         return "deleted in the meantime"
+    except StorageLimit:
+        return "no room is left"
     finally:
         staged.discard()
     return None

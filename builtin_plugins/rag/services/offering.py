@@ -9,26 +9,22 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, StringConstraints
 
+from builtin_plugins.inference import api as inference
+from builtin_plugins.rag import api
 from builtin_plugins.rag.questions import asking
 from builtin_plugins.rag.questions.conversing import turns_of
-from builtin_plugins.rag.questions.events import Done, Event, Piece
+from builtin_plugins.rag.questions.reporting import AnswerPiece, Done, Event
 from builtin_plugins.rag.schemas import QueryRequest
 from builtin_plugins.rag.services.lookup import list_pipelines
 from builtin_plugins.rag.services.reading import pipeline_answer
-from kernel.sdk import (
-    Caller,
-    Context,
-    Platform,
-    Tool,
-    arguments_from_object,
-    contracts,
-)
+from builtin_plugins.tools.api import Tool, arguments_from_object
+from kernel.sdk import Caller, Context, Platform
 
 LONGEST_QUESTION = 8000
 _LONGEST_SLUG = 51  # 64 with "ask_" before, and "_" and 8 characters after it
 
 
-class Question(BaseModel):
+class PipelineQuestion(BaseModel):
     """The arguments of ``ask_<pipeline>``."""
 
     question: Annotated[
@@ -40,9 +36,9 @@ async def ask_pipeline(
     caller: Caller,
     pipeline_id: str,
     question: str,
-    history: Sequence[contracts.ChatMessage] = (),
+    history: Sequence[inference.ChatMessage] = (),
     options: Mapping[str, Any] | None = None,
-) -> contracts.PipelineEvents:
+) -> api.PipelineEvents:
     """Implements the hook of the same name."""
     request = arguments_from_object(
         QueryRequest, {**(options or {}), "question": question[:LONGEST_QUESTION]}
@@ -51,13 +47,13 @@ async def ask_pipeline(
     return _events(caller.platform, asking.stream(asked))
 
 
-async def _events(platform: Platform, events: AsyncGenerator[Event, None]) -> contracts.PipelineEvents:
+async def _events(platform: Platform, events: AsyncGenerator[Event, None]) -> api.PipelineEvents:
     async with aclosing(events):
         async for event in events:
-            if isinstance(event, Piece):
+            if isinstance(event, AnswerPiece):
                 yield event.text
             elif isinstance(event, Done):
-                yield await pipeline_answer(platform, event.answer)
+                yield await pipeline_answer(platform, event)
 
 
 async def pipeline_tools(ctx: Context) -> list[Tool]:
@@ -77,9 +73,9 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:_LONGEST_SLUG] or "pipeline"
 
 
-def _tool(name: str, entry: contracts.PipelineEntry) -> Tool:
+def _tool(name: str, entry: api.PipelineEntry) -> Tool:
     async def run(ctx: Context, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        asked = arguments_from_object(Question, arguments)
+        asked = arguments_from_object(PipelineQuestion, arguments)
         return await _ask(ctx.caller, entry.id, asked.question)
 
     return Tool(
@@ -101,7 +97,7 @@ def _tool(name: str, entry: contracts.PipelineEntry) -> Tool:
 _PARAMETERS: Mapping[str, Any] = {
     "type": "object",
     "properties": {
-        "question": {"type": "string", "description": Question.model_fields["question"].description}
+        "question": {"type": "string", "description": PipelineQuestion.model_fields["question"].description}
     },
     "required": ["question"],
 }
@@ -111,12 +107,12 @@ async def _ask(caller: Caller, pipeline_id: str, question: str) -> dict[str, Any
     events = await ask_pipeline(caller, pipeline_id, question)
     async with aclosing(events):
         async for event in events:
-            if isinstance(event, contracts.PipelineAnswer):
+            if isinstance(event, api.PipelineAnswer):
                 return {"answer": event.text, "sources": _cited(event.passages)}
     raise AssertionError("a pipeline's stream must end with the complete answer")
 
 
-def _cited(passages: Sequence[contracts.CitedPassage]) -> list[dict[str, Any]]:
+def _cited(passages: Sequence[api.Passage]) -> list[dict[str, Any]]:
     """What each [n] in the answer refers to, without the passages' texts."""
     return [
         {

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.rag.errors import KnowledgeBaseNotFound, NotOwner, PipelineNotFound
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline, PipelineSource
 from builtin_plugins.rag.schemas import PipelineCreate, PipelineOut, PipelineQuery, PipelineUpdate
-from builtin_plugins.rag.services.sharing import share, share_anew
+from builtin_plugins.rag.services.sharing import owner_and_scope, share, share_anew
 from kernel.sdk import Caller, Scope, Unit, scope_of
 
 
@@ -37,13 +37,13 @@ async def create(caller: Caller, wanted: PipelineCreate) -> PipelineOut:
 
     Raises KnowledgeBaseNotFound, Unprocessable, NotInTeam.
     """
-    scope = await scope_of(caller.platform, caller.principal)
+    owner_id, scope = await owner_and_scope(caller, wanted.owner_user_id, "owner_user_id")
     made = Pipeline(
         id=str(uuid.uuid4()),
         name=wanted.name,
         retrieval_config=wanted.retrieval_config.model_dump(exclude_unset=True),
         generation_config=wanted.generation_config.model_dump(exclude_unset=True),
-        owner_id=caller.id,
+        owner_id=owner_id,
     )
     share(made, scope, wanted)
     return await caller.platform.database.write(_add, scope, made, wanted.knowledge_base_ids)

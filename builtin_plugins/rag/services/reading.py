@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.rag import api
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from builtin_plugins.rag.questions.ranked import cited_passage as ranked_passage
+from builtin_plugins.rag.questions.question import language_of
+from builtin_plugins.rag.questions.reporting import Done
 from builtin_plugins.rag.questions.retrieval import Sought, named, retrieve
-from builtin_plugins.rag.questions.thread import language_of
-from builtin_plugins.rag.schemas import QueryAnswer, Source
 from builtin_plugins.rag.services import documents, knowledge_bases
 from builtin_plugins.rag.services.lookup import ENTRY
-from kernel.sdk import BadRequest, Caller, NotFound, PayloadTooLarge, Platform, Scope, contracts, scope_of
+from kernel.sdk import BadRequest, Caller, NotFound, PayloadTooLarge, Platform, Scope, scope_of
 
 MOST_SEARCHED = 50
 LONGEST_TEXT = 1_000_000
@@ -24,7 +25,7 @@ _PAGE = 500
 
 async def search_passages(
     caller: Caller, question: str, top_k: int, knowledge_base_ids: Sequence[str] | None
-) -> list[contracts.CitedPassage]:
+) -> list[api.Passage]:
     """Implements the hook of the same name."""
     scope = await scope_of(caller.platform, caller.principal)
     bases = await caller.platform.database.read(_bases, scope, knowledge_base_ids)
@@ -32,31 +33,16 @@ async def search_passages(
         return []
     language = partial(language_of, caller.platform, question)
     found = await retrieve(caller.platform, bases, Sought(question, top_k, language=language))
-    return [ranked_passage(item) for item in found.items]
+    return list(found.passages)
 
 
-def cited_passage(found: Source, knowledge_base_id: str | None) -> contracts.CitedPassage:
-    """A passage with the place of its document."""
-    return contracts.CitedPassage(
-        text=found.text,
-        source=found.source,
-        score=found.score,
-        knowledge_base_id=knowledge_base_id,
-        document_id=found.document_id,
-        chunk_id=found.chunk_id,
-        page=found.page,
-        char_start=found.char_start,
-        char_end=found.char_end,
-        last_page=found.last_page,
-    )
-
-
-async def pipeline_answer(platform: Platform, answer: QueryAnswer) -> contracts.PipelineAnswer:
+async def pipeline_answer(platform: Platform, done: Done) -> api.PipelineAnswer:
     """An answer as other plugins see it."""
-    places = await named(platform, {source.document_id for source in answer.sources})
-    return contracts.PipelineAnswer(
+    places = await named(platform, {one.document_id for one in done.passages})
+    answer = done.answer
+    return api.PipelineAnswer(
         answer.answer,
-        [cited_passage(source, places.get(source.document_id, (None,))[0]) for source in answer.sources],
+        [replace(one, knowledge_base_id=places.get(one.document_id, (None,))[0]) for one in done.passages],
         answer.confidence,
         answer.model_used,
         answer.tokens_used if answer.model_calls else 0,
@@ -77,13 +63,13 @@ def _bases(session: Session, scope: Scope, wanted: Sequence[str] | None) -> list
     return found
 
 
-async def list_documents(caller: Caller, limit: int, offset: int) -> list[contracts.DocumentEntry]:
+async def list_documents(caller: Caller, limit: int, offset: int) -> list[api.DocumentEntry]:
     """Implements the hook of the same name."""
     scope = await scope_of(caller.platform, caller.principal)
     return await caller.platform.database.read(_entries, scope, limit, offset)
 
 
-def _entries(session: Session, scope: Scope, limit: int, offset: int) -> list[contracts.DocumentEntry]:
+def _entries(session: Session, scope: Scope, limit: int, offset: int) -> list[api.DocumentEntry]:
     query = (
         select(*ENTRY)
         .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
@@ -91,12 +77,12 @@ def _entries(session: Session, scope: Scope, limit: int, offset: int) -> list[co
         .order_by(Document.uploaded_at, Document.id)
     )
     rows = session.execute(query.limit(limit).offset(offset)).mappings()
-    return [contracts.DocumentEntry(**row) for row in rows]
+    return [api.DocumentEntry(**row) for row in rows]
 
 
 async def read_document(
     caller: Caller, kb_id: str, document_id: str, chunk_id: str | None
-) -> contracts.DocumentText:
+) -> api.DocumentText:
     """Implements the hook of the same name."""
     document = await documents.get(caller, kb_id, document_id)
     text, end, offset, total = "", 0, 0, 1
@@ -104,7 +90,7 @@ async def read_document(
         chunks, total = await documents.chunks(caller, kb_id, document_id, _PAGE, offset)
         for chunk in chunks:
             if chunk.chunk_id == chunk_id:
-                return contracts.DocumentText(document.filename, chunk.text)
+                return api.DocumentText(document.filename, chunk.text)
             # Passages overlap, or only white space is between them.
             text += "\n" * (chunk.char_start > end) + chunk.text[max(0, end - chunk.char_start) :]
             end = max(end, chunk.char_end)
@@ -113,4 +99,4 @@ async def read_document(
         offset += _PAGE
     if chunk_id is not None:
         raise NotFound("Passage not found")
-    return contracts.DocumentText(document.filename, text)
+    return api.DocumentText(document.filename, text)

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag import hookspecs
+from builtin_plugins.rag import api
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.schemas_receipts import (
     MOST_LISTED,
@@ -25,7 +25,7 @@ from builtin_plugins.rag.schemas_receipts import (
     RemovedContent,
     RemovedFrom,
 )
-from kernel.sdk import Caller, Platform, ResourceKey, SecretStore, Unit, audit, contracts, utc_now
+from kernel.sdk import Caller, Platform, ResourceKey, SecretStore, Unit, audit, utc_now
 
 KEY = "deletion-receipts"
 
@@ -68,7 +68,7 @@ def known_signer(secrets: SecretStore) -> Signer | None:
 
 
 def of_document(
-    unit: Unit, caller: Caller, signer: Signer, document: Document, own: Sequence[contracts.RemovedPart]
+    unit: Unit, caller: Caller, signer: Signer, document: Document, own: Sequence[api.RemovedPart]
 ) -> Receipt:
     """The receipt of a document that is being deleted; `own` is what RAG removed."""
     content = RemovedContent(document_id=document.id, sha256=document.sha256, size_bytes=document.size_bytes)
@@ -89,12 +89,12 @@ def of_base(unit: Unit, caller: Caller, signer: Signer, base: KnowledgeBase) -> 
         RemovedContent(document_id=row.id, sha256=row.sha256, size_bytes=row.size_bytes) for row in listed
     ]
     own = [
-        contracts.RemovedPart("knowledge_bases", 1),
-        contracts.RemovedPart("rows", total, pending=total > 0),
-        contracts.RemovedPart("vectors", chunks),
-        contracts.RemovedPart("texts", chunks),
-        contracts.RemovedPart("tree_nodes", summaries),
-        contracts.RemovedPart("files", total, pending=total > 0),
+        api.RemovedPart("knowledge_bases", 1),
+        api.RemovedPart("rows", total, pending=total > 0),
+        api.RemovedPart("vectors", chunks),
+        api.RemovedPart("texts", chunks),
+        api.RemovedPart("tree_nodes", summaries),
+        api.RemovedPart("files", total, pending=total > 0),
     ]
     return _close(unit, caller, signer, _facts(caller, base.id, None, digest, total, content), own)
 
@@ -129,7 +129,7 @@ def _facts(
 
 
 def _close(
-    unit: Unit, caller: Caller, signer: Signer, facts: ReceiptFacts, own: Sequence[contracts.RemovedPart]
+    unit: Unit, caller: Caller, signer: Signer, facts: ReceiptFacts, own: Sequence[api.RemovedPart]
 ) -> Receipt:
     """Let plugins remove their part, sign, and keep the receipt in the audit log."""
     parts = [*own, *_parts_of_plugins(unit, caller.platform, facts)]
@@ -146,9 +146,9 @@ def _close(
     return receipt
 
 
-def _parts_of_plugins(unit: Unit, platform: Platform, facts: ReceiptFacts) -> list[contracts.RemovedPart]:
+def _parts_of_plugins(unit: Unit, platform: Platform, facts: ReceiptFacts) -> list[api.RemovedPart]:
     answers = platform.hooks.ask_now(
-        hookspecs.remove_derived,
+        api.remove_derived,
         platform=platform,
         unit=unit,
         knowledge_base_id=facts.knowledge_base_id,

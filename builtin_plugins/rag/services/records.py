@@ -1,19 +1,34 @@
-"""The record of a document: made from a received file, or started over."""
+"""The record of a document: made from a received file, or started over; its original, its outcome; and how
+much an account and an organization may store and queue, so that there is room for others.
+
+A knowledge base counts for the account that owns it, and for the organization that it is shared with.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import uuid
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import ColumnElement, bindparam, func, insert, select
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
 
+from builtin_plugins.rag.errors import QueueLimit, StorageLimit
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.deletions import DeletedMeanwhile, is_deleted
-from kernel.sdk import Platform, Prepared, PreparedInsert, Staged, Unit, utc_now
+from builtin_plugins.rag.settings import RagSettings
+from kernel.sdk import Platform, Prepared, ResourceKey, Unavailable, Unit, utc_now
+from kernel.sdk.storage import PreparedInsert, Staged
+
+if TYPE_CHECKING:
+    from prometheus_client import Counter
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -59,12 +74,14 @@ def keep_document(
     """Keep the file; returns its record, and whether to ingest it. The knowledge base must be locked.
 
     The same bytes in one knowledge base are one document; one that had failed is tried again. Raises
-    `DeletedMeanwhile`, after which the unit must be rolled back.
+    StorageLimit, QueueLimit, and `DeletedMeanwhile`, after which the unit must be rolled back.
     """
     same = find_same(unit, base.id, file.staged.sha256)
     known: Document | None = None if same is None else unit.session.get(Document, same)
     if known is not None and known.status != "failed":
         return known, False
+    added = file.staged.size if known is None else 0
+    admit(unit, platform.settings_of(RagSettings), base, added, queued=file.asked is None)
     if known is None:
         document = _new(unit, base, file)
         if file.asked is not None and is_deleted(unit.session, base.id, file.staged.sha256, file.asked):
@@ -115,3 +132,153 @@ def start_over(document: Document) -> None:
     """Reset a failed document for another ingestion."""
     document.status, document.error, document.notice = "processing", None, None
     document.uploaded_at, document.completed_at = utc_now(), None
+
+
+log = logging.getLogger("platform.rag")
+
+
+class OriginalLost(Unavailable):
+    """The store has lost a document's original, or a part of it. Uploading the same file stores it again."""
+
+    default_detail = (
+        "The document's original file is missing or incomplete in the server's storage; upload it again, or"
+        " ask the operator to restore it"
+    )
+
+
+async def original(platform: Platform, document: Document) -> Path:
+    """A file with the document's original bytes. Raises OriginalLost.
+
+    Only the size is checked, which costs nothing: a store that fails midway leaves a short file, not a
+    different one.
+    """
+    path = await platform.blobs.local(document.sha256)
+    found = await asyncio.to_thread(_size, path)
+    if found != document.size_bytes:
+        log.error(
+            "the original of document %s (%s…) has %s bytes instead of %d",
+            *(document.id, document.sha256[:12], "no" if found is None else found, document.size_bytes),
+        )
+        raise OriginalLost
+    return path
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
+
+
+Outcome = Literal["success", "failed"]
+
+_TOPIC = "rag.document"
+_REMEMBERED = 4096
+
+
+def note_outcome(unit: Unit, outcome: Outcome, count: int = 1) -> None:
+    """Notify all processes, on commit, that `count` more documents ended with this outcome."""
+    unit.notify(_TOPIC, f"{outcome}:{count}:{uuid.uuid4().hex}")
+
+
+class Outcomes:
+    """Counts the notices; one may arrive twice."""
+
+    def __init__(self, platform: Platform, counter: Counter) -> None:
+        self._counter = counter
+        self._heard: OrderedDict[str, None] = OrderedDict()
+        platform.notices.listen(_TOPIC, self._hear)
+
+    def _hear(self, notice: str) -> None:
+        if notice in self._heard:
+            return
+        self._heard[notice] = None
+        if len(self._heard) > _REMEMBERED:
+            self._heard.popitem(last=False)
+        outcome, count, _ = notice.split(":")
+        self._counter.labels(outcome).inc(int(count))
+
+
+OUTCOMES: ResourceKey[Outcomes] = ResourceKey("document outcomes")
+
+
+_MEGABYTE = 1024 * 1024
+_RETRY_AFTER = 60
+
+
+@dataclass(frozen=True)
+class _Holder:
+    """Whose knowledge bases are counted together, and how much they may hold; 0 is no limit."""
+
+    whose: str
+    lock: str
+    bases: ColumnElement[bool]
+    storage_mb: int
+    passages: int
+    queued_mb: int = 0
+
+
+def _holders(settings: RagSettings, base: KnowledgeBase) -> Iterator[_Holder]:
+    of_account = (settings.account_storage_mb, settings.account_passages, settings.account_queued_mb)
+    of_organization = (settings.organization_storage_mb, settings.organization_passages)
+    for kind, owner, column, limits in (
+        ("account", base.owner_id, KnowledgeBase.owner_id, of_account),
+        ("organization", base.organization_id, KnowledgeBase.organization_id, of_organization),
+    ):
+        if owner is not None:
+            yield _Holder(
+                f"The documents of this {kind}", f"rag.usage.{kind}.{owner}", column == owner, *limits
+            )
+
+
+def admit(unit: Unit, settings: RagSettings, base: KnowledgeBase, size: int, *, queued: bool = True) -> None:
+    """Check that this many bytes more may be stored in a knowledge base, and queued.
+
+    Uploads of the same account then wait for each other until the unit ends. Raises StorageLimit, QueueLimit.
+    """
+    for holder in _holders(settings, base):
+        unit.lock(holder.lock)
+        stored = _sum(unit.session, holder, Document.size_bytes)
+        if holder.storage_mb and stored + size > holder.storage_mb * _MEGABYTE:
+            raise StorageLimit(
+                f"{holder.whose} take up {_mb(stored)} of {holder.storage_mb} MB, and this file has "
+                f"{_mb(size)} MB. Delete some documents, or ask the operator for more room."
+            )
+        if not (queued and holder.queued_mb):
+            continue
+        waiting = _sum(unit.session, holder, Document.size_bytes, Document.status == "processing")
+        if waiting and waiting + size > holder.queued_mb * _MEGABYTE:
+            raise QueueLimit(
+                f"{_mb(waiting)} of {holder.queued_mb} MB of files of this account are waiting to be read; "
+                "send more when some have been read",
+                headers={"Retry-After": str(_RETRY_AFTER)},
+            )
+
+
+def refusal_of_passages(
+    session: Session, settings: RagSettings, base: KnowledgeBase, document: Document, count: int
+) -> str | None:
+    """Why a document with so many passages can't be indexed; None if it can."""
+    for holder in _holders(settings, base):
+        if not holder.passages:
+            continue
+        used = _sum(session, holder, Document.chunk_count, Document.id != document.id)
+        if used + count > holder.passages:
+            return (
+                f"{holder.whose} have {used} of {holder.passages} passages, and this one has {count}. Delete "
+                "some documents, or ask the operator for more room, then try again."
+            )
+    return None
+
+
+def _sum(session: Session, holder: _Holder, column: Any, *where: ColumnElement[bool]) -> int:
+    query = (
+        select(func.coalesce(func.sum(column), 0))
+        .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
+        .where(holder.bases, *where)
+    )
+    return int(session.scalar(query) or 0)
+
+
+def _mb(size: int) -> str:
+    return f"{size / _MEGABYTE:.1f}"

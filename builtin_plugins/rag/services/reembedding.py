@@ -16,22 +16,21 @@ from pydantic import BaseModel
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.errors import ReembeddingUnderWay
 from builtin_plugins.rag.models import Document, KnowledgeBase, coming_collection
 from builtin_plugins.rag.services import knowledge_bases
 from builtin_plugins.rag.services.embedding import embed, engine_changed
-from builtin_plugins.rag.trees.job import queue_one, visible
+from builtin_plugins.rag.services.loading import seen_bases
+from builtin_plugins.rag.trees.job import queue_one
+from builtin_plugins.vectors.api import VECTORS, EngineMismatch, Point, StoredPoint
 from kernel.sdk import (
     Caller,
-    Embedded,
-    EngineMismatch,
     JobFailed,
     LongJob,
     Platform,
-    Point,
     Progress,
     Scope,
-    StoredPoint,
     Unit,
     scope_of,
 )
@@ -91,7 +90,7 @@ def _switch(
     missing = {one: passages for one, passages in rows if one not in done}
     if missing:
         return missing
-    vectors, coming = platform.vectors, coming_collection(base.id, payload.change)
+    vectors, coming = platform.resource(VECTORS), coming_collection(base.id, payload.change)
     vectors.drop(unit, base.collection)
     vectors.rename(unit, coming, base.collection)
     _renew_trees(unit, platform, base)
@@ -114,7 +113,7 @@ def _renew_trees(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
         queue_one(unit, document, base.owner_id)
     values = {"tree_nodes": 0, "tree_levels": 0, "tree_built_at": None}
     unit.session.execute(update(Document).where(grown).values(values))
-    platform.vectors.drop(unit, base.tree_collection)
+    platform.resource(VECTORS).drop(unit, base.tree_collection)
 
 
 @dataclass(frozen=True)
@@ -135,11 +134,11 @@ async def _batches(
     batch: list[_Part] = []
     room = _BATCH
     for document_id in documents:
-        taken = await platform.vectors.staged(coming, document_id)
+        taken = await platform.resource(VECTORS).staged(coming, document_id)
         progress.advance(taken)
         is_last = False
         while not is_last:
-            rows, total = await platform.vectors.points(live, document_id, room, taken)
+            rows, total = await platform.resource(VECTORS).points(live, document_id, room, taken)
             if not rows:
                 break  # already complete, or deleted
             taken += len(rows)
@@ -174,7 +173,7 @@ def _write(
         return
     given = Document.id.in_([part.document_id for part in batch])
     kept = set(unit.session.scalars(select(Document.id).where(given).order_by(Document.id).with_for_update()))
-    vectors = platform.vectors
+    vectors = platform.resource(VECTORS)
     coming = coming_collection(payload.knowledge_base_id, payload.change)
     rows = [(part.document_id, row) for part in batch for row in part.rows]
     points = [
@@ -199,7 +198,7 @@ def _abandon(unit: Unit, platform: Platform, payload: ReembedPayload) -> None:
     base = _held(unit.session, payload)
     if base is not None:
         base.reembedding = None
-        platform.vectors.drop(unit, coming_collection(base.id, payload.change))
+        platform.resource(VECTORS).drop(unit, coming_collection(base.id, payload.change))
 
 
 async def _give_up(platform: Platform, payload: ReembedPayload, _reason: str) -> None:
@@ -215,5 +214,5 @@ REEMBED = LongJob(
     retries=60,  # about an hour: meanwhile the old vectors answer, and giving up would lose all new ones
     on_give_up=_give_up,
     on_cancel=abandon,
-    visible=visible,
+    visible=seen_bases,
 )

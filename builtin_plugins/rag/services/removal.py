@@ -16,6 +16,7 @@ from builtin_plugins.rag.events import DocumentDeleted
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.deletions import forget_all
 from builtin_plugins.rag.services.graphs import tell_of_graph
+from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import Job, Platform, Unit
 
 _AT_ONCE = 50  # documents per transaction
@@ -37,10 +38,10 @@ def delete_base(unit: Unit, platform: Platform, base: KnowledgeBase) -> None:
     unit.session.delete(base)
     unit.session.flush()
     forget_all(unit, base.id)
-    platform.vectors.drop(unit, base.collection)
-    platform.vectors.drop(unit, base.tree_collection)
+    platform.resource(VECTORS).drop(unit, base.collection)
+    platform.resource(VECTORS).drop(unit, base.tree_collection)
     if base.coming_collection is not None:
-        platform.vectors.drop(unit, base.coming_collection)
+        platform.resource(VECTORS).drop(unit, base.coming_collection)
     if base.graph:
         tell_of_graph(platform, unit, base)
     unit.enqueue(REMOVE, RemovalPayload(knowledge_base_id=base.id, owner_id=base.owner_id))

@@ -7,11 +7,11 @@ from functools import partial
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.answering import extractive
 from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.questions.question import language_of
 from builtin_plugins.rag.questions.retrieval import Sought, retrieve
-from builtin_plugins.rag.questions.thread import language_of
+from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import Platform, PlatformError
 
 MOST_SAMPLES = 5
@@ -19,8 +19,8 @@ _SHORTEST = 20  # characters: shorter sentences occur in many documents
 
 
 async def sample_answers(platform: Platform) -> dict[str, str]:
-    """Implements `find_sample_answers`: searches for a sentence of each of the oldest documents and quotes
-    it.
+    """Implements `find_sample_answers`: searches for a sentence of each of the oldest documents, and
+    gives the best passage.
 
     No model writes the answer. A document whose embedding model does not answer at the moment is left out.
     """
@@ -35,8 +35,7 @@ async def sample_answers(platform: Platform) -> dict[str, str]:
         except PlatformError:
             continue
         # Without the passage's id: equal passages of two documents may swap places.
-        fitting = extractive.candidates(question, best.passages, 1)
-        found[question] = fitting[0].text if fitting else ""
+        found[question] = best.passages[0].text if best.passages else ""
     return found
 
 
@@ -52,6 +51,6 @@ def _oldest(session: Session) -> list[tuple[KnowledgeBase, str]]:
 
 async def _sentence_of(platform: Platform, base: KnowledgeBase, document_id: str) -> str | None:
     """The longest sentence of the document's first passage: the least likely to occur elsewhere."""
-    points, _ = await platform.vectors.points(base.collection, document_id, 1, 0)
+    points, _ = await platform.resource(VECTORS).points(base.collection, document_id, 1, 0)
     sentences = [one.text for point in points for one in split_sentences(point.text) if not one.is_heading]
     return max((text for text in sentences if len(text) >= _SHORTEST), key=len, default=None)

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from builtin_plugins.rag.errors import NotInTeam
 from builtin_plugins.rag.schemas import Sharing, SharingUpdate
-from kernel.sdk import Owned, Scope, Unprocessable
+from kernel.sdk import ACCOUNT_STATES, Caller, Owned, Scope, Unprocessable, scope_of
+
+
+async def owner_and_scope(caller: Caller, owner_id: int | None, field: str) -> tuple[int | None, Scope]:
+    """Who will own a new row, and what that account sees: the caller, or the account that a service names.
+
+    Raises Unprocessable for the field that names the owner.
+    """
+    if caller.principal.is_service and owner_id is not None:
+        account = await caller.platform.resource(ACCOUNT_STATES).get(owner_id)
+        if account is None or not account.is_active:
+            raise Unprocessable.field(("body", field), "there is no active account with this id", owner_id)
+        return owner_id, await scope_of(caller.platform, account.principal)
+    if owner_id not in (None, caller.id):
+        raise Unprocessable.field(("body", field), "only a service can name another account", owner_id)
+    return caller.id, await scope_of(caller.platform, caller.principal)
 
 
 def share(row: Owned, scope: Scope, wanted: Sharing) -> None:
@@ -27,6 +42,10 @@ def share_anew(row: Owned, scope: Scope, change: SharingUpdate) -> None:
 
 def _set(row: Owned, scope: Scope, visibility: str, team_id: int | None, organization_id: int | None) -> None:
     """Share only with a team or organization that the caller belongs to; unused ids are cleared."""
+    if visibility == "private" and row.owner_id is None:
+        raise Unprocessable.field(
+            ("body", "visibility"), "'private' needs an owner: a service names one, or chooses 'shared'"
+        )
     if visibility == "team":
         if team_id is None:
             raise Unprocessable.field(("body", "team_id"), "visibility 'team' needs a team_id")

@@ -11,7 +11,7 @@ from builtin_plugins.rag.errors import MemberUnknown
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.schemas_sight import Reason, Sight
 from builtin_plugins.rag.services.knowledge_bases import find_own
-from kernel.sdk import ACCOUNT_STATES, Caller, Platform, Principal, Scope, scope_of
+from kernel.sdk import ACCOUNT_STATES, Caller, Platform, Scope, scope_of
 
 _WORDS: Final[dict[Reason, str]] = {
     "owner": "The knowledge base is theirs.",
@@ -53,10 +53,7 @@ async def _scope(platform: Platform, user_id: int) -> Scope | None:
     account = await platform.resource(ACCOUNT_STATES).get(user_id)
     if account is None:
         return None
-    principal = Principal(
-        "user", str(account.id), account.id, account.username, account.role, account.platform_admin
-    )
-    scope = await scope_of(platform, principal)
+    scope = await scope_of(platform, account.principal)
     if account.is_active:
         return scope
     return Scope(scope.account_id, scope.teams, scope.organizations, nothing=True)
@@ -76,7 +73,7 @@ def _reason(base: KnowledgeBase, scope: Scope) -> Reason:
         return "inactive"
     if base.owner_id is not None and base.owner_id == scope.account_id:
         return "owner"
-    if base.owner_id is None or base.visibility == "shared":
+    if base.visibility == "shared":
         return "everyone"
     if base.visibility == "team" and base.team_id in scope.teams:
         return "team"

@@ -14,31 +14,34 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Final
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.chunking import Chunk, chunk
+from builtin_plugins.documents.api import (
+    PARSER_PROCESSES,
+    PARSERS,
+    PLAIN_TEXT_PARSERS,
+    Block,
+    Chunk,
+    Parser,
+    chunk,
+    parse_small,
+)
+from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from builtin_plugins.rag.parsing import BUILTIN_PARSERS, Block, Parser
-from builtin_plugins.rag.parsing.runner import limits_of, parse_small
 from builtin_plugins.rag.services.attempts import IngestPayload, is_wanted, path_of
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.ingest import complete, point_of
-from builtin_plugins.rag.services.languages import languages_of
-from builtin_plugins.rag.services.originals import OriginalLost, original
-from builtin_plugins.rag.services.outcomes import note_outcome
-from builtin_plugins.rag.services.parsers import PARSER_PROCESSES, PARSERS
+from builtin_plugins.rag.services.loading import languages_of
+from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Embedded, Platform, Point, ResourceKey, Together, Unit
+from builtin_plugins.vectors.api import VECTORS, Point
+from kernel.sdk import Platform, ResourceKey, Unit
+from kernel.sdk.jobs import Together
 
 _MOST_AT_ONCE = 24
 """Passages per call of the engine: a few hundred milliseconds of one core."""
-
-_PARSERS: Final = frozenset(
-    parser for parser in BUILTIN_PARSERS if parser.name in ("text", "markdown", "csv", "json", "json_lines")
-)
 
 
 @dataclass(frozen=True)
@@ -153,14 +156,14 @@ async def _chunked(platform: Platform, found: Sequence[_Small]) -> Iterator[_Sma
     given: list[tuple[Path, Parser]] = []
     for small in found:
         parser = parsers.for_media_type(small.document.content_type)
-        if parser in _PARSERS:
+        if parser in PLAIN_TEXT_PARSERS:
             with suppress(OriginalLost):  # its own job says so
                 given.append((await original(platform, small.document), parser))
                 fit.append(small)
     if not fit:
         return iter(())
     settings = platform.settings_of(RagSettings)
-    parsed = await parse_small(platform.resource(PARSER_PROCESSES), given, limits_of(settings, large=False))
+    parsed = await parse_small(platform.resource(PARSER_PROCESSES), given, settings.parse_limits(large=False))
     return _cut(zip(fit, parsed, strict=True), settings.max_chunks)
 
 
@@ -181,7 +184,7 @@ def _store(
     embedded: Embedded,
 ) -> None:
     """Stage and publish everything, except what was deleted, changed or cancelled meanwhile."""
-    held, vectors = _hold(unit, small), platform.vectors
+    held, vectors = _hold(unit, small), platform.resource(VECTORS)
     cancelled = jobs.cancelled(unit)
     for one in small:
         if one.job_id in cancelled:

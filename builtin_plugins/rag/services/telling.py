@@ -10,24 +10,20 @@ from __future__ import annotations
 
 import time
 
-from pydantic import BaseModel
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from builtin_plugins.rag.services.languages import languages_of
-from kernel.sdk import LANGUAGE, Job, Platform, Unit
+from builtin_plugins.rag.services.loading import languages_of
+from builtin_plugins.vectors.api import LANGUAGE, VECTORS
+from kernel.sdk import Job, NoPayload, Platform, Unit
 
 _BATCH = 500
 _SECONDS = 60
 """A run ends after this time and leaves the rest to the next, so that its lane is free for others."""
 
 
-class TellPayload(BaseModel):
-    """All documents without a language."""
-
-
-async def tell_languages(platform: Platform, _payload: TellPayload) -> None:
+async def tell_languages(platform: Platform, _payload: NoPayload) -> None:
     """Detect the language of each completed document that hasn't been checked yet."""
     until = time.monotonic() + _SECONDS
     while time.monotonic() < until:
@@ -41,7 +37,7 @@ async def tell_languages(platform: Platform, _payload: TellPayload) -> None:
 
 
 async def _tell(platform: Platform, base: KnowledgeBase, document_id: str) -> None:
-    rows, _ = await platform.vectors.points(base.collection, document_id, 1, 0)
+    rows, _ = await platform.resource(VECTORS).points(base.collection, document_id, 1, 0)
     told = rows[0].payload.get(LANGUAGE) if rows else None
     if rows and told is None:
         (told,) = await languages_of(platform, [rows[0].text])
@@ -72,8 +68,8 @@ def _store(unit: Unit, platform: Platform, kb_id: str, document_id: str, languag
     if unit.session.get(Document, document_id, with_for_update=True) is None:
         return
     if language is not None:
-        platform.vectors.annotate(unit, base.collection, document_id, {LANGUAGE: language})
+        platform.resource(VECTORS).annotate(unit, base.collection, document_id, {LANGUAGE: language})
     unit.session.execute(update(Document).where(Document.id == document_id).values(language_told=True))
 
 
-TELL_LANGUAGES = Job("rag.tell_languages", TellPayload, tell_languages, schedule="*/10 * * * *", lane="large")
+TELL_LANGUAGES = Job("rag.tell_languages", NoPayload, tell_languages, schedule="*/10 * * * *", lane="large")

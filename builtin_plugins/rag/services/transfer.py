@@ -23,8 +23,9 @@ from builtin_plugins.rag.schemas_transfer import (
     RagSections,
     RetrievalRow,
 )
-from builtin_plugins.rag.services.models import check_embedding_model
-from kernel.sdk import Platform, Unit, Unprocessable, contracts
+from builtin_plugins.rag.services.embedding import check_embedding_model
+from builtin_plugins.tenancy import api as tenancy
+from kernel.sdk import Platform, Unit, Unprocessable
 
 Rows = list[dict[str, Any]]
 R = TypeVar("R", KnowledgeBase, Pipeline)
@@ -34,7 +35,7 @@ _IDS_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
-class Place:
+class ShareTarget:
     """The team or organization that rows are shared with."""
 
     team_id: int | None
@@ -53,7 +54,7 @@ class Place:
         return shared & (table.organization_id == self.organization_id)
 
 
-def export_rows(session: Session, place: Place) -> dict[str, Rows]:
+def export_rows(session: Session, place: ShareTarget) -> dict[str, Rows]:
     """The settings of what is shared there. Duplicate names get numbers."""
     bases = _shared(session, place, KnowledgeBase)
     names = dict(zip((base.id for base in bases), _numbered([base.name for base in bases]), strict=True))
@@ -75,10 +76,10 @@ def export_rows(session: Session, place: Place) -> dict[str, Rows]:
 async def read_sections(
     platform: Platform,
     sections: Mapping[str, Any],
-    place: Place,
+    place: ShareTarget,
     owner_id: int,
-    policy: contracts.ImportPolicy,
-) -> contracts.ImportPlan:
+    policy: tenancy.ImportPolicy,
+) -> tenancy.ImportPlan:
     """Check the sections that this plugin knows; returns how to write them. Raises Unprocessable."""
     mine = {key: sections[key] for key in SECTIONS if key in sections}
     try:
@@ -87,7 +88,7 @@ async def read_sections(
         raise Unprocessable([_problem(item) for item in error.errors()[:50]]) from None
     problems = await _unavailable_models(platform, wanted.knowledge_bases)
     arrival = Arrival(place, owner_id, policy, wanted, problems)
-    return contracts.ImportPlan(list(mine), arrival.write)
+    return tenancy.ImportPlan(list(mine), arrival.write)
 
 
 async def _unavailable_models(platform: Platform, rows: Sequence[KnowledgeBaseRow]) -> dict[str, str]:
@@ -125,9 +126,9 @@ class Arrival:
 
     def __init__(
         self,
-        place: Place,
+        place: ShareTarget,
         owner_id: int,
-        policy: contracts.ImportPolicy,
+        policy: tenancy.ImportPolicy,
         wanted: RagSections,
         problems: Mapping[str, str],
     ) -> None:
@@ -138,7 +139,7 @@ class Arrival:
         self._problems = problems
         self._bases: dict[str, str] = {}  # from names in the bundle to ids here
 
-    def write(self, unit: Unit) -> dict[str, list[contracts.ImportedRow]]:
+    def write(self, unit: Unit) -> dict[str, list[tenancy.ImportedRow]]:
         """Add what is missing; knowledge bases first, as pipelines refer to them."""
         taken = self._taken(unit.session, KnowledgeBase)
         names = Names(taken)
@@ -158,13 +159,13 @@ class Arrival:
 
     def _base(
         self, unit: Unit, row: KnowledgeBaseRow, taken: Mapping[str, str], names: Names
-    ) -> contracts.ImportedRow:
+    ) -> tenancy.ImportedRow:
         kind, problem = "knowledge_base", self._problems.get(row.embedding_model)
         if row.name in taken and self._policy != "rename":
             self._bases[row.name] = taken[row.name]
             return self._kept(kind, row.name)
         if problem is not None:
-            return contracts.ImportedRow("failed", kind, row.name, problem)
+            return tenancy.ImportedRow("failed", kind, row.name, problem)
         name = names.claim(row.name)
         made = KnowledgeBase(**row.model_dump(exclude={"name"}), name=name, **self._stamp())
         unit.session.add(made)
@@ -173,14 +174,14 @@ class Arrival:
 
     def _pipeline(
         self, unit: Unit, row: PipelineRow, taken: Mapping[str, str], names: Names
-    ) -> tuple[contracts.ImportedRow, list[PipelineSource]]:
+    ) -> tuple[tenancy.ImportedRow, list[PipelineSource]]:
         kind = "pipeline"
         if row.name in taken and self._policy != "rename":
             return self._kept(kind, row.name), []
         missing = next((name for name in row.knowledge_bases if name not in self._bases), None)
         if missing is not None:
             reason = f"its knowledge base '{missing}' could not be created"
-            return contracts.ImportedRow("failed", kind, row.name, reason), []
+            return tenancy.ImportedRow("failed", kind, row.name, reason), []
         name = names.claim(row.name)
         made = Pipeline(
             name=name,
@@ -204,18 +205,18 @@ class Arrival:
             "organization_id": self._place.organization_id,
         }
 
-    def _kept(self, kind: str, name: str) -> contracts.ImportedRow:
-        outcome: contracts.ImportOutcome = "collision" if self._policy == "fail" else "skipped"
-        return contracts.ImportedRow(outcome, kind, name, "the name is already taken")
+    def _kept(self, kind: str, name: str) -> tenancy.ImportedRow:
+        outcome: tenancy.ImportOutcome = "collision" if self._policy == "fail" else "skipped"
+        return tenancy.ImportedRow(outcome, kind, name, "the name is already taken")
 
 
-def _made(kind: str, wanted: str, name: str) -> contracts.ImportedRow:
+def _made(kind: str, wanted: str, name: str) -> tenancy.ImportedRow:
     if name == wanted:
-        return contracts.ImportedRow("created", kind, name)
-    return contracts.ImportedRow("renamed", kind, name, f"'{wanted}' is already taken")
+        return tenancy.ImportedRow("created", kind, name)
+    return tenancy.ImportedRow("renamed", kind, name, f"'{wanted}' is already taken")
 
 
-def _shared(session: Session, place: Place, table: type[R]) -> list[R]:
+def _shared(session: Session, place: ShareTarget, table: type[R]) -> list[R]:
     query = select(table).where(place.holds(table)).order_by(table.created_at, table.id)
     return list(session.scalars(query))
 

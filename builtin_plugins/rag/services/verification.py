@@ -9,50 +9,53 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag import hookspecs
+from builtin_plugins.rag import api
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.schemas_receipts import ReceiptFacts
+from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import Platform
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CheckedPlace:
     """A place that was checked, and how much deleted data is left there."""
 
     place: str
     left: int
 
 
-async def look_again(platform: Platform, receipt: ReceiptFacts) -> list[Place]:
+async def look_again(platform: Platform, receipt: ReceiptFacts) -> list[CheckedPlace]:
     """What is left in each place. The receipt's signature is checked elsewhere."""
     found = await platform.database.read(_rows, platform, receipt)
     found += await _points(platform, receipt)
-    found.append(Place("files", await _files(platform, receipt)))
+    found.append(CheckedPlace("files", await _files(platform, receipt)))
     return found
 
 
-def _rows(session: Session, platform: Platform, receipt: ReceiptFacts) -> list[Place]:
+def _rows(session: Session, platform: Platform, receipt: ReceiptFacts) -> list[CheckedPlace]:
     """Rows of this plugin, and what other plugins still have."""
     base, document = receipt.knowledge_base_id, receipt.document_id
     of = Document.knowledge_base_id == base if document is None else Document.id == document
-    found = [Place("rows", _count(session, Document, of))]
+    found = [CheckedPlace("rows", _count(session, Document, of))]
     if document is None:
-        found.insert(0, Place("knowledge_bases", _count(session, KnowledgeBase, KnowledgeBase.id == base)))
+        found.insert(
+            0, CheckedPlace("knowledge_bases", _count(session, KnowledgeBase, KnowledgeBase.id == base))
+        )
     answers = platform.hooks.ask_now(
-        hookspecs.count_derived,
+        api.count_derived,
         platform=platform,
         session=session,
         knowledge_base_id=base,
         document_id=document,
     )
-    return found + [Place(place, left) for places in answers for place, left in places.items()]
+    return found + [CheckedPlace(place, left) for places in answers for place, left in places.items()]
 
 
 def _count(session: Session, table: type, of: ColumnElement[bool]) -> int:
     return session.scalar(select(func.count()).select_from(table).where(of)) or 0
 
 
-async def _points(platform: Platform, receipt: ReceiptFacts) -> list[Place]:
+async def _points(platform: Platform, receipt: ReceiptFacts) -> list[CheckedPlace]:
     """Passages and summaries in the vector store, published or only staged. They include the texts, and the
     indexes of vectors and words are derived from them.
     """
@@ -62,7 +65,11 @@ async def _points(platform: Platform, receipt: ReceiptFacts) -> list[Place]:
     if coming is not None:
         passages += await _left_in(platform, coming, receipt)
     summaries = await _left_in(platform, f"rag-tree:{base}", receipt)
-    return [Place("vectors", passages), Place("texts", passages), Place("tree_nodes", summaries)]
+    return [
+        CheckedPlace("vectors", passages),
+        CheckedPlace("texts", passages),
+        CheckedPlace("tree_nodes", summaries),
+    ]
 
 
 def _coming(session: Session, base_id: str) -> str | None:
@@ -72,7 +79,7 @@ def _coming(session: Session, base_id: str) -> str | None:
 
 
 async def _left_in(platform: Platform, collection: str, receipt: ReceiptFacts) -> int:
-    vectors = platform.vectors
+    vectors = platform.resource(VECTORS)
     if receipt.document_id is not None:
         return await vectors.staged(collection, receipt.document_id)
     staged = [await vectors.staged(collection, one.document_id) for one in receipt.documents]

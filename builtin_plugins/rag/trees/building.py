@@ -13,14 +13,16 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from builtin_plugins.rag.answering.passages import Pages, page_at
+from builtin_plugins.documents.api import Pages, page_at
+from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.embedding import embed
-from builtin_plugins.rag.services.places import pages_of, place_of
+from builtin_plugins.rag.services.loading import pages_of, place_of
 from builtin_plugins.rag.trees.clusters import Vectors, clusters
 from builtin_plugins.rag.trees.summaries import summarize
-from kernel.sdk import Embedded, Platform, Point, StoredPoint, Unavailable, Unit
+from builtin_plugins.vectors.api import VECTORS, Point, StoredPoint
+from kernel.sdk import Platform, Unavailable, Unit
 
 FEWEST, MOST = 6, 300
 LEVELS = 3
@@ -47,7 +49,7 @@ async def build(platform: Platform, document: Document, base: KnowledgeBase) -> 
 
     A document with fewer than 6 or more than 300 passages gets none.
     """
-    rows, total = await platform.vectors.points(base.collection, document.id, MOST, 0)
+    rows, total = await platform.resource(VECTORS).points(base.collection, document.id, MOST, 0)
     if not FEWEST <= total <= MOST:
         return False
     nodes, embedded = await _grown(platform, document.id, base, [_leaf(row) for row in rows])
@@ -136,7 +138,7 @@ def _store(
     document: Document | None = unit.session.get(Document, document_id, with_for_update=True)
     if document is None or document.status != "completed":
         return False
-    collection, vectors = base.tree_collection, platform.vectors
+    collection, vectors = base.tree_collection, platform.resource(VECTORS)
     points = [_point(document_id, at, node, embedded.vectors[at]) for at, node in enumerate(nodes)]
     vectors.ensure(unit, collection, embedded.vectors.shape[1], embedded.engine)
     vectors.remove_group(unit, collection, document_id)

@@ -9,16 +9,17 @@ from __future__ import annotations
 from datetime import datetime
 
 from pydantic import BaseModel
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services import knowledge_bases
 from builtin_plugins.rag.services.embedding import engine_changed
+from builtin_plugins.rag.services.loading import seen_bases
 from builtin_plugins.rag.trees.building import FEWEST, MOST, build
+from builtin_plugins.vectors.api import EngineMismatch
 from kernel.sdk import (
     Caller,
-    EngineMismatch,
     JobFailed,
     LongJob,
     Platform,
@@ -71,11 +72,6 @@ async def build_trees(platform: Platform, payload: TreePayload, progress: Progre
     return f"/v1/rag/knowledge-bases/{payload.knowledge_base_id}"
 
 
-def visible(scope: Scope) -> Select[str]:
-    """The ids of the knowledge bases that a scope sees."""
-    return select(KnowledgeBase.id).where(scope.sees(KnowledgeBase))
-
-
 def _fitting(payload: TreePayload) -> ColumnElement[bool]:
     wanted = (Document.knowledge_base_id == payload.knowledge_base_id) & (Document.status == "completed")
     if payload.document_id is not None:
@@ -111,5 +107,5 @@ def _next(session: Session, payload: TreePayload, after: str) -> tuple[Document,
 
 
 BUILD_TREES = LongJob(
-    "rag.build_trees", TreePayload, build_trees, title="Build summary trees", visible=visible
+    "rag.build_trees", TreePayload, build_trees, title="Build summary trees", visible=seen_bases
 )

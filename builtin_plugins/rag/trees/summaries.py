@@ -7,11 +7,12 @@ import secrets
 from collections.abc import Sequence
 from contextlib import aclosing
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.rag.answering.prompting import defused
 from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.answering.words import content_stems
 from builtin_plugins.rag.services.embedding import embed
-from kernel.sdk import Platform, contracts
+from kernel.sdk import Platform
 
 MOST_CHARS = 900
 _MOST_SENTENCES = 60
@@ -68,9 +69,9 @@ async def _written(platform: Platform, llm_model: str | None, texts: Sequence[st
     shown = (defused(text)[: _SHOWN // len(texts)] for text in texts)
     blocks = "\n\n".join(f'<text key="{key}">\n{text}\n</text key="{key}">' for text in shown)
     stream = platform.hooks.ask_now(
-        contracts.generate_text,
+        inference.generate_text,
         platform=platform,
-        messages=(contracts.ChatMessage("system", _RULES), contracts.ChatMessage("user", blocks)),
+        messages=(inference.ChatMessage("system", _RULES), inference.ChatMessage("user", blocks)),
         model=llm_model,
         temperature=0.0,
         max_tokens=_TOKENS,

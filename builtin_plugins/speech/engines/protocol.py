@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 SAMPLE_RATE = 16_000
 TOO_LONG = "too_long"
@@ -37,6 +37,7 @@ class Transcript(NamedTuple):
     confidence: float
 
 
+@runtime_checkable
 class Speaker(Protocol):
     """An engine that speaks."""
 
@@ -52,6 +53,7 @@ class Speaker(Protocol):
         """A sentence as sound: see `Sound`. Raises Unavailable with a remedy."""
 
 
+@runtime_checkable
 class Transcriber(Protocol):
     """An engine that transcribes."""
 

@@ -13,12 +13,13 @@ from builtin_plugins.speech.engines.protocol import Sound
 from builtin_plugins.speech.errors import CannotSpeak, TooBusy
 from builtin_plugins.speech.languages import NAMES
 from builtin_plugins.speech.schemas import LanguagesOut, SpeakRequest, SpeechRequest, VoiceOut, VoicesOut
-from builtin_plugins.speech.services.speaking import SPEAKING, Spoken, Wanted
+from builtin_plugins.speech.services.speaking import SPEAKING, Spoken, Utterance
 from builtin_plugins.speech.settings import AudioFormat, SpeechSettings
-from kernel.sdk import AUTHENTICATED, OPENAI_ERRORS, PUBLIC, Context, RouteTable, Unprocessable
+from kernel.sdk import AUTHENTICATED, PUBLIC, Context, RouteTable, Unprocessable
+from kernel.sdk.http import OPENAI_ERRORS
 
 routes = RouteTable("Text to speech", token_scopes=("ask",))
-openai_routes = RouteTable("Text to speech", service="orchestrator", token_scopes=("ask",))
+openai_routes = RouteTable("Text to speech", service="orchestrator", optional=True, token_scopes=("ask",))
 
 # Shorter texts are sent whole, with a length that players can show.
 _WHOLE_CHARS = 500
@@ -44,7 +45,7 @@ class VoicesQuery(BaseModel):
 async def speak(ctx: Context, body: SpeakRequest) -> web.StreamResponse:
     """Speak a text. Long texts are streamed sentence by sentence."""
     language = body.language or ctx.settings_of(SpeechSettings).default_tts_language
-    wanted = Wanted(body.text, language, body.voice, body.slow)
+    wanted = Utterance(body.text, language, body.voice, body.slow)
     return await _answer(ctx, wanted, "text", body.format or _accepted(ctx.request))
 
 
@@ -61,7 +62,7 @@ async def speak(ctx: Context, body: SpeakRequest) -> web.StreamResponse:
 )
 async def speak_openai(ctx: Context, body: SpeechRequest) -> web.StreamResponse:
     """Speak a text, in the shape of OpenAI's audio API."""
-    wanted = Wanted(body.input, body.language, body.voice, body.speed < 0.9)
+    wanted = Utterance(body.input, body.language, body.voice, body.speed < 0.9)
     return await _answer(ctx, wanted, "input", body.response_format)
 
 
@@ -86,7 +87,7 @@ async def voices(ctx: Context, query: VoicesQuery) -> VoicesOut:
     return VoicesOut(language=language, voices=[VoiceOut(id=id, label=label) for id, label in found])
 
 
-async def _answer(ctx: Context, wanted: Wanted, field: str, kind: AudioFormat) -> web.StreamResponse:
+async def _answer(ctx: Context, wanted: Utterance, field: str, kind: AudioFormat) -> web.StreamResponse:
     _check(ctx, wanted, field)
     speaking = ctx.resource(SPEAKING)
     try:
@@ -103,7 +104,7 @@ async def _answer(ctx: Context, wanted: Wanted, field: str, kind: AudioFormat) -
     return answer
 
 
-def _check(ctx: Context, wanted: Wanted, field: str) -> None:
+def _check(ctx: Context, wanted: Utterance, field: str) -> None:
     limit = ctx.settings_of(SpeechSettings).max_text_length
     if not wanted.text.strip():
         raise Unprocessable.field(("body", field), "must not be blank")
@@ -123,7 +124,7 @@ def _accepted(request: web.Request) -> AudioFormat:
     return "mp3" if any(kind in accept for kind in ("audio/mpeg", "audio/mp3")) else "wav"
 
 
-async def _whole(wanted: Wanted, spoken: Spoken, kind: AudioFormat) -> web.Response:
+async def _whole(wanted: Utterance, spoken: Spoken, kind: AudioFormat) -> web.Response:
     sounds = [sound async for sound in spoken.sounds]
     sound = Sound(b"".join(item.samples for item in sounds), sounds[0].rate)
     body = await asyncio.to_thread(whole_file, kind, sound)
@@ -131,7 +132,7 @@ async def _whole(wanted: Wanted, spoken: Spoken, kind: AudioFormat) -> web.Respo
 
 
 async def _streamed(
-    request: web.Request, wanted: Wanted, spoken: Spoken, kind: AudioFormat
+    request: web.Request, wanted: Utterance, spoken: Spoken, kind: AudioFormat
 ) -> web.StreamResponse:
     # An error in the first sentence can still be an ordinary error response.
     first = await anext(spoken.sounds)
@@ -147,7 +148,7 @@ async def _streamed(
 
 
 def _headers(
-    wanted: Wanted, spoken: Spoken, kind: AudioFormat, seconds: float | None = None
+    wanted: Utterance, spoken: Spoken, kind: AudioFormat, seconds: float | None = None
 ) -> dict[str, str]:
     """`X-Duration` is the estimate that old clients read; the real length is given if known."""
     headers = {

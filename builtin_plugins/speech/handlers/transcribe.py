@@ -14,7 +14,6 @@ from builtin_plugins.speech.services.transcribing import TRANSCRIBING
 from builtin_plugins.speech.settings import SpeechSettings
 from kernel.sdk import (
     AUTHENTICATED,
-    OPENAI_ERRORS,
     PUBLIC,
     Context,
     PayloadTooLarge,
@@ -23,9 +22,10 @@ from kernel.sdk import (
     Upload,
     receive_file,
 )
+from kernel.sdk.http import OPENAI_ERRORS
 
 routes = RouteTable("Speech to text", token_scopes=("ask",))
-openai_routes = RouteTable("Speech to text", service="orchestrator", token_scopes=("ask",))
+openai_routes = RouteTable("Speech to text", service="orchestrator", optional=True, token_scopes=("ask",))
 
 _ERRORS = (
     *(Unprocessable, PayloadTooLarge, AudioUnreadable, RecordingTooLong, CannotTranscribe, TooBusy),

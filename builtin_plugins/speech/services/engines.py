@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from pydantic import SecretStr
 
-from builtin_plugins.speech import hookspecs
+from builtin_plugins.speech import api
 from builtin_plugins.speech.engines.espeak import Espeak
 from builtin_plugins.speech.engines.offered import OfferedSpeaker, OfferedTranscriber
 from builtin_plugins.speech.engines.piper import Piper
@@ -18,7 +18,7 @@ from builtin_plugins.speech.engines.sphinx import Sphinx
 from builtin_plugins.speech.engines.whisper import Whisper
 from builtin_plugins.speech.services.speaking import Speaking
 from builtin_plugins.speech.services.transcribing import Transcribing
-from builtin_plugins.speech.services.turns import Turns
+from builtin_plugins.speech.services.turns import SpeechTurns
 from builtin_plugins.speech.settings import SpeechSettings
 from kernel.sdk import OUTGOING, CallLimits, Children, Platform, StartupError
 
@@ -40,7 +40,7 @@ async def open_speaking(platform: Platform) -> AsyncIterator[Speaking]:
         children = await stack.enter_async_context(aclosing(Children()))
         server = await _server(stack, platform, settings.tts_url, settings.tts_model, settings.tts_key)
         espeak = Espeak(children)
-        offers = platform.hooks.ask_now(hookspecs.offer_speakers, platform)
+        offers = platform.hooks.ask_now(api.offer_speakers, platform)
         seconds = settings.remote_seconds
         offered = [OfferedSpeaker(plugin, engine, seconds) for plugin, more in offers for engine in more]
         speakers: Sequence[Speaker] = [
@@ -50,7 +50,7 @@ async def open_speaking(platform: Platform) -> AsyncIterator[Speaking]:
             Piper(espeak, settings.voices_dir),
         ]
         ordered = _preferred(speakers, settings.tts_engine, "TTS_ENGINE")
-        yield Speaking(platform, ordered, Turns(settings.concurrency, settings.waiting))
+        yield Speaking(platform, ordered, SpeechTurns(settings.concurrency, settings.waiting))
 
 
 @asynccontextmanager
@@ -60,14 +60,14 @@ async def open_transcribing(platform: Platform) -> AsyncIterator[Transcribing]:
     async with AsyncExitStack() as stack:
         children = await stack.enter_async_context(aclosing(Children(["builtin_plugins.speech.audio.child"])))
         server = await _server(stack, platform, settings.stt_url, settings.stt_model, settings.stt_key)
-        offers = platform.hooks.ask_now(hookspecs.offer_transcribers, platform)
+        offers = platform.hooks.ask_now(api.offer_transcribers, platform)
         seconds = settings.remote_seconds
         offered = [OfferedTranscriber(plugin, engine, seconds) for plugin, more in offers for engine in more]
         whisper = Whisper(children, settings.whisper_model)
         own: Sequence[Transcriber] = (RemoteTranscriber(server), whisper, Sphinx(children))
         transcribers: Sequence[Transcriber] = [*offered, *own]
         ordered = _preferred(transcribers, settings.stt_engine, "STT_ENGINE")
-        turns = Turns(settings.concurrency, settings.waiting)
+        turns = SpeechTurns(settings.concurrency, settings.waiting)
         yield Transcribing(platform, ordered, turns, children, settings.max_audio_seconds)
 
 

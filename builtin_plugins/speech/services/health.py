@@ -9,6 +9,7 @@ from builtin_plugins.speech.services.speaking import SPEAKING
 from builtin_plugins.speech.services.transcribing import TRANSCRIBING
 from builtin_plugins.speech.settings import SpeechSettings
 from kernel.sdk import HealthCheck, NotConfigured, Platform, Unhealthy
+from kernel.sdk.telemetry import NotInstalled
 
 
 async def health_fields(platform: Platform) -> dict[str, bool]:
@@ -56,4 +57,4 @@ async def _check(
 
 async def _can_anything(platform: Platform) -> None:
     if not any((await health_fields(platform)).values()):
-        raise Unhealthy("no engine can speak or transcribe; install espeak-ng or pocketsphinx")
+        raise NotInstalled("no engine can speak or transcribe; install espeak-ng or pocketsphinx")

@@ -9,14 +9,14 @@ from typing import NamedTuple
 from builtin_plugins.speech.engines.protocol import Sound, Speaker, Voice
 from builtin_plugins.speech.errors import CannotSpeak
 from builtin_plugins.speech.languages import NAMES
-from builtin_plugins.speech.services.turns import Turns
+from builtin_plugins.speech.services.turns import SpeechTurns
 from builtin_plugins.speech.text.sentences import sentences
 from kernel.sdk import Platform, ResourceKey
 
 SPEAKING: ResourceKey[Speaking] = ResourceKey("speech: speaking")
 
 
-class Wanted(NamedTuple):
+class Utterance(NamedTuple):
     """What to say, in which language, by which voice (None: the language's default), and whether slowly."""
 
     text: str
@@ -36,7 +36,7 @@ class Spoken(NamedTuple):
 class Speaking:
     """The engines that speak, the preferred one first."""
 
-    def __init__(self, platform: Platform, speakers: Sequence[Speaker], turns: Turns) -> None:
+    def __init__(self, platform: Platform, speakers: Sequence[Speaker], turns: SpeechTurns) -> None:
         self._speakers = speakers
         self._turns = turns
         self._requests = platform.metrics.counter(
@@ -54,7 +54,7 @@ class Speaking:
         by_id = {voice[0]: Voice(*voice) for voice in reversed(list(found))}
         return list(reversed(by_id.values()))
 
-    async def speak(self, wanted: Wanted) -> Spoken:
+    async def speak(self, wanted: Utterance) -> Spoken:
         """Speak a text that is not blank. Raises CannotSpeak when no engine can, TooBusy while spoken."""
         speaker, voice = await self._choose(wanted)
         text = await asyncio.to_thread(self._normalize, wanted.text, wanted.language)
@@ -65,7 +65,7 @@ class Speaking:
         """Note the outcome of one request."""
         self._requests.labels(language, "success" if good else "error").inc()
 
-    async def _choose(self, wanted: Wanted) -> tuple[Speaker, str | None]:
+    async def _choose(self, wanted: Utterance) -> tuple[Speaker, str | None]:
         """The engine that has the voice, else the first that speaks the language with its default voice."""
         speaking = [engine for engine in await self.available() if wanted.language in engine.voices()]
         for engine in speaking:
@@ -89,7 +89,7 @@ class Speaking:
         return self._normalizers[language](text)
 
     async def _sounds(
-        self, speaker: Speaker, voice: str | None, wanted: Wanted, parts: Sequence[str]
+        self, speaker: Speaker, voice: str | None, wanted: Utterance, parts: Sequence[str]
     ) -> AsyncGenerator[Sound, None]:
         for part in parts:
             async with self._turns.turn():

@@ -10,7 +10,7 @@ from builtin_plugins.speech.audio.decoding import decode_recording
 from builtin_plugins.speech.engines.protocol import Transcriber, Transcript
 from builtin_plugins.speech.errors import CannotTranscribe
 from builtin_plugins.speech.languages import REGIONS, base_of
-from builtin_plugins.speech.services.turns import Turns
+from builtin_plugins.speech.services.turns import SpeechTurns
 from kernel.sdk import Children, Platform, ResourceKey
 
 TRANSCRIBING: ResourceKey[Transcribing] = ResourceKey("speech: transcribing")
@@ -27,7 +27,7 @@ class Transcribing:
         self,
         platform: Platform,
         transcribers: Sequence[Transcriber],
-        turns: Turns,
+        turns: SpeechTurns,
         children: Children,
         most_seconds: int,
     ) -> None:

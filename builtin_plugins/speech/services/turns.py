@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from builtin_plugins.speech.errors import TooBusy
 
 
-class Turns:
+class SpeechTurns:
     """A turn lasts for one sentence, so a long text doesn't keep out a short one."""
 
     def __init__(self, at_once: int, waiting: int) -> None:

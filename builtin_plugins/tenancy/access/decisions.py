@@ -19,7 +19,9 @@ from sqlalchemy.orm import Session
 from builtin_plugins.tenancy.access.authority import is_platform_admin_now, remembered_authority
 from builtin_plugins.tenancy.access.tree import find_team, read_lineage
 from builtin_plugins.tenancy.permissions import ORG_VIEW
-from kernel.sdk import Access, Caller, Decision, Forbidden, Permission
+from kernel.sdk import Caller, Forbidden, Permission
+from kernel.sdk.accounts import Decision
+from kernel.sdk.http import Access
 
 
 async def decide(caller: Caller, key: str | Permission, within: int, *, or_admin: bool = False) -> bool:

@@ -10,13 +10,14 @@ from typing import Any
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.accounts.api import OrganizationMembership
 from builtin_plugins.tenancy.access.decisions import decide
 from builtin_plugins.tenancy.access.remembered import standing_of
 from builtin_plugins.tenancy.access.standing import read_memberships
 from builtin_plugins.tenancy.access.tree import descendants
 from builtin_plugins.tenancy.models import Membership, Organization
 from builtin_plugins.tenancy.permissions import AUDIT_READ
-from kernel.sdk import Caller, OrganizationMembership
+from kernel.sdk import Caller
 
 # A token must fit into a header; memberships left out of it still count, as decisions don't use the token.
 _CLAIM_CHARS = 4000

@@ -44,6 +44,7 @@ from builtin_plugins.tenancy.invites.schemas import (
     OrgInviteOut,
     OrgInviteQuery,
     RedeemResult,
+    Redemption,
 )
 from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE, TEAM_MANAGE
 from builtin_plugins.tenancy.settings import TenancySettings
@@ -148,14 +149,17 @@ async def revoke(ctx: Context, invite_id: int) -> InviteOut:
 async def preview(ctx: Context, token: str) -> InvitePreview:
     """Show what an invite is for. The token is the credential.
 
-    An invite whose sender is no longer allowed to invite people is shown as `revoked`.
+    An invite whose sender is no longer allowed to invite people is shown as `revoked`. For an invite to an
+    organization, `management` says what it means that the organization manages an account, and
+    `managed_by_default` whether it would manage the caller's.
     """
-    return await ctx.read(redeeming.preview, ctx.platform.permissions, token)
+    return await ctx.read(redeeming.preview, ctx.platform.permissions, token, ctx.principal.id)
 
 
 @routes.post(
     "/v1/invites/by-token/{token}/redeem",
     access=AUTHENTICATED,
+    body=Redemption | None,
     returns=RedeemResult,
     rate=LOOKUPS,
     errors=(
@@ -172,17 +176,19 @@ async def preview(ctx: Context, token: str) -> InvitePreview:
     ),
     token_scopes=(),
 )
-async def redeem(ctx: Context, token: str) -> RedeemResult:
+async def redeem(ctx: Context, token: str, body: Redemption | None) -> RedeemResult:
     """Accept an invite and join its team or organization.
 
-    Joining an organization allows it to manage the account (see `DELETE …/management`).
+    With `accept_management`, the organization may manage the account; an account that was created after the
+    invite is managed unless that is false. The response says what holds; `POST` and `DELETE …/management`
+    change it later.
 
     403 if `max_uses` is 1 and the invite is for another e-mail address, if the membership is suspended, or if
     the team belongs to an organization of which the account is not an active member. 409 if the invite is
     revoked, expired, used up or withdrawn, or if the account is already a member (its role stays as it is).
     An account can use an invite only once, and not at all if it was removed after the invite was sent (409).
     """
-    return await redeeming.redeem(ctx.caller, token)
+    return await redeeming.redeem(ctx.caller, token, body.accept_management if body else None)
 
 
 @routes.post(

@@ -14,7 +14,7 @@ from builtin_plugins.tenancy.errors import AlreadyMember, IdempotencyKeyUsed
 from builtin_plugins.tenancy.invites.mail import Issued, deliver
 from builtin_plugins.tenancy.invites.offers import (
     Offer,
-    Target,
+    OfferTarget,
     check_offer,
     find_target,
     invites_to,
@@ -88,7 +88,7 @@ async def issue_many(caller: Caller, offer: Offer, emails: Sequence[str], key: s
 
 def _issue(
     unit: Unit, caller: Caller, offer: Offer, email: str, make_token: MakeToken
-) -> tuple[Issued, Target]:
+) -> tuple[Issued, OfferTarget]:
     target = _begin(unit, caller, offer)
     token = make_token(email)
     known = _made_with(unit, offer, [token])
@@ -104,7 +104,7 @@ def _issue(
 
 def _issue_many(
     unit: Unit, caller: Caller, offer: Offer, outcomes: Sequence[Outcome], make_token: MakeToken
-) -> Target:
+) -> OfferTarget:
     target = _begin(unit, caller, offer)
     tokens = {one.key: make_token(one.address) for one in outcomes if one.reason is None}
     known = _made_with(unit, offer, list(tokens.values()))
@@ -131,7 +131,7 @@ def _made_with(unit: Unit, offer: Offer, tokens: Sequence[str]) -> dict[str, Iss
     return {hashes[row.token_hash]: Issued(row, hashes[row.token_hash], new=False) for row in rows}
 
 
-def _begin(unit: Unit, caller: Caller, offer: Offer) -> Target:
+def _begin(unit: Unit, caller: Caller, offer: Offer) -> OfferTarget:
     """Take the lock, and check again whether the caller may send such invites."""
     lock(unit)
     target = find_target(unit.session, offer)
@@ -206,7 +206,7 @@ def _new(caller: Caller, offer: Offer, email: str, token: str, now: datetime) ->
     return Issued(invite, token)
 
 
-def _store(unit: Unit, caller: Caller, target: Target, issued: Sequence[Issued]) -> None:
+def _store(unit: Unit, caller: Caller, target: OfferTarget, issued: Sequence[Issued]) -> None:
     unit.session.add_all(one.invite for one in issued)
     unit.session.flush()
     for one in issued:

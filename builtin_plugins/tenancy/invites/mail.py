@@ -15,19 +15,22 @@ from dataclasses import dataclass
 
 from sqlalchemy import update
 
-from builtin_plugins.tenancy.invites.offers import Target
+from builtin_plugins.accounts.api import MAIL, MailFailed
+from builtin_plugins.tenancy.invites.offers import OfferTarget
 from builtin_plugins.tenancy.invites.records import PENDING, status_of
+from builtin_plugins.tenancy.invites.schemas import MANAGING
 from builtin_plugins.tenancy.models import Invite
 from builtin_plugins.tenancy.settings import TenancySettings
-from kernel.sdk import RATE_LIMITS, MailFailed, Platform, Unit, utc_now
+from kernel.sdk import RATE_LIMITS, Platform, Unit, utc_now
 
 log = logging.getLogger("platform.tenancy")
 
 _AT_ONCE = 8
 _CONSENT = (
-    "By accepting you let the organization manage your account: those who manage its members may reset your "
-    "password or deactivate the account.\n\n"
+    f"{MANAGING} An account that you create for this invitation will be managed by the organization. "
+    "An account that you have already will be only if you agree to it when you accept.\n\n"
 )
+_BODY = ' (with the body {"accept_management": true} to let the organization manage an existing account)'
 _PER_ADDRESS, _WINDOW = 5, 600
 
 
@@ -46,19 +49,19 @@ class Issued:
     email_sent: bool | None = None
 
 
-async def deliver(platform: Platform, sender: str, target: Target, issued: Iterable[Issued]) -> None:
+async def deliver(platform: Platform, sender: str, target: OfferTarget, issued: Iterable[Issued]) -> None:
     """Add the links, and send each new invite; `email_sent` is False if that fails or takes too long."""
     letters = list(issued)
     for letter in letters:
         letter.link = _link(platform, letter.token)
         letter.how_to_accept = _how_to_accept(letter)
-        letter.email_sent = letter.invite.email_sent if platform.mail.configured else None
+        letter.email_sent = letter.invite.email_sent if platform.resource(MAIL).configured else None
     new = [letter for letter in letters if letter.new]
-    if platform.mail.configured and new:
+    if platform.resource(MAIL).configured and new:
         await _send_all(platform, sender, target, new)
 
 
-async def _send_all(platform: Platform, sender: str, target: Target, letters: Sequence[Issued]) -> None:
+async def _send_all(platform: Platform, sender: str, target: OfferTarget, letters: Sequence[Issued]) -> None:
     slots = asyncio.Semaphore(_AT_ONCE)
     with suppress(TimeoutError):
         async with (
@@ -76,7 +79,7 @@ def _note_sent(unit: Unit, ids: Sequence[int]) -> None:
 
 
 async def _send(
-    platform: Platform, sender: str, target: Target, letter: Issued, slots: asyncio.Semaphore
+    platform: Platform, sender: str, target: OfferTarget, letter: Issued, slots: asyncio.Semaphore
 ) -> None:
     invite = letter.invite
     address = hashlib.sha256(invite.email_key.encode()).hexdigest()
@@ -86,7 +89,9 @@ async def _send(
     where = f"{_what(invite)} {' '.join(target.name.split())}"
     async with slots:
         try:
-            await platform.mail.send(invite.email, f"Invitation to the {where}", _text(sender, where, letter))
+            await platform.resource(MAIL).send(
+                invite.email, f"Invitation to the {where}", _text(sender, where, letter)
+            )
         except MailFailed as error:
             log.warning("the e-mail with invite %d was not sent: %s", invite.id, error)
         else:
@@ -105,9 +110,10 @@ def _how_to_accept(letter: Issued) -> str:
         return f"This invite is {status}. To send another one, use another idempotency_key."
     if letter.link is not None:
         return "Send the link to the invited person, who opens it and signs in or registers."
+    body = "" if letter.invite.team_id is not None else _BODY
     return (
-        "Send the token to the invited person, who registers or signs in and redeems it: "
-        f"POST /v1/invites/by-token/{letter.token}/redeem"
+        "Send the token to the invited person, who registers or signs in and redeems it"
+        f"{body}: POST /v1/invites/by-token/{letter.token}/redeem"
     )
 
 

@@ -38,7 +38,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Target:
+class OfferTarget:
     """The team or the organization of an offer; audit entries belong to `scope_org_id`."""
 
     name: str
@@ -50,13 +50,13 @@ def offer_of(invite: Invite) -> Offer:
     return Offer(invite.role, invite.team_id, invite.organization_id, invite.max_uses)
 
 
-def find_target(session: Session, offer: Offer) -> Target:
+def find_target(session: Session, offer: Offer) -> OfferTarget:
     """The target of an offer. Raises TeamNotFound, OrganizationNotFound."""
     if offer.team_id is not None:
         team = find_team(session, offer.team_id)
-        return Target(team.name, team.organization_id)
+        return OfferTarget(team.name, team.organization_id)
     organization = find_organization(session, offer.organization_id or 0)
-    return Target(organization.name, organization.id)
+    return OfferTarget(organization.name, organization.id)
 
 
 def invites_to(offer: Offer) -> ColumnElement[bool]:

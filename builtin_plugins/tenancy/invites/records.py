@@ -13,7 +13,7 @@ from builtin_plugins.tenancy.access.decisions import decide
 from builtin_plugins.tenancy.access.remembered import standing_of
 from builtin_plugins.tenancy.access.standing import shared_now
 from builtin_plugins.tenancy.errors import InviteNotFound, InviteNotPending
-from builtin_plugins.tenancy.invites.offers import Offer, Target, find_target, invites_to, offer_of
+from builtin_plugins.tenancy.invites.offers import Offer, OfferTarget, find_target, invites_to, offer_of
 from builtin_plugins.tenancy.invites.schemas import InviteStatus, OrgInviteQuery
 from builtin_plugins.tenancy.models import Invite
 from builtin_plugins.tenancy.permissions import TEAM_MANAGE
@@ -107,7 +107,7 @@ def has_status(status: InviteStatus, now: datetime) -> ColumnElement[bool]:
     return Invite.status == status
 
 
-def record(unit: Unit, caller: Caller, action: str, invite: Invite, target: Target) -> None:
+def record(unit: Unit, caller: Caller, action: str, invite: Invite, target: OfferTarget) -> None:
     """Record an event of an invite in the audit log, with its target and uses, without its token."""
     shown = {key: value for key, value in fields_of(invite).items() if key not in _NOT_AUDITED}
     scope = target.scope_org_id

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, EmailStr, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, EmailStr, Field, StringConstraints
 
 from builtin_plugins.tenancy.fields import Id
 from builtin_plugins.tenancy.teams.schemas import TeamRole
-from kernel.sdk import PageQuery, example
+from kernel.sdk import Body, PageQuery, example
 
 _KEY_LIMIT = 320
 
@@ -57,7 +57,7 @@ _HOW = (
 _SENT = "Whether the mail server accepted the e-mail; null when no e-mail is configured."
 
 
-class InviteCreate(BaseModel):
+class InviteCreate(Body):
     """An invite to a team."""
 
     model_config = example(email="grace@example.org", team_id=1, team_role="member")
@@ -69,7 +69,7 @@ class InviteCreate(BaseModel):
     idempotency_key: Key = None
 
 
-class BulkInviteCreate(BaseModel):
+class BulkInviteCreate(Body):
     """Invites to a team, one for each address."""
 
     model_config = example(emails=["grace@example.org", "alan@example.org"], team_id=1)
@@ -81,7 +81,7 @@ class BulkInviteCreate(BaseModel):
     idempotency_key: Key = None
 
 
-class OrgInviteCreate(BaseModel):
+class OrgInviteCreate(Body):
     """An invite to an organization."""
 
     model_config = example(email="grace@example.org", org_role="member")
@@ -92,7 +92,7 @@ class OrgInviteCreate(BaseModel):
     idempotency_key: Key = None
 
 
-class BulkOrgInviteCreate(BaseModel):
+class BulkOrgInviteCreate(Body):
     """Invites to an organization, one for each address."""
 
     model_config = example(emails=["grace@example.org", "alan@example.org"], org_role="member")
@@ -200,15 +200,46 @@ class _Target(BaseModel):
     org_role: OrgRole | None = None
 
 
+MANAGING = (
+    "Those who manage an organization's members can reset the password of an account that the organization "
+    "manages, and so sign in as it and read what is private to it, and deactivate it, as long as it belongs "
+    "to no other organization."
+)
+
+
 class InvitePreview(_Target):
     """What an invite is for, as shown to anyone who has its token."""
 
     email: str
     status: InviteStatus
     expires_at: datetime
+    management: str | None = Field(
+        None, description="What it means that the organization manages an account; null for a team."
+    )
+    managed_by_default: bool | None = Field(
+        None,
+        description="Whether the organization will manage the account unless `accept_management` is false: "
+        "true if the account was created after the invite. Without a token, it is true, as for an account "
+        "that is created now. Null for a team.",
+    )
+
+
+class Redemption(BaseModel):
+    """How to redeem an invite."""
+
+    model_config = ConfigDict(extra="forbid", **example(accept_management=False))
+
+    accept_management: bool | None = Field(
+        None,
+        description=f"Whether the organization may manage the account. {MANAGING} Without it, only an "
+        "account that was created after the invite is managed. Ignored for a team.",
+    )
 
 
 class RedeemResult(_Target):
     """What the caller joined. The session's token includes it after the next refresh."""
 
     message: str
+    managed: bool | None = Field(
+        None, description="Whether the organization manages the account from now on; null for a team."
+    )

@@ -18,7 +18,7 @@ from kernel.sdk import PlatformError
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetAccount:
     """What decides who may administer an account: its roles in organizations, and all keys from them.
 
     `is_administrator`: of the instance. `is_managed`: it is in the organization's tree and in no organization
@@ -31,7 +31,9 @@ class Target:
     keys: Set[str]
 
 
-def refusal_to_administer(authority: Authority, target: Target, *, reset: bool) -> PlatformError | None:
+def refusal_to_administer(
+    authority: Authority, target: TargetAccount, *, reset: bool
+) -> PlatformError | None:
     """Why the caller may not reset the account's password (or else activate and deactivate it); None if it
     may.
 
@@ -55,7 +57,7 @@ def refusal_to_administer(authority: Authority, target: Target, *, reset: bool) 
 
 def read_targets(
     session: Session, authority: Authority, organization_id: int, accounts: Mapping[int, bool]
-) -> dict[int, Target]:
+) -> dict[int, TargetAccount]:
     """What decides whether the caller may administer accounts, by id.
 
     `accounts` tells for each whether it is an administrator of the instance.
@@ -73,7 +75,7 @@ def read_targets(
     # Nothing more is read of the others, so that the time reveals nothing of what they hold elsewhere.
     custom = _custom_keys(session, managed) if managed else defaultdict(set)
     return {
-        user_id: Target(
+        user_id: TargetAccount(
             is_administrator,
             roles[user_id],
             user_id in managed,

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
+from builtin_plugins.accounts.api import ADMINISTRATION, ResetPasswordRequest
 from builtin_plugins.tenancy.access.authority import read_callers_authority
 from builtin_plugins.tenancy.access.changes import LOCK
 from builtin_plugins.tenancy.members.account_rules import read_targets, refusal_to_administer
 from builtin_plugins.tenancy.members.rules import refuse
 from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE
-from kernel.sdk import ADMINISTRATION, Account, Caller, ResetPasswordRequest, Unit
+from kernel.sdk import Account, Caller, Unit
 
 
 class Administer:

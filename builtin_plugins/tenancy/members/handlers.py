@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from builtin_plugins.accounts.api import AccountStatusRequest, ResetPasswordRequest, ResetPasswordResult
 from builtin_plugins.tenancy.errors import (
     AboveYou,
     KeyNotHeld,
@@ -23,18 +24,7 @@ from builtin_plugins.tenancy.members.schemas import (
     MemberUpsert,
 )
 from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE, ORG_VIEW
-from kernel.sdk import (
-    AUTHENTICATED,
-    AccountStatusRequest,
-    Answer,
-    Conflict,
-    Context,
-    Page,
-    ResetPasswordRequest,
-    ResetPasswordResult,
-    RouteTable,
-    permission,
-)
+from kernel.sdk import AUTHENTICATED, Answer, Conflict, Context, Page, RouteTable, permission
 
 routes = RouteTable("Organization members")
 
@@ -157,8 +147,8 @@ async def accept_management(ctx: Context, org_id: int) -> Management:
     """Allow an organization to manage the caller's account.
 
     Those who manage its members can then reset the account's password and deactivate it, as long as the
-    account belongs to no organization outside. Accounts that joined by an invite have already agreed. 403 if
-    the organization is unknown or the caller is not an active member of it.
+    account belongs to no organization outside. 403 if the organization is unknown or the caller is not an
+    active member of it.
     """
     return await ctx.write(management.accept, ctx.caller, org_id)
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.tenancy.access.authority import Authority, remembered_authority
 from builtin_plugins.tenancy.errors import OrganizationNotFound
-from builtin_plugins.tenancy.members.account_rules import Target, read_targets, refusal_to_administer
+from builtin_plugins.tenancy.members.account_rules import TargetAccount, read_targets, refusal_to_administer
 from builtin_plugins.tenancy.members.rules import refusal_to_act_on
 from builtin_plugins.tenancy.members.schemas import MemberOut, MemberQuery
 from builtin_plugins.tenancy.models import Membership
@@ -92,7 +92,7 @@ def _render(
     ]
 
 
-def _is_resettable(authority: Authority, row: Any, target: Target) -> bool:
+def _is_resettable(authority: Authority, row: Any, target: TargetAccount) -> bool:
     if not row.is_local or row.user_id == authority.account_id or not authority.holds(MEMBERS_MANAGE.key):
         return False
     return refusal_to_administer(authority, target, reset=True) is None

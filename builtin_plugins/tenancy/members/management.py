@@ -1,7 +1,8 @@
 """Whether an organization manages the account of a member: only with the account's consent (spec 4.4).
 
-An account consents by redeeming an invite to the organization, or later by accepting here. The consent ends
-with the membership.
+An account that is created after an invite to the organization is managed once it redeems it, unless it
+declines. Others consent when they redeem one, or later by accepting here. The consent ends with the
+membership.
 """
 
 from __future__ import annotations

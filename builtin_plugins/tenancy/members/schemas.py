@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from builtin_plugins.tenancy.fields import Id
-from kernel.sdk import PageQuery, example
+from kernel.sdk import Body, PageQuery, example
 
 OrgRole = Literal["owner", "admin", "member"]
 
@@ -21,7 +21,7 @@ class MemberQuery(PageQuery):
     q: str | None = Field(None, min_length=1, max_length=320, description="Part of the name or the e-mail.")
 
 
-class MemberUpsert(BaseModel):
+class MemberUpsert(Body):
     """The account and its role."""
 
     model_config = example(user_id=2, org_role="member")

@@ -18,7 +18,8 @@ from builtin_plugins.tenancy.members.owners import keep_an_owner
 from builtin_plugins.tenancy.members.rules import RANKS, refusal_to_act_on, refusal_to_give, refuse
 from builtin_plugins.tenancy.members.schemas import MemberOut, MemberUpsert
 from builtin_plugins.tenancy.models import Membership, RoleAssignment, Team, TeamMember
-from kernel.sdk import Account, Caller, Unit, revoke_sessions, utc_now
+from kernel.sdk import Account, Caller, Unit, utc_now
+from kernel.sdk.accounts import revoke_sessions
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from builtin_plugins.tenancy.organizations.schemas import (
     SwitchResult,
 )
 from builtin_plugins.tenancy.permissions import ORG_LIST, ORG_VIEW, SETTINGS_MANAGE
-from kernel.sdk import AUTHENTICATED, TOKENS, Context, Forbidden, Page, PageQuery, RouteTable, permission
+from kernel.sdk import AUTHENTICATED, Context, Forbidden, Page, PageQuery, RouteTable, permission
+from kernel.sdk.accounts import TOKENS
 
 routes = RouteTable("Organizations")
 

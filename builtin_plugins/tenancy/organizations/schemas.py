@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from builtin_plugins.tenancy.fields import Id
-from kernel.sdk import READABLE, example
+from kernel.sdk import READABLE, Body, example
 
 _SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 
@@ -37,7 +37,7 @@ Slug = Annotated[
 ]
 
 
-class OrganizationCreate(BaseModel):
+class OrganizationCreate(Body):
     """A new organization; with `parent_id` it becomes a sub-organization."""
 
     model_config = example(name="Nordlys Instruments", slug="nordlys")
@@ -92,7 +92,7 @@ class MyOrganization(BaseModel):
     managed: bool = Field(description="Whether the caller agreed to be managed by the organization.")
 
 
-class SwitchRequest(BaseModel):
+class SwitchRequest(Body):
     """The organization to switch to."""
 
     model_config = example(organization_id=1)

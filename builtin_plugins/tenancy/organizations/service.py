@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Row, ScalarSelect, func, select, true
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from builtin_plugins.accounts.api import ACCOUNTS
 from builtin_plugins.tenancy.access.authority import remembered_authority
 from builtin_plugins.tenancy.access.changes import change_in
 from builtin_plugins.tenancy.access.remembered import standing_of
@@ -20,7 +21,7 @@ from builtin_plugins.tenancy.organizations.schemas import (
     OrganizationUpdate,
 )
 from builtin_plugins.tenancy.permissions import ORG_VIEW, SETTINGS_MANAGE
-from kernel.sdk import ACCOUNTS, Caller, PageQuery, Unit
+from kernel.sdk import Caller, PageQuery, Unit
 
 
 def list_page(session: Session, query: PageQuery) -> tuple[list[OrganizationOut], int]:

@@ -44,7 +44,7 @@ from kernel.sdk import Caller, PageQuery, Permission, PlatformError, Unit, Unpro
 MOST = 500
 
 Out = TypeVar("Out", RoleOut, GroupOut)
-Shown = Callable[[Any, int, Mapping[str, Permission], "Listed"], Out]
+Shown = Callable[[Any, int, Mapping[str, Permission], "RoleContents"], Out]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Contents:
 
 
 @dataclass(frozen=True)
-class Listed:
+class RoleContents:
     """The direct contents of several roles or groups, by id, in display order."""
 
     permissions: Mapping[int, list[str]]
@@ -321,7 +321,7 @@ def _problem(permission: Permission | None) -> str | None:
     return None
 
 
-def _list(session: Session, kind: Kind[Out], ids: Sequence[int]) -> Listed:
+def _list(session: Session, kind: Kind[Out], ids: Sequence[int]) -> RoleContents:
     keys: dict[int, list[str]] = defaultdict(list)
     held = select(kind.keys_of, kind.keys.permission_key).where(kind.keys_of.in_(ids))
     for one, key in session.execute(held.order_by(kind.keys.permission_key)):
@@ -335,7 +335,7 @@ def _list(session: Session, kind: Kind[Out], ids: Sequence[int]) -> Listed:
     )
     for one, group_id, name in session.execute(nested):
         groups[one].append(GroupRef(id=group_id, name=name))
-    return Listed(keys, groups)
+    return RoleContents(keys, groups)
 
 
 def _show(

@@ -14,7 +14,7 @@ from builtin_plugins.tenancy.models import GroupChild, GroupPermission, Permissi
 from builtin_plugins.tenancy.roles.definitions import (
     Contents,
     Kind,
-    Listed,
+    RoleContents,
     change_roles,
     check_groups,
     contents_of,
@@ -35,7 +35,7 @@ def _usable(lineage: Collection[int]) -> ColumnElement[bool]:
 
 
 def _show(
-    group: PermissionGroup, organization_id: int, permissions: Mapping[str, Permission], listed: Listed
+    group: PermissionGroup, organization_id: int, permissions: Mapping[str, Permission], listed: RoleContents
 ) -> GroupOut:
     shown = fields_of(group, organization_id, listed.permissions[group.id])
     return GroupOut(children=listed.groups[group.id], **shown)

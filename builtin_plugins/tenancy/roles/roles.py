@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.tenancy.access.standing import keys_of_builtin, unexpired
 from builtin_plugins.tenancy.errors import RoleNotFound
 from builtin_plugins.tenancy.models import Role, RoleAssignment, RoleGroup, RolePermission
-from builtin_plugins.tenancy.roles.definitions import Kind, Listed, fields_of
+from builtin_plugins.tenancy.roles.definitions import Kind, RoleContents, fields_of
 from builtin_plugins.tenancy.roles.schemas import RoleOut
 from kernel.sdk import Permission
 
@@ -20,7 +20,9 @@ def _usable(lineage: Collection[int]) -> ColumnElement[bool]:
     return or_(Role.is_builtin, Role.organization_id.in_(lineage))
 
 
-def _show(role: Role, organization_id: int, permissions: Mapping[str, Permission], listed: Listed) -> RoleOut:
+def _show(
+    role: Role, organization_id: int, permissions: Mapping[str, Permission], listed: RoleContents
+) -> RoleOut:
     keys = sorted(keys_of_builtin(permissions, role.name)) if role.is_builtin else listed.permissions[role.id]
     return RoleOut(
         is_builtin=role.is_builtin,

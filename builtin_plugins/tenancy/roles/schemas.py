@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
 from builtin_plugins.tenancy.fields import Id
-from kernel.sdk import READABLE, example
+from kernel.sdk import READABLE, Body, example
 
 MAX_NAME = 100
 MAX_GROUPS_OF_ROLE = 100
@@ -63,13 +63,7 @@ Expiry = Annotated[
 ]
 
 
-class _Strict(BaseModel):
-    """A body that refuses misspelled fields, as ignoring them would grant something unintended."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class RoleCreate(_Strict):
+class RoleCreate(Body):
     """A new role, for use in the organization and those below it."""
 
     model_config = example(
@@ -82,7 +76,7 @@ class RoleCreate(_Strict):
     permission_group_ids: GroupIds = []
 
 
-class RoleUpdate(_Strict):
+class RoleUpdate(Body):
     """Fields that can be changed. Omitted fields stay as they are. Lists are replaced as a whole."""
 
     model_config = example(description="Looks after the members")
@@ -93,7 +87,7 @@ class RoleUpdate(_Strict):
     permission_group_ids: GroupIds | None = None
 
 
-class GroupCreate(_Strict):
+class GroupCreate(Body):
     """A new permission group, for use in the organization and those below it."""
 
     model_config = example(name="People", permissions=["org.members.manage"])
@@ -103,7 +97,7 @@ class GroupCreate(_Strict):
     permissions: Keys = []
 
 
-class GroupUpdate(_Strict):
+class GroupUpdate(Body):
     """Fields that can be changed. Omitted fields stay as they are. Nested groups have their own route."""
 
     model_config = example(name="People")
@@ -113,7 +107,7 @@ class GroupUpdate(_Strict):
     permissions: Keys | None = None
 
 
-class ChildGroupIdRequest(BaseModel):
+class ChildGroupIdRequest(Body):
     """The permission group to nest."""
 
     model_config = example(child_group_id=2)
@@ -165,7 +159,7 @@ class GroupOut(BaseModel):
     created_at: datetime
 
 
-class AssignRequest(_Strict):
+class AssignRequest(Body):
     """A role for a member, optionally with an expiry date."""
 
     model_config = example(role_id=1, expires_at="2030-12-31T23:59:59Z")
@@ -187,7 +181,7 @@ class AssignmentOut(BaseModel):
     created_at: datetime
 
 
-class BulkRoleAssignRequest(BaseModel):
+class BulkRoleAssignRequest(Body):
     """One role for many members."""
 
     model_config = example(user_ids=[2, 3], role_id=1)

@@ -58,7 +58,10 @@ async def list_all(ctx: Context, query: TeamQuery) -> Page[TeamOut]:
 
 @routes.get("/v1/teams/{team_id:int}", access=AUTHENTICATED, returns=TeamDetails, errors=(TeamNotFound,))
 async def get(ctx: Context, team_id: int) -> TeamDetails:
-    """Show one team with all of its members; `…/members` lists them in pages."""
+    """Show one team with all of its members; `…/members` lists them in pages.
+
+    Their e-mail addresses are shown to fellow members, to those who manage the team, and to administrators.
+    """
     return await teams.get(ctx.caller, team_id)
 
 

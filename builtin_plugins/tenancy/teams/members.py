@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import ColumnElement, Select, func, null, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.tenancy.access.changes import Change, change_team
-from builtin_plugins.tenancy.access.decisions import require
-from builtin_plugins.tenancy.access.remembered import changed
+from builtin_plugins.tenancy.access.decisions import decide, require
+from builtin_plugins.tenancy.access.remembered import changed, standing_of
 from builtin_plugins.tenancy.access.standing import TEAM_ADMIN
 from builtin_plugins.tenancy.access.tree import find_team
 from builtin_plugins.tenancy.errors import (
@@ -28,26 +27,40 @@ from builtin_plugins.tenancy.teams.schemas import TeamMemberCreate, TeamMemberOu
 from kernel.sdk import Account, Caller, PageQuery, Unit
 
 
-def members_of(session: Session, team_id: int) -> list[TeamMemberOut]:
+async def sees_addresses(caller: Caller, team_id: int) -> bool:
+    """Whether the caller, as a member, manager or administrator, sees the members' e-mail addresses."""
+    if caller.principal.is_service:
+        return True
+    if caller.id is not None and team_id in (await standing_of(caller.platform, caller.id)).teams:
+        return True
+    return await decide(caller, TEAM_MANAGE, team_id, or_admin=True)
+
+
+def members_of(session: Session, team_id: int, *, with_addresses: bool) -> list[TeamMemberOut]:
     """The members of a team, the longest-serving first."""
-    return [TeamMemberOut(**row) for row in session.execute(_members(team_id)).mappings()]
+    rows = session.execute(_members(team_id, with_addresses=with_addresses))
+    return [TeamMemberOut(**row) for row in rows.mappings()]
 
 
 async def list_page(caller: Caller, team_id: int, query: PageQuery) -> tuple[list[TeamMemberOut], int]:
     """A page of a team's members, and how many there are. Raises TeamNotFound."""
-    return await caller.platform.database.read(_list_page, team_id, query)
+    with_addresses = await sees_addresses(caller, team_id)
+    return await caller.platform.database.read(_list_page, team_id, query, with_addresses)
 
 
-def _list_page(session: Session, team_id: int, query: PageQuery) -> tuple[list[TeamMemberOut], int]:
+def _list_page(
+    session: Session, team_id: int, query: PageQuery, with_addresses: bool
+) -> tuple[list[TeamMemberOut], int]:
     find_team(session, team_id)
-    members = _members(team_id)
+    members = _members(team_id, with_addresses=with_addresses)
     total = session.scalar(members.with_only_columns(func.count(), maintain_column_froms=True).order_by(None))
     rows = session.execute(members.limit(query.limit).offset(query.offset)).mappings()
     return [TeamMemberOut(**row) for row in rows], total or 0
 
 
-def _members(team_id: int) -> Select[int, str, str, str, datetime]:
-    return _ROSTER.where(TeamMember.team_id == team_id).order_by(TeamMember.joined_at, TeamMember.user_id)
+def _members(team_id: int, *, with_addresses: bool) -> Select[Any]:
+    roster = _ROSTER if with_addresses else _NAMES
+    return roster.where(TeamMember.team_id == team_id).order_by(TeamMember.joined_at, TeamMember.user_id)
 
 
 def active_in(organization_id: int) -> Select[int]:
@@ -178,6 +191,10 @@ def _audit(
     change.audit(action, "team", team.id, before, after)
 
 
-_ROSTER = select(
-    TeamMember.user_id, Account.username, Account.email, TeamMember.team_role, TeamMember.joined_at
-).join(Account, Account.id == TeamMember.user_id)
+def _roster(email: ColumnElement[Any]) -> Select[Any]:
+    columns = (TeamMember.user_id, Account.username, email, TeamMember.team_role, TeamMember.joined_at)
+    return select(*columns).join(Account, Account.id == TeamMember.user_id)
+
+
+_ROSTER = _roster(Account.__table__.c.email)
+_NAMES = _roster(null().label("email"))

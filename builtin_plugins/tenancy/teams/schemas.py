@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from builtin_plugins.tenancy.fields import Id
-from kernel.sdk import READABLE, PageQuery, example
+from kernel.sdk import READABLE, Body, PageQuery, example
 
 _NAME_LIMIT = 255
 
@@ -38,7 +38,7 @@ TeamName = Annotated[
 ]
 
 
-class TeamCreate(BaseModel):
+class TeamCreate(Body):
     """A new team. Names are unique; case does not matter."""
 
     model_config = example(name="Field service", description="Stations north of the Arctic Circle")
@@ -91,7 +91,9 @@ class TeamMemberOut(BaseModel):
 
     user_id: int
     username: str
-    email: str
+    email: str | None = Field(
+        description="Null unless the caller is a member of the team, manages it, or is an administrator."
+    )
     team_role: TeamRole
     joined_at: datetime
 
@@ -102,7 +104,7 @@ class TeamDetails(TeamOut):
     members: list[TeamMemberOut]
 
 
-class TeamMemberCreate(BaseModel):
+class TeamMemberCreate(Body):
     """The account to add, and its role in the team."""
 
     model_config = example(user_id=2, team_role="member")
@@ -111,7 +113,7 @@ class TeamMemberCreate(BaseModel):
     team_role: TeamRole = "member"
 
 
-class TeamMemberUpdate(BaseModel):
+class TeamMemberUpdate(Body):
     """The member's new role."""
 
     model_config = example(team_role="team_admin")

@@ -15,7 +15,7 @@ from builtin_plugins.tenancy.access.remembered import changed, standing_of
 from builtin_plugins.tenancy.access.standing import TEAM_ADMIN
 from builtin_plugins.tenancy.errors import NotAMember, TeamNameTaken, TeamNotFound
 from builtin_plugins.tenancy.models import OrganizationAncestor, Team, TeamMember
-from builtin_plugins.tenancy.teams.members import admit, is_active_in, members_of
+from builtin_plugins.tenancy.teams.members import admit, is_active_in, members_of, sees_addresses
 from builtin_plugins.tenancy.teams.schemas import (
     TeamCreate,
     TeamDetails,
@@ -24,7 +24,8 @@ from builtin_plugins.tenancy.teams.schemas import (
     TeamUpdate,
     name_key,
 )
-from kernel.sdk import Caller, Forbidden, Prepared, Unit, audit, page_of, read_page
+from kernel.sdk import Caller, Forbidden, Prepared, Unit, audit
+from kernel.sdk.storage import page_of, read_page
 
 Own = Collection[int] | None
 
@@ -72,12 +73,14 @@ async def list_page(caller: Caller, query: TeamQuery) -> tuple[list[TeamOut], in
 async def get(caller: Caller, team_id: int) -> TeamDetails:
     """One team with its members. Raises TeamNotFound."""
     own = await own_organizations(caller)
-    return await caller.platform.database.read(_details, team_id, own)
+    with_addresses = await sees_addresses(caller, team_id)
+    return await caller.platform.database.read(_details, team_id, own, with_addresses)
 
 
-def _details(session: Session, team_id: int, own: Own) -> TeamDetails:
+def _details(session: Session, team_id: int, own: Own, with_addresses: bool) -> TeamDetails:
     shown = _read(session, team_id, own)
-    return TeamDetails(**shown.model_dump(), members=members_of(session, team_id))
+    members = members_of(session, team_id, with_addresses=with_addresses)
+    return TeamDetails(**shown.model_dump(), members=members)
 
 
 def update(unit: Unit, caller: Caller, team_id: int, wanted: TeamUpdate, own: Own) -> TeamOut:

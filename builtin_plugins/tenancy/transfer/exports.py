@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.tenancy import hookspecs
+from builtin_plugins.tenancy import api
 from builtin_plugins.tenancy.access.tree import find_organization, find_team
 from builtin_plugins.tenancy.models import Membership, TeamMember
 from builtin_plugins.tenancy.transfer.schemas import (
@@ -90,7 +90,7 @@ def _sections(
 ) -> Sections:
     """What plugins add, in the order of the sections' names."""
     answers = platform.hooks.ask_now(
-        hookspecs.export_rows,
+        api.export_rows,
         platform=platform,
         session=session,
         team_id=team_id,

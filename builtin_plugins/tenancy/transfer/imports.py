@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from builtin_plugins.tenancy import hookspecs
+from builtin_plugins.tenancy import api
 from builtin_plugins.tenancy.access.changes import Change, change_in, change_team
 from builtin_plugins.tenancy.permissions import SETTINGS_MANAGE
 from builtin_plugins.tenancy.transfer.roster import Joined, join_organization, join_team
@@ -21,9 +21,9 @@ from builtin_plugins.tenancy.transfer.schemas import (
     OrganizationImport,
     TeamImport,
 )
-from kernel.sdk import Caller, Forbidden, Unit, Unprocessable, contracts
+from kernel.sdk import Caller, Forbidden, Unit, Unprocessable
 
-Write = Callable[[Unit], Mapping[str, Sequence[contracts.ImportedRow]]]
+Write = Callable[[Unit], Mapping[str, Sequence[api.ImportedRow]]]
 
 _MOST_PROBLEMS = 50
 
@@ -93,11 +93,11 @@ def _importer(caller: Caller) -> int:
     return caller.id
 
 
-async def _read(target: _Target, sections: dict[str, Any], policy: contracts.ImportPolicy) -> list[Write]:
+async def _read(target: _Target, sections: dict[str, Any], policy: api.ImportPolicy) -> list[Write]:
     """The plugins' plans for the sections that they know. Raises Unprocessable for an unknown one."""
     platform = target.caller.platform
     answers = await platform.hooks.ask(
-        hookspecs.import_rows,
+        api.import_rows,
         platform=platform,
         sections=sections,
         team_id=target.team_id,
@@ -143,13 +143,13 @@ def _completed(unit: Unit, joined: Joined, writes: Sequence[Write]) -> ImportRep
     return report
 
 
-def _enter(report: ImportReport, outcome: contracts.ImportedRow) -> None:
+def _enter(report: ImportReport, outcome: api.ImportedRow) -> None:
     item = ImportItem(kind=outcome.kind, name=outcome.name, reason=outcome.reason)
     listed: list[ImportItem] = getattr(report, outcome.outcome)
     listed.append(item)
 
 
-def _collision(section: str, at: int, outcome: contracts.ImportedRow) -> dict[str, Any]:
+def _collision(section: str, at: int, outcome: api.ImportedRow) -> dict[str, Any]:
     loc = ["body", "bundle", section, at, "name"]
     message = "this name is taken; rename it in the bundle, or import with the policy skip or rename"
     return {"type": "collision", "loc": loc, "msg": message, "input": outcome.name}

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from kernel.sdk import contracts, example
+from builtin_plugins.tenancy import api
+from kernel.sdk import Body, example
 
 MAX_BUNDLE = 16 * 1024 * 1024
 MAX_MEMBERS = 20_000
@@ -16,8 +17,8 @@ Email = Annotated[str, Field(min_length=3, max_length=320)]
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+class _Strict(Body):
+    model_config = ConfigDict(strict=True)
 
 
 class TeamAbout(_Strict):
@@ -109,7 +110,7 @@ def _small(bundle: B) -> B:
     return bundle
 
 
-class TeamImport(BaseModel):
+class TeamImport(Body):
     """A team's bundle, and what to do if a name is already taken."""
 
     model_config = example(
@@ -123,10 +124,10 @@ class TeamImport(BaseModel):
     )
 
     bundle: Annotated[TeamBundle, AfterValidator(_small)]
-    policy: contracts.ImportPolicy = "skip"
+    policy: api.ImportPolicy = "skip"
 
 
-class OrganizationImport(BaseModel):
+class OrganizationImport(Body):
     """An organization's bundle, and what to do if a name is already taken."""
 
     model_config = example(
@@ -140,7 +141,7 @@ class OrganizationImport(BaseModel):
     )
 
     bundle: Annotated[OrganizationBundle, AfterValidator(_small)]
-    policy: contracts.ImportPolicy = "skip"
+    policy: api.ImportPolicy = "skip"
 
 
 class ImportQuery(BaseModel):

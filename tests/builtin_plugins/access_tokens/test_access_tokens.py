@@ -12,21 +12,21 @@ import aiohttp
 import pytest
 from sqlalchemy import text, update
 
+from builtin_plugins.access_tokens.live import LIVE_TOKENS
 from builtin_plugins.access_tokens.models import AccessToken
 from kernel.auth.states import TOPIC as ACCOUNT_TOPIC
 from kernel.sdk import (
     AUTHENTICATED,
     Account,
     Context,
-    Decision,
     Plugin,
     RouteTable,
     Unit,
     hookimpl,
-    revoke_sessions,
     send_events,
     utc_now,
 )
+from kernel.sdk.accounts import Decision, revoke_sessions
 from kernel.testing import Actor, Reply, Running, Start
 from tests.fakes.audit import audited
 from tests.fakes.deleting import deletion
@@ -210,6 +210,24 @@ async def test_a_new_token_streams_elsewhere(start_platform: Start, database_url
 def _stream(running: Running, actor: Actor) -> Any:
     headers = {"Authorization": f"Bearer {actor.token}"}
     return running.session.get(running.url + "/v1/ticking", headers=headers)
+
+
+async def test_a_token_in_use_is_recalled(start_platform: Start) -> None:
+    """Once a request has used it, it is identified without waiting, until it ends or its account changes."""
+    running = await started(start_platform)
+    ana = await running.user("ana")
+    program, doomed = await made(ana), await made(ana)
+    live = running.platform.resource(LIVE_TOKENS)
+    assert live.recall(program.token) is None
+    for actor in (program, doomed):
+        assert (await actor.get(WHO)).status == 200
+    recalled = live.recall(program.token)
+    assert recalled == await live.principal_of(program.token)
+    assert recalled.scopes is not None
+    assert (await ana.delete(f"{TOKENS}/{doomed.user['id']}")).status == 204
+    assert live.recall(doomed.token) is None
+    await running.platform.database.write(lambda unit: revoke_sessions(unit, ana.user["id"]))
+    assert live.recall(program.token) is None
 
 
 async def test_expiry(start_platform: Start) -> None:

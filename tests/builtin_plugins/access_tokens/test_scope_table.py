@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from kernel.app import gateway_app
+from kernel.gateway.app import gateway_app
 from kernel.http.endpoint import Endpoint
-from kernel.plugins import installed
+from kernel.plugins.loading import installed
 from kernel.testing import Actor, Running, platforms
 from tests.fakes.hash_embeddings import HashEmbeddings
 

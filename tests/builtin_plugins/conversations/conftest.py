@@ -14,7 +14,9 @@ from tests.fakes.loaded_once import LoadedOnce
 @pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])
 async def running(request: pytest.FixtureRequest, kept: Kept) -> Running:
     """A platform with conversations, and no model runtime."""
-    return await kept.platform("talk", request.param, LoadedOnce, "models", "rag", "conversations")
+    return await kept.platform(
+        "talk", request.param, LoadedOnce, "models", "rag", "extractive_answers", "conversations"
+    )
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

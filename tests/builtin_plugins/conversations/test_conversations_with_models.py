@@ -33,7 +33,7 @@ async def server() -> AsyncIterator[ModelServer]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def running(tmp_path_factory: pytest.TempPathFactory, server: ModelServer) -> AsyncIterator[Running]:
     async with platforms(tmp_path_factory.mktemp("talk")) as start:
-        plugins = (LoadedOnce, "models", "rag", "conversations")
+        plugins = (LoadedOnce, "models", "rag_methods", "extractive_answers", "conversations")
         yield await start(*plugins, env={"OPENAI_BASE_URL": server.url})
 
 

@@ -19,7 +19,7 @@ from builtin_plugins.embeddings.engines.minilm import MiniLm
 from builtin_plugins.embeddings.engines.openvino import OpenVinoEngine
 from builtin_plugins.embeddings.engines.openvino_runtime import runtime
 from builtin_plugins.embeddings.weights import WeightsDamaged, WeightsNotFound, find_weights
-from kernel.sdk import contracts
+from builtin_plugins.inference import api as inference
 from kernel.testing import Start
 
 PROCESSOR = Path("/proc/cpuinfo")
@@ -210,7 +210,7 @@ async def test_a_platform_embeds_with_it(start_platform: Start, published: Publi
     for name in ("multilingual-e5-small", "intfloat/multilingual-e5-small"):
         for purpose in ("passage", "query"):
             found = await running.platform.hooks.ask(
-                contracts.embed_texts, running.platform, model=name, texts=[text], purpose=purpose
+                inference.embed_texts, running.platform, model=name, texts=[text], purpose=purpose
             )
             assert found is not None
             expected = published([f"{purpose}: {text}"])[0]

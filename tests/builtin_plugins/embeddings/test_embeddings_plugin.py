@@ -17,14 +17,15 @@ from builtin_plugins.embeddings.engines.sentence_transformers import SentenceTra
 from builtin_plugins.embeddings.plugin import EmbeddingsPlugin
 from builtin_plugins.embeddings.service import load_engine
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
-from kernel.sdk import Unavailable, contracts
+from builtin_plugins.inference import api as inference
+from kernel.sdk import Unavailable
 from kernel.testing import Running, Start
 from tests.fakes.light_installation import leave_out
 
 
 async def embed(running: Running, texts: list[str], model: str = "all-minilm") -> Any:
     return await running.platform.hooks.ask(
-        contracts.embed_texts, running.platform, model=model, texts=texts, purpose="passage"
+        inference.embed_texts, running.platform, model=model, texts=texts, purpose="passage"
     )
 
 
@@ -38,7 +39,7 @@ async def test_its_names(start_platform: Start, reference_engine: SentenceTransf
         assert one.engine == found[0].engine
         assert float(one.vectors[0] @ expected) > 0.999
     assert await embed(running, ["x"], "nomic-embed-text") is None
-    assert await running.platform.hooks.ask(contracts.list_embedding_models, running.platform) == [
+    assert await running.platform.hooks.ask(inference.list_embedding_models, running.platform) == [
         ["multilingual-e5-small", "all-minilm"]
     ]
 

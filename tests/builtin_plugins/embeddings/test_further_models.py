@@ -14,7 +14,8 @@ import pytest_asyncio
 from pydantic import ValidationError
 
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
-from kernel.sdk import Unavailable, contracts
+from builtin_plugins.inference import api as inference
+from kernel.sdk import Unavailable
 from kernel.testing import Actor, Running, platforms
 from tests.builtin_plugins.rag.rag_support import (
     ask_raw,
@@ -42,7 +43,7 @@ class Stage:
 
     async def embed(self, model: str, texts: list[str], purpose: str = "passage") -> Any:
         return await self.running.platform.hooks.ask(
-            contracts.embed_texts, self.running.platform, model=model, texts=texts, purpose=purpose
+            inference.embed_texts, self.running.platform, model=model, texts=texts, purpose=purpose
         )
 
     @property
@@ -73,7 +74,7 @@ async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage
             far_wrong={**far, "dimension": 8},
         )
         env = {"PLATFORM_EMBEDDINGS_MODELS": models, "PLATFORM_EMBEDDINGS_KEYS": f"far={KEY}"}
-        running = await start("embeddings", "rag", env=env)
+        running = await start("embeddings", "rag", "extractive_answers", env=env)
         yield Stage(running, server, await somebody(running), folder)
 
 
@@ -165,7 +166,9 @@ async def test_it_does_not_fit_what_a_collection_holds(stage: Stage, tmp_path: P
     async with platforms(tmp_path) as start:
         for prefix in ("the ", "a "):
             models = declared(mine={"folder": stage.folder, "dimension": 16, "passage_prefix": prefix})
-            running = await start("embeddings", "rag", env={"PLATFORM_EMBEDDINGS_MODELS": models})
+            running = await start(
+                "embeddings", "rag", "extractive_answers", env={"PLATFORM_EMBEDDINGS_MODELS": models}
+            )
             if prefix == "the ":
                 ann = await somebody(running)
                 base = await make_base(ann, embedding_model="mine")
@@ -186,7 +189,9 @@ async def far_away(folder: Path) -> AsyncIterator[tuple[ModelServer, Running, Ac
     async with model_server() as server, platforms(folder) as start:
         server.script = Script(models=("far",))
         models = declared(far={"url": server.url, "dimension": 16})
-        running = await start("embeddings", "rag", env={"PLATFORM_EMBEDDINGS_MODELS": models})
+        running = await start(
+            "embeddings", "rag", "extractive_answers", env={"PLATFORM_EMBEDDINGS_MODELS": models}
+        )
         ann = await somebody(running)
         yield server, running, ann, await make_base(ann, embedding_model="far")
 
@@ -223,7 +228,7 @@ async def test_a_real_server(tmp_path: Path) -> None:
         async with platforms(tmp_path) as start:
             running = await start("embeddings", env={"PLATFORM_EMBEDDINGS_MODELS": models})
             found = await running.platform.hooks.ask(
-                contracts.embed_texts,
+                inference.embed_texts,
                 running.platform,
                 model="llama",
                 texts=["A hotel by the sea.", "A hotel at the sea.", "Pumps are oiled in May."],

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from builtin_plugins.embeddings.engines.base import Vectors, normalized
-from kernel.sdk import Embedded, contracts
+from builtin_plugins.inference import api as inference
+from builtin_plugins.inference.api import Embedded
 from kernel.testing import Running, Start, platforms
 
 
@@ -44,10 +45,10 @@ class HeldEngine:
         return normalized(vectors)
 
 
-async def embedded(running: Running, texts: Sequence[str], purpose: contracts.Purpose = "query") -> Embedded:
+async def embedded(running: Running, texts: Sequence[str], purpose: inference.Purpose = "query") -> Embedded:
     """The vectors of questions, or of passages."""
     found: Embedded | None = await running.platform.hooks.ask(
-        contracts.embed_texts, platform=running.platform, model="all-minilm", texts=texts, purpose=purpose
+        inference.embed_texts, platform=running.platform, model="all-minilm", texts=texts, purpose=purpose
     )
     assert found is not None
     return found

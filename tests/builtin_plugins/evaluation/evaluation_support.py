@@ -18,7 +18,11 @@ QUESTIONS = SETS / "nordlys" / "questions.jsonl"
 async def boot(start_platform: Start, url: str | None = None, *more: object) -> Running:
     """A platform without a model, with embeddings that hash words."""
     return await start_platform(
-        "rag", HashEmbeddings(), *(more or (EvaluationPlugin,)), env={"DATABASE_URL": url}
+        "rag_methods",
+        "extractive_answers",
+        HashEmbeddings(),
+        *(more or (EvaluationPlugin,)),
+        env={"DATABASE_URL": url},
     )
 
 

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from builtin_plugins.evaluation.plugin import EvaluationPlugin
-from kernel.sdk import Unavailable, contracts
+from builtin_plugins.inference import api as inference
+from kernel.sdk import Unavailable
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.evaluation.evaluation_support import API, boot, call, make_set, measure, nordlys
 from tests.builtin_plugins.rag.rag_support import make_pipeline, path_of, somebody
@@ -45,7 +46,14 @@ async def visited(running: Running, slug: str, question: str, rating: str) -> No
 
 async def test_candidates(start_platform: Start, database_url: str | None) -> None:
     """Ratings of the caller's conversations and published chats; accepted ones are asked in a run."""
-    plugins = ("rag", "conversations", "published_chat", HashEmbeddings(), EvaluationPlugin)
+    plugins = (
+        "rag",
+        "extractive_answers",
+        "conversations",
+        "published_chat",
+        HashEmbeddings(),
+        EvaluationPlugin,
+    )
     running = await start_platform(*plugins, env={"DATABASE_URL": database_url})
     ann, base = await nordlys(running, visibility="shared")
     set_id = await make_set(ann, base, [{"question": "Why?", "unanswerable": True}])
@@ -87,7 +95,9 @@ async def test_candidates(start_platform: Start, database_url: str | None) -> No
 
 async def test_ratings_of_conversations(start_platform: Start) -> None:
     """A rating is shown, replaced and taken back; a foreign conversation and an unknown turn are 404."""
-    running = await start_platform("rag", "conversations", HashEmbeddings(), EvaluationPlugin)
+    running = await start_platform(
+        "rag", "extractive_answers", "conversations", HashEmbeddings(), EvaluationPlugin
+    )
     ann, base = await nordlys(running)
     turn = await rated(ann, await make_pipeline(ann, base), ALLOWANCE, "up")
     path = f"/v1/conversations/talk/turns/{turn}/rating"
@@ -111,7 +121,7 @@ class Scripted(SayingModel):
         self.script = list(script)
         self.asked: list[str] = []
 
-    def say(self, messages: Sequence[contracts.ChatMessage]) -> str:
+    def say(self, messages: Sequence[inference.ChatMessage]) -> str:
         """See `SayingModel`."""
         self.asked.append(messages[-1].content)
         said = self.script.pop(0) if self.script else "no JSON"
@@ -161,12 +171,12 @@ class Meanwhile(SayingModel):
     name = "meanwhile"
     meanwhile: Callable[[], Awaitable[None]]
 
-    async def _text(self, messages: Sequence[contracts.ChatMessage]) -> contracts.Generation:
+    async def _text(self, messages: Sequence[inference.ChatMessage]) -> inference.Generation:
         await self.meanwhile()
         async for piece in super()._text(messages):
             yield piece
 
-    def say(self, messages: Sequence[contracts.ChatMessage]) -> str:
+    def say(self, messages: Sequence[inference.ChatMessage]) -> str:
         """Nothing that can be read, so that rules make the questions."""
         return "no JSON"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from builtin_plugins.evaluation.plugin import EvaluationPlugin
-from kernel.sdk import contracts
+from builtin_plugins.inference import api as inference
 from kernel.testing import Start
 from tests.builtin_plugins.evaluation.evaluation_support import make_set, measure, nordlys
 from tests.builtin_plugins.rag.rag_support import ask, make_base, make_pipeline
@@ -21,7 +21,7 @@ class Agreeing(SayingModel):
 
     name = "agreeing"
 
-    def say(self, messages: Sequence[contracts.ChatMessage]) -> str:
+    def say(self, messages: Sequence[inference.ChatMessage]) -> str:
         """See `SayingModel`."""
         asked = messages[-1].content
         return "It is so [1]." if "Question:" in asked else asked
@@ -32,7 +32,9 @@ async def test_the_cheapest_of_equals(start_platform: Start) -> None:
 
     Over a second knowledge base, where nothing was measured together, the rules decide.
     """
-    running = await start_platform("rag", HashEmbeddings(), Agreeing(), EvaluationPlugin)
+    running = await start_platform(
+        "rag_methods", "extractive_answers", HashEmbeddings(), Agreeing(), EvaluationPlugin
+    )
     ann, base = await nordlys(running)
     run = await measure(running, ann, await make_set(ann, base), DEAR, CHEAP)
     dear, cheap = (one["measures"] for one in run["summaries"])

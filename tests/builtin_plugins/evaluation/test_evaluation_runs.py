@@ -16,7 +16,8 @@ from sqlalchemy.orm import Session
 from builtin_plugins.evaluation.models import Result
 from builtin_plugins.evaluation.plugin import EvaluationPlugin
 from builtin_plugins.evaluation.services.running import RUN, RunPayload
-from kernel.sdk import Plugin, Progress, contracts, hookimpl
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Plugin, Progress, hookimpl
 from kernel.testing import Running, Start, environment, platforms
 from tests.builtin_plugins.evaluation.evaluation_support import (
     API,
@@ -46,15 +47,15 @@ class Backwards(Plugin):
         self.dies_at: int | None = None
 
     @hookimpl(optionalhook=True)
-    def register_methods(self) -> list[contracts.QueryMethod]:
-        return [contracts.QueryMethod("backwards", "The worst first.", self.find)]
+    def register_methods(self) -> list[rag.QueryMethod]:
+        return [rag.QueryMethod("backwards", "The worst first.", self.find)]
 
-    async def find(self, work: contracts.QuestionWork) -> list[contracts.CitedPassage]:
+    async def find(self, work: rag.QuestionWork) -> list[rag.Passage]:
         if len(self.asked) == self.dies_at:
             self.dies_at = None
             raise KeyboardInterrupt
         self.asked.append(work.question)
-        return list(reversed(await work.search(contracts.SearchPlan(work.question, top_k=20))))
+        return list(reversed(await work.search(rag.SearchPlan(work.question, top_k=20))))
 
 
 async def test_measures(start_platform: Start, database_url: str | None) -> None:
@@ -121,13 +122,13 @@ async def test_goes_on_after_a_death(start_platform: Start, database_url: str | 
 async def test_goes_on_after_kill_9(tmp_path: Path) -> None:
     """A worker killed in the middle of a run: the next one asks the rest, and leaves what is stored."""
     async with platforms(tmp_path) as start:
-        running = await start("rag", "evaluation", HashEmbeddings())
+        running = await start("rag_methods", "extractive_answers", "evaluation", HashEmbeddings())
         ann, base = await nordlys(running)
         set_id = await make_set(ann, base)
         body = {"set_id": set_id, "configurations": [SHALLOW]}
         made = await call(ann, "post", "/runs", 202, json=body)
         hanging = tmp_path / "hanging"
-        own = {"HANGS_AT": "12", "HANGING": str(hanging), "PLUGINS": "rag evaluation"}
+        own = {"HANGS_AT": "12", "HANGING": str(hanging), "PLUGINS": "rag extractive_answers evaluation"}
         env = environment(tmp_path, own)
         command = ("-m", "tests.builtin_plugins.rag.tree_worker")
         async with running_process(*command, env=env, log=tmp_path / "first.log") as worker:

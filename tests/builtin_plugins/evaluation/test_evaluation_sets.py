@@ -8,7 +8,7 @@ import pytest
 
 from builtin_plugins.evaluation.schemas import QuestionIn
 from builtin_plugins.evaluation.services.generating import make_questions
-from kernel.sdk import contracts
+from builtin_plugins.rag import api as rag
 from kernel.testing import Start
 from tests.builtin_plugins.evaluation.evaluation_support import API, boot, call, make_set, nordlys
 from tests.builtin_plugins.rag.rag_support import NOWHERE, make_base, somebody
@@ -93,7 +93,7 @@ def test_rows_of_numbers() -> None:
     """
     row = "Revenue in million euro " + "1,1 2.2 " * 1_000
     text = f"{row}\n\nThe allowance for meals is 42.50 euro a day, in 3.5 parts. {row}"
-    passage = contracts.DocumentPassage("p", 0, text, None, 0, len(text))
+    passage = rag.Passage(text, "", 0.0, "p", "d", char_end=len(text))
     [made] = make_questions("d", "travel.md", [passage])
     assert (made.question, made.answers) == ("What is the allowance for meals?", ("42.50",))
 

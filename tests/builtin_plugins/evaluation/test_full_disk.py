@@ -18,7 +18,7 @@ async def test_refused_as_declared(start_platform: Start, tmp_path: Path) -> Non
     with small_disk(tmp_path / "disk", 14) as disk:
         env = {"PLATFORM_MIN_FREE_DISK_MB": "1"}
         running = await start_platform(
-            "rag", "evaluation", HashEmbeddings, home=disk.folder / "home", env=env
+            "rag", "evaluation", "api_docs", HashEmbeddings, home=disk.folder / "home", env=env
         )
         ann = await somebody(running)
         set_id = await make_set(ann, await make_base(ann), [{"question": "Why?", "unanswerable": True}])

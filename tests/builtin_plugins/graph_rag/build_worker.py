@@ -11,7 +11,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from builtin_plugins.graph_rag.building.protocol import Extractor, Found
+from builtin_plugins.graph_rag.building.protocol import Extraction, ExtractionEngine
 from builtin_plugins.graph_rag.building.ruled import rules
 from kernel.sdk import Plugin, hookimpl
 from kernel.testing import candidates_of
@@ -29,10 +29,10 @@ class StoppingPlugin(Plugin):
         self.documents = 0
 
     @hookimpl
-    def register_extractors(self) -> Sequence[Extractor]:
-        return [Extractor("stopping", "1", self._analyse)]
+    def register_extractors(self) -> Sequence[ExtractionEngine]:
+        return [ExtractionEngine("stopping", "1", self._analyse)]
 
-    def _analyse(self, texts: Sequence[str], language: str | None) -> Sequence[Found]:
+    def _analyse(self, texts: Sequence[str], language: str | None) -> Sequence[Extraction]:
         self.documents += 1
         if self.reached and self.documents == 2:
             Path(self.reached).touch()

@@ -13,4 +13,6 @@ from tests.fakes.kept import Kept
 @pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])
 async def running(request: pytest.FixtureRequest, kept: Kept) -> Running:
     """A platform with knowledge bases and graphs."""
-    return await kept.platform("graph_rag", request.param, "rag", "graph_rag", HashEmbeddings())
+    return await kept.platform(
+        "graph_rag", request.param, "rag", "extractive_answers", "graph_rag", HashEmbeddings()
+    )

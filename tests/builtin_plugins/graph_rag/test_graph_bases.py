@@ -123,7 +123,7 @@ class TestSwitch:
     async def test_without_the_plugin(self, tmp_path: Path) -> None:
         """A graph that nobody would build is refused, with the remedy."""
         async with platforms(tmp_path) as start:
-            await self._refused(await start("rag", HashEmbeddings()))
+            await self._refused(await start("rag", "extractive_answers", HashEmbeddings()))
 
     async def _refused(self, running: Running) -> None:
         ann = await running.user()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from builtin_plugins.graph_rag.building.protocol import Extractor, Found, Link
+from builtin_plugins.graph_rag.building.protocol import EntityLink, Extraction, ExtractionEngine
 from builtin_plugins.graph_rag.extraction.mentions import Mention
 from kernel.sdk import Plugin, hookimpl
 from kernel.testing import Start
@@ -22,18 +22,18 @@ class VerbPlugin(Plugin):
     problem: str | None = None
 
     @hookimpl
-    def register_extractors(self) -> Sequence[Extractor]:
-        return [Extractor("verbs", "3", self._analyse, lambda: self.problem)]
+    def register_extractors(self) -> Sequence[ExtractionEngine]:
+        return [ExtractionEngine("verbs", "3", self._analyse, lambda: self.problem)]
 
-    def _analyse(self, texts: Sequence[str], language: str | None) -> list[Found]:
+    def _analyse(self, texts: Sequence[str], language: str | None) -> list[Extraction]:
         return [self._found(text) for text in texts]
 
-    def _found(self, text: str) -> Found:
+    def _found(self, text: str) -> Extraction:
         mentions = [
             Mention(0, 3, text[0:3], "ann", "PERSON"),
             Mention(9, 12, text[9:12], "bob", "PERSON"),
         ]
-        return Found(mentions, [Link("ann", "greets", "bob", "SVO", 1.0, 0, 12)])
+        return Extraction(mentions, [EntityLink("ann", "greets", "bob", "SVO", 1.0, 0, 12)])
 
 
 async def test_engine_with_grammar(start_platform: Start) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from builtin_plugins.graph_rag.models import Entity, Graph, Passage, Relation
+from builtin_plugins.graph_rag.models import Entity, Graph, GraphPassage, Relation
 from kernel.sdk import Unit
 from kernel.testing import Actor, somebody
 from tests.builtin_plugins.graph_rag.graph_support import API, construct
@@ -41,7 +41,7 @@ def _add(unit: Unit, numbers: range) -> None:
         ends = {"subject": person, "object": "oslo", "start": 0, "end": 5}
         unit.session.add_all(
             (
-                Passage(**at, **text),
+                GraphPassage(**at, **text),
                 Entity(**at, key=person, name=person, label="PERSON", mentions=1),
                 Entity(**at, key="oslo", name="Oslo", label="PLACE", mentions=1),
                 Relation(**at, **ends, number=0, predicate="near", kind="CO_OCCURRENCE", weight=1.0),
@@ -70,7 +70,9 @@ async def _steps(ann: Actor) -> dict[str, int]:
 
 async def test_the_cost_is_linear(kept: Kept) -> None:
     """SQLite doesn't look for each of many names in each of many graphs."""
-    running = await kept.platform("graph_rag", "sqlite", "rag", "graph_rag", HashEmbeddings())
+    running = await kept.platform(
+        "graph_rag", "sqlite", "rag", "extractive_answers", "graph_rag", HashEmbeddings()
+    )
     ann = await somebody(running)
     await construct(ann, "growth", "Ada Lindqvist met Jonas Berg.")
     await running.platform.database.write(_add, range(_FEW))

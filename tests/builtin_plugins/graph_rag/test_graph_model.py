@@ -54,7 +54,9 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stag
             "PLATFORM_GRAPH_RAG_ENGINE": "model",
             "PLATFORM_GRAPH_RAG_LLM_MODEL": "tiny",
         }
-        yield Stage(await start("models", "rag", "graph_rag", HashEmbeddings(), env=env), server)
+        yield Stage(
+            await start("models", "rag", "extractive_answers", "graph_rag", HashEmbeddings(), env=env), server
+        )
 
 
 @pytest.fixture

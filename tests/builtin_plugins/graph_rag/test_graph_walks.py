@@ -13,7 +13,7 @@ import pyoxigraph as ox
 import pytest
 from sqlalchemy import func, select
 
-from builtin_plugins.graph_rag.models import Alias, Entity, Graph, Passage, Relation
+from builtin_plugins.graph_rag.models import Alias, Entity, Graph, GraphPassage, Relation
 from kernel.testing import Actor, Running, Start, somebody
 from tests.builtin_plugins.graph_rag.graph_support import API, construct, stats
 
@@ -58,7 +58,7 @@ async def rows(running: Running, maker: str) -> dict[str, int]:
             table.__tablename__: session.scalar(
                 select(func.count()).select_from(table).where(table.graph_id.in_(mine))
             )
-            for table in (Passage, Entity, Alias, Relation)
+            for table in (GraphPassage, Entity, Alias, Relation)
         }
 
     return await running.platform.database.read(count)

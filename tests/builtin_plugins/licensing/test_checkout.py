@@ -12,8 +12,8 @@ from sqlalchemy import select, update
 
 from builtin_plugins.licensing.models import Order
 from builtin_plugins.licensing.services.checkout import MOST_PENDING
-from builtin_plugins.licensing.services.expiry import EXPIRE_ORDERS, ExpireOrders
-from kernel.sdk import utc_now
+from builtin_plugins.licensing.services.expiry import EXPIRE_ORDERS
+from kernel.sdk import NoPayload, utc_now
 from kernel.testing import Actor, Running, platforms
 from tests.builtin_plugins.licensing.conftest import PLUGINS
 from tests.builtin_plugins.licensing.licensing_support import LICENSES, activate, look_up, make_listing
@@ -191,7 +191,7 @@ async def _age(running: Running, order: str, *, days: int) -> None:
 
 async def _expire(running: Running, *orders: str) -> list[str]:
     """Run the job that the schedule starts; returns the states of these orders."""
-    await running.platform.database.write(lambda unit: unit.enqueue(EXPIRE_ORDERS, ExpireOrders()))
+    await running.platform.database.write(lambda unit: unit.enqueue(EXPIRE_ORDERS, NoPayload()))
     await running.run_jobs()
     query = select(Order.id, Order.state).where(Order.id.in_(orders))
     found = await running.platform.database.read(lambda session: session.execute(query).all())

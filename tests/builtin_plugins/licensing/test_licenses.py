@@ -154,18 +154,6 @@ async def test_a_new_key_takes_the_place_of_the_old(licensing: Running) -> None:
     assert (await validate(ann, renewed.json()["license_key"], plugin["id"]))["valid"] is True
 
 
-async def test_who_may(licensing: Running) -> None:
-    """Activation and lookup are for administrators; lists are one's own."""
-    admin, ann = await somebody(licensing, role="admin"), await somebody(licensing)
-    plugin = await make_listing(licensing, admin)
-    await activate(admin, plugin["id"])
-    refused = await ann.post(f"{LICENSES}/activate", json={"plugin_id": plugin["id"], "tier": "pro"})
-    assert refused.status == 403
-    assert (await ann.get(f"{LICENSES}/lookup?user_id=1&plugin_id={plugin['id']}")).status == 403
-    assert (await ann.get(LICENSES)).json() == {"licenses": [], "count": 0}
-    assert (await licensing.anonymous.get(LICENSES)).status == 401
-
-
 @pytest.mark.parametrize(
     ("body", "status"),
     [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kernel.sdk import contracts
+from builtin_plugins.plugin_registry import api as plugin_registry
 from kernel.testing import Actor, Running, platforms
 from tests.builtin_plugins.licensing.licensing_support import Counter, activate, make_listing
 from tests.builtin_plugins.tenancy.tenancy_support import somebody
@@ -52,10 +52,10 @@ async def test_a_key_against_what_the_plugin_needs(licensing: Running) -> None:
     await admin.patch(BASE, json={"license_tier": "community"})
 
 
-async def ask(running: Running, actor: Actor, plugin: str, required: str) -> contracts.LicenseVerdict:
+async def ask(running: Running, actor: Actor, plugin: str, required: str) -> plugin_registry.LicenseVerdict:
     """What the hook says about an account."""
     answer = await running.platform.hooks.ask(
-        contracts.check_license,
+        plugin_registry.check_license,
         platform=running.platform,
         subject=str(actor.user["id"]),
         plugin=plugin,

@@ -77,7 +77,7 @@ async def test_outcomes(start_platform: Start, platform_home: Path, database_url
     ]
     reasons = [row[5] or "" for row in found]
     for reason, word in zip(
-        reasons, ("", "", "push", ".text", "signature", "not JSON", "neither"), strict=True
+        reasons, ("", "", "push", ".text", "proof does not match", "not JSON", "neither"), strict=True
     ):
         assert word in reason and "hunter2" not in reason
 

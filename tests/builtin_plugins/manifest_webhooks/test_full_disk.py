@@ -18,7 +18,7 @@ async def test_refused_as_declared(start_platform: Start, tmp_path: Path) -> Non
         drop(home / "manifests", "a.yaml", manifest())
         env = {"PLATFORM_MIN_FREE_DISK_MB": "1"}
         running = await start_platform(
-            "manifest_webhooks", "plugin_registry", HashEmbeddings(), home=home, env=env
+            "manifest_webhooks", "plugin_registry", "api_docs", HashEmbeddings(), home=home, env=env
         )
         disk.fill()
         async with asyncio.timeout(60):

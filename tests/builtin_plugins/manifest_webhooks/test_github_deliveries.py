@@ -11,10 +11,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from builtin_plugins.vectors.api import VECTORS
+from kernel.auth.secrets import SecretStore
 from kernel.boot import open_platform
-from kernel.secrets import SecretStore
-from kernel.settings import SettingsLoader
-from kernel.testing import Reply, Running, Start
+from kernel.settings.loading import SettingsLoader
+from kernel.testing import Reply, Running, Start, candidates_of
 from tests.builtin_plugins.manifest_webhooks.github_deliveries import (
     PATH,
     SAMPLE,
@@ -55,10 +56,10 @@ async def test_burst(start_platform: Start, platform_home: Path, database_url: s
     assert {answer.status for answer in refused} == {401, 429}
     check(deliveries, answers)
     stored = sum(delivery.is_stored for delivery in deliveries)
-    assert stored > BURST / 3 and await running.platform.vectors.count(COLLECTION) == stored
+    assert stored > BURST / 3 and await running.platform.resource(VECTORS).count(COLLECTION) == stored
     again = await asyncio.gather(*(send(running, delivery) for delivery in deliveries))
     assert [answer.json() for answer in again] == [answer.json() for answer in answers]
-    assert await running.platform.vectors.count(COLLECTION) == stored
+    assert await running.platform.resource(VECTORS).count(COLLECTION) == stored
 
 
 def check(deliveries: list[GitHubDelivery], answers: list[Reply]) -> None:
@@ -101,8 +102,8 @@ async def test_killed_in_the_middle(platform_home: Path, database_url: str | Non
         await asyncio.gather(*(deliver(served, item, points) for item in deliveries))
     assert points.items() >= acknowledged.items() and len(points) == stored
     loader = SettingsLoader({"PLATFORM_HOME": str(platform_home), **env})
-    async with open_platform(loader, role="tool", candidates=[]) as platform:
-        assert await platform.vectors.count(COLLECTION) == len(set(points.values())) == stored
+    async with open_platform(loader, role="tool", candidates=candidates_of("vectors")) as platform:
+        assert await platform.resource(VECTORS).count(COLLECTION) == len(set(points.values())) == stored
 
 
 async def deliver(

@@ -16,7 +16,7 @@ from kernel.testing import Running, Start, platforms
 from tests.builtin_plugins.manifest_webhooks.webhook_support import drop, manifest, names, send, until
 from tests.fakes.hash_embeddings import HashEmbeddings
 
-PLUGINS = ("plugin_registry", "manifest_webhooks")
+PLUGINS = ("owner_secrets", "plugin_registry", "manifest_webhooks")
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ PAYLOAD: dict[str, Any] = {
     "f": 1.5,
     "empty": "",
     "o": {"k": "ü", "l": [1, None]},
+    "rows": [["a", "b"], ["c"]],
 }
 
 
@@ -40,6 +41,8 @@ PAYLOAD: dict[str, Any] = {
         ("{{ .o }}", '{"k":"ü","l":[1,null]}'),
         ("{{ .a.list }}", '[{"x":1}]'),
         ("{{ .empty }}", ""),
+        ("{{ .a.list[0].x }}{{ .o.l[0] }}", "11"),
+        ("{{ .rows[1][0] }}", "c"),
         ("{{ .a.şehir }}{{ .a._u1 }}", "İzmiru"),
         ("{{{ .t }}}", "{text}"),
         ("{{ {{ .t }} }}", "{{ text }}"),
@@ -60,7 +63,6 @@ def test_rendering(template: str, expected: str) -> None:
         "{{ .t | upper }}",
         "{ { .t } }",
         "{{ .t }",
-        "{{ .t[0] }}",
         "{{ .t() }}",
         "{% .t %}",
         "${t}",
@@ -83,7 +85,8 @@ def test_everything_else_is_literal(literal: str) -> None:
         ("{{- .t -}}", "{{- .t -}}", "Did you mean {{ .t }}?"),
         ("{{ $.a.b }}", "{{ $.a.b }}", "Did you mean {{ .a.b }}?"),
         ("{{ .t | upper }}", "{{ .t | upper }}", "no filters"),
-        ("{{ .a[0] }}", "{{ .a[0] }}", "no items of lists"),
+        ("{{ .a[-1] }}", "{{ .a[-1] }}", "no filters"),
+        ("{{ a[0].b }}", "{{ a[0].b }}", "Did you mean {{ .a[0].b }}?"),
         ("{{ .user-agent }}", "{{ .user-agent }}", "letters, digits and _"),
         ("Hello {{ .t", "{{ .t", "Close it"),
     ],

@@ -12,7 +12,7 @@ from pathlib import Path, PosixPath
 import pytest
 import watchfiles
 
-from builtin_plugins.manifest_webhooks.watching import Changes, scan, watch
+from builtin_plugins.manifest_webhooks.watching import FolderChanges, scan, watch
 
 LIMIT = 2.0
 
@@ -21,12 +21,12 @@ class Heard:
     """Collects reports, and lets a test wait for one."""
 
     def __init__(self) -> None:
-        self.queue: asyncio.Queue[Changes] = asyncio.Queue()
+        self.queue: asyncio.Queue[FolderChanges] = asyncio.Queue()
 
-    async def __call__(self, changes: Changes) -> None:
+    async def __call__(self, changes: FolderChanges) -> None:
         await self.queue.put(changes)
 
-    async def until(self, wanted: Callable[[Changes], bool]) -> Changes:
+    async def until(self, wanted: Callable[[FolderChanges], bool]) -> FolderChanges:
         async with asyncio.timeout(LIMIT):
             while not wanted(found := await self.queue.get()):
                 pass
@@ -34,7 +34,7 @@ class Heard:
 
 
 @asynccontextmanager
-async def watched(folder: Path, on_change: Callable[[Changes], object]) -> AsyncIterator[None]:
+async def watched(folder: Path, on_change: Callable[[FolderChanges], object]) -> AsyncIterator[None]:
     """Watch while the block runs, and end the watch afterwards."""
     stop = asyncio.Event()
     task = asyncio.create_task(watch(folder, on_change, stop))  # type: ignore[arg-type]
@@ -139,7 +139,7 @@ async def test_failing_reload_is_repeated(tmp_path: Path, caplog: pytest.LogCapt
     (tmp_path / "a.yaml").write_text("a", encoding="utf-8")
     heard, calls = Heard(), 0
 
-    async def fail_once(changes: Changes) -> None:
+    async def fail_once(changes: FolderChanges) -> None:
         nonlocal calls
         calls += 1
         if calls == 1:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,14 @@ from jsonschema.protocols import Validator
 from builtin_plugins.manifest_webhooks.catalog import resolve
 from builtin_plugins.manifest_webhooks.loading import read_manifest
 from builtin_plugins.manifest_webhooks.manifest import Manifest
-from builtin_plugins.manifest_webhooks.payload import parse_payload
-from builtin_plugins.manifest_webhooks.proofs import verify
+from builtin_plugins.manifest_webhooks.payload import parse_payload, render
+from builtin_plugins.manifest_webhooks.proofs import Proof, verify
 from builtin_plugins.manifest_webhooks.templates import compile_template, render_metadata
 from builtin_plugins.manifest_webhooks.validation import check_manifest, misspelt_keys
 
 SAMPLES = Path(__file__).parents[3] / "manifests" / "samples"
 PAYLOADS = Path(__file__).parent / "payloads"
-NAMES = ["crm-form", "github-issues", "prometheus-alerts"]
+NAMES = sorted(path.stem for path in PAYLOADS.iterdir())
 NOW = 1_793_000_000
 
 
@@ -84,19 +83,22 @@ def test_github_issue(schema: Validator) -> None:
     }
 
 
-def test_prometheus_alert(schema: Validator) -> None:
-    """An Alertmanager notification is rendered from its group's keys, and no proof is asked for."""
-    manifest, body = load("prometheus-alerts", schema), body_of("prometheus-alerts")
-    assert manifest.webhook.secret_ref is None
-    text, metadata = rendered(manifest, body)
-    common = json.loads(body)["commonLabels"]
-    assert text.splitlines() == [
-        "Alert NodeFilesystemAlmostFull is firing, severity critical.",
-        "A file system has less than 5% of its space left.",
-        "Labels: " + json.dumps(common, separators=(",", ":")),
+def test_prometheus_alerts(schema: Validator) -> None:
+    """Each alert of an Alertmanager notification is a record of its own."""
+    manifest = load("prometheus-alerts", schema)
+    records = render(manifest, Proof(None, "bearer"), "application/json", body_of("prometheus-alerts"))
+    assert [record.text.splitlines()[:2] for record in records] == 2 * [
+        [
+            "Alert NodeFilesystemAlmostFull is firing, severity critical.",
+            "A file system has less than 5% of its space left.",
+        ]
     ]
-    assert metadata["labels"] == {"alertname": "NodeFilesystemAlmostFull", "severity": "critical"}
-    assert metadata["alertmanager"] == "http://alertmanager.example.org:9093"
+    assert '"instance":"db-2:9100"' in records[1].text
+    assert [record.metadata["started"] for record in records] == [
+        "2026-11-03T09:52:26.739Z",
+        "2026-11-03T09:53:26.739Z",
+    ]
+    assert len({record.event_id for record in records}) == 2
 
 
 def test_crm_form(schema: Validator) -> None:

@@ -9,6 +9,7 @@ import pytest
 from jsonschema.protocols import Validator
 
 from builtin_plugins.manifest_webhooks.validation import validate
+from builtin_plugins.vectors.api import VECTORS
 from kernel.testing import Reply, Start
 from tests.builtin_plugins.manifest_webhooks.webhook_support import drop, manifest, send
 from tests.fakes.hash_embeddings import HashEmbeddings
@@ -22,7 +23,7 @@ async def answer_to(
     drop(home / "manifests", "a.yaml", manifest(**changes))
     running = await start_platform("manifest_webhooks", HashEmbeddings())
     reply = await send(running.anonymous, "/notes", payload or {"text": "x"}, headers)
-    stored = await running.platform.vectors.count("manifest:notes:notes")
+    stored = await running.platform.resource(VECTORS).count("manifest:notes:notes")
     assert stored == ("result" in reply.json())
     return reply
 

@@ -11,9 +11,10 @@ import pytest
 from sqlalchemy import func, select
 
 from builtin_plugins.manifest_webhooks.models import EventRow
+from builtin_plugins.vectors.api import VECTORS
 from kernel.boot import open_platform
-from kernel.settings import SettingsLoader
-from kernel.testing import eventually
+from kernel.settings.loading import SettingsLoader
+from kernel.testing import candidates_of, eventually
 from tests.builtin_plugins.manifest_webhooks.webhook_support import drop, manifest
 from tests.fakes.processes import Served, served_platform, without_plugins
 
@@ -76,7 +77,7 @@ async def test_kill_loses_nothing_acknowledged(
 async def stored(home: Path, env: dict[str, str]) -> tuple[int, int]:
     """(points, events) in the database."""
     loader = SettingsLoader({"PLATFORM_HOME": str(home), **env})
-    async with open_platform(loader, role="tool", candidates=[]) as platform:
-        points = await platform.vectors.count("manifest:notes:notes")
+    async with open_platform(loader, role="tool", candidates=candidates_of("vectors")) as platform:
+        points = await platform.resource(VECTORS).count("manifest:notes:notes")
         query = select(func.count()).select_from(EventRow)
         return points, int(await platform.database.read(lambda session: session.scalar(query)) or 0)

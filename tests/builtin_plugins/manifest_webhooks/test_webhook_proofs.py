@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from builtin_plugins.manifest_webhooks.proofs import (
+    NamedProof,
     Proof,
+    ProofError,
     ProofInvalid,
     ProofMissing,
     SecretUnusable,
@@ -247,6 +249,131 @@ def test_unsigned_with_two_ids() -> None:
     """None of them is taken for the delivery's id."""
     headers = CIMultiDict([("webhook-id", "msg_1"), ("Webhook-Id", "msg_2")])
     assert unsigned(headers) == Proof(None, "none")
+
+
+# The example of Slack's documentation, "Verifying requests from Slack".
+SLACK_SECRET = b"8f742231b10e8888abcd99yyyzzz85a5"
+SLACK_SENT = 1531420618
+SLACK_BODY = (
+    b"token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&"
+    b"channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&"
+    b"response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F"
+    b"96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c"
+)
+SLACK_SIGNATURE = "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503"
+
+STRIPE_BODY = b'{"id": "evt_1", "object": "event"}'
+
+
+def stripe_signature(key: bytes, body: bytes, timestamp: int = SENT) -> str:
+    """What Stripe's libraries compute, beside a signature of the old scheme."""
+    digest = hmac.new(key, f"{timestamp}.".encode() + body, hashlib.sha256).hexdigest()
+    return f"t={timestamp},v1={digest},v0={'0' * 64}"
+
+
+def basic(text: str) -> str:
+    return "Basic " + base64.b64encode(text.encode()).decode()
+
+
+# Each proof with a delivery that it accepts: (headers, body, secret, time, id).
+PROOFS: dict[NamedProof, tuple[dict[str, str], bytes, bytes, float, str | None]] = {
+    "standard-webhooks": (HEADERS, BODY, SECRET, SENT, MESSAGE),
+    "github": ({"X-Hub-Signature-256": GITHUB_SIGNATURE}, GITHUB_BODY, GITHUB_SECRET, SENT, None),
+    "slack": (
+        {"X-Slack-Signature": SLACK_SIGNATURE, "X-Slack-Request-Timestamp": str(SLACK_SENT)},
+        SLACK_BODY,
+        SLACK_SECRET,
+        SLACK_SENT,
+        None,
+    ),
+    "stripe": (
+        {"Stripe-Signature": stripe_signature(SECRET, STRIPE_BODY)},
+        STRIPE_BODY,
+        SECRET,
+        SENT,
+        "evt_1",
+    ),
+    "gitlab": (
+        {"X-Gitlab-Token": "kept secret", "Idempotency-Key": "f5e5f430"},
+        b"{}",
+        b"kept secret",
+        SENT,
+        "f5e5f430",
+    ),
+    # The example of Bitbucket's documentation, "Manage webhooks".
+    "bitbucket": (
+        {
+            "X-Hub-Signature": "sha256=a4771c39fbe90f317c7824e83ddef3caae9cb3d976c214ace1f2937e133263c9",
+            "X-Request-UUID": "{7f4d}",
+        },
+        b"Hello World!",
+        b"It's a Secret to Everybody",
+        SENT,
+        "{7f4d}",
+    ),
+    "bearer": ({"Authorization": "Bearer kept secret"}, b"{}", b"kept secret", SENT, None),
+    "basic": ({"Authorization": basic("ada:pass:word")}, b"{}", b"ada:pass:word", SENT, None),
+}
+
+
+@pytest.mark.parametrize("proof", PROOFS)
+class TestNamedProofs:
+    """Each proof that a manifest may name, with its sender's published example where there is one."""
+
+    def test_good(self, proof: NamedProof) -> None:
+        """The delivery is proved, its id known, and the secret's successor is accepted as well."""
+        headers, body, secret, now, event_id = PROOFS[proof]
+        assert verify(headers, body, [secret], now, proof) == Proof(event_id, proof)
+        assert verify(CIMultiDict(headers), body, [b"old secret", secret], now, proof)
+
+    def test_wrong(self, proof: NamedProof) -> None:
+        """Another secret, each changed header, and the proof of another kind are refused."""
+        headers, body, secret, now, _ = PROOFS[proof]
+        with pytest.raises(ProofInvalid):
+            verify(headers, body, [b"another secret"], now, proof)
+        carrier = next(iter(headers)) if proof != "standard-webhooks" else "webhook-signature"
+        for value in ("", "x", headers[carrier][:10], "ü§💥", "\udcff"):
+            with pytest.raises(ProofInvalid):
+                verify(headers | {carrier: value}, body, [secret], now, proof)
+        for other in PROOFS.keys() - {proof}:
+            with pytest.raises(ProofError):
+                verify(headers, body, [secret], now, other)
+
+    def test_missing(self, proof: NamedProof) -> None:
+        """Without its header, the proof is missing."""
+        with pytest.raises(ProofMissing):
+            verify({}, b"{}", [b"kept secret"], SENT, proof)
+
+    def test_twice(self, proof: NamedProof) -> None:
+        """A header that is sent twice is ambiguous."""
+        headers, body, secret, now, _ = PROOFS[proof]
+        for name, value in headers.items():
+            with pytest.raises(ProofInvalid, match="twice"):
+                verify(CIMultiDict([*headers.items(), (name, value)]), body, [secret], now, proof)
+
+
+@pytest.mark.parametrize("proof", ["slack", "stripe", "standard-webhooks"])
+def test_recorded_deliveries(proof: NamedProof) -> None:
+    """What is signed with its time is refused later, and when its body or time was changed."""
+    headers, body, secret, now, _ = PROOFS[proof]
+    later = {name: value.replace(str(int(now)), str(int(now) + 1)) for name, value in headers.items()}
+    for changed in ((headers, body, now + 301), (headers, body + b" ", now), (later, body, now)):
+        with pytest.raises(ProofInvalid):
+            verify(*changed[:2], [secret], changed[2], proof)
+
+
+@pytest.mark.parametrize("value", ["t=1", f"t={SENT},t={SENT},v1={'0' * 64}", f"v1={'0' * 64}", f"t={SENT}"])
+def test_malformed_stripe_signature(value: str) -> None:
+    """One time and at least one signature are needed."""
+    with pytest.raises(ProofInvalid):
+        verify({"Stripe-Signature": value}, STRIPE_BODY, [SECRET], SENT, "stripe")
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b"{", b"[]", b'{"id": 7}', b'{"id": "a b"}', b"\xff"])
+def test_odd_ids_in_the_body(body: bytes) -> None:
+    """A signed body without a usable id has none."""
+    headers = {"Stripe-Signature": stripe_signature(SECRET, body)}
+    assert verify(headers, body, [SECRET], SENT, "stripe").event_id is None
 
 
 _names = st.sampled_from([*HEADERS, "x-hub-signature-256", "x-github-delivery", "other"])

@@ -16,8 +16,8 @@ import yaml
 from sqlalchemy import select
 
 from builtin_plugins.manifest_webhooks.models import DeliveryRow, EventRow
-from builtin_plugins.manifest_webhooks.storing import FORGET_OLD, Nothing
-from kernel.sdk import Unit
+from builtin_plugins.manifest_webhooks.storing import FORGET_OLD
+from kernel.sdk import NoPayload, Unit
 from kernel.testing import Actor, Reply, Running, eventually
 
 TAKES_EFFECT = 2.0
@@ -26,15 +26,19 @@ TAKES_EFFECT = 2.0
 def manifest(name: str = "notes", path: str = "/notes", **changes: Any) -> dict[str, Any]:
     """A manifest that stores `{{ .text }}`.
 
-    `changes`: collection, secret, text, metadata, model, search (who may call that action), events,
-    on_missing.
+    `changes`: collection, secret, proof, text, metadata, model, search (who may call that action), events,
+    for_each, on_missing.
     """
     webhook: dict[str, Any] = {"path": path}
     if "secret" in changes:
         webhook["secretRef"] = changes["secret"]
+    if "proof" in changes:
+        webhook["proof"] = changes["proof"]
     if "events" in changes:
         webhook["events"] = changes["events"]
     source = {"text": changes.get("text", "{{ .text }}"), "metadata": changes.get("metadata", {})}
+    if "for_each" in changes:
+        source["forEach"] = changes["for_each"]
     if "on_missing" in changes:
         source["onMissing"] = changes["on_missing"]
     store: dict[str, Any] = {"collection": changes.get("collection", "notes"), "input": source}
@@ -125,7 +129,7 @@ async def make_older(running: Running, age: timedelta) -> None:
             event.created_at -= age
         for delivery in unit.session.scalars(select(DeliveryRow)):
             delivery.received_at -= age
-        unit.enqueue(FORGET_OLD, Nothing())
+        unit.enqueue(FORGET_OLD, NoPayload())
 
     await running.platform.database.write(change)
     await running.run_jobs()

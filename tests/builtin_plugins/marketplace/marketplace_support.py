@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Plugin, contracts, hookimpl
+from builtin_plugins.plugin_registry import api as plugin_registry
+from kernel.sdk import Plugin, hookimpl
 from kernel.testing import Actor, Reply
 from tests.builtin_plugins.tenancy.tenancy_support import fresh
 
@@ -27,13 +28,17 @@ def graph(requires: Requires) -> Plugin:
         name = "known"
 
         @hookimpl
-        def find_requirements(self, session: Session, plugin_id: str) -> Sequence[contracts.Dependency]:
-            return [contracts.Dependency(one, name, 1) for one, name in requires.get(plugin_id, [])]
+        def find_requirements(
+            self, session: Session, plugin_id: str
+        ) -> Sequence[plugin_registry.RequiredPlugin]:
+            return [plugin_registry.RequiredPlugin(one, name, 1) for one, name in requires.get(plugin_id, [])]
 
         @hookimpl
-        def find_dependents(self, session: Session, plugin_id: str) -> Sequence[contracts.Dependency]:
+        def find_dependents(
+            self, session: Session, plugin_id: str
+        ) -> Sequence[plugin_registry.RequiredPlugin]:
             found = [key for key, needed in requires.items() if plugin_id in dict(needed)]
-            return [contracts.Dependency(one, one, 1) for one in found]
+            return [plugin_registry.RequiredPlugin(one, one, 1) for one in found]
 
     return Known()
 

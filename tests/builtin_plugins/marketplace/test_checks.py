@@ -70,7 +70,7 @@ async def checked(market: Market, files: Mapping[str, str], **fields: Any) -> di
 
 async def test_a_good_plugin(market: Market) -> None:
     """Every check holds, and says what it found."""
-    said = await checked(market, {})
+    said = await checked(market, {"acme_tides/__init__.py": CLASS + "    api_version = 'platform.dev/v1'\n"})
     assert {name: ok for name, (ok, _) in said.items()} == dict.fromkeys(
         ("metadata", "source", "package", "license", "api_version", "names", "conflicts", "files"), True
     ), said
@@ -92,6 +92,12 @@ async def test_a_good_plugin(market: Market) -> None:
             {},
             "api_version",
             "written for plugin API 2.0",
+        ),
+        (
+            {"acme_tides/__init__.py": CLASS + "    api_version = 'platform.dev/v2'\n"},
+            {},
+            "api_version",
+            "is written for plugin API platform.dev/v2",
         ),
         ({"acme_tides/__init__.py": "class ("}, {}, "api_version", "can't be read"),
         (
@@ -120,7 +126,7 @@ async def test_a_good_plugin(market: Market) -> None:
         ),
         ({"acme.pth": "import os"}, {}, "files", "acme.pth runs at every start of Python"),
         ({"../../outside.py": ""}, {}, "files", "leads out of the package"),
-        ({"kernel/sdk.py": ""}, {}, "files", "overwrites a module that is installed here"),
+        ({"kernel/sdk/__init__.py": ""}, {}, "files", "overwrites a module that is installed here"),
         ({"aiohttp/__init__.py": ""}, {}, "files", "overwrites a module that is installed here"),
         ({"acme_tides/.env": "KEY=1"}, {}, "files", "looks private"),
         ({"acme_tides/fast.so": "x"}, {}, "files", "is compiled"),

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from builtin_plugins.marketplace.states import STATUSES
-from kernel.sdk import TOKENS
+from kernel.sdk.accounts import TOKENS
 from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.marketplace.conftest import Market
 from tests.builtin_plugins.marketplace.marketplace_support import (

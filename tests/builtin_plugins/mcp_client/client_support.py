@@ -51,6 +51,12 @@ async def has_tools(actor: Actor, name: str) -> list[str]:
     return list((await server(actor, name))["tools"])
 
 
+async def offered_to(actor: Actor) -> list[str]:
+    """The names of all tools that somebody is offered."""
+    listed = await Peer(actor).ask("tools/list")
+    return [tool["name"] for tool in listed["tools"]]
+
+
 async def call(actor: Actor, tool: str, **arguments: Any) -> dict[str, Any]:
     """The result of a call, as a client of ours gets it."""
     return await Peer(actor).ask("tools/call", name=tool, arguments=arguments)

@@ -16,4 +16,6 @@ from tests.fakes.hash_embeddings import HashEmbeddings
 async def mcp(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
     """A platform with knowledge bases, tokens, tools and the MCP server."""
     async with platforms(tmp_path_factory.mktemp("mcp")) as start:
-        yield await start("rag", "access_tokens", "mcp_server", HashEmbeddings(), Workshop())
+        yield await start(
+            "rag", "extractive_answers", "access_tokens", "mcp_server", HashEmbeddings(), Workshop()
+        )

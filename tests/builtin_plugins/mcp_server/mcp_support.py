@@ -14,6 +14,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
+from builtin_plugins.tools.api import Tool
 from kernel.sdk import (
     AUTHENTICATED,
     PUBLIC,
@@ -21,7 +22,6 @@ from kernel.sdk import (
     BadRequest,
     Context,
     Plugin,
-    Tool,
     hookimpl,
 )
 from kernel.testing import Actor, Reply, Running

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kernel.testing import Actor, Running
+from tests.builtin_plugins.documents.sample_documents import pdf
 from tests.builtin_plugins.mcp_server.mcp_support import LEGACY, MODERN, Peer, program
-from tests.builtin_plugins.rag.documents import pdf
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, make_pipeline, somebody
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

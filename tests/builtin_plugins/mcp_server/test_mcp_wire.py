@@ -185,7 +185,9 @@ async def test_pages_read_answers(mcp: Running, tmp_path: Path) -> None:
     """A page that may call reads the answer, its session's id and how to sign in, whatever CORS allows."""
     env = {"CORS_ALLOWED_ORIGINS": "https://b.example", "PLATFORM_MCP_ALLOWED_ORIGINS": "https://a.example"}
     async with platforms(tmp_path) as start:
-        strict = await start("rag", "access_tokens", "mcp_server", HashEmbeddings(), env=env)
+        strict = await start(
+            "rag", "extractive_answers", "access_tokens", "mcp_server", HashEmbeddings(), env=env
+        )
         for running, origin in ((mcp, "http://localhost:6274"), (strict, "https://a.example")):
             client, page = await peer(running, LEGACY), {"Origin": origin}
             wanted = {"protocolVersion": LEGACY, "capabilities": {}}

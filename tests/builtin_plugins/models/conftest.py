@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from builtin_plugins.models.runtimes import ModelRuntime, OllamaRuntime, OpenAIRuntime, RuntimeLimits
-from kernel.metrics import Metrics
-from kernel.outgoing.client import Outgoing, OutgoingClient
+from kernel.libs.outgoing.client import Outgoing, OutgoingClient
+from kernel.observe.metrics import Metrics
+from kernel.observe.tracing import Tracing
 from kernel.testing import Running, Start
-from kernel.tracing import Tracing
 
 LIMITS = RuntimeLimits(connect_s=2.0, idle_s=5.0, total_s=10.0, health_s=2.0)
 RuntimeFor = Callable[..., ModelRuntime]

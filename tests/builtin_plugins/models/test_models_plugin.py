@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
+from builtin_plugins.inference import api as inference
+from builtin_plugins.inference.api import Embedded
 from builtin_plugins.models.settings import ModelsSettings
-from kernel.sdk import Embedded, StartupError, Unavailable, contracts
-from kernel.settings import SettingsLoader
+from kernel.sdk import StartupError, Unavailable
+from kernel.settings.loading import SettingsLoader
 from kernel.testing import Running, Start
 from tests.fakes.model_server import Refusal, Script, model_server
 
 KEY = "sk-0123456789-very-secret"
 ASKED: dict[str, Any] = {
-    "messages": [contracts.ChatMessage("user", "Hi?")],
+    "messages": [inference.ChatMessage("user", "Hi?")],
     "model": None,
     "temperature": 0.2,
     "max_tokens": 50,
@@ -27,7 +29,7 @@ ASKED: dict[str, Any] = {
 async def collect(running: Running, **asked: Any) -> list[Any]:
     """All that `generate_text` yields."""
     stream = running.platform.hooks.ask_now(
-        contracts.generate_text, platform=running.platform, **{**ASKED, **asked}
+        inference.generate_text, platform=running.platform, **{**ASKED, **asked}
     )
     assert stream is not None
     async with aclosing(stream):
@@ -38,11 +40,11 @@ async def test_without_a_runtime(start_platform: Start) -> None:
     """Every question is answered with "not mine", and nothing is unwell."""
     running = await start_platform("embeddings", "models")
     platform, hooks = running.platform, running.platform.hooks
-    assert hooks.ask_now(contracts.generate_text, platform=platform, **ASKED) is None
-    assert await hooks.ask(contracts.check_model_runtime, platform) is None
+    assert hooks.ask_now(inference.generate_text, platform=platform, **ASKED) is None
+    assert await hooks.ask(inference.check_model_runtime, platform) is None
     assert (
         await hooks.ask(
-            contracts.embed_texts, platform, model="nomic-embed-text", texts=["a"], purpose="query"
+            inference.embed_texts, platform, model="nomic-embed-text", texts=["a"], purpose="query"
         )
         is None
     )
@@ -69,20 +71,20 @@ async def test_hooks_reach_the_runtime(start_platform: Start) -> None:
         running = await start_platform("embeddings", "models", env={"OLLAMA_BASE_URL": server.url})
         *texts, summary = await collect(running)
         assert "".join(texts) == "one two"
-        assert summary == contracts.Generated("one two", 18, "llama3.2", "stop", 7)
+        assert summary == inference.Completion("one two", 18, "llama3.2", "stop", 7)
         platform, hooks = running.platform, running.platform.hooks
-        assert await hooks.ask(contracts.check_model_runtime, platform) is True
+        assert await hooks.ask(inference.check_model_runtime, platform) is True
         found = await hooks.ask(
-            contracts.embed_texts, platform, model="nomic-embed-text", texts=["a", "b"], purpose="query"
+            inference.embed_texts, platform, model="nomic-embed-text", texts=["a", "b"], purpose="query"
         )
         assert isinstance(found, Embedded)
         assert (found.vectors.shape, found.engine) == ((2, 16), "ollama/nomic-embed-text")
         assert (
-            await hooks.ask(contracts.embed_texts, platform, model="unheard-of", texts=["a"], purpose="query")
+            await hooks.ask(inference.embed_texts, platform, model="unheard-of", texts=["a"], purpose="query")
             is None
         )
         names = [
-            name for names in await hooks.ask(contracts.list_embedding_models, platform) for name in names
+            name for names in await hooks.ask(inference.list_embedding_models, platform) for name in names
         ]
         assert sorted(names) == ["all-minilm", "multilingual-e5-small", "nomic-embed-text"]
         metrics = (await running.anonymous.get("/metrics")).body.decode()
@@ -118,7 +120,7 @@ async def test_the_key_goes_to_the_runtime_and_nowhere_else(
 async def test_a_runtime_that_is_away(start_platform: Start) -> None:
     """The platform starts and is degraded; the check names the remedy and no address."""
     running = await start_platform("models", env={"OLLAMA_BASE_URL": "http://127.0.0.1:9"})
-    assert await running.platform.hooks.ask(contracts.check_model_runtime, running.platform) is False
+    assert await running.platform.hooks.ask(inference.check_model_runtime, running.platform) is False
     health = await running.anonymous.get("/health")
     assert (health.status, health.json()["status"]) == (200, "degraded")
     text = health.json()["checks"]["ollama"]
@@ -131,7 +133,7 @@ async def test_closing_the_stream_frees_the_runtime(start_platform: Start) -> No
     """Who wants no more of an answer closes the generator; the runtime's connection goes with it."""
     async with model_server(Script(models=("llama3.2",), middle="hang", middle_after=2)) as server:
         running = await start_platform("models", env={"OLLAMA_BASE_URL": server.url})
-        stream = running.platform.hooks.ask_now(contracts.generate_text, platform=running.platform, **ASKED)
+        stream = running.platform.hooks.ask_now(inference.generate_text, platform=running.platform, **ASKED)
         assert stream is not None
         assert await anext(stream)
         await stream.aclose()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.models.runtimes import GenerationRequest, ModelInfo, OllamaRuntime
-from kernel.sdk import OutgoingClient, contracts
+from kernel.sdk import OutgoingClient
 from tests.fakes.model_server import Script, model_server
 
 
@@ -26,11 +27,11 @@ async def test_capabilities_come_from_show(client: OutgoingClient) -> None:
 async def test_context_and_options_find_their_place(client: OutgoingClient) -> None:
     """num_ctx and sampling go into ``options``, keep_alive beside it, and the request's own value wins."""
     request = GenerationRequest(
-        "tiny", [contracts.ChatMessage("user", "x")], options={"keep_alive": "5m", "num_ctx": 16384}
+        "tiny", [inference.ChatMessage("user", "x")], options={"keep_alive": "5m", "num_ctx": 16384}
     )
     async with model_server() as server:
         runtime = OllamaRuntime(client, server.url, context_tokens=8192)
-        await runtime.generate(GenerationRequest("tiny", [contracts.ChatMessage("user", "x")]))
+        await runtime.generate(GenerationRequest("tiny", [inference.ChatMessage("user", "x")]))
         await runtime.generate(request)
     first, second = (received.body for received in server.requests)
     assert first["options"]["num_ctx"] == 8192

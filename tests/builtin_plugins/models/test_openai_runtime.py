@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pydantic import SecretStr
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.models.runtimes import (
     GenerationRequest,
     ModelRuntimeError,
@@ -12,11 +15,11 @@ from builtin_plugins.models.runtimes import (
     RuntimeRefused,
     StreamBroken,
 )
-from kernel.sdk import OutgoingClient, contracts
-from tests.fakes.model_server import Script, model_server
+from kernel.sdk import OutgoingClient
+from tests.fakes.model_server import Script, Turn, model_server
 
 KEY = "sk-very-secret"
-ASK = GenerationRequest("tiny", [contracts.ChatMessage("user", "x")])
+ASK = GenerationRequest("tiny", [inference.ChatMessage("user", "x")])
 
 
 @pytest.mark.parametrize("key", [KEY, SecretStr(KEY)])
@@ -79,3 +82,55 @@ async def test_usage_is_asked_for_in_streams(client: OutgoingClient) -> None:
     async with model_server() as server:
         [item async for item in OpenAIRuntime(client, server.url).stream(ASK)]
     assert server.requests[0].body["stream_options"] == {"include_usage": True}
+
+
+def _call(name: str, arguments: object, **more: object) -> dict[str, object]:
+    return {"type": "function", "function": {"name": name, "arguments": arguments}, **more}
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        pytest.param(
+            [[_call("look", '{"q":"x"}', index=0, id="a")], [_call("look", '{"q":"y"}', index=0, id="b")]],
+            id="one index, two ids",
+        ),
+        pytest.param(
+            [[_call("look", '{"q":"x"}', index=0)], [_call("look", '{"q":"y"}', index=0)]],
+            id="one index, no id",
+        ),
+        pytest.param([[_call("look", '{"q":"x"}'), _call("look", '{"q":"y"}')]], id="no index, one list"),
+        pytest.param([[_call("look", '{"q":"x"}')], [_call("look", '{"q":"y"}')]], id="no index, two lists"),
+        pytest.param(
+            [[_call("look", {"q": "x"}, index=0)], [_call("look", {"q": "y"}, index=1)]], id="objects"
+        ),
+        pytest.param(
+            [
+                [_call("look", "", index=0, id="a")],
+                [_call("", '{"q":', index=0)],
+                [_call("", '"x"}', index=0)],
+                [_call("look", "", index=0, id="b")],
+                [_call("", '{"q":"y"}', index=0)],
+            ],
+            id="pieces below one index",
+        ),
+        pytest.param(
+            [
+                [_call("look", '{"q":', index=0, id="a"), _call("look", '{"q":', index=1, id="b")],
+                [_call("look", '"x"}', index=0, id="a"), _call("look", '"y"}', index=1, id="b")],
+            ],
+            id="name and id in each piece",
+        ),
+    ],
+)
+async def test_parallel_calls_stay_apart(
+    client: OutgoingClient, deltas: list[list[dict[str, object]]]
+) -> None:
+    """However a server numbers its calls and writes their arguments, each is a call of its own, in JSON."""
+    async with model_server(Script(turn=lambda _body: Turn(call_deltas=deltas))) as server:
+        request = inference.ChatRequest([{"role": "user", "content": "x"}])
+        arguments: dict[int, str] = {}
+        async for piece in OpenAIRuntime(client, server.url).chat(request, "tiny"):
+            if isinstance(piece, inference.ToolCallPart):
+                arguments[piece.index] = arguments.get(piece.index, "") + piece.arguments
+    assert [json.loads(text) for text in arguments.values()] == [{"q": "x"}, {"q": "y"}]

@@ -9,20 +9,20 @@ from contextlib import aclosing
 import numpy as np
 import pytest
 
+from builtin_plugins.inference import api as inference
 from builtin_plugins.models.runtimes import (
     AnswerMalformed,
     GenerationRequest,
-    ModelNotFound,
     ModelRuntime,
     ModelRuntimeError,
     RuntimeBusy,
+    RuntimeLacksModel,
     RuntimeRefused,
     RuntimeTimeout,
     RuntimeUnreachable,
     StreamBroken,
     TextDelta,
 )
-from kernel.sdk import contracts
 from tests.builtin_plugins.models.conftest import RuntimeFor
 from tests.fakes.model_server import SECRET_TEXT, Refusal, Script, model_server, word_vector
 
@@ -33,20 +33,22 @@ TURKISH = "Ölçüm 3,5 °C: “ışık” → 🙂 bitti."
 def ask(text: str = "Hi?", model: str = "tiny") -> GenerationRequest:
     return GenerationRequest(
         model=model,
-        messages=[contracts.ChatMessage("system", "Be brief."), contracts.ChatMessage("user", text)],
+        messages=[inference.ChatMessage("system", "Be brief."), inference.ChatMessage("user", text)],
     )
 
 
-async def collect(runtime: ModelRuntime, request: GenerationRequest) -> tuple[list[str], contracts.Generated]:
+async def collect(
+    runtime: ModelRuntime, request: GenerationRequest
+) -> tuple[list[str], inference.Completion]:
     items = [item async for item in runtime.stream(request)]
-    assert isinstance(items[-1], contracts.Generated)
+    assert isinstance(items[-1], inference.Completion)
     return [item.text for item in items[:-1] if isinstance(item, TextDelta)], items[-1]
 
 
 async def test_generate_answers_with_text_and_counts(runtime_for: RuntimeFor) -> None:
     """The whole answer arrives with model, finish reason, and prompt and answer tokens together."""
     async with model_server(Script(answer=lambda prompt: f"You said {prompt}")) as server:
-        assert await runtime_for(server.url).generate(ask("hey")) == contracts.Generated(
+        assert await runtime_for(server.url).generate(ask("hey")) == inference.Completion(
             "You said hey", 18, "tiny", "stop", 7
         )
 
@@ -71,7 +73,7 @@ async def test_stream_survives_utf8_cut_anywhere(runtime_for: RuntimeFor, size: 
 async def test_request_carries_what_was_asked(runtime_for: RuntimeFor) -> None:
     """All parameters reach the runtime under its names; options can't replace the model."""
     request = GenerationRequest(
-        "tiny", [contracts.ChatMessage("user", "x")], 0.1, 5, ("END",), {"seed": 3, "model": "other"}
+        "tiny", [inference.ChatMessage("user", "x")], 0.1, 5, ("END",), {"seed": 3, "model": "other"}
     )
     async with model_server() as server:
         await runtime_for(server.url).generate(request)
@@ -241,7 +243,7 @@ async def test_a_connection_is_used_again_after_a_stream(runtime_for: RuntimeFor
 
 
 async def test_an_unknown_model_is_named(runtime_for: RuntimeFor) -> None:
-    """404 for a model is ``ModelNotFound`` with its name: chat, stream, embeddings and description."""
+    """404 for a model is ``RuntimeLacksModel`` with its name: chat, stream, embeddings and description."""
     async with model_server() as server:
         runtime = runtime_for(server.url)
         for call in (
@@ -250,7 +252,7 @@ async def test_an_unknown_model_is_named(runtime_for: RuntimeFor) -> None:
             runtime.embed("huge", ["x"]),
             runtime.describe("huge"),
         ):
-            with pytest.raises(ModelNotFound, match="'huge'"):
+            with pytest.raises(RuntimeLacksModel, match="'huge'"):
                 await call
 
 

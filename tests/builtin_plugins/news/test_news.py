@@ -65,7 +65,7 @@ async def desk(
 ) -> AsyncIterator[tuple[Running, Press, Actor]]:
     """A platform that may call this machine, a server with feeds, and an administrator."""
     home, env = tmp_path_factory.mktemp("news"), {"PLATFORM_OUTGOING_ALLOWED": "127.0.0.1"}
-    plugins = ("plugin_registry", "rag", "news", HashEmbeddings())
+    plugins = ("plugin_registry", "rag", "extractive_answers", "news", HashEmbeddings())
     async with press() as server, platforms(home) as start:
         if request.param == "sqlite":
             running = await start(*plugins, env=env)
@@ -269,7 +269,7 @@ async def test_wrong_settings(desk: tuple[Running, Press, Actor]) -> None:
 async def test_private_addresses(tmp_path: Path) -> None:
     """A feed of the own network is refused unless the operator allows it; without feeds all is well."""
     async with press() as server, platforms(tmp_path) as start:
-        running = await start("plugin_registry", "rag", "news", HashEmbeddings())
+        running = await start("plugin_registry", "rag", "extractive_answers", "news", HashEmbeddings())
         admin = await enabled(running)
         assert (await admin.get("/v1/plugins/news/health")).json()["checks"]["news_feeds"] == "not configured"
         assert (await collected(running, admin))["result"]["feeds"] == 0

@@ -62,7 +62,7 @@ async def shared_site(
         platforms(tmp_path_factory.mktemp("oidc")) as start,
     ):
         env = {**settings_for(idp), "PLATFORM_OIDC_CACHE_SECONDS": "0"}
-        yield Site(await start("oidc", env=env), idp, session)
+        yield Site(await start("oidc", "api_docs", env=env), idp, session)
 
 
 @pytest_asyncio.fixture(loop_scope="module")

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 from sqlalchemy import text
 
-from kernel.sdk import ACCOUNTS
+from builtin_plugins.accounts.api import ACCOUNTS
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.oidc.browser import Browser, Page
 from tests.builtin_plugins.oidc.identity_provider import (

@@ -11,9 +11,10 @@ from typing import Any
 import jwt
 import pytest
 
-from kernel.auth.link_approvals import approve
-from kernel.auth.platform_admins import PLATFORM_ADMINS
-from kernel.sdk import ACCOUNTS, ADMINISTRATION, operator_of
+from builtin_plugins.accounts.api import ACCOUNTS, ADMINISTRATION
+from builtin_plugins.accounts.link_approvals import approve
+from builtin_plugins.accounts.platform_admins import PLATFORM_ADMINS
+from kernel.sdk.accounts import operator_of
 from kernel.testing import Running
 from tests.builtin_plugins.oidc.browser import Browser
 from tests.builtin_plugins.oidc.identity_provider import CALLBACK, CLIENT_ID, ISSUER
@@ -175,6 +176,34 @@ async def test_groups_that_make_nobody_administrator(shared: Site, groups: Any) 
     name = f"person-{secrets.token_hex(4)}"
     await shared.idp.knows(name, **said)
     assert claims_of((await shared.sign_in(name)).token or "")["role"] == "user"
+
+
+OVERAGE = {"_claim_names": {"groups": "src1"}, "_claim_sources": {"src1": {"endpoint": "https://graph"}}}
+
+
+@pytest.mark.parametrize("said", [OVERAGE, {"hasgroups": True}, {"hasgroups": "true"}])
+@pytest.mark.parametrize("where", ["userinfo", "token"])
+async def test_more_groups_than_the_provider_sends(
+    site: Site, said: dict[str, Any], where: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A provider that names the groups elsewhere says nothing about them: the role stays, and the log says
+    why; a new account is a user.
+    """
+    await site.running.user("boss", role="admin")
+    await site.idp.knows("anna", groups=["admins"])
+    assert claims_of((await site.sign_in("anna")).token or "")["role"] == "admin"
+    for person in ("anna", "new"):
+        await site.idp.knows(person)
+    if where == "token":
+        site.idp.claims = lambda claims: {**claims, **said}
+    else:
+        site.idp.changes["/me"] = lambda claims: {**claims, **said}
+    with caplog.at_level(logging.WARNING):
+        assert claims_of((await site.sign_in("anna")).token or "")["role"] == "admin"
+    assert "'groups'" in caplog.text
+    assert claims_of((await site.sign_in("new")).token or "")["role"] == "user"
+    await site.idp.knows("anna", groups=["staff"])
+    assert claims_of((await site.sign_in("anna")).token or "")["role"] == "user", "groups that are sent count"
 
 
 async def test_groups_elsewhere(boot: Boot) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from kernel.sdk import TOKENS
+from kernel.sdk.accounts import TOKENS
 from kernel.testing import Actor, Reply
 from tests.builtin_plugins.oidc.identity_provider import CLIENT_ID, ISSUER, SIGNED_OUT, signing_key
 from tests.builtin_plugins.oidc.sso_support import LOGIN, Boot, Site, compact, together

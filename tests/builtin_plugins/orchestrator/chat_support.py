@@ -186,7 +186,16 @@ async def stage_with(
     office = Office()
     async with model_server(Script(models=MODELS)) as server, platforms(folder) as start:
         address = {ADDRESS[kind]: server.url} if kind in ADDRESS else {}
-        plugins = (LoadedOnce, "models", "rag", "orchestrator", "plugin_registry", office, *more)
+        plugins = (
+            LoadedOnce,
+            "models",
+            "rag",
+            "extractive_answers",
+            "orchestrator",
+            "plugin_registry",
+            office,
+            *more,
+        )
         running = await start(*plugins, env={**address, **(env or {})})
         stage = Stage(running, server, office, kind, await running.user("ann"))
         if documents:

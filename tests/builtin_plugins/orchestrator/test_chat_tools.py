@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kernel.sdk import Plugin, contracts, hookimpl
+from builtin_plugins.inference import api as inference
+from kernel.sdk import Plugin, hookimpl
 from kernel.testing import platforms
 from tests.builtin_plugins.orchestrator.chat_support import HOTEL, Office, Stage, tool_call
 from tests.fakes.model_server import Refusal, Turn
@@ -306,16 +307,16 @@ class NamedModel(Plugin):
     name = "named_model"
 
     @hookimpl
-    def chat_with_model(self, request: contracts.ChatRequest) -> contracts.ChatEvents | None:
+    def chat_with_model(self, request: inference.ChatRequest) -> inference.ChatEvents | None:
         return self._turn(request) if request.model == "weatherman" else None
 
-    async def _turn(self, request: contracts.ChatRequest) -> contracts.ChatEvents:
+    async def _turn(self, request: inference.ChatRequest) -> inference.ChatEvents:
         told = [message["content"] for message in request.messages if message["role"] == "tool"]
         if told:
             yield str(json.loads(told[0])["result"]["weather"])
         else:
-            yield contracts.ToolCallPart(0, "call-1", "office_weather", '{"city": "Oslo"}')
-        yield contracts.ChatEnd("weatherman", "stop" if told else "tool_calls", 1, 1)
+            yield inference.ToolCallPart(0, "call-1", "office_weather", '{"city": "Oslo"}')
+        yield inference.ChatEnd("weatherman", "stop" if told else "tool_calls", 1, 1)
 
 
 async def test_a_model_of_a_plugin(tmp_path: Path) -> None:

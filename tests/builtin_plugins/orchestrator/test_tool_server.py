@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 from pydantic import BaseModel, Field
 
-from kernel.plugins import installed
+from kernel.plugins.loading import installed
 from kernel.sdk import AUTHENTICATED, PUBLIC, Action, Context, Plugin, hookimpl
 from kernel.testing import Actor, Running, platforms
 

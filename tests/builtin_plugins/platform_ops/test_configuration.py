@@ -81,12 +81,6 @@ async def test_a_stored_value_is_shown_as_such(running: Running) -> None:
     assert (after["value"], after["source"]) == ("9", "stored")
 
 
-async def test_only_administrators_see_them(running: Running) -> None:
-    """Everybody else is refused."""
-    assert (await running.anonymous.get("/v1/settings")).status == 401
-    assert (await (await somebody(running)).get("/v1/settings")).status == 403
-
-
 @pytest.mark.parametrize("schedule", ["nightly", "0 0 30 2 *"])
 async def test_a_schedule_that_never_comes(tmp_path: Path, schedule: str) -> None:
     """Backups that would never be made are told at the start, rather than missed when one is needed."""

@@ -13,11 +13,13 @@ import pytest
 from sqlalchemy import text
 
 from builtin_plugins.platform_ops.backup.creating import create
+from builtin_plugins.platform_ops.backup.diagnostics import check_backups, find_newest
 from builtin_plugins.platform_ops.backup.service import back_up, source_of
 from kernel.jobs.schedules import Scheduler
 from kernel.sdk import PLUGIN_STATES, Plugin, Unit, hookimpl, utc_now
 from kernel.testing import Start
 from tests.builtin_plugins.platform_ops.conftest import Open, Shop
+from tests.builtin_plugins.platform_ops.test_restoring import upload
 
 
 async def test_hook_find_sample_answers_and_find_backup_folders(
@@ -179,3 +181,45 @@ async def test_a_start_tells_of_wrong_settings(
         running = await start_platform("platform_ops", env={name: str(value)}, role="worker")
         assert "no backup can be made" in caplog.text
         assert running.platform.resource(PLUGIN_STATES).is_loaded("platform_ops")
+
+
+async def test_a_damaged_file_stops_no_backup(open_shop: Open) -> None:
+    """The rest is archived, and the archive lists what is missing; the job says so and has failed."""
+    shop: Shop = await open_shop()
+    platform = shop.running.platform
+    digests = [await upload(shop.running, f"file {number}".encode()) for number in range(3)]
+    damaged, gone, sound = digests
+    (await platform.blobs.local(damaged)).write_bytes(b"something else")
+    (await platform.blobs.local(gone)).unlink()
+    for _ in range(2):
+        started = await shop.admin.post("/v1/backups")
+        await shop.running.run_jobs()
+        job = await shop.job(started)
+        assert job["status"] == "error" and damaged[:12] in job["error"]
+        manifest = shop.archives.verify(job["archive"])
+        assert manifest.missing == sorted([damaged, gone])
+        assert sound in [content.sha256 for content in manifest.blobs]
+    [finding] = [one async for one in find_newest(platform)]
+    assert finding.text == job["archive"]
+
+
+async def test_a_damaged_archive_is_not_the_newest(open_shop: Open) -> None:
+    """One that was cut off, or lacks pieces, is none: for `status`, `doctor` and in metrics."""
+    shop: Shop = await open_shop()
+    platform = shop.running.platform
+    first = await shop.back_up()
+    await shop.running.user()
+    second = await shop.back_up()
+    folder = platform.settings.home / "backups"
+    file = folder / second
+    whole = file.read_bytes()
+    for broken in (whole[: len(whole) // 2], b""):
+        file.write_bytes(broken)
+        [finding] = [one async for one in find_newest(platform)]
+        assert finding.text == first
+        [finding] = [one async for one in check_backups(platform)]
+        assert finding.status == "warning" and second in finding.text
+    metrics = (await shop.running.anonymous.get("/metrics")).body.decode()
+    made = next(e for e in shop.archives.entries() if e.name == first).modified_at.timestamp()
+    line = next(x for x in metrics.splitlines() if x.startswith("backup_newest_timestamp_seconds"))
+    assert float(line.split()[-1]) == pytest.approx(made)

@@ -10,8 +10,9 @@ from sqlalchemy import text
 
 from builtin_plugins.platform_ops.backup.operator import restore
 from builtin_plugins.platform_ops.backup.service import archives_of, back_up
-from kernel.plugins import Candidate
-from kernel.sdk import SCHEMA, StartupError, Unit
+from kernel.plugins.loading import Candidate
+from kernel.sdk import StartupError, Unit
+from kernel.sdk.storage import SCHEMA
 from kernel.testing import platforms
 from tests.fakes.earlier_release import PASSWORD, make_earlier_release
 
@@ -139,7 +140,7 @@ async def test_an_earlier_release_comes_back(
         running = await start("platform_ops", env=env, migrated=False)
         archives = archives_of(running.platform)
         (entry,) = archives.entries()
-        assert archives.verify(entry.name).revisions == {"kernel": "0001"}
+        assert archives.verify(entry.name).revisions == {"kernel": "0100"}
     for home, url in (("lite", None), ("post", request.getfixturevalue("empty_postgres_url"))):
         env = {**store, "DATABASE_URL": url}
         async with platforms(tmp_path / home) as start:

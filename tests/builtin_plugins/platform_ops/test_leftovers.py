@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from builtin_plugins.platform_ops.backup import journal
-from kernel.sdk import Unit, held_blobs_of
+from kernel.sdk import Unit
+from kernel.sdk.storage import held_blobs_of
 from kernel.testing import Running, platforms
 from tests.builtin_plugins.platform_ops.conftest import PLUGINS, Shop
 

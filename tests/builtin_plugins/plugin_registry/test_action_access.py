@@ -12,17 +12,16 @@ from kernel.sdk import (
     ADMIN,
     AUTHENTICATED,
     PUBLIC,
-    TOKENS,
-    Access,
     Action,
     Context,
-    Decision,
     Permission,
     Plugin,
     Principal,
     hookimpl,
     permission,
 )
+from kernel.sdk.accounts import TOKENS, Decision
+from kernel.sdk.http import Access
 from kernel.testing import Actor, Running, Start, platforms
 from tests.builtin_plugins.plugin_registry.registry_support import NoParameters
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from builtin_plugins.plugin_registry.collecting.jobs import COLLECT_ALL, CollectAllPayload
+from builtin_plugins.plugin_registry.collecting.jobs import COLLECT_ALL
 from builtin_plugins.plugin_registry.collecting.watching import HEALTH_WATCH
-from kernel.plugins import Candidate
-from kernel.sdk import BadGateway, HealthCheck, Platform, Plugin, Unhealthy, Unit, hookimpl
+from kernel.plugins.loading import Candidate
+from kernel.sdk import BadGateway, HealthCheck, NoPayload, Platform, Plugin, Unhealthy, Unit, hookimpl
 from kernel.testing import Actor, Running, eventually, platforms, postgres_database
 from tests.fakes.own_clock import OwnClock
 
@@ -161,7 +161,7 @@ async def test_every_hour(running: Running, ann: Actor, gatherer: Gatherer) -> N
     await ann.post(COLLECT)
 
     def tick(unit: Unit) -> str:
-        return unit.enqueue(COLLECT_ALL, CollectAllPayload())
+        return unit.enqueue(COLLECT_ALL, NoPayload())
 
     assert COLLECT_ALL.schedule == "@hourly"
     await running.platform.database.write(tick)

@@ -11,8 +11,9 @@ import pytest
 from pydantic import field_validator
 from sqlalchemy import select, update
 
+from builtin_plugins.owner_secrets.api import OWNER_SECRETS, SecretOwner
 from builtin_plugins.plugin_registry.models import ConfigValue
-from kernel.sdk import OWNER_SECRETS, SecretOwner, Unit, hookimpl
+from kernel.sdk import Unit, hookimpl
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.manifest_webhooks.webhook_support import until
 from tests.builtin_plugins.plugin_registry.registry_support import Customer, Shop, ShopSettings

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kernel import hookspecs
-from kernel.plugins import Candidate
+from kernel.hooks import hookspecs
+from kernel.plugins.loading import Candidate
 from kernel.sdk import PLUGIN_STATES, Plugin, Principal, hookimpl
 from kernel.testing import Running, Start
 from tests.builtin_plugins.manifest_webhooks.webhook_support import until
@@ -61,11 +61,12 @@ class TestShown:
         """Plugins by name in pages, refused ones included; bounds are held to."""
         running = await start_platform(OWN, Shop, Customer, Candidate("broken", broken))
         body = (await running.anonymous.get("/v1/plugins")).json()
-        assert [plugin["name"] for plugin in body["plugins"]] == ["broken", "customer", OWN, "shop"]
-        assert (body["count"], body["total"], body["limit"], body["offset"]) == (4, 4, 50, 0)
-        page = (await running.anonymous.get("/v1/plugins?limit=2&offset=3")).json()
-        assert [plugin["name"] for plugin in page["plugins"]] == ["shop"]
-        assert (page["count"], page["total"]) == (1, 4)
+        names = [plugin["name"] for plugin in body["plugins"]]
+        assert names == ["accounts", "broken", "customer", "owner_secrets", OWN, "shop", "tools"]
+        assert (body["count"], body["total"], body["limit"], body["offset"]) == (7, 7, 50, 0)
+        page = (await running.anonymous.get("/v1/plugins?limit=2&offset=5")).json()
+        assert [plugin["name"] for plugin in page["plugins"]] == ["shop", "tools"]
+        assert (page["count"], page["total"]) == (2, 7)
         for query in ("limit=0", "limit=501", "offset=-1", "limit=x"):
             assert (await running.anonymous.get(f"/v1/plugins?{query}")).status == 422
 
@@ -172,9 +173,9 @@ class TestShown:
         service = await start_platform(OWN, Shop, only="plugin-registry")
         assert (await gateway.anonymous.get("/plugins")).status == 404
         alias = await service.anonymous.get("/plugins?limit=1")
-        assert alias.status == 200 and alias.json()["total"] == 2
+        assert alias.status == 200 and alias.json()["total"] == 5
         health = (await service.anonymous.get("/health")).json()
-        assert (health["service"], health["plugins_loaded"]) == ("plugin-registry", 2)
+        assert (health["service"], health["plugins_loaded"]) == ("plugin-registry", 5)
 
     async def test_nobody_takes_manifests(self, start_platform: Start) -> None:
         """Without a plugin source, installing and the schema are honestly not offered."""
@@ -302,14 +303,6 @@ class TestSwitching:
         assert (await running.anonymous.post("/webhook/notes", json={})).status == 403
         found = await record(running, "notes")
         assert found["status"] == "disabled" and "manifest_webhooks" in found["reason"]
-
-    @pytest.mark.parametrize("change", ["enable", "disable"])
-    async def test_administrators_only(self, start_platform: Start, change: str) -> None:
-        """Nobody else switches a plugin."""
-        running = await start_platform(OWN, Shop)
-        path = f"/v1/plugins/shop/{change}"
-        assert (await running.anonymous.post(path)).status == 401
-        assert (await (await running.user()).post(path)).status == 403
 
     async def test_audit(self, start_platform: Start) -> None:
         """Who switched what is in the audit log."""

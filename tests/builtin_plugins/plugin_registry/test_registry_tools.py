@@ -13,17 +13,9 @@ import pytest_asyncio
 from pydantic import BaseModel, Field
 
 from builtin_plugins.marketplace.services.self_listing import SELF_LISTING, SelfListing
-from kernel.plugins import Candidate
-from kernel.sdk import (
-    AUTHENTICATED,
-    PUBLIC,
-    TOKENS,
-    Action,
-    BadRequest,
-    Context,
-    Plugin,
-    hookimpl,
-)
+from kernel.plugins.loading import Candidate
+from kernel.sdk import AUTHENTICATED, PUBLIC, Action, BadRequest, Context, Plugin, hookimpl
+from kernel.sdk.accounts import TOKENS
 from kernel.testing import Actor, Reply, Running, platforms, postgres_database
 from tests.builtin_plugins.marketplace.marketplace_support import NOWHERE, PLUGINS, bring
 from tests.builtin_plugins.tenancy.tenancy_support import audited, somebody

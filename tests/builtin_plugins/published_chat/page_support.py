@@ -11,7 +11,15 @@ from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, make_pipeline
 from tests.fakes.loaded_once import LoadedOnce
 
-PLUGINS = (LoadedOnce, "models", "rag", "conversations", "published_chat", "tenancy")
+PLUGINS = (
+    LoadedOnce,
+    "models",
+    "rag_methods",
+    "extractive_answers",
+    "conversations",
+    "published_chat",
+    "tenancy",
+)
 ROOMY = {
     "RATE_LIMIT_ENABLED": "true",
     "AUTH_RATE_LIMIT_PER_MINUTE": "100000",

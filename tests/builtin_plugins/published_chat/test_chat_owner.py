@@ -11,8 +11,9 @@ import pytest
 from sqlalchemy import text, update
 
 from builtin_plugins.published_chat.models import VisitorSession
-from builtin_plugins.published_chat.services.retention import TIDY, Tidy
-from kernel.sdk import PLUGIN_STATES, Plugin, Unit, contracts, hookimpl, utc_now
+from builtin_plugins.published_chat.services.retention import TIDY
+from builtin_plugins.rag import api as rag
+from kernel.sdk import PLUGIN_STATES, NoPayload, Plugin, Unit, hookimpl, utc_now
 from kernel.testing import Running, platforms
 from tests.builtin_plugins.published_chat.page_support import (
     ENDPOINTS,
@@ -117,7 +118,7 @@ async def test_old_sessions_leave(running: Running) -> None:
 
     def prepare(unit: Unit) -> None:
         unit.session.execute(aged.values(last_activity=utc_now() - timedelta(days=91)))
-        unit.enqueue(TIDY, Tidy())
+        unit.enqueue(TIDY, NoPayload())
 
     await running.platform.database.write(prepare)
     await running.run_jobs()
@@ -132,12 +133,12 @@ class Twice(Plugin):
     name = "twice"
 
     @hookimpl(optionalhook=True)
-    def register_methods(self) -> list[contracts.QueryMethod]:
-        return [contracts.QueryMethod("twice", "Searches as always.", self.find)]
+    def register_methods(self) -> list[rag.QueryMethod]:
+        return [rag.QueryMethod("twice", "Searches as always.", self.find)]
 
-    async def find(self, work: contracts.QuestionWork) -> Sequence[contracts.CitedPassage]:
+    async def find(self, work: rag.QuestionWork) -> Sequence[rag.Passage]:
         """What a search finds."""
-        return await work.search(contracts.SearchPlan(work.question))
+        return await work.search(rag.SearchPlan(work.question))
 
 
 async def test_an_unknown_method_is_refused(shop: Shop) -> None:

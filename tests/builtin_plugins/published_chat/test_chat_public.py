@@ -8,14 +8,17 @@ import pytest
 
 from kernel.testing import Running
 from tests.builtin_plugins.published_chat.page_support import (
+    ENDPOINTS,
     HOTEL,
     OTHER_PAGE,
     PAGE,
     Shop,
+    fresh_slug,
     here,
     open_shop,
     publish,
 )
+from tests.builtin_plugins.rag.rag_support import make_pipeline
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -274,7 +277,8 @@ class TestClosed:
         shop = await open_shop(running)
         colleague = await open_shop(running)
         shared = f"/v1/rag/knowledge-bases/{colleague.base}"
-        assert (await colleague.owner.patch(shared, json={"visibility": "shared"})).status == 200
+        body = {"visibility": "shared", "publishing": "allowed"}
+        assert (await colleague.owner.patch(shared, json=body)).status == 200
         pipeline = f"/v1/rag/pipeline/{shop.pipeline}"
         moved = await shop.owner.patch(pipeline, json={"knowledge_base_ids": [colleague.base]})
         assert moved.status == 200
@@ -283,6 +287,56 @@ class TestClosed:
         await colleague.owner.patch(shared, json={"visibility": "private"})
         assert (await visitor.ask()).json()["code"] == "chat_closed"
         await self.closed(shop, "no_knowledge_base")
+
+
+class TestPublishing:
+    """Whoever may read a knowledge base may not for that reason show it to strangers."""
+
+    @pytest.mark.each_database
+    async def test_reading_is_not_publishing(self, running: Running) -> None:
+        """A pipeline over another's knowledge base is published only with that owner's permission, and
+        closed without it.
+        """
+        shop, colleague = await open_shop(running), await open_shop(running)
+        shared = f"/v1/rag/knowledge-bases/{colleague.base}"
+        await colleague.owner.patch(shared, json={"visibility": "shared"})
+        assert (await shop.owner.patch(shared, json={"publishing": "allowed"})).status == 403
+        mixed = await make_pipeline(shop.owner, shop.base, colleague.base)
+        body = {"name": "x", "slug": fresh_slug(), "pipeline_id": mixed, "allowed_origins": "*"}
+        refused = await shop.owner.post(ENDPOINTS, json=body)
+        assert (refused.status, refused.json()["code"]) == (403, "publishing_not_allowed")
+        moved = await shop.owner.patch(shop.path, json={"pipeline_id": mixed})
+        assert (moved.status, moved.json()["code"]) == (403, "publishing_not_allowed")
+        # Nor by changing the pipeline behind a chat that is open.
+        visitor = await here(shop)
+        bases = {"knowledge_base_ids": [shop.base, colleague.base]}
+        assert (await shop.owner.patch(f"/v1/rag/pipeline/{shop.pipeline}", json=bases)).status == 200
+        assert (await visitor.ask()).json()["code"] == "chat_closed"
+        assert (await shop.owner.get(shop.path)).json()["state"] == "publishing_not_allowed"
+        assert (await colleague.owner.patch(shared, json={"publishing": "allowed"})).status == 200
+        assert (await visitor.ask()).status == 200
+        assert (await shop.owner.post(ENDPOINTS, json=body)).status == 201
+
+    async def test_the_owner_sees_and_ends_what_publishes(self, running: Running) -> None:
+        """Those who own a knowledge base see each chat that answers from it, and turn it off."""
+        shop, colleague = await open_shop(running), await open_shop(running)
+        shared = f"/v1/rag/knowledge-bases/{colleague.base}"
+        await colleague.owner.patch(shared, json={"visibility": "shared", "publishing": "allowed"})
+        bases = {"knowledge_base_ids": [colleague.base]}
+        await shop.owner.patch(f"/v1/rag/pipeline/{shop.pipeline}", json=bases)
+        chats = (await colleague.owner.get(f"{shared}/chats")).json()
+        assert chats["total"] == 2
+        theirs = next(one for one in chats["items"] if one["id"] == shop.endpoint["id"])
+        assert theirs["owner"] == shop.owner.user["username"]
+        assert (theirs["slug"], theirs["allowed_origins"], theirs["state"]) == (shop.slug, PAGE, "open")
+        assert (await shop.owner.get(f"{shared}/chats")).status == 403
+        assert (await colleague.owner.get(f"/v1/rag/knowledge-bases/{shop.base}/chats")).status == 404
+        path = f"{shared}/chats/{shop.endpoint['id']}"
+        assert (await shop.owner.delete(path)).status == 403
+        assert (await colleague.owner.delete(path)).status == 204
+        assert (await shop.owner.get(shop.path)).json()["state"] == "disabled"
+        elsewhere = f"{shared}/chats/{(await open_shop(running)).endpoint['id']}"
+        assert (await colleague.owner.delete(elsewhere)).status == 404
 
 
 async def test_a_deleted_document_is_not_quoted(running: Running) -> None:

@@ -9,20 +9,21 @@ from pathlib import Path
 import jwt
 import pytest
 
-from kernel.app import gateway_app
-from kernel.plugins import installed
+from kernel.gateway.app import gateway_app
+from kernel.plugins.loading import installed
 from kernel.testing import platforms
 from tests.builtin_plugins.published_chat.page_support import PAGE, ROOMY, Visitor, here, open_shop
 from tests.fakes.hash_embeddings import HashEmbeddings
 
 OWN = {f"POST /v1/chat/{{slug}}/{name}" for name in ("session", "messages", "feedback")}
+OWN_PROOF = {"POST /webhook/{path}"}  # a manifest says what its sender must prove; a token is nothing there
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 _FORMS = {"uuid": NOWHERE, "int": "1", "path": "a/b", None: "unknown"}
 
 
 @pytest.mark.asyncio
 async def test_useless_elsewhere(tmp_path: Path) -> None:
-    """401 at every other route, public ones included, with and without the page's origin."""
+    """401 at every other route but webhooks, public ones included, with and without the page's origin."""
     async with platforms(tmp_path) as start:
         names = [candidate.name for candidate in installed()]
         running = await start(*names, HashEmbeddings(), env=ROOMY)
@@ -30,7 +31,7 @@ async def test_useless_elsewhere(tmp_path: Path) -> None:
         opened, tried = [], 0
         for endpoint in gateway_app(running.platform).endpoints:
             label = f"{endpoint.route.method} {endpoint.template.openapi}"
-            if label in OWN:
+            if label in OWN | OWN_PROOF:
                 continue
             path = re.sub(r"{(\w+)(?::(\w+))?}", lambda found: _FORMS[found[2]], endpoint.template.path)
             for headers in (visitor.headers(), {"Authorization": f"Bearer {visitor.token}"}):
@@ -48,7 +49,15 @@ async def test_useless_elsewhere(tmp_path: Path) -> None:
 async def test_forged_and_expired(tmp_path: Path) -> None:
     """An expired token only begins its own session again; one of another key, or of none, does nothing."""
     async with platforms(tmp_path) as start:
-        plugins = ("embeddings", "models", "rag", "conversations", "published_chat", HashEmbeddings())
+        plugins = (
+            "embeddings",
+            "models",
+            "rag",
+            "extractive_answers",
+            "conversations",
+            "published_chat",
+            HashEmbeddings(),
+        )
         running = await start(*plugins, env=ROOMY)
         shop = await open_shop(running)
         visitor = await here(shop)

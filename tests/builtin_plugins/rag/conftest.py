@@ -30,7 +30,19 @@ async def running(request: pytest.FixtureRequest, kept: Kept) -> AsyncIterator[R
         if request.param == "sqlite":
             pytest.skip("is for SQLite")
         async with elsewhere(against) as start:
-            yield await start(LoadedOnce, "models", "rag")
+            yield await start(
+                LoadedOnce, "models", "rag_methods", "rag_exchange", "extractive_answers", "api_docs"
+            )
         return
     members = request.getfixturevalue("members")
-    yield await kept.platform("rag", request.param, LoadedOnce, "models", "rag", members)
+    yield await kept.platform(
+        "rag",
+        request.param,
+        LoadedOnce,
+        "models",
+        "rag_methods",
+        "rag_exchange",
+        "extractive_answers",
+        "api_docs",
+        members,
+    )

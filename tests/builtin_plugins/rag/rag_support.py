@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from builtin_plugins.inference.api import Embedded
 from kernel.sdk import Plugin, Principal, Scope, hookimpl
 from kernel.testing import Actor, Reply, Running
 from kernel.testing import somebody as somebody
+from tests.fakes.hash_embeddings import HashEmbeddings
 
 HANDBOOK = """# Travel handbook
 
@@ -123,3 +125,15 @@ def problems(answer: Reply) -> dict[str, str]:
     assert answer.status == 422, (answer.status, answer.body)
     found: Sequence[Mapping[str, Any]] = answer.json()["detail"]
     return {".".join(str(part) for part in item["loc"]): item["msg"] for item in found}
+
+
+class Meanwhile(HashEmbeddings):
+    """Embeddings during which something else happens."""
+
+    happens: Callable[[str], Awaitable[None]] | None = None
+
+    @hookimpl
+    async def embed_texts(self, model: str, texts: Sequence[str]) -> Embedded | None:
+        if self.happens is not None:
+            await self.happens(texts[0])
+        return await super().embed_texts(model, texts)

@@ -9,7 +9,6 @@ import pytest_asyncio
 
 from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
 from kernel.testing import Actor, Running
-from tests.builtin_plugins.rag.answering import answer, passages
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -101,23 +100,3 @@ async def test_whether_it_declines_does_not_depend_on_top_k(
     assert len({one["answer"].split("[")[0] for one in given}) == 1
     assert [len(one["sources"]) <= top_k for one, top_k in zip(given, (1, 2, 20), strict=True)] == [True] * 3
     assert max(one["confidence"] for one in given) - min(one["confidence"] for one in given) < 0.001
-
-
-async def test_what_must_be_counted_or_compared_is_refused() -> None:
-    """Rows that fit equally well are not an answer to how many there are; one row that fits is."""
-    table = (
-        "Order\tStatus\tPrice\n1001\tcancelled\t20 EUR\n1002\tshipped\t35 EUR\n1003\tcancelled\t12 EUR\n"
-        "1004\tcancelled\t90 EUR"
-    )
-    assert not answer("How many orders were cancelled?", passages(table)).supported
-    assert "35 EUR" in answer("What is the price of order 1002?", passages(table)).text
-
-
-async def test_a_heading_belongs_to_its_paragraph() -> None:
-    """The option's name stands in the heading alone."""
-    manual = (
-        "## --delete\n\nThis tells rsync to remove extraneous files from the receiving side.\n\n"
-        "## --archive\n\nThis tells rsync to preserve permissions and times."
-    )
-    given = answer("Which rsync option removes extraneous files from the receiving side?", passages(manual))
-    assert given.text.startswith("--delete: This tells rsync to remove")

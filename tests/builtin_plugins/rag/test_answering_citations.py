@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from builtin_plugins.rag.answering.citations import CitationFilter, check_citations, without_citations
-from builtin_plugins.rag.answering.cited import pages_cited
-from builtin_plugins.rag.answering.passages import Passage
-from builtin_plugins.rag.questions.ranked import Ranked, told
+from builtin_plugins.rag.answering.cited import count_citations, pages_cited
+from builtin_plugins.rag.passages import Passage
+from builtin_plugins.rag.questions.reporting import with_confidence
 
 CASES = [
     ("Paris [1].", "Paris [1].", (1,)),
@@ -65,14 +67,20 @@ def test_hostile_text_takes_no_time() -> None:
         check_citations(run * 20_000, 3)
 
 
+def test_an_answer_of_spaces_takes_no_time() -> None:
+    """Runs that could begin a citation are looked at once."""
+    passage = Passage("A dog costs 12 EUR.", "a.pdf", 0.5, "c", "d", 7)
+    started = time.process_time()
+    for run in (" ", "\n", "[1", "[1] "):
+        count_citations(f"A dog costs 12 EUR{run * 4_000}[1].", [passage])
+    assert time.process_time() - started < 2.0
+
+
 @pytest.mark.parametrize("confidence", [0.05, 0.3, 0.5, 0.95])
 def test_scores_tell_the_confidence(confidence: float) -> None:
     """Whether it is above or below what retrieval said: the order stays, the mean is the confidence."""
-    found = [
-        Ranked(Passage("A cabin.", "cabins.md", score, str(score), "d"), "base", 0, score, None, score)
-        for score in (0.8, 0.5, 0.2)
-    ]
-    moved = [item.passage.score for item in told(found, confidence)]
+    found = [Passage("A cabin.", "cabins.md", score, str(score), "d") for score in (0.8, 0.5, 0.2)]
+    moved = [item.score for item in with_confidence(found, confidence)]
     assert moved == sorted(moved, reverse=True) and all(0 <= score <= 1 for score in moved)
     assert len(set(moved)) == 3 and sum(moved) / 3 == pytest.approx(confidence, abs=1e-5)
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from builtin_plugins.rag.answering.passages import Passage
-from builtin_plugins.rag.answering.prompting import Turn, build_prompt, defused
+from builtin_plugins.rag.answering.prompting import EarlierTurn, build_prompt, defused
 from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
+from builtin_plugins.rag.passages import Passage
 
 
 def passage(text: str, source: str = "a.txt", page: int | None = None) -> Passage:
@@ -71,7 +71,7 @@ def test_the_key_is_not_guessable() -> None:
 def test_chat_template_tokens_are_broken(token: str) -> None:
     """No document, question, source name or earlier turn can speak as another role."""
     prompt = build_prompt(
-        f"q {token}", [passage(f"p {token}", f"s {token}")], [Turn(f"a {token}", f"b {token}")]
+        f"q {token}", [passage(f"p {token}", f"s {token}")], [EarlierTurn(f"a {token}", f"b {token}")]
     )
     assert all(token.lower() not in message.content.lower() for message in prompt.messages)
 
@@ -89,7 +89,7 @@ def test_a_source_name_stays_one_attribute() -> None:
 
 def test_history_is_the_last_three_turns_without_citations() -> None:
     """Older turns are left out, and old citations would point to passages that aren't here."""
-    turns = [Turn(f"q{n}", f"a{n} [1].") for n in range(5)]
+    turns = [EarlierTurn(f"q{n}", f"a{n} [1].") for n in range(5)]
     messages = build_prompt("now", [passage("x")], turns).messages
     assert [message.role for message in messages] == ["system", *["user", "assistant"] * 3, "user"]
     assert [message.content for message in messages[1:-1]] == ["q2", "a2.", "q3", "a3.", "q4", "a4."]
@@ -99,7 +99,10 @@ def test_history_is_the_last_three_turns_without_citations() -> None:
 def test_the_size_is_bounded_whatever_comes_in(limit: int) -> None:
     """Long question, long history and many long passages together stay within the limit."""
     prompt = build_prompt(
-        "why " * 5000, [passage("word " * 4000)] * 20, [Turn("q " * 5000, "a " * 5000)] * 3, max_chars=limit
+        "why " * 5000,
+        [passage("word " * 4000)] * 20,
+        [EarlierTurn("q " * 5000, "a " * 5000)] * 3,
+        max_chars=limit,
     )
     assert size(prompt.messages) <= limit
     assert prompt.messages[-1].content.count("<passage n=") == prompt.passages_used

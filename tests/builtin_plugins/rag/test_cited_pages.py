@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from kernel.testing import Actor, Running
-from tests.builtin_plugins.rag.documents import pdf
+from tests.builtin_plugins.documents.sample_documents import pdf
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

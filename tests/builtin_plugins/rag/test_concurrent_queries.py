@@ -7,6 +7,7 @@ import secrets
 
 import pytest
 
+from builtin_plugins.vectors.api import VECTORS
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.rag.rag_support import (
     ask_raw,
@@ -25,7 +26,9 @@ ROUNDS = 6
 @pytest.fixture
 async def running(start_platform: Start, database_url: str | None) -> Running:
     """A platform of its own, with an engine that is quick."""
-    return await start_platform("rag", HashEmbeddings(), env={"DATABASE_URL": database_url})
+    return await start_platform(
+        "rag", "extractive_answers", HashEmbeddings(), env={"DATABASE_URL": database_url}
+    )
 
 
 async def test_documents_come_and_go_under_questions(running: Running) -> None:
@@ -73,7 +76,7 @@ async def test_documents_come_and_go_under_questions(running: Running) -> None:
     async with asyncio.timeout(100):
         await asyncio.gather(write_all(), work(), *(ask(number % 2 == 0) for number in range(6)))
     assert asked > 2 * ROUNDS and len(deleted) == 2 * ROUNDS
-    assert await running.platform.vectors.count(f"rag:{base}") == 1
+    assert await running.platform.resource(VECTORS).count(f"rag:{base}") == 1
 
 
 async def test_a_knowledge_base_goes_under_questions(running: Running) -> None:

@@ -1,29 +1,25 @@
-"""A deleted document does not come back out of an archive, a message or an import that is taken in again."""
+"""A deleted document does not come back out of an archive or a message that is taken in again."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import io
 import zipfile
 from collections.abc import Awaitable, Callable, Mapping
 from email.message import EmailMessage
-from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import delete as remove_rows
-from sqlalchemy import func, select, text, update
+from sqlalchemy import func, select, text
 
-from builtin_plugins.rag.exchange.importing import IMPORT, ImportPayload
-from builtin_plugins.rag.models import Deletion, KnowledgeBase
-from kernel.sdk import Plugin, hookimpl
-from kernel.testing import Actor, Running, Start, eventually, platforms
-from tests.builtin_plugins.rag.rag_support import ingest, make_base, path_of, somebody, upload
-from tests.builtin_plugins.rag.test_exchange import BASES, Meanwhile, exported, imported
-from tests.fakes.hash_embeddings import HashEmbeddings
+from builtin_plugins.rag.models import Deletion
+from kernel.testing import Actor, Running, Start, eventually
+from tests.builtin_plugins.rag.rag_support import Meanwhile, ingest, make_base, path_of, somebody, upload
 
 pytestmark = pytest.mark.each_database
+
+BASES = "/v1/rag/knowledge-bases"
 
 
 def archive(files: Mapping[str, str | bytes]) -> bytes:
@@ -191,145 +187,3 @@ async def test_deleted_as_an_archive_ends(start_platform: Start, postgres_url: s
     assert await remembered(running) == 1
     await running.run_jobs()
     assert set(await documents(ann, base)) == {"box.zip", "later.zip", "b.txt"}
-
-
-NAMES = ("first.md", "second.md", "third.md")
-
-
-def harbour(name: str) -> str:
-    """The text of a document that is imported."""
-    return f"The {name} harbour was built for herring."
-
-
-async def bundle(home: Path) -> bytes:
-    """The file of a knowledge base with three documents."""
-    async with platforms(home) as start:
-        running = await start("rag", HashEmbeddings())
-        ann = await somebody(running)
-        base = await make_base(ann, embedding_model="all-minilm")
-        for name in NAMES:
-            await ingest(running, ann, base, name, harbour(name))
-        return await exported(ann, base)
-
-
-async def only_base(actor: Actor) -> str:
-    """The knowledge base that is being imported."""
-    (base,) = (await actor.get(BASES)).json()["items"]
-    return str(base["id"])
-
-
-async def test_out_of_an_import(start_platform: Start, tmp_path: Path, database_url: str | None) -> None:
-    """What was imported and deleted stays away when the import runs again."""
-    file = await bundle(tmp_path / "here")
-    embeddings = Meanwhile("hash-2")  # not the one that made the file's vectors: passages are embedded
-    running = await start_platform("rag", embeddings, env={"DATABASE_URL": database_url})
-    bob = await somebody(running)
-
-    async def act() -> None:
-        await delete(bob, await only_base(bob), "first.md")
-
-    embeddings.happens = once("second", act, fails=True)
-    new, job = await imported(running, bob, file)
-    assert job.json()["status"] == "done", job.body
-    found = await documents(bob, new)
-    assert {name: one["status"] for name, one in found.items()} == dict.fromkeys(NAMES[1:], "completed")
-    assert await remembered(running) == 0
-    assert (await upload(bob, new, "first.md", harbour("first.md"))).status == 202
-
-
-async def test_uploads_during_an_import(
-    start_platform: Start, tmp_path: Path, database_url: str | None
-) -> None:
-    """Who uploads a file that is still to be imported has it once, and keeps it; who deletes it then, too."""
-    file = await bundle(tmp_path / "here")
-    embeddings = Meanwhile("hash-2")
-    running = await start_platform("rag", embeddings, env={"DATABASE_URL": database_url})
-    bob = await somebody(running)
-    own: list[str] = []
-
-    async def act() -> None:
-        base = await only_base(bob)
-        for name in NAMES[1:]:
-            answer = await upload(bob, base, f"own-{name}", harbour(name))
-            assert answer.status == 202
-            own.append(answer.json()["document_id"])
-        await delete(bob, base, "own-third.md")
-
-    embeddings.happens = once("first", act, fails=False)
-    new, job = await imported(running, bob, file)
-    assert job.json()["status"] == "done", job.body
-    found = await documents(bob, new)
-    assert set(found) == {"first.md", "own-second.md"}
-    assert found["own-second.md"]["document_id"] == own[0]
-    assert await remembered(running) == 0
-
-
-async def test_an_import_that_was_complete(
-    start_platform: Start, tmp_path: Path, database_url: str | None
-) -> None:
-    """Where a worker died before it had noted the end, the next run changes nothing, whether the file is gone
-    or another import has it, too.
-    """
-    file = await bundle(tmp_path / "here")
-    running = await start_platform("rag", HashEmbeddings(), env={"DATABASE_URL": database_url})
-    bob = await somebody(running)
-    new, _ = await imported(running, bob, file)
-    await delete(bob, new, "first.md")
-    payload = ImportPayload(knowledge_base_id=new, sha256=hashlib.sha256(file).hexdigest())
-    await running.platform.database.write(lambda unit: unit.enqueue(IMPORT, payload))
-    await running.run_jobs()
-    assert set(await documents(bob, new)) == set(NAMES[1:])
-    assert (await bob.upload(f"{BASES}/import", "harbour.kb.zip", file)).status == 202
-    await running.platform.database.write(lambda unit: unit.enqueue(IMPORT, payload))
-    await running.run_jobs()
-    assert set(await documents(bob, new)) == set(NAMES[1:])
-
-
-async def test_an_import_that_an_earlier_release_ended(
-    start_platform: Start, tmp_path: Path, database_url: str | None
-) -> None:
-    """It let go of the file, but didn't note the end: nothing is kept in mind for it any more."""
-    file = await bundle(tmp_path / "here")
-    running = await start_platform("rag", HashEmbeddings(), env={"DATABASE_URL": database_url})
-    bob = await somebody(running)
-    new, _ = await imported(running, bob, file)
-    left = update(KnowledgeBase).values(importing=True)
-    await running.platform.database.write(lambda unit: unit.session.execute(left) and None)
-    await delete(bob, new, "first.md")
-    assert await remembered(running) == 0
-
-
-class Derived(Plugin):
-    """Takes over what it had of an imported knowledge base."""
-
-    name = "derived"
-    version = "1.0.0"
-    description = "Takes over what it had."
-    author = "tests"
-
-    def __init__(self) -> None:
-        self.renamed: Mapping[str, str] = {}
-
-    @hookimpl
-    def import_derived(self, renamed: Mapping[str, str]) -> None:
-        self.renamed = renamed
-
-
-async def test_what_plugins_had_of_an_uploaded_document(
-    start_platform: Start, tmp_path: Path, database_url: str | None
-) -> None:
-    """They are given the id of the upload that took the document's place."""
-    file = await bundle(tmp_path / "here")
-    embeddings, derived = Meanwhile("hash-2"), Derived()
-    running = await start_platform("rag", embeddings, derived, env={"DATABASE_URL": database_url})
-    bob = await somebody(running)
-
-    async def act() -> None:
-        assert (await upload(bob, await only_base(bob), "own.md", harbour("second.md"))).status == 202
-
-    embeddings.happens = once("first", act, fails=False)
-    new, job = await imported(running, bob, file)
-    assert job.json()["status"] == "done", job.body
-    found = await documents(bob, new)
-    assert set(found) == {"first.md", "own.md", "third.md"}
-    assert {one["document_id"] for one in found.values()} <= set(derived.renamed.values())

@@ -17,19 +17,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.parsing import BUILTIN_PARSERS, parsed_text, read_blocks
-from builtin_plugins.rag.parsing.runner import ParseLimits, parse, parser_processes
+from builtin_plugins.documents.blocks import parsed_text
+from builtin_plugins.documents.parsers import BUILTIN_PARSERS
+from builtin_plugins.documents.protocol import read_blocks
+from builtin_plugins.documents.runner import ParseLimits, parse, parser_processes
+from builtin_plugins.vectors.api import VECTORS
 from kernel.db.tables import JobRecord
 from kernel.sdk import Event, Plugin, hookimpl
 from kernel.testing import Actor, Running, Start
-from tests.builtin_plugins.rag import documents
+from tests.builtin_plugins.documents import sample_documents as documents
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
-    NOWHERE,
-    NUL,
     ask,
     ingest,
     make_base,
@@ -188,7 +189,7 @@ async def test_what_cannot_become_text_fails_with_its_reason(
     assert document["status"] == "failed" and document["completed_at"]
     assert says in document["error"] and "Error" not in document["error"]
     assert (document["chunk_count"], document["vector_count"]) == (0, 0)
-    assert await running.platform.vectors.staged(f"rag:{base}", document["document_id"]) == 0
+    assert await running.platform.resource(VECTORS).staged(f"rag:{base}", document["document_id"]) == 0
     shown = (await ann.get(path_of(base, document["document_id"], "/chunks"))).json()
     assert (shown["items"], shown["total"]) == ([], 0)
     assert (await ann.get(path_of(base, document["document_id"], "/content"))).status == 200
@@ -302,21 +303,6 @@ class TestContent:
         await running.run_jobs()
 
 
-class TestUnknown:
-    @pytest.mark.parametrize("document_id", [NOWHERE, "x", "legacy:a.txt", NUL])
-    async def test_is_404(self, running: Running, document_id: str) -> None:
-        """Unknown, malformed, or of another knowledge base."""
-        ann = await somebody(running)
-        base, other = await make_base(ann), await make_base(ann)
-        document = (await upload(ann, other)).json()["document_id"]
-        await running.run_jobs()
-        for unknown in (document_id, document):
-            for rest in ("", "/content", "/chunks"):
-                assert (await ann.get(path_of(base, unknown, rest))).status == 404
-            assert (await ann.delete(path_of(base, unknown))).status == 404
-        assert (await ann.get(path_of(other, document))).status == 200
-
-
 class TestDelete:
     async def test_counts_and_answers(self, running: Running) -> None:
         """The counts drop, no answer shows it, deleting it again is 404; the others stay as they were."""
@@ -352,7 +338,9 @@ class TestDelete:
 @pytest.mark.asyncio(loop_scope="function")
 async def test_which_documents_wait_with_the_large_ones(start_platform: Start) -> None:
     """Those of more than the megabytes that the operator set, to the byte; others pass them."""
-    running = await start_platform("rag", HashEmbeddings(), env={"PLATFORM_RAG_LARGE_DOCUMENT_MB": "0.03125"})
+    running = await start_platform(
+        "rag", "extractive_answers", HashEmbeddings(), env={"PLATFORM_RAG_LARGE_DOCUMENT_MB": "0.03125"}
+    )
     ann = await somebody(running)
     base = await make_base(ann)
     lanes: dict[int, str] = {}
@@ -390,7 +378,7 @@ async def test_nothing_is_left_on_the_disk(start_platform: Start, whole_base: bo
     Only the receipt in the audit log keeps the digest of the content.
     """
     listener = Listener()
-    running = await start_platform("rag", HashEmbeddings(), listener)
+    running = await start_platform("rag", "extractive_answers", HashEmbeddings(), listener)
     home = running.platform.settings.home
     ann = await somebody(running)
     base = await make_base(ann, chunk_size=200)
@@ -416,3 +404,13 @@ async def test_nothing_is_left_on_the_disk(start_platform: Start, whole_base: bo
     assert listener.heard.count("rag.document_deleted") == 2
     assert places_of(home, *sought) == []
     assert not [path for path in (home / "blobs").rglob("*") if path.is_file()]
+
+
+async def test_lists_are_read_in_order(running: Running) -> None:
+    """SQLite skips the rows before a page in an index, and sorts nothing."""
+    if running.platform.database.is_sqlite:
+        documents = "SELECT * FROM rag_document WHERE knowledge_base_id = '1' ORDER BY uploaded_at, id"
+        for query in (documents, "SELECT * FROM rag_knowledge_base ORDER BY created_at, id"):
+            explain = text(f"EXPLAIN QUERY PLAN {query}")
+            plan = await running.platform.database.read(lambda session, q=explain: session.execute(q).all())
+            assert [("in_order" in step.detail, "TEMP" in step.detail) for step in plan] == [(True, False)]

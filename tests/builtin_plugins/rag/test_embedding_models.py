@@ -56,7 +56,9 @@ async def shared(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Stage]:
     async with model_server() as server, platforms(tmp_path_factory.mktemp("models")) as start:
-        running = await start(LoadedOnce, "models", "rag", env={ADDRESS[request.param]: server.url})
+        running = await start(
+            LoadedOnce, "models", "rag", "extractive_answers", env={ADDRESS[request.param]: server.url}
+        )
         yield Stage(running, server, await somebody(running))
 
 
@@ -157,12 +159,12 @@ async def test_two_models_in_one_pipeline(stage: Stage, hybrid: bool, local_firs
 @pytest.mark.asyncio(loop_scope="function")
 async def test_a_model_whose_plugin_is_gone(start_platform: Start) -> None:
     """Without the plugin that embeds, questions and new knowledge bases say what is missing."""
-    running = await start_platform(LoadedOnce, "rag")
+    running = await start_platform(LoadedOnce, "rag", "extractive_answers")
     ann = await somebody(running)
     base = await make_base(ann)
     await ingest(running, ann, base)
     pipeline = await make_pipeline(ann, base)
-    without = await start_platform("rag")
+    without = await start_platform("rag", "extractive_answers")
     ann.running = without
     refused = await ask_raw(ann, pipeline, HOTEL)
     assert refused.status == 503 and "multilingual-e5-small" in refused.detail

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.rag.passages import Passage
 from builtin_plugins.rag.questions.compressing import compressed
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, path_of, somebody

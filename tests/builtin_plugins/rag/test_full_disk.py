@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,3 +167,27 @@ def test_doctor_says_so(disk: SmallDisk, used: bool) -> None:
     found = {item["check"]: item for item in json.loads(result.stdout)}
     assert (result.returncode, found["disk"]["status"]) == (1, "failed")
     assert "the disk is full" in found["disk"]["text"]
+
+
+async def test_a_hanging_disk_holds_up_nothing_else(
+    start_platform: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upload waits for a disk that doesn't answer; other requests don't."""
+    running = await start_platform("rag", HashEmbeddings())
+    ann = await running.user()
+    base = await make_base(ann)
+    loop, asked, answers, statvfs = asyncio.get_running_loop(), asyncio.Event(), threading.Event(), os.statvfs
+
+    def hang(path: Any) -> Any:
+        loop.call_soon_threadsafe(asked.set)
+        assert answers.wait(30)
+        return statvfs(path)
+
+    monkeypatch.setattr(os, "statvfs", hang)
+    sent = asyncio.create_task(upload(ann, base, "a.txt", "The station on Senja."))
+    await asyncio.wait_for(asked.wait(), 10)
+    assert (await running.anonymous.get("/livez")).status == 200
+    assert (await ann.get("/v1/rag/knowledge-bases")).status == 200
+    assert not sent.done()
+    answers.set()
+    assert (await sent).status == 202

@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
 from kernel.testing import Actor, Reply, Running, platforms
-from tests.builtin_plugins.rag.documents import pdf
+from tests.builtin_plugins.documents.sample_documents import pdf
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
     ask,
@@ -106,7 +106,7 @@ async def shared(
             "PLATFORM_MODELS_SILENCE_SECONDS": "1",
             "PLATFORM_MODELS_TOTAL_SECONDS": "20",
         }
-        running = await start(LoadedOnce, "models", "rag", env=env)
+        running = await start(LoadedOnce, "models", "rag", "extractive_answers", env=env)
         ann = await somebody(running)
         base = await make_base(ann)
         await ingest(running, ann, base)
@@ -384,7 +384,9 @@ async def test_what_the_service_tells_of_the_runtime(stage: Stage) -> None:
 async def test_a_dead_runtime(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Nobody listens at the address: 503, with what to check; documents are still taken in."""
     async with platforms(tmp_path_factory.mktemp("dead")) as start:
-        running = await start(LoadedOnce, "models", "rag", env={ADDRESS[stage.kind]: "http://127.0.0.1:9"})
+        running = await start(
+            LoadedOnce, "models", "rag", "extractive_answers", env={ADDRESS[stage.kind]: "http://127.0.0.1:9"}
+        )
         ann = await somebody(running)
         base = await make_base(ann)
         assert (await ingest(running, ann, base, "a.md", HANDBOOK))["status"] == "completed"
@@ -412,7 +414,7 @@ async def test_confidence_is_that_of_an_answer_without_a_model(
 ) -> None:
     """Over the same passages, whatever the model says: the measure is theirs, and so are the scores."""
     async with platforms(tmp_path_factory.mktemp("quoting")) as start:
-        running = await start(LoadedOnce, "rag")
+        running = await start(LoadedOnce, "rag", "extractive_answers")
         ann = await somebody(running)
         pipeline = await shelf(running, ann)
         quoted = [await ask(ann, pipeline, question) for question in ASKED]

@@ -13,8 +13,10 @@ import pytest
 import pytest_asyncio
 from pydantic import BaseModel
 
+from builtin_plugins.documents import api as documents
+from builtin_plugins.rag import api as rag
 from builtin_plugins.rag.settings import RagSettings
-from kernel.sdk import Caller, Platform, Plugin, contracts, hookimpl
+from kernel.sdk import Caller, Platform, Plugin, hookimpl
 from kernel.testing import Actor, Running, platforms
 from tests.builtin_plugins.rag.rag_support import (
     ask,
@@ -36,10 +38,10 @@ TEXTS = {
     "service.md": "The house service is led by Berit Solheim. She answers the telephone until six.",
     "garden.md": "Roses are pruned in March.",
 }
-PATH = [contracts.PathStep("pump", "repaired by", "house service")]
+PATH = [rag.PathStep("pump", "repaired by", "house service")]
 
-Enhance = Callable[[Sequence[contracts.CitedPassage], contracts.RankingScope], Any]
-Chosen = Sequence[contracts.CitedPassage]
+Enhance = Callable[[Sequence[rag.Passage], rag.RankingScope], Any]
+Chosen = Sequence[rag.Passage]
 
 
 class Verdict(BaseModel):
@@ -54,32 +56,30 @@ class Walker(Plugin):
 
     name = "walker"
     answer: Enhance = field(default=lambda passages, scope: None)
-    calls: list[tuple[str, contracts.RankingScope]] = field(default_factory=list)
-    method: Callable[[contracts.QuestionWork], Awaitable[Chosen]] | None = None
+    calls: list[tuple[str, rag.RankingScope]] = field(default_factory=list)
+    method: Callable[[rag.QuestionWork], Awaitable[Chosen]] | None = None
 
     @hookimpl
     async def enhance_ranking(
         self,
         caller: Caller,
         question: str,
-        passages: Sequence[contracts.CitedPassage],
-        scope: contracts.RankingScope,
-    ) -> Sequence[contracts.RankedPassage] | None:
+        passages: Sequence[rag.Passage],
+        scope: rag.RankingScope,
+    ) -> Sequence[rag.RankedPassage] | None:
         self.calls.append((question, scope))
         answer = self.answer(passages, scope)
-        ranked: Sequence[contracts.RankedPassage] | None = (
-            await answer if asyncio.iscoroutine(answer) else answer
-        )
+        ranked: Sequence[rag.RankedPassage] | None = await answer if asyncio.iscoroutine(answer) else answer
         return ranked
 
     @hookimpl
-    def register_methods(self) -> Sequence[contracts.QueryMethod]:
+    def register_methods(self) -> Sequence[rag.QueryMethod]:
         return [
-            contracts.QueryMethod("twice", "Searches twice", self._find),
-            contracts.QueryMethod("standard", "Not this one", self._find),
+            rag.QueryMethod("twice", "Searches twice", self._find),
+            rag.QueryMethod("standard", "Not this one", self._find),
         ]
 
-    async def _find(self, work: contracts.QuestionWork) -> Chosen:
+    async def _find(self, work: rag.QuestionWork) -> Chosen:
         assert self.method is not None
         return await self.method(work)
 
@@ -100,10 +100,10 @@ class Stage:
         path = path_of(base or self.base, self.documents[name], "/chunks")
         return str((await self.ann.get(path)).json()["items"][0]["chunk_id"])
 
-    async def place(self, name: str, score: float, **fields: Any) -> contracts.RankedPassage:
+    async def place(self, name: str, score: float, **fields: Any) -> rag.RankedPassage:
         kb = self.other if name == "garden.md" else self.base
         chunk = await self.chunk(name, kb)
-        return contracts.RankedPassage(kb, self.documents[name], chunk, score, **fields)
+        return rag.RankedPassage(kb, self.documents[name], chunk, score, **fields)
 
     async def search(self, **fields: Any) -> list[dict[str, Any]]:
         body = {"question": QUESTION, "graph": True, **fields}
@@ -129,16 +129,16 @@ class Careless(Plugin):
         return self.declared
 
 
-@pytest.mark.parametrize("declared", [contracts.DocumentParser("a", ["text/x-a"], "a.b:c", str), 4, ["a"]])
+@pytest.mark.parametrize("declared", [documents.DocumentParser("a", ["text/x-a"], "a.b:c", str), 4, ["a"]])
 async def test_a_wrong_declaration(tmp_path: Path, declared: Any) -> None:
     """Its own plugin is out of service with the reason, and not the one that asked for it."""
     async with platforms(tmp_path / "home") as start:
-        running = await start("rag", Careless(declared))
+        running = await start("rag_methods", "extractive_answers", Careless(declared))
         found = (await running.anonymous.get("/health")).json()["plugins"]
         assert found["rag"]["status"] == "loaded"
         assert found["careless"]["status"] == "failed"
         assert found["careless"]["reason"].startswith("register_parsers returned a")
-        assert "return Sequence[contracts.DocumentParser]" in found["careless"]["reason"]
+        assert "return Sequence[DocumentParser]" in found["careless"]["reason"]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -146,7 +146,7 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stag
     walker = Walker()
     async with platforms(tmp_path_factory.mktemp("hooks")) as start:
         env = {"PLATFORM_RAG_ENHANCE_SECONDS": "0.2"}
-        running = await start(LoadedOnce, "models", "rag", walker, env=env)
+        running = await start(LoadedOnce, "models", "rag_methods", "extractive_answers", walker, env=env)
         ann = await somebody(running)
         base, other = await make_base(ann), await make_base(ann)
         documents = {}
@@ -166,7 +166,7 @@ def stage(shared: Stage) -> Stage:
     return shared
 
 
-def always(places: Sequence[contracts.RankedPassage]) -> Enhance:
+def always(places: Sequence[rag.RankedPassage]) -> Enhance:
     """A plugin that answers the same to everybody."""
     return lambda passages, scope: places
 
@@ -191,7 +191,7 @@ class TestEnhanceRanking:
         assert names(await stage.ask(top_k=1, graph=False)) == ["pump.md"]
         place = await stage.place("service.md", 1.0, path=PATH)
         for index in (None, 0, 7):  # unknown, known, known wrongly
-            added = contracts.RankedPassage(
+            added = rag.RankedPassage(
                 place.knowledge_base_id, place.document_id, place.chunk_id, 1.0, PATH, index
             )
             stage.walker.answer = always([added])
@@ -225,8 +225,8 @@ class TestEnhanceRanking:
     async def test_what_is_out_of_scope_is_dropped(self, stage: Stage, filtered: bool) -> None:
         """Passages of another knowledge base, under whatever name, or beyond the filter never come in."""
         foreign = await stage.place("garden.md", 1.0)
-        disguised = contracts.RankedPassage(stage.base, foreign.document_id, foreign.chunk_id, 1.0)
-        unknown = contracts.RankedPassage(stage.base, stage.documents["pump.md"], "no-such", 1.0)
+        disguised = rag.RankedPassage(stage.base, foreign.document_id, foreign.chunk_id, 1.0)
+        unknown = rag.RankedPassage(stage.base, stage.documents["pump.md"], "no-such", 1.0)
         beyond = await stage.place("service.md", 1.0)
         stage.walker.answer = always([foreign, disguised, unknown, beyond])
         wanted = {"source": "pump.md"} if filtered else None
@@ -243,7 +243,7 @@ class TestEnhanceRanking:
             raise RuntimeError("secret detail")
 
         def strange(passages: Any, scope: Any) -> Any:
-            return [contracts.RankedPassage(passages[0].knowledge_base_id, 7, [], 1.0)]  # type: ignore[arg-type]
+            return [rag.RankedPassage(passages[0].knowledge_base_id, 7, [], 1.0)]  # type: ignore[arg-type]
 
         plain = await stage.ask(graph=False)
         for answer, word in (
@@ -268,11 +268,11 @@ class TestRegisterMethods:
     async def test_a_plugins_method_answers(self, stage: Stage) -> None:
         """It searches, notes and chooses; the answer is written from its choice, under its name."""
 
-        async def find(work: contracts.QuestionWork) -> Chosen:
-            await work.search(contracts.SearchPlan(work.question))
+        async def find(work: rag.QuestionWork) -> Chosen:
+            await work.search(rag.SearchPlan(work.question))
             with work.step("again", "Searching again"):
-                again = await work.search(contracts.SearchPlan("Who leads the house service?", top_k=1))
-            work.tell("twice", {"searches": 2})
+                again = await work.search(rag.SearchPlan("Who leads the house service?", top_k=1))
+            work.details["twice"] = {"searches": 2}
             assert await work.judge("Does it fit?", work.question, Verdict, again) is None
             assert await work.write("Write", work.question) is None
             return again
@@ -288,9 +288,9 @@ class TestRegisterMethods:
     async def test_it_answers_from_nothing_else(self, stage: Stage) -> None:
         """Passages that it made up or has from elsewhere are left out of the answer."""
 
-        async def find(work: contracts.QuestionWork) -> Chosen:
-            (best, *_) = await work.search(contracts.SearchPlan(work.question))
-            return [contracts.CitedPassage("Berit.", "x", 1.0, None, best.document_id, "made-up", None, 0, 6)]
+        async def find(work: rag.QuestionWork) -> Chosen:
+            (best, *_) = await work.search(rag.SearchPlan(work.question))
+            return [rag.Passage("Berit.", "x", 1.0, "made-up", best.document_id)]
 
         stage.walker.method = find
         answer = await stage.ask(method="twice", graph=False)
@@ -302,7 +302,7 @@ class TestRegisterMethods:
         `/health` names the plugin, too.
         """
 
-        async def find(work: contracts.QuestionWork) -> Chosen:
+        async def find(work: rag.QuestionWork) -> Chosen:
             if isinstance(chosen, BaseException):
                 raise chosen
             return chosen  # type: ignore[no-any-return]
@@ -317,7 +317,7 @@ class TestRegisterMethods:
     async def test_one_that_never_ends(self, stage: Stage) -> None:
         """It may take as long as a question may, and no longer."""
 
-        async def find(work: contracts.QuestionWork) -> Chosen:
+        async def find(work: rag.QuestionWork) -> Chosen:
             await asyncio.Event().wait()
             return []
 

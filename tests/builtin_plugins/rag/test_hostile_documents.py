@@ -82,7 +82,7 @@ class Stage:
 async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
     async with model_server() as server, platforms(tmp_path_factory.mktemp("hostile")) as start:
         env = {"OPENAI_BASE_URL": server.url}
-        running = await start("models", "rag", HashEmbeddings(), env=env)
+        running = await start("models", "rag_methods", "extractive_answers", HashEmbeddings(), env=env)
         ann = await somebody(running)
         yield Stage(Brain(server), ann, await hostile_pipelines(running, ann, ORDERS))
 
@@ -170,7 +170,9 @@ async def test_a_small_real_model(
     if request.config.getoption("nightly"):
         methods += ["hyde", "self_rag", "raptor", "auto"]
     async with platforms(tmp_path) as start:
-        running = await start("models", "rag", HashEmbeddings(), env=small_model.env)
+        running = await start(
+            "models", "rag_methods", "extractive_answers", HashEmbeddings(), env=small_model.env
+        )
         ann = await somebody(running)
         config = {"max_tokens": 48, "temperature": 0}
         made = await hostile_pipelines(running, ann, {"grade": ORDERS["grade"]}, generation_config=config)

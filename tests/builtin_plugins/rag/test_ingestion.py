@@ -12,9 +12,13 @@ import pytest
 from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
 
-from kernel.db.tables import BlobRecord, BlobReference, JobRecord, PointRecord
-from kernel.sdk import Embedded, Plugin, Unavailable, contracts, hookimpl
-from kernel.stores.points import SqlVectorStore
+from builtin_plugins.documents import api as documents
+from builtin_plugins.inference.api import Embedded
+from builtin_plugins.vectors.api import VECTORS
+from builtin_plugins.vectors.models import PointRecord
+from builtin_plugins.vectors.store import SqlVectorStore
+from kernel.db.tables import BlobRecord, BlobReference, JobRecord
+from kernel.sdk import Plugin, Unavailable, hookimpl
 from kernel.testing import Running, Start, eventually
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
@@ -40,8 +44,8 @@ LONG = "\n".join(
 async def leftovers(running: Running) -> dict[str, int]:
     """What is still there of any document."""
     platform = running.platform
-    assert isinstance(platform.vectors, SqlVectorStore)
-    await platform.vectors.purge()  # what dropped collections held is removed in the background
+    assert isinstance(platform.resource(VECTORS), SqlVectorStore)
+    await platform.resource(VECTORS).purge()  # what dropped collections held is removed in the background
     tables: dict[str, Any] = {"points": PointRecord, "blobs": BlobRecord, "holders": BlobReference}
     queries: dict[str, Any] = {name: select(func.count()).select_from(of) for name, of in tables.items()}
     queries["documents"] = text("SELECT count(*) FROM rag_document")
@@ -64,7 +68,7 @@ async def test_deleted_while_it_is_ingested(
 ) -> None:
     """The deletion does not wait for the ingestion, and the ingestion leaves nothing when it goes on."""
     gate = GatedEmbeddings(stop_before)
-    running = await start_platform("rag", gate, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", gate, env={"DATABASE_URL": database_url})
     ann = await somebody(running)
     base = await make_base(ann, chunk_size=100, chunk_overlap=0)
     document = (await upload(ann, base, "long.txt", LONG)).json()["document_id"]
@@ -85,7 +89,7 @@ async def test_uploaded_again_while_the_deleted_one_is_still_ingested(
 ) -> None:
     """The old run neither helps nor harms the new document with the same bytes."""
     gate = GatedEmbeddings(2)
-    running = await start_platform("rag", gate, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", gate, env={"DATABASE_URL": database_url})
     ann = await somebody(running)
     base = await make_base(ann, chunk_size=100, chunk_overlap=0)
     old = (await upload(ann, base, "long.txt", LONG)).json()["document_id"]
@@ -100,7 +104,7 @@ async def test_uploaded_again_while_the_deleted_one_is_still_ingested(
         await running.run_jobs()  # the old run may have noticed the deletion and ended before the upload
     found = await record(ann, base, new)
     assert found["status"] == "completed" and found["chunk_count"] > 200
-    assert await running.platform.vectors.count(f"rag:{base}") == found["chunk_count"]
+    assert await running.platform.resource(VECTORS).count(f"rag:{base}") == found["chunk_count"]
     shown = (await ann.get(f"/v1/rag/knowledge-bases/{base}")).json()
     assert (shown["document_count"], shown["vector_count"]) == (1, found["chunk_count"])
 
@@ -108,7 +112,7 @@ async def test_uploaded_again_while_the_deleted_one_is_still_ingested(
 async def test_searches_see_nothing_of_an_unfinished_document(start_platform: Start) -> None:
     """Half of its passages are written, and no answer, list or count shows one."""
     gate = GatedEmbeddings(3)
-    running = await start_platform("rag", gate)
+    running = await start_platform("rag", "extractive_answers", gate)
     ann = await somebody(running)
     base = await make_base(ann, chunk_size=100, chunk_overlap=0)
     await upload(ann, base, "handbook.md")
@@ -132,7 +136,7 @@ async def test_searches_see_nothing_of_an_unfinished_document(start_platform: St
 async def test_cancelled_while_it_is_embedded(start_platform: Start) -> None:
     """Its job does not wait for the passages that are being embedded, and ends as cancelled."""
     gate = GatedEmbeddings(2, all_after=True)
-    running = await start_platform("rag", gate)
+    running = await start_platform("rag", "extractive_answers", gate)
     ann = await somebody(running)
     base = await make_base(ann, chunk_size=100, chunk_overlap=0)
     document = (await upload(ann, base, "long.txt", LONG)).json()["document_id"]
@@ -150,7 +154,7 @@ async def test_cancelled_while_it_is_embedded(start_platform: Start) -> None:
 async def test_started_over_while_it_is_read(start_platform: Start, again: str) -> None:
     """Cancelled in the middle and started over at once: the old run adds nothing to the new one."""
     gate = GatedEmbeddings(3, all_after=True)
-    running = await start_platform("rag", gate)
+    running = await start_platform("rag", "extractive_answers", gate)
     ann = await somebody(running)
     base = await make_base(ann, chunk_size=100, chunk_overlap=0)
     document = (await upload(ann, base, "long.txt", LONG)).json()["document_id"]
@@ -179,7 +183,7 @@ async def test_started_over_while_it_is_read(start_platform: Start, again: str) 
 
 async def test_a_job_that_can_no_longer_be_read(start_platform: Start) -> None:
     """After an upgrade what was stored for a job may not fit: its document says so, and waits for nothing."""
-    running = await start_platform("rag", HashEmbeddings())
+    running = await start_platform("rag", "extractive_answers", HashEmbeddings())
     ann = await somebody(running)
     base = await make_base(ann)
     document = (await upload(ann, base, "hand.txt", HANDBOOK)).json()["document_id"]
@@ -200,7 +204,7 @@ async def attempts(running: Running) -> list[int]:
 async def test_another_engine(start_platform: Start, database_url: str | None) -> None:
     """Vectors of two engines are never mixed: uploads fail at once, questions are 503; both say why."""
     engine = HashEmbeddings("first-engine")
-    running = await start_platform("rag", engine, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", engine, env={"DATABASE_URL": database_url})
     ann = await somebody(running)
     base = await make_base(ann)
     assert (await ingest(running, ann, base))["status"] == "completed"
@@ -229,22 +233,22 @@ class FooParser(Plugin):
     name = "foo_parser"
     after = ("rag",)
 
-    def __init__(self, target: str = "builtin_plugins.rag.parsing.from_text:parse") -> None:
+    def __init__(self, target: str = "builtin_plugins.documents.text.from_text:parse") -> None:
         self.target = target
 
     @hookimpl(optionalhook=True)
-    def register_parsers(self) -> list[contracts.DocumentParser]:
-        return [contracts.DocumentParser("foo", ["application/x-foo"], self.target, detect_foo)]
+    def register_parsers(self) -> list[documents.DocumentParser]:
+        return [documents.DocumentParser("foo", ["application/x-foo"], self.target, detect_foo)]
 
 
 async def test_a_parser_that_is_gone(start_platform: Start, platform_home: Path) -> None:
     """A document whose plugin was taken away fails at once, and says what to install."""
-    running = await start_platform("rag", HashEmbeddings(), FooParser())
+    running = await start_platform("rag", "extractive_answers", HashEmbeddings(), FooParser())
     ann = await somebody(running)
     base = await make_base(ann)
     document = (await upload(ann, base, "a.foo", "FOO\nSome words.")).json()
     assert document["content_type"] == "application/x-foo"
-    without = await start_platform("rag", HashEmbeddings(), home=platform_home)
+    without = await start_platform("rag", "extractive_answers", HashEmbeddings(), home=platform_home)
     await without.run_jobs()
     found = await record(ann, base, document["document_id"])
     assert found["status"] == "failed" and await attempts(running) == [1]
@@ -254,7 +258,9 @@ async def test_a_parser_that_is_gone(start_platform: Start, platform_home: Path)
 
 async def test_a_parser_that_cannot_be_started(start_platform: Start) -> None:
     """A plugin that names a module that is not there: the installation's fault, said so, no retries."""
-    running = await start_platform("rag", HashEmbeddings(), FooParser("no_such_module:parse"))
+    running = await start_platform(
+        "rag", "extractive_answers", HashEmbeddings(), FooParser("no_such_module:parse")
+    )
     ann = await somebody(running)
     found = await ingest(running, ann, await make_base(ann), "a.foo", "FOO\nSome words.")
     assert found["status"] == "failed" and "repair the plugin" in found["error"]
@@ -263,7 +269,9 @@ async def test_a_parser_that_cannot_be_started(start_platform: Start) -> None:
 
 async def test_a_parser_that_fails(start_platform: Start, caplog: pytest.LogCaptureFixture) -> None:
     """The log has its name and last output: its author must see that the parser failed, not the document."""
-    running = await start_platform("rag", HashEmbeddings(), FooParser("tests.fakes.child_tasks:pid"))
+    running = await start_platform(
+        "rag", "extractive_answers", HashEmbeddings(), FooParser("tests.fakes.child_tasks:pid")
+    )
     ann = await somebody(running)
     found = await ingest(running, ann, await make_base(ann), "a.foo", "FOO\nSome words.")
     assert found["status"] == "failed"
@@ -275,7 +283,7 @@ async def test_a_parser_that_fails(start_platform: Start, caplog: pytest.LogCapt
 async def test_an_engine_that_is_away_for_a_moment(start_platform: Start, failure: Exception) -> None:
     """A failure of the engine is tried again; the document completes, nothing in it twice."""
     engine = HashEmbeddings()
-    running = await start_platform("rag", engine)
+    running = await start_platform("rag", "extractive_answers", engine)
     ann = await somebody(running)
     base = await make_base(ann, chunk_size=100, chunk_overlap=0)
     failures = [failure]
@@ -301,7 +309,7 @@ async def test_an_engine_that_answers_nonsense(start_platform: Start) -> None:
             made = await super().embed_texts(model, texts)
             return made and Embedded(made.vectors[:0], made.engine)
 
-    running = await start_platform("rag", Short())
+    running = await start_platform("rag", "extractive_answers", Short())
     ann = await somebody(running)
     base = await make_base(ann)
     pipeline = await make_pipeline(ann, base)
@@ -318,7 +326,7 @@ async def test_an_engine_whose_numbers_are_none(start_platform: Start) -> None:
             made = await super().embed_texts(model, texts)
             return made and Embedded(made.vectors * np.nan, made.engine)
 
-    running = await start_platform("rag", Broken())
+    running = await start_platform("rag", "extractive_answers", Broken())
     ann = await somebody(running)
     refused = await ann.post("/v1/rag/knowledge-bases", json={"name": "Handbook"})
     assert (refused.json()["code"], "'hash_embeddings'" in refused.detail) == ("plugin_failed", True)
@@ -328,10 +336,32 @@ async def test_an_engine_whose_numbers_are_none(start_platform: Start) -> None:
 
 async def test_too_many_passages(start_platform: Start) -> None:
     """A text that would make more passages than allowed fails, and none of them is left."""
-    running = await start_platform("rag", HashEmbeddings(), env={"PLATFORM_RAG_MAX_CHUNKS": "100"})
+    running = await start_platform(
+        "rag", "extractive_answers", HashEmbeddings(), env={"PLATFORM_RAG_MAX_CHUNKS": "100"}
+    )
     ann = await somebody(running)
     base = await make_base(ann, chunk_size=100, chunk_overlap=0)
     found = await ingest(running, ann, base, "long.txt", LONG)
     assert found["status"] == "failed" and "Split it" in found["error"]
-    assert await running.platform.vectors.staged(f"rag:{base}", found["document_id"]) == 0
+    assert await running.platform.resource(VECTORS).staged(f"rag:{base}", found["document_id"]) == 0
     assert (await ingest(running, ann, base, "short.md", HANDBOOK))["status"] == "completed"
+
+
+@pytest.mark.each_database
+async def test_a_large_document_gives_its_place_back(start_platform: Start, database_url: str | None) -> None:
+    """Another account's document is read between two parts of one that takes long."""
+    env = {"DATABASE_URL": database_url, "PLATFORM_RAG_LARGE_DOCUMENT_MB": "0.01"}
+    running = await start_platform("rag", HashEmbeddings(), env=env)
+    ann, ben = await running.user(), await running.user()
+    words = "".join(f"Sentence number {number} tells of a station. " for number in range(5000))
+    made = {}
+    for actor, size in ((ann, len(words)), (ben, len(words) // 4)):
+        base = await make_base(actor, chunk_size=60, chunk_overlap=0)
+        answer = await upload(actor, base, "a.txt", words[:size])
+        assert answer.status == 202
+        made[actor.user["id"]] = path_of(base, answer.json()["document_id"])
+    await running.run_jobs()
+    long, short = [(await actor.get(made[actor.user["id"]])).json() for actor in (ann, ben)]
+    assert (long["status"], short["status"]) == ("completed", "completed")
+    assert long["chunk_count"] > 20 * 96 * 2 and short["chunk_count"] > 500
+    assert short["completed_at"] < long["completed_at"]

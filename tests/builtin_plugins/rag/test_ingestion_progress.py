@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from builtin_plugins.rag.chunking import Chunk
+from builtin_plugins.documents.chunking import Chunk
+from builtin_plugins.documents.protocol import ParserPosition
+from builtin_plugins.documents.runner import ParsedDocument
 from builtin_plugins.rag.models import Document
-from builtin_plugins.rag.parsing.protocol import Place
-from builtin_plugins.rag.parsing.runner import ParsedDocument
-from builtin_plugins.rag.services.progress import ReadingProgress
+from builtin_plugins.rag.services.ingest import ReadingProgress
 from kernel.db.tables import JobRecord
 from kernel.sdk import Progress, utc_now
 from kernel.testing import Actor, Running, Start
@@ -147,6 +147,24 @@ async def test_time_left_goes_by_kinds(start_platform: Start, database_url: str 
     assert (await desk.state())["eta_seconds"] is None
 
 
+async def test_a_little_says_nothing_about_much(start_platform: Start, database_url: str | None) -> None:
+    """A small file says nothing about one of a hundred times its size, nor a first page about many: both said
+    hours where it took seconds. What says enough is used, also for the others of its kind.
+    """
+    desk = await _desk(start_platform, database_url)
+    await desk.completed("note.pdf", 1_000)
+    report = await desk.document("report.pdf", 180_000, waited=300)
+    assert (await desk.state())["eta_seconds"] is None
+    await desk.read(report, 1, 72, took=300)
+    assert (await desk.state())["eta_seconds"] is None
+    await desk.read(report, 18, 72, took=10)
+    assert 25 <= (await desk.state())["eta_seconds"] <= 35
+    await desk.document("second.pdf", 180_000, waited=300)
+    assert 60 <= (await desk.state())["eta_seconds"] <= 80
+    await desk.document("archive.pdf", 18_000_000, waited=300)
+    assert (await desk.state())["eta_seconds"] is None
+
+
 async def test_time_left_is_never_none_at_all(start_platform: Start, database_url: str | None) -> None:
     """What is being read takes at least another second."""
     desk = await _desk(start_platform, database_url)
@@ -182,7 +200,9 @@ def test_progress_grows_to_its_total(
     shown = ReadingProgress(progress)
     shown.begin()
     for page in range(1, (pages or 0) + 1):
-        shown.reading(Place(page, pages if unit == "pages" and pages else 0, min(page - 1, recognized)))
+        shown.reading(
+            ParserPosition(page, pages if unit == "pages" and pages else 0, min(page - 1, recognized))
+        )
         told.append((progress.done, progress.total))
     shown.count(ParsedDocument(chars, pages, Path("sink"), 0, recognized), 600, 0)
     told.append((progress.done, progress.total))
@@ -202,10 +222,10 @@ def test_scans_are_done_as_they_are_recognized() -> None:
     """Recognizing is most of the work on a scan, so its pages count then, and what is left is embedding."""
     progress = Progress()
     shown = ReadingProgress(progress)
-    shown.reading(Place(3, 12, 2))
+    shown.reading(ParserPosition(3, 12, 2))
     assert (progress.done, progress.total, progress.unit) == (2, 12, "pages")
     assert progress.message == "Reading page 3 of 12"
-    shown.reading(Place(1_000, 1_200, 999))
+    shown.reading(ParserPosition(1_000, 1_200, 999))
     assert progress.message == "Reading page 1,000 of 1,200" and 890 <= progress.done <= 910
 
 
@@ -213,7 +233,7 @@ def test_a_second_run_begins_where_it_was() -> None:
     """After a crash what is told goes on; a job of an earlier release counted characters, which are left."""
     progress = Progress(50, 100, "pages")
     shown = ReadingProgress(progress)
-    shown.reading(Place(2, 100, 1))
+    shown.reading(ParserPosition(2, 100, 1))
     assert progress.done == 50
     old = Progress(70_000, 200_000, "characters")
     shown = ReadingProgress(old)
@@ -236,5 +256,5 @@ def test_a_page_that_is_not_one_of_many() -> None:
     """A parser of a plugin may tell pages without saying how many there are."""
     progress = Progress()
     for page in itertools.islice(itertools.count(1), 3):
-        ReadingProgress(progress).reading(Place(page))
+        ReadingProgress(progress).reading(ParserPosition(page))
     assert (progress.message, progress.total) == ("Reading page 3", None)

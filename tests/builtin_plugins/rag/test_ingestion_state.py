@@ -12,10 +12,11 @@ from typing import Any
 import psutil
 from sqlalchemy import update
 
+from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.models import Document
-from kernel.sdk import Embedded, hookimpl, utc_now
+from kernel.sdk import hookimpl, utc_now
 from kernel.testing import Start
-from tests.builtin_plugins.rag import documents
+from tests.builtin_plugins.documents import sample_documents as documents
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
     ask,
@@ -32,7 +33,9 @@ from tests.fakes.rows import execute
 
 async def test_counts_cancel_and_retry(start_platform: Start, database_url: str | None) -> None:
     """What waits is counted and has a place; cancelled documents are failed ones, and can be tried again."""
-    running = await start_platform("rag", HashEmbeddings(), env={"DATABASE_URL": database_url})
+    running = await start_platform(
+        "rag", "extractive_answers", HashEmbeddings(), env={"DATABASE_URL": database_url}
+    )
     ann, bob = await somebody(running), await somebody(running)
     base, other = await make_base(ann), await make_base(bob)
     path = f"/v1/rag/knowledge-bases/{base}/ingestion"
@@ -62,7 +65,9 @@ async def test_counts_cancel_and_retry(start_platform: Start, database_url: str 
 
 async def test_idle_time_does_not_count(start_platform: Start, database_url: str | None) -> None:
     """A document of four minutes ago says nothing about how long those that wait now will take."""
-    running = await start_platform("rag", HashEmbeddings(), env={"DATABASE_URL": database_url})
+    running = await start_platform(
+        "rag", "extractive_answers", HashEmbeddings(), env={"DATABASE_URL": database_url}
+    )
     ann = await somebody(running)
     base = await make_base(ann)
     path = f"/v1/rag/knowledge-bases/{base}/ingestion"
@@ -87,7 +92,7 @@ async def test_idle_time_does_not_count(start_platform: Start, database_url: str
 
 async def test_small_documents_together(start_platform: Start) -> None:
     """Texts of two knowledge bases in one batch; one without text fails alone, a deleted one is gone."""
-    running = await start_platform("rag", HashEmbeddings())
+    running = await start_platform("rag", "extractive_answers", HashEmbeddings())
     ann = await somebody(running)
     first, second = await make_base(ann), await make_base(ann, chunk_size=100, chunk_overlap=0)
     for number in range(20):
@@ -122,7 +127,7 @@ class CountedCalls(HashEmbeddings):
 async def test_64_kilobytes_are_read_together(start_platform: Start) -> None:
     """Four texts of exactly 16 KB are taken up at once and share a batch."""
     models = CountedCalls()
-    running = await start_platform("rag", models)
+    running = await start_platform("rag", "extractive_answers", models)
     ann = await somebody(running)
     base = await make_base(ann, chunk_size=8000, chunk_overlap=0)
     models.batches.clear()  # one was to try the model
@@ -151,7 +156,7 @@ class SlowEndpoint(HashEmbeddings):
 async def test_models_do_not_wait_for_each_other(start_platform: Start) -> None:
     """Of texts that are read together, those of a model that answers are stored before the others are."""
     models = SlowEndpoint()
-    running = await start_platform("rag", models)
+    running = await start_platform("rag", "extractive_answers", models)
     ann = await somebody(running)
     models.told.set()
     slow, quick = await make_base(ann, embedding_model="all-minilm"), await make_base(ann)
@@ -191,7 +196,7 @@ class BrokenEndpoint(HashEmbeddings):
 async def test_a_model_that_fails_stops_no_other(start_platform: Start) -> None:
     """Of texts that are read together, those of the other models are embedded once, and not again."""
     models = BrokenEndpoint()
-    running = await start_platform("rag", models)
+    running = await start_platform("rag", "extractive_answers", models)
     ann = await somebody(running)
     down, good = await make_base(ann, embedding_model="all-minilm"), await make_base(ann)
     models.broken = True
@@ -222,7 +227,7 @@ class PausedEmbeddings(HashEmbeddings):
 async def test_one_of_many_is_cancelled(start_platform: Start, database_url: str | None) -> None:
     """A text that is read together with others stays out when it is cancelled before they are stored."""
     paused = PausedEmbeddings()
-    running = await start_platform("rag", paused, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", paused, env={"DATABASE_URL": database_url})
     ann = await somebody(running)
     base = await make_base(ann)
     sent = [await upload(ann, base, f"{number}.txt", f"Text {number}.") for number in range(3)]
@@ -244,7 +249,7 @@ async def test_one_of_many_is_cancelled(start_platform: Start, database_url: str
 
 async def test_parsers_that_are_killed(start_platform: Start) -> None:
     """Whoever kills parser processes at their work loses nothing, and nothing is there twice."""
-    running = await start_platform("rag", HashEmbeddings())
+    running = await start_platform("rag", "extractive_answers", HashEmbeddings())
     ann = await somebody(running)
     base = await make_base(ann)
     uploaded = 0
@@ -281,7 +286,7 @@ def _parser_processes() -> set[psutil.Process]:
     found = set()
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
-            if "builtin_plugins.rag.parsing.child" in process.cmdline():  # empty once it has ended
+            if "builtin_plugins.documents.child" in process.cmdline():  # empty once it has ended
                 found.add(process)
     return found
 
@@ -291,7 +296,7 @@ async def test_a_thousand_pages_show_how_far_they_are(
 ) -> None:
     """The page that is read, then the pages that are embedded, of how many."""
     gate = GatedEmbeddings(151, all_after=True)
-    running = await start_platform("rag", gate)
+    running = await start_platform("rag", "extractive_answers", gate)
     ann = await somebody(running)
     base = await make_base(ann)
     file = documents.pdf(tmp_path / "book", [documents.prose(40, 40 * page) for page in range(1_000)])

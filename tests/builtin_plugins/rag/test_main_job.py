@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from builtin_plugins.vectors.api import VECTORS
 from kernel.testing import Running
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
@@ -52,4 +53,4 @@ async def test_deleted_document_no_longer_answers(running: Running) -> None:
     assert (await ann.get(path)).status == 404
     assert (await ask(ann, pipeline, question, hybrid=True))["sources"] == []
     assert not (await running.platform.blobs.local(document["sha256"])).exists()
-    assert await running.platform.vectors.count(f"rag:{base}") == 0
+    assert await running.platform.resource(VECTORS).count(f"rag:{base}") == 0

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import io
 import re
+import shutil
 import struct
 import zipfile
 from collections.abc import AsyncIterator, Callable
@@ -15,9 +16,10 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from PIL import Image
 
 from kernel.testing import Actor, Running, platforms
-from tests.builtin_plugins.rag import documents as made
+from tests.builtin_plugins.documents import sample_documents as made
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.npm import npm_folder
@@ -51,7 +53,7 @@ class Desk:
 async def desk(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
     env = {"MAX_UPLOAD_SIZE_MB": "2", "PLATFORM_RAG_ARCHIVE_FILES": "20", "PLATFORM_RAG_ARCHIVE_MB": "6"}
     async with platforms(tmp_path_factory.mktemp("members")) as start:
-        running = await start("rag", HashEmbeddings(), env=env)
+        running = await start("rag", "extractive_answers", HashEmbeddings(), env=env)
         yield Desk(running, await somebody(running))
 
 
@@ -84,6 +86,18 @@ async def test_an_archive(desk: Desk, tmp_path: Path) -> None:
     assert "empty.txt (empty)" in told
     left = "program.exe (no supported type), empty.txt (empty)"
     assert own["notice"] == f"2 of 4 files inside were left out: {left}."
+
+
+async def test_a_portfolio(desk: Desk, tmp_path: Path) -> None:
+    """The files of a PDF portfolio become documents of their own, as attachments of mails do."""
+    report = made.pdf(tmp_path / "b.pdf", [["The ferry leaves at noon."]]).read_bytes()
+    files = {"june.txt": b"June was warm in the harbour.", "report.pdf": report, "run.exe": b"MZ" + bytes(99)}
+    made.portfolio(tmp_path / "a.pdf", files, {"pin.txt": b"Pinned to the page of the harbour."})
+    own, inside, told = await desk.upload("portfolio.pdf", (tmp_path / "a.pdf").read_bytes())
+    assert own["status"] == "completed" and own["page_count"] == 1
+    assert set(inside) == {"june.txt", "report.pdf", "pin.txt"}
+    assert {one["parent_id"] for one in inside.values()} == {own["document_id"]}
+    assert "run.exe (no supported type)" in told
 
 
 async def test_a_compressed_file_that_has_no_name(desk: Desk) -> None:
@@ -289,13 +303,12 @@ async def test_attachments(desk: Desk, tmp_path: Path) -> None:
 
 
 async def test_a_message_that_outlook_wrote(desk: Desk) -> None:
-    """A file of Outlook's own: an empty message with a photo, sent to oneself."""
+    """A file of Outlook's own: an empty message with a photo without text, sent to oneself."""
     folder = npm_folder(Path(__file__).parent / "outlook", "the tests of a real .msg file")
     content = (folder / "node_modules/msgreader/data/test.msg").read_bytes()
     own, inside, _ = await desk.upload("photo.msg", content, all_completed=False)
     assert (own["content_type"], own["status"]) == ("application/vnd.ms-outlook", "completed")
-    ((name, photo),) = inside.items()
-    assert name.endswith(".jpg") and (photo["content_type"], photo["status"]) == ("image/jpeg", "failed")
+    assert inside == {} and ".jpg (" in own["notice"]
     path = f"/v1/rag/knowledge-bases/{own['knowledge_base_id']}/documents/{own['document_id']}/chunks"
     text = (await desk.ann.get(path)).json()["items"][0]["text"]
     assert text.startswith("Subject: asdf\nFrom: christoph@freiraum.xyz") and "2018-03-23 16:06" in text
@@ -311,3 +324,19 @@ async def test_an_outlook_message(desk: Desk, tmp_path: Path) -> None:
     assert set(inside) == {"rates.txt"}
     broken, _, _ = await desk.upload("broken.msg", content[:1500])
     assert broken["status"] == "failed" and "damaged" in broken["error"]
+
+
+async def test_pictures_of_a_signature(desk: Desk) -> None:
+    """A spacer or a logo becomes no failed document, and the message says so; a scan is a document."""
+    blank, scan = io.BytesIO(), io.BytesIO()
+    Image.new("RGB", (12, 4), "white").save(blank, "GIF")
+    made.picture("The harbour master signed").save(scan, "PNG")
+    mail = EmailMessage()
+    mail["Subject"], mail["From"] = "Berths", "ann@example.org"
+    mail.set_content("The berths are free.")
+    for name, data in (("spacer.gif", blank), ("image001.gif", blank), ("scan.png", scan)):
+        mail.add_attachment(data.getvalue(), "image", name[-3:], filename=name, disposition="inline")
+    own, inside, _ = await desk.upload("mail.eml", mail.as_bytes(), all_completed=False)
+    assert own["status"] == "completed" and "spacer.gif" in own["notice"] and "image001.gif" in own["notice"]
+    expected = {"scan.png": "completed"} if shutil.which("tesseract") else {}
+    assert {name: one["status"] for name, one in inside.items()} == expected

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from kernel.sdk import Plugin, contracts, hookimpl
+from builtin_plugins.documents import api as documents
+from builtin_plugins.vectors.api import VECTORS
+from kernel.sdk import Plugin, hookimpl
 from kernel.testing import Actor, Start
 from tests.builtin_plugins.rag.rag_support import make_base, path_of, somebody, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
@@ -28,9 +30,9 @@ class Gate(Plugin):
         self.arrived, self.go = threading.Event(), threading.Event()
 
     @hookimpl(optionalhook=True)
-    def register_parsers(self) -> list[contracts.DocumentParser]:
-        target = "builtin_plugins.rag.parsing.from_text:parse"
-        return [contracts.DocumentParser("gate", ["application/x-gate"], target, self.detect)]
+    def register_parsers(self) -> list[documents.DocumentParser]:
+        target = "builtin_plugins.documents.text.from_text:parse"
+        return [documents.DocumentParser("gate", ["application/x-gate"], target, self.detect)]
 
     def detect(self, head: bytes) -> str | None:
         if b"c.txt" in head and not head.startswith(b"PK") and not self.arrived.is_set():
@@ -91,4 +93,4 @@ async def test_stopped_while_it_is_unpacked(
         assert (await ann.post(f"{ingestion}/retry")).json() == {"documents": 3}
         await running.run_jobs()
     assert await statuses(ann, base) == whole
-    assert await running.platform.vectors.count(f"rag:{base}") == len(whole)
+    assert await running.platform.resource(VECTORS).count(f"rag:{base}") == len(whole)

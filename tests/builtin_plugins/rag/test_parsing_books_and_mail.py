@@ -8,20 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from builtin_plugins.rag.parsing import (
-    BUILTIN_PARSERS,
-    UnparsableDocument,
-    detect_media_type,
-    from_eml,
-    from_epub,
-    from_odt,
-    from_rtf,
-)
-from builtin_plugins.rag.parsing.archive import MAX_UNPACKED_BYTES
-from builtin_plugins.rag.parsing.blocks import Block
-from builtin_plugins.rag.parsing.cleaning import clean
+from builtin_plugins.documents.archives.archive import MAX_UNPACKED_BYTES
+from builtin_plugins.documents.blocks import Block, UnparsableDocument
+from builtin_plugins.documents.cleaning import clean
+from builtin_plugins.documents.detection import detect_media_type
+from builtin_plugins.documents.mail import from_eml
+from builtin_plugins.documents.markup import from_epub
+from builtin_plugins.documents.office import from_odt, from_rtf
+from builtin_plugins.documents.parsers import BUILTIN_PARSERS
 from kernel.testing import Running
-from tests.builtin_plugins.rag.documents import (
+from tests.builtin_plugins.documents.sample_documents import (
     add_member,
     book,
     mail,

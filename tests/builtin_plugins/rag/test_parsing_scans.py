@@ -12,21 +12,17 @@ import pytest
 import pytest_asyncio
 from reportlab.pdfgen.canvas import Canvas
 
-from builtin_plugins.rag.parsing import (
-    BUILTIN_PARSERS,
-    UnparsableDocument,
-    detect_media_type,
-    from_image,
-    from_pdf,
-    read_blocks,
-)
-from builtin_plugins.rag.parsing.blocks import SlowDocument
-from builtin_plugins.rag.parsing.ocr import OPTIONS, OcrOptions
-from builtin_plugins.rag.parsing.protocol import Place, last_place
-from builtin_plugins.rag.parsing.runner import ParsedDocument, ParseLimits, parser_processes
-from builtin_plugins.rag.parsing.runner import parse as parse_by
+from builtin_plugins.documents.blocks import SlowDocument, UnparsableDocument
+from builtin_plugins.documents.detection import detect_media_type
+from builtin_plugins.documents.images import from_image
+from builtin_plugins.documents.images.ocr import OPTIONS, OcrOptions
+from builtin_plugins.documents.parsers import BUILTIN_PARSERS
+from builtin_plugins.documents.pdf import from_pdf
+from builtin_plugins.documents.protocol import ParserPosition, last_place, read_blocks
+from builtin_plugins.documents.runner import ParsedDocument, ParseLimits, parser_processes
+from builtin_plugins.documents.runner import parse as parse_by
 from kernel.testing import platforms
-from tests.builtin_plugins.rag import documents
+from tests.builtin_plugins.documents import sample_documents as documents
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
 
@@ -91,7 +87,7 @@ async def test_which_page_is_read_of_how_many(read: Read, tmp_path: Path) -> Non
     """Of a scan it is told before each page, of how many, and how many were recognized."""
     path = documents.scan(tmp_path / "scan", [["The harbour master"], ["signed on Friday"], ["at noon"]])
     await read(path, OcrOptions())
-    assert last_place(tmp_path / "sink") == Place(3, 3, 2)
+    assert last_place(tmp_path / "sink") == ParserPosition(3, 3, 2)
 
 
 @needs_tesseract
@@ -101,7 +97,7 @@ async def test_a_picture_of_several_pages(read: Read, tmp_path: Path) -> None:
     path = tmp_path / "fax"
     pages[0].save(path, "TIFF", save_all=True, append_images=pages[1:])
     assert await read(path, OcrOptions()) == [(n, f"Invoice 471{n}") for n in (1, 2, 3)]
-    assert last_place(tmp_path / "sink") == Place(3, 3, 2)
+    assert last_place(tmp_path / "sink") == ParserPosition(3, 3, 2)
     with pytest.raises(SlowDocument):
         await read(path, OcrOptions(most_pages=2))
 

@@ -16,21 +16,16 @@ from reportlab.lib import colors
 from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
 
+from builtin_plugins.documents.blocks import Block
+from builtin_plugins.documents.chunking import chunk
+from builtin_plugins.documents.markup import from_html
+from builtin_plugins.documents.office import from_docx, from_odt, from_xlsx, ooxml
+from builtin_plugins.documents.pdf import from_pdf
+from builtin_plugins.documents.tables import portions
+from builtin_plugins.documents.text import from_csv
 from builtin_plugins.rag.answering.sentences import split_sentences
-from builtin_plugins.rag.chunking import chunk
-from builtin_plugins.rag.parsing import (
-    from_csv,
-    from_docx,
-    from_html,
-    from_odt,
-    from_pdf,
-    from_xlsx,
-    ooxml,
-    portions,
-)
-from builtin_plugins.rag.parsing.blocks import Block
 from kernel.testing import Running
-from tests.builtin_plugins.rag.documents import open_document
+from tests.builtin_plugins.documents.sample_documents import open_document
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
 
 ROWS = [

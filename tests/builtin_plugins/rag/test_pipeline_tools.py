@@ -6,7 +6,8 @@ from contextlib import aclosing
 
 import pytest
 
-from kernel.sdk import Caller, NotFound, Principal, contracts
+from builtin_plugins.rag import api as rag
+from kernel.sdk import Caller, NotFound, Principal
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, make_pipeline, somebody
 
@@ -21,16 +22,16 @@ def caller(running: Running, actor: Actor, role: str = "user") -> Caller:
     return Caller(running.platform, Principal("user", str(actor.user["id"]), actor.user["id"], name, role))
 
 
-async def asked(running: Running, who: Caller, pipeline: str) -> tuple[str, contracts.PipelineAnswer]:
+async def asked(running: Running, who: Caller, pipeline: str) -> tuple[str, rag.PipelineAnswer]:
     """The pieces of an answer in one, and its end."""
     events = await running.platform.hooks.ask(
-        contracts.ask_pipeline, caller=who, pipeline_id=pipeline, question=HOTEL, history=(), options={}
+        rag.ask_pipeline, caller=who, pipeline_id=pipeline, question=HOTEL, history=(), options={}
     )
     assert events is not None
     pieces: list[str] = []
     async with aclosing(events):
         async for event in events:
-            if isinstance(event, contracts.PipelineAnswer):
+            if isinstance(event, rag.PipelineAnswer):
                 return "".join(pieces), event
             pieces.append(event)
     raise AssertionError("no end")
@@ -45,9 +46,7 @@ async def test_listed(running: Running) -> None:
     found = {
         who: {
             entry.id: entry.own
-            for entry in await running.platform.hooks.ask(
-                contracts.list_pipelines, caller=caller(running, who_is)
-            )
+            for entry in await running.platform.hooks.ask(rag.list_pipelines, caller=caller(running, who_is))
             or ()
         }
         for who, who_is in (("ann", ann), ("ben", ben))

@@ -7,7 +7,6 @@ import pytest
 from kernel.testing import Running
 from tests.builtin_plugins.rag.rag_support import (
     NOWHERE,
-    NUL,
     ask,
     ask_raw,
     ingest,
@@ -153,20 +152,6 @@ async def test_delete(running: Running) -> None:
     ):
         assert status == 404
     assert (await ann.delete(f"/v1/rag/knowledge-bases/{base}")).status == 200
-
-
-@pytest.mark.parametrize("pipeline_id", [NOWHERE, "x", NUL])
-async def test_unknown_is_404_everywhere(running: Running, pipeline_id: str) -> None:
-    """Unknown and malformed ids answer alike."""
-    ann = await somebody(running)
-    path = f"{PIPELINES}/{pipeline_id}"
-    answers = [
-        await ann.get(path),
-        await ann.patch(path, json={"name": "n"}),
-        await ann.delete(path),
-        await ann.post(f"{path}/query", json={"question": "What?"}),
-    ]
-    assert [answer.status for answer in answers] == [404] * 4
 
 
 async def test_retrieval_config_is_the_default_of_its_questions(running: Running) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from builtin_plugins.rag.answering.passages import Passage
+from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.models import KnowledgeBase
-from builtin_plugins.rag.questions.merging import Found, merged
-from builtin_plugins.rag.questions.ranked import Ranked, told
-from builtin_plugins.rag.questions.widening import joined, place_of
-from kernel.sdk import Embedded, Hit, StoredPoint
+from builtin_plugins.rag.passages import Passage
+from builtin_plugins.rag.questions.reporting import with_confidence
+from builtin_plugins.rag.questions.retrieval import BaseHits, joined, merged, place_of
+from builtin_plugins.vectors.api import Hit, StoredPoint
 from kernel.testing import Running, Start
 from tests.fakes.loaded_once import LoadedOnce
 
@@ -23,16 +23,15 @@ async def running(start_platform: Start) -> Running:
     return await start_platform(LoadedOnce, "rag")
 
 
-def found(name: str, cosine: float, words: float) -> Found:
+def found(name: str, cosine: float, words: float) -> BaseHits:
     """A knowledge base that found one passage."""
     point = StoredPoint(name, "document", 0, name, {})
-    return Found(KnowledgeBase(embedding_model="one"), [Hit(point, 0.0, cosine, words)])
+    return BaseHits(KnowledgeBase(embedding_model="one"), [Hit(point, 0.0, cosine, words)])
 
 
-def shown(chunk_id: str, span: tuple[int, int], child: int | None = None) -> Ranked:
+def shown(chunk_id: str, span: tuple[int, int], child: int | None = None) -> Passage:
     start, end = span
-    passage = Passage("", "a.md", 1.0, chunk_id, "document", char_start=start, char_end=end)
-    return Ranked(passage, "base", 0, 1.0, None, 1.0, child=child)
+    return Passage("", "a.md", 1.0, chunk_id, "document", char_start=start, char_end=end, child=child)
 
 
 def stored(text: str, start: int, page: int | None = None, *pages: tuple[int, int]) -> StoredPoint:
@@ -52,8 +51,8 @@ async def test_several_bases(running: Running, cosines: tuple[float, float]) -> 
 @pytest.mark.parametrize("scores", [(0.9, 0.1), (1.0, 1.0), (0.7, 0.0), (0.0, 0.0), (1.4, 0.3, -0.2)])
 def test_told_scores(scores: tuple[float, ...], confidence: float) -> None:
     """Their mean is the confidence, in the same order and within 0 to 1, whatever the scores were."""
-    items = [Ranked(Passage("", "a.md", one, "", ""), "base", 0, one, None, one) for one in scores]
-    moved = [item.passage.score for item in told(items, confidence)]
+    items = [Passage("", "a.md", one, "", "") for one in scores]
+    moved = [item.score for item in with_confidence(items, confidence)]
     assert moved == sorted(moved, reverse=True)
     assert all(0.0 <= one <= 1.0 for one in moved)
     if any(scores):

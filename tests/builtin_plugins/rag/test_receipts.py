@@ -12,7 +12,8 @@ import numpy as np
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.receipts import Signer
-from kernel.sdk import Point, Unit, utc_now
+from builtin_plugins.vectors.api import VECTORS, Point
+from kernel.sdk import Unit, utc_now
 from kernel.testing import Actor, Running, Start, audited
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
@@ -34,7 +35,7 @@ BASES = "/v1/rag/knowledge-bases"
 
 async def boot(start_platform: Start, url: str | None = None) -> Running:
     return await start_platform(
-        "rag", "graph_rag", "conversations", HashEmbeddings(), env={"DATABASE_URL": url}
+        "rag", "extractive_answers", "graph_rag", "conversations", HashEmbeddings(), env={"DATABASE_URL": url}
     )
 
 
@@ -177,7 +178,7 @@ async def test_a_change_of_the_embedding_model_is_looked_into(
         assert row is not None and row.coming_collection is not None
         vector = np.ones(4, dtype=np.float32)
         point = Point("p", record["document_id"], 0, "text", vector, {"char_start": 0, "char_end": 4})
-        vectors = running.platform.vectors
+        vectors = running.platform.resource(VECTORS)
         vectors.ensure(unit, row.coming_collection, 4, "engine")
         vectors.stage(unit, row.coming_collection, [point])
 

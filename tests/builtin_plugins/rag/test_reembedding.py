@@ -12,13 +12,15 @@ import pytest
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
+from builtin_plugins.inference import api as inference
+from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.errors import EngineChanged
-from builtin_plugins.rag.exchange import exporting
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.questions.retrieval import Sought, retrieve
-from builtin_plugins.rag.services.telling import TellPayload, tell_languages
-from kernel.db.tables import CollectionRecord
-from kernel.sdk import Embedded, contracts, hookimpl
+from builtin_plugins.rag.services.telling import tell_languages
+from builtin_plugins.vectors.api import VECTORS
+from builtin_plugins.vectors.models import CollectionRecord
+from kernel.sdk import NoPayload, hookimpl
 from kernel.testing import Actor, Start, environment, platforms
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, path_of, record, somebody, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
@@ -29,7 +31,7 @@ BASES = "/v1/rag/knowledge-bases"
 OLD, NEW = "all-minilm", "multilingual-e5-small"
 GERMAN = "Die Katzen schlafen auf den Bänken vor der Stube, bis es im Herbst zu kalt wird."
 _OF_THE_SIXTH_RELEASE = (
-    """UPDATE kernel_point SET payload = '{"page": null, "char_start": 0, "char_end": 80}'""",
+    """UPDATE vectors_point SET payload = '{"page": null, "char_start": 0, "char_end": 80}'""",
     "UPDATE rag_document SET language_told = false",
 )
 TOPICS = ("harbour", "lighthouse", "ferry", "anchor", "compass", "rudder")
@@ -46,7 +48,7 @@ class TwoModels(HashEmbeddings):
 
     @hookimpl
     async def embed_texts(
-        self, model: str, texts: Sequence[str], purpose: contracts.Purpose
+        self, model: str, texts: Sequence[str], purpose: inference.Purpose
     ) -> Embedded | None:
         found = await super().embed_texts(model, texts)
         if found is None or model == OLD:
@@ -104,7 +106,7 @@ def collections(session: Session) -> int:
 async def test_a_model_that_runs_on_another_engine(start_platform: Start, database_url: str | None) -> None:
     """The remedy of the refusal: the same model again gives all documents vectors of its new engine."""
     engine = HashEmbeddings()
-    running = await start_platform("rag", engine, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", engine, env={"DATABASE_URL": database_url})
     ann = await somebody(running)
     base = await shelf(ann)
     engine.engine = "hash-3"
@@ -122,7 +124,7 @@ async def test_questions_uploads_and_deletions_meanwhile(
     """Hundreds of questions (nightly: a thousand) see all of it, before, during and after the switch."""
     least = 1_000 if pytestconfig.getoption("nightly") else 300
     models = TwoModels()
-    running = await start_platform("rag", models, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", models, env={"DATABASE_URL": database_url})
     ann = await somebody(running)
     base = await shelf(ann)
     models.go.clear()
@@ -159,34 +161,14 @@ async def test_questions_uploads_and_deletions_meanwhile(
     assert await sources(ann, base) == (everything | {"late.txt"}) - {"anchor.txt"}
     done = (await ann.get(f"/v1/jobs/{job}")).json()
     assert (done["status"], done["result"]) == ("done", f"{BASES}/{base}")
-    await running.platform.vectors.settled()  # type: ignore[attr-defined]
+    await running.platform.resource(VECTORS).settled()  # type: ignore[attr-defined]
     assert await running.platform.database.read(collections) == 1
-
-
-async def test_an_export_that_began_before_the_switch(start_platform: Start) -> None:
-    """The file has every document, with vectors of the model that it names, and can be imported."""
-    running = await start_platform("rag", TwoModels())
-    ann = await somebody(running)
-    base = await shelf(ann)
-    exported = await running.platform.database.read(lambda session: session.get_one(KnowledgeBase, base))
-    pieces = exporting.pieces(running.platform, exported, "1.0")
-    file = await anext(pieces)
-    await reembed(ann, base)
-    await running.run_jobs()
-    assert await model_of(ann, base) == NEW
-    file += b"".join([piece async for piece in pieces])
-    reply = await ann.upload(f"{BASES}/import", "shelf.kb.zip", file)
-    assert reply.status == 202, reply.body
-    await running.run_jobs()
-    again = reply.json()["knowledge_base_id"]
-    assert await model_of(ann, again) == OLD
-    assert await sources(ann, again) == {f"{topic}.txt" for topic in TOPICS}
 
 
 async def test_progress_counts_passages(start_platform: Start) -> None:
     """Progress doesn't stand still during one large document: 96 passages are reported at a time."""
     models = TwoModels()
-    running = await start_platform("rag", models)
+    running = await start_platform("rag", "extractive_answers", models)
     ann = await somebody(running)
     base, total = await long_shelf(ann)
     models.go.clear()
@@ -213,7 +195,7 @@ async def test_a_question_that_began_before_the_switch(
 ) -> None:
     """It is asked again by the new model; where nothing was switched, another engine is an error."""
     models = TwoModels()
-    running = await start_platform("rag", models, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", models, env={"DATABASE_URL": database_url})
     platform, ann = running.platform, await somebody(running)
     kb_id = await shelf(ann)
     bases = await platform.database.read(lambda session: session.scalars(select(KnowledgeBase)).all())
@@ -222,7 +204,7 @@ async def test_a_question_that_began_before_the_switch(
     assert [base.embedding_model for base in bases] == [OLD]
     sought = Sought("Senja", 50)
     found = await retrieve(platform, bases, sought)
-    assert {item.passage.source for item in found.items} == {f"{topic}.txt" for topic in TOPICS}
+    assert {one.source for one in found} == {f"{topic}.txt" for topic in TOPICS}
     assert [base.embedding_model for base in bases] == [NEW]
     bases[0].embedding_model = OLD
     with pytest.raises(EngineChanged):
@@ -233,7 +215,7 @@ async def test_a_question_that_began_before_the_switch(
 async def test_languages_that_are_told_meanwhile(start_platform: Start, database_url: str | None) -> None:
     """The new vectors know the languages of older documents, whenever these are told."""
     models = TwoModels()
-    running = await start_platform("rag", models, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", models, env={"DATABASE_URL": database_url})
     ann = await somebody(running)
     base = await make_base(ann, embedding_model=OLD)
     await ingest(running, ann, base, "cats.txt", GERMAN)
@@ -246,10 +228,10 @@ async def test_languages_that_are_told_meanwhile(start_platform: Start, database
     working = asyncio.create_task(running.run_jobs())
     async with asyncio.timeout(60):
         await models.arrived.wait()
-        await tell_languages(platform, TellPayload())
+        await tell_languages(platform, NoPayload())
         models.go.set()
         await working
-        await tell_languages(platform, TellPayload())
+        await tell_languages(platform, NoPayload())
     assert await model_of(ann, base) == NEW
     found = await ann.post(f"{BASES}/{base}/search", json={"question": "Katze"})
     (passage,) = found.json()["items"]
@@ -259,7 +241,7 @@ async def test_languages_that_are_told_meanwhile(start_platform: Start, database
 async def test_cancelled(start_platform: Start, database_url: str | None) -> None:
     """The old model answers as before, nothing of the change is left, and it can be started again."""
     models = TwoModels()
-    running = await start_platform("rag", models, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", models, env={"DATABASE_URL": database_url})
     ann = await somebody(running)
     base = await shelf(ann)
     job = await reembed(ann, base)
@@ -273,7 +255,7 @@ async def test_cancelled(start_platform: Start, database_url: str | None) -> Non
 
 async def test_who_may_and_what_is_refused(start_platform: Start) -> None:
     """Unknown models are named at once; strangers see nothing."""
-    running = await start_platform("rag", TwoModels())
+    running = await start_platform("rag", "extractive_answers", TwoModels())
     ann, bob = await somebody(running), await somebody(running)
     base = await make_base(ann, embedding_model=OLD)
     unknown = await ann.post(f"{BASES}/{base}/reembed", json={"embedding_model": "none-such"})
@@ -289,8 +271,8 @@ async def test_killed_in_the_middle(tmp_path: Path) -> None:
     the first two.
     """
     async with platforms(tmp_path) as start:
-        running = await start("rag", HashEmbeddings())
-        vectors, ann = running.platform.vectors, await somebody(running)
+        running = await start("rag", "extractive_answers", HashEmbeddings())
+        vectors, ann = running.platform.resource(VECTORS), await somebody(running)
         base, total = await long_shelf(ann)
         job = await reembed(ann, base)
         env = environment(tmp_path, {"HANGS_AT": "3", "HANGING": str(tmp_path / "hanging")})
@@ -316,7 +298,7 @@ async def test_many_small_documents(start_platform: Start, database_url: str | N
     left out, and the others are kept.
     """
     models = TwoModels()
-    running = await start_platform("rag", models, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", models, env={"DATABASE_URL": database_url})
     ann = await somebody(running)
     base = await shelf(ann)
     anchor = next(
@@ -342,7 +324,7 @@ async def test_many_small_documents(start_platform: Start, database_url: str | N
 async def test_a_model_that_is_away_for_long(start_platform: Start) -> None:
     """Where its server is down for many attempts in a row, what was embedded is kept until it is back."""
     models = TwoModels()
-    running = await start_platform("rag", models)
+    running = await start_platform("rag", "extractive_answers", models)
     ann = await somebody(running)
     base, total = await long_shelf(ann)
     calls = 0

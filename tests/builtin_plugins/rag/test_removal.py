@@ -12,7 +12,9 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
-from kernel.db.tables import BlobRecord, BlobReference, CollectionRecord, PointRecord
+from builtin_plugins.vectors.api import VECTORS
+from builtin_plugins.vectors.models import CollectionRecord, PointRecord
+from kernel.db.tables import BlobRecord, BlobReference
 from kernel.testing import Actor, Running, Start, audited, environment
 from tests.builtin_plugins.rag.rag_support import ask_raw, ingest, make_base, make_pipeline, somebody, upload
 from tests.builtin_plugins.rag.removal_worker import DeletionsPlugin
@@ -41,7 +43,9 @@ def files(running: Running) -> int:
 async def boot(
     start_platform: Start, url: str | None, *more: object, env: dict[str, str] | None = None
 ) -> Running:
-    return await start_platform("rag", HashEmbeddings(), *more, env={"DATABASE_URL": url, **(env or {})})
+    return await start_platform(
+        "rag", "extractive_answers", HashEmbeddings(), *more, env={"DATABASE_URL": url, **(env or {})}
+    )
 
 
 async def fill(ann: Actor, base: str, count: int) -> list[str]:
@@ -105,7 +109,7 @@ async def test_removed(start_platform: Start, database_url: str | None) -> None:
     ids = await fill(ann, base, MANY)
     assert (await ann.delete(f"{BASES}/{base}")).status == 200
     await running.run_jobs()
-    await running.platform.vectors.settled()  # type: ignore[attr-defined]
+    await running.platform.resource(VECTORS).settled()  # type: ignore[attr-defined]
     assert await running.platform.database.read(left) == [0] * 6
     assert files(running) == 0
     assert len(heard.heard) == MANY + 1 and set(ids) < set(heard.heard)
@@ -131,7 +135,9 @@ async def test_bytes_of_others_stay(start_platform: Start, database_url: str | N
 async def test_ingestion_under_way(start_platform: Start, database_url: str | None) -> None:
     """A document that is being embedded while its knowledge base is deleted leaves nothing behind."""
     embeddings = HashEmbeddings()
-    running = await start_platform("rag", embeddings, env={"DATABASE_URL": database_url})
+    running = await start_platform(
+        "rag", "extractive_answers", embeddings, env={"DATABASE_URL": database_url}
+    )
     ann = await somebody(running)
     base = await make_base(ann, embedding_model="all-minilm")
     await upload(ann, base)
@@ -142,7 +148,7 @@ async def test_ingestion_under_way(start_platform: Start, database_url: str | No
     await running.run_jobs()
     assert (await deleted[0]).status == 200  # type: ignore[attr-defined]
     await running.run_jobs()
-    await running.platform.vectors.settled()  # type: ignore[attr-defined]
+    await running.platform.resource(VECTORS).settled()  # type: ignore[attr-defined]
     assert await running.platform.database.read(left) == [0] * 6
 
 
@@ -150,7 +156,7 @@ async def test_ingestion_under_way(start_platform: Start, database_url: str | No
 async def test_change_of_the_model_under_way(start_platform: Start, database_url: str | None) -> None:
     """Vectors by the model that was to come go with the knowledge base, and the change ends by itself."""
     models = TwoModels()
-    running = await start_platform("rag", models, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", models, env={"DATABASE_URL": database_url})
     ann = await somebody(running)
     base, _ = await long_shelf(ann)
     models.go.clear()
@@ -164,7 +170,7 @@ async def test_change_of_the_model_under_way(start_platform: Start, database_url
         models.go.set()
         await working
     await running.run_jobs()
-    await running.platform.vectors.settled()  # type: ignore[attr-defined]
+    await running.platform.resource(VECTORS).settled()  # type: ignore[attr-defined]
     assert await running.platform.database.read(left) == [0] * 6
 
 
@@ -213,7 +219,7 @@ async def test_with_its_owner(start_platform: Start, database_url: str | None) -
     await ingest(running, bob, theirs)
     pipeline = await make_pipeline(bob, theirs)
     await delete_account(running, ann)
-    await running.platform.vectors.settled()  # type: ignore[attr-defined]
+    await running.platform.resource(VECTORS).settled()  # type: ignore[attr-defined]
     assert (await running.platform.database.read(left))[:3] == [1, 1, 1] and files(running) == 1
     assert len(heard.heard) == 2
     assert b"130 EUR" in (await ask_raw(bob, pipeline, "How much may a hotel cost?")).body
@@ -245,5 +251,5 @@ async def test_owner_deleted_during_an_upload(start_platform: Start, database_ur
         answer = await sending
     assert answer.status in (401, 404), answer.body
     await running.run_jobs()
-    await running.platform.vectors.settled()  # type: ignore[attr-defined]
+    await running.platform.resource(VECTORS).settled()  # type: ignore[attr-defined]
     assert await running.platform.database.read(left) == [0] * 6 and files(running) == 0

@@ -90,7 +90,7 @@ async def stage_with(
                 "PLATFORM_RAG_RERANK_API_KEY": KEY,
                 "PLATFORM_RAG_RERANK_SECONDS": str(seconds),
             }
-            running = await start("rag", HashEmbeddings(), env=env)
+            running = await start("rag", "extractive_answers", HashEmbeddings(), env=env)
             ann = await somebody(running)
             parts = await make_base(ann, chunk_size=80, chunk_overlap=0)
             await ingest(running, ann, parts, "parts.md", TEXT)
@@ -289,7 +289,7 @@ async def test_a_wrong_address_is_seen_at_once(tmp_path: Path) -> None:
 async def small_stage(folder: Path, **env: str) -> AsyncIterator[tuple[Actor, str]]:
     """A platform with another reranker: somebody, and a pipeline."""
     async with platforms(folder) as start:
-        running = await start("rag", HashEmbeddings(), env=env)
+        running = await start("rag", "extractive_answers", HashEmbeddings(), env=env)
         ann = await somebody(running)
         base = await make_base(ann, chunk_size=80, chunk_overlap=0)
         await ingest(running, ann, base, "parts.md", TEXT)

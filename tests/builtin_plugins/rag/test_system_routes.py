@@ -106,7 +106,7 @@ async def test_singular_paths(running: Running) -> None:
 @pytest.mark.asyncio(loop_scope="function")
 async def test_the_service_by_itself(start_platform: Start) -> None:
     """On its own port the routes stand at the root and below /v1; /health tells its counts."""
-    running = await start_platform("rag", HashEmbeddings(), only="rag-pipeline")
+    running = await start_platform("rag", "extractive_answers", HashEmbeddings(), only="rag-pipeline")
     ann = await somebody(running)
     made: list[Any] = []
     for prefix in ("", "/v1"):
@@ -124,8 +124,8 @@ async def test_the_service_by_itself(start_platform: Start) -> None:
 @pytest.mark.asyncio(loop_scope="function")
 async def test_processed_documents_are_counted(start_platform: Start) -> None:
     """Once each and by outcome, in the process that answers /metrics, whichever one ingested them."""
-    api = await start_platform("rag", HashEmbeddings())
-    worker = await start_platform("rag", HashEmbeddings(), role="worker")
+    api = await start_platform("rag", "extractive_answers", HashEmbeddings())
+    worker = await start_platform("rag", "extractive_answers", HashEmbeddings(), role="worker")
     ann = await somebody(api)
     base = await make_base(ann)
     await ingest(worker, ann, base, "a.txt", "Some words.")

@@ -15,11 +15,12 @@ import pytest_asyncio
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.answering.passages import page_at
+from builtin_plugins.documents.chunking import page_at
 from builtin_plugins.rag.models import Document
-from kernel.db.tables import CollectionRecord, PointRecord
+from builtin_plugins.vectors.api import VECTORS
+from builtin_plugins.vectors.models import CollectionRecord, PointRecord
 from kernel.testing import Actor, Reply, Running, environment, platforms, postgres_database
-from tests.builtin_plugins.rag.documents import pdf
+from tests.builtin_plugins.documents.sample_documents import pdf
 from tests.builtin_plugins.rag.rag_support import (
     ask,
     ingest,
@@ -80,7 +81,7 @@ class Stage:
         return dict((await self.ann.get(f"/v1/jobs/{started.json()['id']}")).json())
 
     async def nodes(self, base: str) -> int:
-        return await self.running.platform.vectors.count(f"rag-tree:{base}")
+        return await self.running.platform.resource(VECTORS).count(f"rag-tree:{base}")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])
@@ -90,7 +91,9 @@ async def stage(
     async with AsyncExitStack() as stack:
         start = await stack.enter_async_context(platforms(tmp_path_factory.mktemp("trees")))
         url = stack.enter_context(postgres_database()) if request.param == "postgresql" else None
-        running = await start("rag", HashEmbeddings(), env={"DATABASE_URL": url})
+        running = await start(
+            "rag_methods", "extractive_answers", HashEmbeddings(), env={"DATABASE_URL": url}
+        )
         yield Stage(running, await somebody(running))
 
 
@@ -104,7 +107,7 @@ class TestBuilding:
         assert document["vector_count"] == document["chunk_count"] >= 6
         chunks = (await stage.ann.get(path_of(base, document["document_id"], "/chunks"))).json()
         assert chunks["total"] == document["chunk_count"]
-        rows, _ = await stage.running.platform.vectors.points(
+        rows, _ = await stage.running.platform.resource(VECTORS).points(
             f"rag-tree:{base}", document["document_id"], 500, 0
         )
         levels = [row.payload["tree_level"] for row in rows]
@@ -118,7 +121,7 @@ class TestBuilding:
         """Without a model a summary is made of central sentences, and says where they stand."""
         base = await stage.base()
         document = await stage.upload(base, "book.md", BOOK)
-        rows, _ = await stage.running.platform.vectors.points(
+        rows, _ = await stage.running.platform.resource(VECTORS).points(
             f"rag-tree:{base}", document["document_id"], 500, 0
         )
         for row in rows:
@@ -133,7 +136,7 @@ class TestBuilding:
         file = pdf(tmp_path / "pumps.pdf", [[line] for line in lines])
         record = await ingest(stage.running, stage.ann, base, file.name, file.read_bytes())
         await stage.build(base)
-        rows, _ = await stage.running.platform.vectors.points(
+        rows, _ = await stage.running.platform.resource(VECTORS).points(
             f"rag-tree:{base}", record["document_id"], 500, 0
         )
         quoted = [(row, line) for row in rows for line in lines if line in row.text]
@@ -174,14 +177,6 @@ class TestBuilding:
         nodes = await stage.nodes(base)
         await stage.build(base, rebuild=True)
         assert await self._built(stage, first) > built and await stage.nodes(base) == nodes
-
-    async def test_of_anothers_knowledge_base(self, stage: Stage) -> None:
-        """Who does not see it is told 404, who only sees it 403."""
-        base = await stage.base()
-        ben = await somebody(stage.running)
-        assert (await ben.post(f"{BASES}/{base}/trees")).status == 404
-        await stage.ann.patch(f"{BASES}/{base}", json={"visibility": "shared"})
-        assert (await ben.post(f"{BASES}/{base}/trees")).status == 403
 
     @staticmethod
     async def _built(stage: Stage, document: dict[str, Any]) -> Any:
@@ -277,14 +272,22 @@ def rows_of(session: Session, collection: str) -> int:
 async def test_a_model_writes_the_summaries(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The knowledge base's model is asked for each; one that fails leaves a plain document."""
     async with model_server() as server, platforms(tmp_path_factory.mktemp("written")) as start:
-        running = await start("models", "rag", HashEmbeddings(), env={"OLLAMA_BASE_URL": server.url})
+        running = await start(
+            "models",
+            "rag_methods",
+            "extractive_answers",
+            HashEmbeddings(),
+            env={"OLLAMA_BASE_URL": server.url},
+        )
         stage = Stage(running, await somebody(running))
         base = await stage.base(llm_model="small")
         server.script = Script(answer="They keep a pump, a roof and a boat.", models=("small",))
         document = await stage.upload(base, "book.md", BOOK)
         bodies = [one.body for one in server.requests if one.path == "/api/chat"]
         assert len(bodies) == document["tree_nodes_created"] and {b["model"] for b in bodies} == {"small"}
-        rows, _ = await running.platform.vectors.points(f"rag-tree:{base}", document["document_id"], 9, 0)
+        rows, _ = await running.platform.resource(VECTORS).points(
+            f"rag-tree:{base}", document["document_id"], 9, 0
+        )
         assert {row.text for row in rows} == {"They keep a pump, a roof and a boat."}
         server.script = Script(answer="x", models=("another",))
         failed = await stage.upload(base, "other.md", BOOK.replace("pump", "crane"))
@@ -294,7 +297,7 @@ async def test_a_model_writes_the_summaries(tmp_path_factory: pytest.TempPathFac
 async def test_killed_in_the_middle(tmp_path: Path) -> None:
     """A worker killed over the second document: the next one builds that, and leaves the first as it is."""
     async with platforms(tmp_path) as start:
-        running = await start("rag", HashEmbeddings())
+        running = await start("rag_methods", "extractive_answers", HashEmbeddings())
         await kill_and_go_on(Stage(running, await somebody(running)), tmp_path)
 
 

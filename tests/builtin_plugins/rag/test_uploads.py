@@ -15,6 +15,7 @@ from urllib.parse import quote
 import aiohttp
 import pytest
 
+from builtin_plugins.vectors.api import VECTORS
 from kernel.testing import Actor, Reply, Running, Start, eventually
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
@@ -135,7 +136,7 @@ class TestAccepted:
         assert len({answer.json()["document_id"] for answer in answers}) == 1
         await running.run_jobs()
         (document,) = await documents(ann, base)
-        assert await running.platform.vectors.count(f"rag:{base}") == document["chunk_count"]
+        assert await running.platform.resource(VECTORS).count(f"rag:{base}") == document["chunk_count"]
         assert staged(running) == []
 
     async def test_same_bytes_elsewhere(self, running: Running) -> None:
@@ -176,6 +177,16 @@ class TestAccepted:
         base = await make_base(ann)
         body = field_part("note", "hello") + file_part() + field_part("build_tree", "false") + b"--XX--\r\n"
         assert (await send(ann, base, body)).status == 202
+        await running.run_jobs()
+
+    @pytest.mark.parametrize("charset", ["utf-8", "", "x" * 1_000])
+    async def test_encoding_named_first(self, running: Running, charset: str) -> None:
+        """A form may begin with `_charset_` (RFC 7578), which is a field like any other."""
+        ann = await somebody(running)
+        base = await make_base(ann)
+        body = field_part("_charset_", charset) + file_part(f"{TEXT} {charset}") + b"--XX--\r\n"
+        answer = await send(ann, base, body)
+        assert (answer.status, answer.json().get("filename")) == (202, "a.txt"), answer.body
         await running.run_jobs()
 
     async def test_boundary_that_falls_anywhere(self, running: Running) -> None:
@@ -238,6 +249,23 @@ class TestNames:
             assert not {"\r", "\n", "/", "\\"} & set(disposition)
             assert disposition.partition("''")[2] == quote(name, safe="")
 
+    @pytest.mark.parametrize(
+        ("sent", "name"),
+        [
+            ("C:\\x\\h.txt", "h.txt"),
+            ("C:\\Users\\ada\\new report (1).txt", "new report (1).txt"),
+            ("\\\\server\\share\\über.txt", "über.txt"),
+            (r"C:\\x\\a\"b.txt", 'a"b.txt'),
+        ],
+    )
+    async def test_folders_of_old_browsers(self, running: Running, sent: str, name: str) -> None:
+        """Old browsers send the whole path, its backslashes as they are; the name follows the last one."""
+        ann = await somebody(running)
+        base = await make_base(ann)
+        answer = await send(ann, base, file_part(name=sent) + b"--XX--\r\n")
+        assert (answer.status, answer.json().get("filename")) == (202, name), answer.body
+        await running.run_jobs()
+
     async def test_longer_than_a_header(self, running: Running) -> None:
         """A name that fits no header is refused, not cut somewhere."""
         ann = await somebody(running)
@@ -286,6 +314,7 @@ class TestRefused:
         ("body", "place"),
         [
             (b"--XX--\r\n", "body.file"),
+            (field_part("_charset_", "utf-8") + b"--XX--\r\n", "body.file"),
             (field_part("document", TEXT) + b"--XX--\r\n", "body.file"),
             (field_part("file", "report.pdf") + b"--XX--\r\n", "body.file"),
             (file_part(b"") + b"--XX--\r\n", "body.file"),
@@ -472,7 +501,9 @@ class TestRefused:
 class TestSettings:
     async def test_too_large_by_counting(self, start_platform: Start) -> None:
         """A body without a length is refused once it is past the limit; the limit itself is allowed."""
-        running = await start_platform(LoadedOnce, "rag", env={"MAX_UPLOAD_SIZE_MB": "1"})
+        running = await start_platform(
+            LoadedOnce, "rag", "extractive_answers", env={"MAX_UPLOAD_SIZE_MB": "1"}
+        )
         ann = await somebody(running)
         base = await make_base(ann)
 
@@ -491,7 +522,7 @@ class TestSettings:
     @pytest.mark.own_installation
     async def test_storage_that_fails(self, start_platform: Start) -> None:
         """When the file can't be written the client hears that it is not its fault, and no path."""
-        running = await start_platform(LoadedOnce, "rag")
+        running = await start_platform(LoadedOnce, "rag", "extractive_answers")
         blobs = running.platform.settings.home / "blobs"
         blobs.mkdir(parents=True)
         (blobs / "staging").write_text("in the way")
@@ -502,7 +533,9 @@ class TestSettings:
     @pytest.mark.parametrize("drop", [b"", b"a"])
     async def test_slow_client(self, start_platform: Start, drop: bytes) -> None:
         """A client that goes silent mid-upload, or only trickles, gets 408 and leaves nothing."""
-        running = await start_platform(LoadedOnce, "rag", env={"PLATFORM_BODY_TIMEOUT": "0.3"})
+        running = await start_platform(
+            LoadedOnce, "rag", "extractive_answers", env={"PLATFORM_BODY_TIMEOUT": "0.3"}
+        )
         ann = await somebody(running)
         base = await make_base(ann)
 

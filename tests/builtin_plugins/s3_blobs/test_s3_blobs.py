@@ -30,10 +30,11 @@ from builtin_plugins.s3_blobs.plugin import S3BlobsPlugin
 from builtin_plugins.s3_blobs.store import REMOVED, S3Blobs
 from cli.stored_checks import check_files
 from kernel.db.engine import Database
-from kernel.sdk import BlobsAway, StartupError, Unavailable, Unit
-from kernel.stores.conformance import BlobStoreConformance
+from kernel.sdk import StartupError, Unavailable, Unit
+from kernel.sdk.storage import BlobsAway
 from kernel.stores.protocols import BlobStore
 from kernel.testing import Running, Start, eventually, platforms
+from kernel.testing.conformance import BlobStoreConformance
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,
     ingest,
@@ -213,7 +214,7 @@ async def run_without_copies(running: Running) -> None:
 
 async def test_an_export_leaves_nothing_on_this_machine(start_platform: Start, s3: S3Server) -> None:
     """Each upload is brought here for as long as it is written: all may be larger than the disk."""
-    running = await start_platform("rag", HashEmbeddings(), S3BlobsPlugin, env=settings(s3))
+    running = await start_platform("rag_exchange", HashEmbeddings(), S3BlobsPlugin, env=settings(s3))
     ann = await somebody(running)
     base = await make_base(ann)
     for name in ("one.txt", "two.txt"):

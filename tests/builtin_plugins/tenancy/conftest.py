@@ -19,4 +19,6 @@ async def running(request: pytest.FixtureRequest, kept: Kept) -> Running:
 @pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])
 async def sharing(request: pytest.FixtureRequest, kept: Kept) -> Running:
     """A platform with tenancy and with knowledge bases to share, embedded by a quick fake."""
-    return await kept.platform("sharing", request.param, "tenancy", "rag", HashEmbeddings())
+    return await kept.platform(
+        "sharing", request.param, "tenancy", "rag", "extractive_answers", HashEmbeddings()
+    )

@@ -16,7 +16,8 @@ from sqlalchemy import select, update
 
 from builtin_plugins.tenancy.models import GroupChild, PermissionGroup, Role, RolePermission
 from kernel.db.tables import JobRecord
-from kernel.sdk import TOKENS, Account, Permission, TokenScope, Unit, utc_now
+from kernel.sdk import Account, Permission, Unit, utc_now
+from kernel.sdk.accounts import TOKENS, TokenScope
 from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.rag.rag_support import make_base, make_pipeline, upload
 from tests.builtin_plugins.tenancy.tenancy_support import (

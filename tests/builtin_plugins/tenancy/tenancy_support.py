@@ -25,7 +25,8 @@ from builtin_plugins.tenancy.models import (
     Team,
     TeamMember,
 )
-from kernel.sdk import TOKENS, Account, Unit, utc_now
+from kernel.sdk import Account, Unit, utc_now
+from kernel.sdk.accounts import TOKENS
 from kernel.testing import Actor, Reply, Running
 from kernel.testing import audited as audited
 from kernel.testing import somebody as somebody

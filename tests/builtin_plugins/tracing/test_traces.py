@@ -13,30 +13,29 @@ import pytest
 from aiohttp import web
 from pydantic import BaseModel
 
+from builtin_plugins.inference import api as inference
 from kernel.db.tables import JobRecord
 from kernel.jobs.spans import attempt_span
 from kernel.jobs.stopping import Cancelled
+from kernel.observe.tracing import NoSpan, Span, Tracing
 from kernel.sdk import (
     AUTHENTICATED,
     OUTGOING,
     PUBLIC,
     TRACING,
     Context,
-    Gather,
     Job,
     Platform,
     PlatformError,
     Plugin,
     RouteTable,
-    Together,
     Unavailable,
     Unit,
-    contracts,
     hookimpl,
     send_events,
 )
+from kernel.sdk.jobs import Gather, Together
 from kernel.testing import Start
-from kernel.tracing import NoSpan, Span, Tracing
 from tests.fakes.collector import Collector, Received, collecting
 from tests.fakes.model_server import Script, model_server
 from tests.fakes.processes import free_port, served_platform, without_plugins
@@ -293,8 +292,8 @@ async def test_a_model_that_nobody_has_leaves_no_name(collector: Collector, star
         running = await start_platform("tracing", "models", env=env)
         platform = running.platform
         for model in (SECRET, "writer"):
-            request = contracts.ChatRequest([{"role": "user", "content": "Hello?"}], model=model)
-            turn = platform.hooks.ask_now(contracts.chat_with_model, platform=platform, request=request)
+            request = inference.ChatRequest([{"role": "user", "content": "Hello?"}], model=model)
+            turn = platform.hooks.ask_now(inference.chat_with_model, platform=platform, request=request)
             assert turn is not None
             with suppress(PlatformError):
                 async for _ in turn:
@@ -423,7 +422,7 @@ async def test_a_service_on_another_machine_continues_the_trace(
         "tracing", SpeechPlugin(), only="tts-stt", env={**env, "TRUSTED_PROXY_CIDRS": "127.0.0.0/8"}
     )
     env["PLATFORM_SERVICE_URLS"] = f"tts-stt={service.url}"
-    gateway = await start_platform("tracing", env=env, home=tmp_path / "gateway")
+    gateway = await start_platform("tracing", "remote_services", env=env, home=tmp_path / "gateway")
     assert (await gateway.anonymous.get("/v1/tts/voices", headers=TRACEPARENT)).status < 500
 
     def both(spans: list[Received]) -> list[Received] | None:
@@ -456,7 +455,7 @@ async def test_one_trace_over_api_worker_and_models(
     script = Script(answer="The harbour opens at six [1].", models=("embedder", "writer"))
     async with model_server(script) as models:
         env = {
-            **without_plugins("tracing", "rag", "models"),
+            **without_plugins("tracing", "rag", "extractive_answers", "models"),
             "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url,
             "OTEL_BSP_SCHEDULE_DELAY": "50",
             "OTEL_SERVICE_NAME": "harbour",

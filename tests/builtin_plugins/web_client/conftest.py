@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
-from kernel.jobs.kinds import CANCEL
-from kernel.jobs.runner import JOB_RUNNER
+from kernel.jobs.worker import Worker, executor_slot
 from kernel.testing import Running, platforms, postgres_database
 from tests.builtin_plugins.web_client.gated_model import GatedModel
 from tests.builtin_plugins.web_client.visits import PLAIN_HOST, Visitor
@@ -23,9 +22,19 @@ ARGUMENTS = (
     *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
 )
 PLUGINS = (
-    *("tenancy", LoadedOnce, "models", "rag", "access_tokens", "plugin_registry", "marketplace"),
+    *(
+        "tenancy",
+        LoadedOnce,
+        "models",
+        "rag_methods",
+        "rag_exchange",
+        "extractive_answers",
+        "access_tokens",
+        "plugin_registry",
+        "marketplace",
+    ),
     *("licensing", "dependency_graph", "orchestrator", "conversations", "published_chat", "web_client"),
-    *("evaluation", "graph_rag", "speech", "platform_ops"),
+    *("evaluation", "graph_rdf", "speech", "platform_ops", "api_docs"),
 )
 
 
@@ -51,25 +60,19 @@ def gate() -> GatedModel:
 async def site(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, gate: GatedModel
 ) -> AsyncIterator[Running]:
-    """A platform whose jobs are run as they come."""
+    """A platform with a worker, so that a job that a test holds back holds up no other."""
     async with AsyncExitStack() as stack:
         url = None
         if getattr(request, "param", "sqlite") == "postgresql":
             url = stack.enter_context(postgres_database())
         start = await stack.enter_async_context(platforms(tmp_path_factory.mktemp("client")))
         running = await start(*PLUGINS, gate, env={"DATABASE_URL": url})
-        working = asyncio.create_task(_work(running))
+        slot = await stack.enter_async_context(executor_slot(running.platform))
+        stop = asyncio.Event()
+        working = asyncio.create_task(Worker(running.platform, slot).run(stop))
         yield running
-        working.cancel()
-        with suppress(asyncio.CancelledError):
-            await working
-
-
-async def _work(running: Running) -> None:
-    running.platform.notices.listen(CANCEL, running.platform.resource(JOB_RUNNER).cancel)
-    while True:
-        await running.run_jobs()
-        await asyncio.sleep(0.1)
+        stop.set()
+        await working
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -19,7 +19,7 @@ from tests.builtin_plugins.web_client.visits import (
     publish,
 )
 
-SAMPLE = Path(__file__).parents[3] / "cli/samples/travel-policy.pdf"
+SAMPLE = Path(__file__).parents[3] / "builtin_plugins/demo/samples/travel-policy.pdf"
 
 PAGES = {
     "ask": "",

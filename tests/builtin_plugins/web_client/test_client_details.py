@@ -13,9 +13,9 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from kernel.sdk import Account, Unit
 from kernel.testing import Actor, Running, platforms
+from tests.builtin_plugins.documents.sample_documents import pdf, prose
 from tests.builtin_plugins.licensing.licensing_support import activate, make_listing
 from tests.builtin_plugins.plugin_registry.registry_support import Shop
-from tests.builtin_plugins.rag.documents import pdf, prose
 from tests.builtin_plugins.web_client.visits import Visitor, colleagues, completed, evaluate, knowledge_base
 from tests.fakes.model_server import PullScript, Script, model_server
 
@@ -298,7 +298,8 @@ async def test_groups_and_reasons(site: Running, visitor: Visitor) -> None:
     more = page.get_by_role("button", name=f"More on {bob.user['username']}")
     await more.click()
     await page.get_by_role("menuitem", name="Assign a role").click()
-    await dialog.get_by_role("checkbox", name="Host").check()
+    async with page.expect_response(lambda answer: answer.request.method == "POST"):
+        await dialog.get_by_role("checkbox", name="Host").check()
     await dialog.get_by_role("button", name="Close").click()
     await more.click()
     await page.get_by_role("menuitem", name="What may they do?").click()

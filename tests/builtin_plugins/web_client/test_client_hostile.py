@@ -59,7 +59,7 @@ def hostile(most: int) -> str:
 
 async def hostile_people(ana: Actor) -> dict[str, Any]:
     """An organization, a role, a team, a listing and a key with hostile names, as long as they may be."""
-    body = {"name": hostile(255), "slug": f"hostile-{ana.user['id']}", "description": hostile(2000)}
+    body = {"name": hostile(255), "slug": f"hostile-{ana.user['id']}"}
     answer = await ana.post("/v1/organizations", json=body)
     assert answer.status == 201, answer.body
     organization = answer.json()["id"]
@@ -105,6 +105,8 @@ async def hostile_things(ana: Actor) -> dict[str, Any]:
         pytest.param(
             "**" + "* " * 50_000 + "**a *b " * 10_000 + "~~_a__" * 10_000, id="marks without an end"
         ),
+        pytest.param("`a ``b ```c " * 10_000 + "[1](" * 25_000, id="code and sources without an end"),
+        pytest.param("> " * 50_000 + "a\n" + "![" * 50_000 + "$ a\\(" * 20_000, id="quotes and formulas"),
     ],
 )
 async def test_an_answer_that_takes_hours_to_read(site: Running, visitor: Visitor, text: str) -> None:

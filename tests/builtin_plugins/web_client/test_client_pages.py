@@ -361,6 +361,54 @@ async def test_teams(site: Running, visitor: Visitor) -> None:
     await expect(page.locator("main")).to_contain_text(crew)
 
 
+@pytest.mark.parametrize("agrees", [False, True])
+async def test_an_organizations_invite(site: Running, visitor: Visitor, agrees: bool) -> None:
+    """Whoever has an account already is asked whether the organization may manage it; the box is empty."""
+    ana, ben, boss = await site.user(), await site.user(), await site.user(role="admin")
+    fields = {"name": "Aurora", "slug": f"o-{ana.user['username']}", "owner_user_id": ana.user["id"]}
+    org = (await boss.post("/v1/organizations", json=fields)).json()["id"]
+    body = {"email": ben.user["email"]}
+    token = (await ana.post(f"/v1/organizations/{org}/invites", json=body)).json()["token"]
+    page = await visitor.open(f"/invites#token={token}")
+    await expect(page.locator("main")).to_contain_text("Aurora will manage an account that you create now")
+    await page.get_by_role("link", name="Sign in").click()
+    await page.get_by_label("Username").fill(ben.user["username"])
+    await page.get_by_label("Password").fill(ben.password)
+    await page.get_by_role("button", name="Sign in", exact=True).click()
+    box = page.get_by_label("Aurora may manage my account")
+    await expect(box).not_to_be_checked()
+    if agrees:
+        await box.check()
+    await page.get_by_role("button", name=re.compile("^Accept")).click()
+    await expect(page).to_have_url(re.compile("/people"))
+    [mine] = (await ben.get("/v1/organizations/mine")).json()
+    assert (mine["id"], mine["managed"]) == (org, agrees)
+
+
+async def test_what_publishes_a_knowledge_base(site: Running, visitor: Visitor) -> None:
+    """Its owner sees the chats that answer from it, and turns one off."""
+    ana, ben = await site.user(), await site.user()
+    base = await knowledge_base(ana, visibility="shared", publishing="allowed")
+    body = {"name": "p", "knowledge_base_ids": [base["id"]]}
+    pipeline = (await ben.post("/v1/rag/pipeline", json=body)).json()["pipeline_id"]
+    chat = {"name": "Shop", "slug": f"s-{base['id']}", "pipeline_id": pipeline, "allowed_origins": "*"}
+    made = (await ben.post("/v1/rag/endpoints", json=chat)).json()
+    page = await visitor.arrive(ana, f"/documents/{base['id']}")
+    await page.get_by_role("button", name="More", exact=True).click()
+    await page.get_by_role("menuitem", name="Who sees this?").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_label("Whoever sees it may also publish it")).to_be_checked()
+    await expect(dialog).to_contain_text(f"Shop, by {ben.user['username']}")
+    await dialog.get_by_role("button", name="Turn off").click()
+    await expect(dialog.get_by_role("button", name="Turn off")).to_have_count(0)
+    await dialog.get_by_label("Whoever sees it may also publish it").uncheck()
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(dialog).to_have_count(0)
+    await ben.patch(f"/v1/rag/endpoints/{made['id']}", json={"enabled": True})
+    seen = (await ben.get(f"/v1/rag/endpoints/{made['id']}")).json()
+    assert seen["state"] == "publishing_not_allowed"
+
+
 async def test_keys(site: Running, visitor: Visitor) -> None:
     """A key is shown once, works with its scope, and not after it is revoked."""
     page = await visitor.arrive(await site.user(), "/keys?new=1")
@@ -379,7 +427,7 @@ async def test_plugins(site: Running, visitor: Visitor) -> None:
     """Plugins are listed with their state; somebody who isn't an administrator gets no switches."""
     page = await visitor.arrive(await site.user(), "/plugins")
     await page.get_by_label("Find a plugin").fill("rag")
-    await page.get_by_role("link", name=re.compile("^rag")).click()
+    await page.get_by_role("link", name=re.compile("^rag ")).click()
     await expect(page.get_by_role("heading", name="rag", level=1)).to_be_visible()
     await expect(page.get_by_role("button", name=re.compile("^Turn"))).to_have_count(0)
     await expect(page.get_by_role("link", name="Audit log")).to_have_count(0)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
-from kernel.sdk import ACCOUNTS
+from builtin_plugins.accounts.api import ACCOUNTS
 from kernel.testing import Running, platforms
 from tests.builtin_plugins.web_client.visits import Visitor, colleagues, knowledge_base
 

@@ -142,6 +142,59 @@ async def test_a_form_on_a_page(site: Running, visitor: Visitor) -> None:
     await expect(greeting).to_have_value("Welcome aboard")
 
 
+async def test_without_events_of_navigation(site: Running, visitor: Visitor) -> None:
+    """Browsers without the Navigation API ask as well: by a link and by Back, on a page and in a dialog; what
+    is kept stays in its place of the history.
+    """
+    await visitor.context.add_init_script("delete window.navigation; delete Window.prototype.navigation")
+    page = await visitor.arrive(await site.user(), "/documents")
+    assert not await page.evaluate("'navigation' in window")
+    question = page.get_by_role("dialog", name=ASKS)
+    await page.get_by_role("link", name="Pipelines", exact=True).click()
+    await page.get_by_role("link", name="Documents", exact=True).click()
+    await page.get_by_role("button", name="New knowledge base").first.click()
+    form = await _typed(page)
+    for _ in range(2):
+        await page.evaluate("history.back()")
+        await question.get_by_role("button", name="Keep it").click()
+        await expect(page).to_have_url(f"{site.url}/app/documents?new=1")
+    await expect(form.get_by_label("Description")).to_have_value("Half a page of careful words")
+    await page.evaluate("history.back()")
+    await question.get_by_role("button", name="Discard").click()
+    await expect(page).to_have_url(f"{site.url}/app/pipelines")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await page.evaluate("history.back()")
+    await expect(page).to_have_url(f"{site.url}/app/documents")
+
+
+async def test_a_form_on_a_page_without_events(site: Running, visitor: Visitor) -> None:
+    """A changed form on the page itself is asked about by a link, too, and by Back."""
+    ana = await site.user()
+    base = await knowledge_base(ana)
+    body = {"name": "Handbook", "knowledge_base_ids": [base["id"]]}
+    chat = await publish(ana, (await ana.post("/v1/rag/pipeline", json=body)).json()["pipeline_id"])
+    await visitor.context.add_init_script("delete window.navigation; delete Window.prototype.navigation")
+    page = await visitor.arrive(ana, "/documents")
+    await page.get_by_role("link", name="Published chats", exact=True).click()
+    await page.locator(f"a[href*='{chat}']").first.click()
+    await page.locator("a, button", has_text="Appearance").first.click()
+    here = page.url
+    greeting = page.get_by_label("Greeting")
+    await greeting.fill("Welcome aboard")
+    question = page.get_by_role("dialog", name=ASKS)
+    away = page.get_by_role("link", name="Documents", exact=True)
+    await away.click()
+    await question.get_by_role("button", name="Keep it").click()
+    await page.evaluate("history.back()")
+    await question.get_by_role("button", name="Keep it").click()
+    await expect(greeting).to_have_value("Welcome aboard")
+    assert page.url == here and chat in here
+    await away.click()
+    await question.get_by_role("button", name="Discard").click()
+    await expect(page).to_have_url(f"{site.url}/app/documents")
+    await expect(question).to_have_count(0)
+
+
 async def test_drafts(site: Running, visitor: Visitor) -> None:
     """Each conversation keeps what is being typed in it, also over a reload; signing out removes it all."""
     ana = await site.user()

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from sqlalchemy import delete, select
 
-from kernel.sdk import Database, PayloadTooLarge, Staged, Unit, off_the_loop
+from kernel.sdk import Database, PayloadTooLarge, Unit, off_the_loop
+from kernel.sdk.storage import Staged
 
 from .models import ShelfHolder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 
-from kernel.sdk import CacheUnavailable
+from kernel.sdk.storage import CacheUnavailable
 
 
 class ShelfCache:

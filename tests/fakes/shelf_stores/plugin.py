@@ -7,16 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from kernel.sdk import (
-    BLOB_STORE,
-    CACHE_STORE,
-    VECTOR_STORE,
-    Plugin,
-    StoreNeeds,
-    StoreOffer,
-    Tables,
-    hookimpl,
-)
+from builtin_plugins.vectors.api import VECTOR_STORE
+from kernel.sdk import Plugin, StoreNeeds, StoreOffer, Tables, hookimpl
+from kernel.sdk.storage import BLOB_STORE, CACHE_STORE
 
 from .blobs import ShelfBlobs
 from .cache import ShelfCache
@@ -29,6 +22,7 @@ class ShelfPlugin(Plugin):
 
     name = "shelf"
     version = "1"
+    requires = ("vectors",)
 
     def __init__(self) -> None:
         self.closed: list[str] = []

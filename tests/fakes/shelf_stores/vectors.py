@@ -10,7 +10,15 @@ import numpy as np
 from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from kernel.sdk import Database, Embedded, EngineMismatch, Hit, Point, Query, StoredPoint, Unit
+from builtin_plugins.inference.api import Embedded
+from builtin_plugins.vectors.api import (
+    EngineMismatch,
+    Hit,
+    Point,
+    Query,
+    StoredPoint,
+)
+from kernel.sdk import Database, Unit
 
 from .models import ShelfCollection, ShelfPoint
 

@@ -12,7 +12,8 @@ from kernel.auth.identity import IDENTITY
 from kernel.auth.models import Account
 from kernel.auth.states import ACCOUNT_STATES, TOPIC
 from kernel.db.tables import Notice
-from kernel.sdk import Unit, revoke_sessions
+from kernel.sdk import Unit
+from kernel.sdk.accounts import revoke_sessions
 from kernel.testing import Actor, Running, Start
 from tests.fakes.network import wire_to
 from tests.fakes.rows import execute

@@ -13,7 +13,7 @@ from kernel.db import migrate
 from kernel.db.base import Tables
 from kernel.db.startup import SCHEMA
 from kernel.errors import StartupError
-from kernel.plugins import Plugin
+from kernel.plugins.loading import Plugin
 from kernel.sdk import PLUGIN_STATES, plugin_base
 from kernel.testing import Running, Start, environment
 from tests.fakes.echo import EchoPlugin
@@ -207,6 +207,18 @@ class TestOwners:
         assert "0002" in (record.reason or "") and "newer" in (record.reason or "")
         assert (await running.anonymous.get("/v1/echo/open")).status == 200
 
+    async def test_a_database_from_before_the_first_release(
+        self, start_platform: Start, database_url: str | None
+    ) -> None:
+        """A state that was never released isn't upgraded: the start says so, and what to do."""
+        env = {"DATABASE_URL": database_url}
+        running = await start_platform(env=env)
+        await write(running, "UPDATE kernel_alembic_version SET version_num = '0009'")
+        with pytest.raises(StartupError, match=r"before the first release.*0009.*empty database") as refusal:
+            await start_platform(env=env)
+        assert "newer" not in str(refusal.value)
+        assert await rows(running, "SELECT version_num FROM kernel_alembic_version") == [("0009",)]
+
     @pytest.mark.parametrize("fault", ["missing", "not python", "two heads"])
     async def test_unfit_migrations(self, start_platform: Start, tmp_path: Path, fault: str) -> None:
         """Migrations that can't be read refuse their plugin alone."""
@@ -241,7 +253,8 @@ class TestOwners:
         """
         extra = plugin_with_tables("shelf_extra", base, write_migrations(tmp_path / "extra", [body]))
         running = await start_platform(shelf, extra)
-        assert [record.status for record in running.platform.plugins] == ["loaded", "loaded"]
+        states = {record.name: record.status for record in running.platform.plugins}
+        assert states == dict.fromkeys(("accounts", "shelf", "shelf_extra"), "loaded")
         assert await drift(running) == []
 
 

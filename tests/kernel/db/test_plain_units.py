@@ -11,7 +11,6 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from sqlalchemy import ForeignKey, String, func, insert, select, text
 from sqlalchemy.engine import make_url
@@ -20,13 +19,15 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from kernel.db import sqlite
 from kernel.db.engine import Database, DatabaseClosed
-from kernel.db.sqlite_guard import TransactionEnded
-from kernel.db.sqlite_reads import READERS
+from kernel.db.prepared import TransactionEnded
+from kernel.db.sqlite import READERS
 from kernel.db.tables import Notice
-from kernel.machine_faults import machine_fault
-from kernel.sdk import PreparedInsert, Tally, Unit, off_the_loop, plugin_base
-from kernel.settings import KernelSettings
+from kernel.process.machine_faults import machine_fault
+from kernel.sdk import Tally, Unit, off_the_loop, plugin_base
+from kernel.sdk.storage import PreparedInsert
+from kernel.settings.loading import KernelSettings
 from kernel.testing import eventually
+from tests.fakes.other_client import PostgresClient
 
 Base: Any = plugin_base("shelf")
 
@@ -85,12 +86,11 @@ class _opened:
 @contextmanager
 def elsewhere(database: Database) -> Iterator[Callable[[str], Any]]:
     """Another client of the same database: runs a statement by itself, answers its first value if any."""
-    address = make_url(database.url)
-    connection: Any = (
-        sqlite3.connect(str(address.database), timeout=0, isolation_level=None)
-        if database.is_sqlite
-        else psycopg.connect(address.set(drivername="postgresql").render_as_string(False), autocommit=True)
-    )
+    if not database.is_sqlite:
+        with closing(PostgresClient(database.url)) as client:
+            yield client.run
+        return
+    connection = sqlite3.connect(str(make_url(database.url).database), timeout=0, isolation_level=None)
 
     def run(statement: str) -> Any:
         cursor = connection.execute(statement)
@@ -235,7 +235,7 @@ class TestOnBoth:
 
     async def test_the_callers_context(self, database: Database) -> None:
         """A unit knows which request it belongs to, so that its log lines do."""
-        from kernel.logs import request_id_var
+        from kernel.observe.logs import request_id_var
 
         token = request_id_var.set("r-1")
         try:

@@ -11,25 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import JSON, Boolean, Integer, String, bindparam, event, func, insert, literal, or_, select
-from sqlalchemy.engine import Engine
+from sqlalchemy import JSON, Boolean, Integer, String, bindparam, func, insert, literal, or_, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from kernel.db.engine import Database
-from kernel.sdk import (
-    Prepared,
-    PreparedInsert,
-    Record,
-    Scope,
-    Unit,
-    UtcDateTime,
-    page_of,
-    plugin_base,
-    read_page,
-    visible,
-)
-from kernel.settings import KernelSettings
+from kernel.sdk import Prepared, Scope, Unit, UtcDateTime, plugin_base
+from kernel.sdk.accounts import visible
+from kernel.sdk.storage import PreparedInsert, Record, page_of, read_page
+from kernel.settings.loading import KernelSettings
+from tests.fakes.statements import listening
 
 Base: Any = plugin_base("garden")
 PLANTED = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
@@ -205,20 +196,13 @@ async def test_a_list_as_a_value(tmp_path: Path) -> None:
     await database.close()
 
 
-async def test_who_listens_to_statements(database: Database) -> None:
-    """Each statement is told to those who count statements."""
-    heard: list[str] = []
-
-    def hear(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        heard.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", hear)
-    try:
-        await database.read(NAMED.first, {"name": "oak"})
-    finally:
-        event.remove(Engine, "before_cursor_execute", hear)
-    assert [statement for statement in heard if "garden_plant" in statement] == heard
-    assert len(heard) == 1
+async def test_a_value_in_the_statement(tmp_path: Path) -> None:
+    """One that is stored otherwise than it is written has to be given by its name."""
+    database = Database(f"sqlite+aiosqlite:///{tmp_path}/test.db")
+    since = Prepared(select(PLANT.c.id).where(PLANT.c.planted_at > PLANTED))
+    with pytest.raises(TypeError, match="bindparam"):
+        await database.read(since.all, {})
+    await database.close()
 
 
 def counted(up_to: int) -> Prepared:
@@ -234,13 +218,12 @@ async def test_where_it_is_read(tmp_path: Path) -> None:
     database = Database(f"sqlite+aiosqlite:///{tmp_path}/test.db")
     await database.ping()
     listen = lambda *_: threads.append(threading.current_thread())  # noqa: E731
-    event.listen(Engine, "before_cursor_execute", listen)
     try:
-        assert await database.read(counted(10).first, {}) == {"count": 10}
-        assert threads == [threading.main_thread()]
-        assert await database.read(counted(300_000).first, {}) == {"count": 300_000}
-        assert threads[:2] == [threading.main_thread()] * 2
-        assert threads[2].name.startswith("db-read")
+        with listening(listen):
+            assert await database.read(counted(10).first, {}) == {"count": 10}
+            assert threads == [threading.main_thread()]
+            assert await database.read(counted(300_000).first, {}) == {"count": 300_000}
+            assert threads[:2] == [threading.main_thread()] * 2
+            assert threads[2].name.startswith("db-read")
     finally:
-        event.remove(Engine, "before_cursor_execute", listen)
         await database.close()

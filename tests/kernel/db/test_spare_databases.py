@@ -11,8 +11,8 @@ from sqlalchemy import select
 
 from kernel.auth.models import Account
 from kernel.testing import Running, Start, eventually, postgres_database
-from kernel.testing_databases import keep_promise
-from kernel.testing_spares import look, put_back
+from kernel.testing.databases import keep_promise
+from kernel.testing.spares import look, put_back
 
 
 @pytest.fixture

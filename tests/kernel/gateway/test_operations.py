@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from kernel.plugins.states import PLUGIN_STATES
+from kernel.sdk import HealthCheck, Platform, Plugin, Unhealthy, hookimpl
 from kernel.stores.disk import DiskSpace
 from kernel.testing import Start
 from tests.fakes.echo import EchoPlugin
@@ -52,6 +55,25 @@ class HangingDisk:
         self._real(path, *arguments, **options)
 
 
+class CountingPlugin(Plugin):
+    """Counts how often its health is examined."""
+
+    name = "counting"
+    version = "1"
+
+    def __init__(self) -> None:
+        self.examined, self.well = 0, True
+
+    @hookimpl
+    def register_health_checks(self) -> list[HealthCheck]:
+        return [HealthCheck("counted", self._examine)]
+
+    async def _examine(self, _platform: Platform) -> None:
+        self.examined += 1
+        if not self.well:
+            raise Unhealthy("worn out")
+
+
 class TestHealth:
     async def test_shape(self, start_platform: Start) -> None:
         """The fields of wire-facts 2.1."""
@@ -67,7 +89,8 @@ class TestHealth:
             **dict.fromkeys(services, "not installed"),
         }
         assert (body["phase"], "message" in body) == (1, False)
-        assert body["plugins"] == {"echo": {"status": "loaded", "reason": None}}
+        loaded = {"status": "loaded", "reason": None}
+        assert body["plugins"] == {"accounts": loaded, "echo": loaded}
 
     async def test_a_disk_that_hangs(self, start_platform: Start, monkeypatch: pytest.MonkeyPatch) -> None:
         """It holds up its own check alone, which is looked into once: other requests are answered."""
@@ -123,7 +146,7 @@ class TestHealth:
         there = await start_platform(speech, only="tts-stt", env=SECRET)
         here = await start_platform(speech, env=SECRET)
         urls = f"tts-stt={there.url},graph-rag=http://127.0.0.1:9"
-        gateway = await start_platform(env={**SECRET, "PLATFORM_SERVICE_URLS": urls})
+        gateway = await start_platform("remote_services", env={**SECRET, "PLATFORM_SERVICE_URLS": urls})
         assert (await here.anonymous.get("/health")).json()["checks"]["tts_stt"] == "healthy"
         answer = await gateway.anonymous.get("/health")
         body = answer.json()
@@ -138,19 +161,36 @@ class TestHealth:
         speech = SpeechPlugin()
         there = await start_platform(speech, only="tts-stt", env=SECRET)
         here = await start_platform(speech, env=SECRET)
-        gateway = await start_platform(env={**SECRET, "PLATFORM_SERVICE_URLS": f"tts-stt={there.url}"})
+        gateway = await start_platform(
+            "remote_services", env={**SECRET, "PLATFORM_SERVICE_URLS": f"tts-stt={there.url}"}
+        )
         speech.healthy = False
         for running in (here, gateway):
             checks = (await running.anonymous.get("/health")).json()["checks"]
             assert checks["tts_stt"] == "unhealthy: tts_engine: the engine is missing"
+
+    async def test_a_service_without_its_programs(self, start_platform: Start) -> None:
+        """What is not installed takes down its own service, and degrades nothing else."""
+        speech = SpeechPlugin()
+        there = await start_platform(speech, only="tts-stt", env=SECRET)
+        here = await start_platform(speech, env=SECRET)
+        speech.installed = False
+        alone, platform = [await running.anonymous.get("/health") for running in (there, here)]
+        assert (alone.status, alone.json()["status"]) == (503, "unhealthy")
+        assert (platform.status, platform.json()["status"]) == (200, "healthy")
+        assert platform.json()["checks"]["tts_engine"] == "not installed: install an engine"
 
     async def test_critical_services(self, start_platform: Start) -> None:
         """The registry is critical; from phase 2 on RAG and models are."""
         urls = "rag-pipeline=http://127.0.0.1:9"
         for phase, status in ((1, 200), (2, 503)):
             env = {"PLATFORM_SERVICE_URLS": urls, "PLATFORM_PHASE": str(phase)}
-            assert (await (await start_platform(env=env)).anonymous.get("/health")).status == status
-        lost = await start_platform(env={"PLATFORM_SERVICE_URLS": "plugin-registry=http://127.0.0.1:9"})
+            assert (
+                await (await start_platform("remote_services", env=env)).anonymous.get("/health")
+            ).status == status
+        lost = await start_platform(
+            "remote_services", env={"PLATFORM_SERVICE_URLS": "plugin-registry=http://127.0.0.1:9"}
+        )
         assert (await lost.anonymous.get("/health")).status == 503
 
     async def test_redis(self, start_platform: Start, redis_url: str) -> None:
@@ -181,6 +221,37 @@ class TestHealth:
         assert (await running.anonymous.get("/readyz")).json()["status"] == "healthy"
 
 
+class TestSharedReports:
+    async def test_many_who_ask(self, start_platform: Start) -> None:
+        """All who ask within a moment share one examination, in whichever route; each route has its own."""
+        plugin = CountingPlugin()
+        running = await start_platform(plugin, env={"PLATFORM_HEALTH_CACHE_SECONDS": "1"})
+        paths = ["/health", "/readyz"] * 20
+        answers = await asyncio.gather(*(running.anonymous.get(path) for path in paths))
+        assert {answer.json()["checks"]["counted"] for answer in answers} == {"healthy"}
+        assert plugin.examined == 1
+        assert len({answer.json()["timestamp"] for answer in answers}) == 1
+
+    async def test_a_fault(self, start_platform: Start) -> None:
+        """It is reported as soon as the last report is too old, and so is its end."""
+        plugin = CountingPlugin()
+        running = await start_platform(plugin, env={"PLATFORM_HEALTH_CACHE_SECONDS": "0.1"})
+        for well in (True, False, True):
+            plugin.well = well
+            until = time.monotonic() + 0.1
+            while time.monotonic() <= until:
+                await running.anonymous.get("/health")
+            checks = (await running.anonymous.get("/health")).json()["checks"]
+            assert (checks["counted"] == "healthy") is well
+
+    async def test_a_plugin_switched_off(self, start_platform: Start) -> None:
+        """It is out of the report at once, however young the last one is."""
+        running = await start_platform(CountingPlugin(), env={"PLATFORM_HEALTH_CACHE_SECONDS": "1"})
+        assert "counted" in (await running.anonymous.get("/health")).json()["checks"]
+        running.platform.resource(PLUGIN_STATES).fail("counting", "it broke")
+        assert "counted" not in (await running.anonymous.get("/health")).json()["checks"]
+
+
 class TestStatus:
     async def test_nine_names(self, start_platform: Start) -> None:
         """All nine services are listed, and those that nobody offers say so."""
@@ -195,7 +266,9 @@ class TestStatus:
 
     async def test_one_that_is_away(self, start_platform: Start) -> None:
         """An unreachable service costs the list nothing."""
-        running = await start_platform(env={"PLATFORM_SERVICE_URLS": "tts-stt=http://127.0.0.1:9"})
+        running = await start_platform(
+            "remote_services", env={"PLATFORM_SERVICE_URLS": "tts-stt=http://127.0.0.1:9"}
+        )
         answer = await running.anonymous.get("/v1/status")
         entry = next(item for item in answer.json()["services"] if item["name"] == "tts-stt")
         assert (answer.status, entry["reachable"], entry["status"]) == (200, False, "unreachable")

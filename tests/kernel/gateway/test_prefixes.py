@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kernel.gateway.services import SLOTS, Slot
-from kernel.offers import OFFERS
-from kernel.plugins import installed
+from kernel.gateway.services import Service, in_order
+from kernel.plugins.loading import installed
+from kernel.plugins.offers import OFFERS
 from kernel.testing import Reply, Running, Start
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.speech import SpeechPlugin
@@ -36,20 +36,19 @@ async def test_every_service(start_platform: Start, subtests: pytest.Subtests) -
     """The same answer both ways: its own pages, unknown paths, other methods, writes without a token."""
     here = await start_platform(*OFFERING, env=SECRET)
     offered = here.platform.resource(OFFERS).services
-    slots = [slot for slot in SLOTS[1:] if slot.name in offered]
-    mounted = {name for name, (_, service) in offered.items() if service.published is None}
-    assert {slot.name for slot in slots} == mounted - {SLOTS[0].name}
-    alone = {slot.name: await start_platform(*OFFERING, only=slot.name, env=SECRET) for slot in slots}
+    services = in_order(service for _, service in offered.values())
+    assert len(services) == 8
+    alone = {one.name: await start_platform(*OFFERING, only=one.name, env=SECRET) for one in services}
     urls = ",".join(f"{name}={service.url}" for name, service in alone.items())
     there = await start_platform(*OFFERING, env={**SECRET, "PLATFORM_SERVICE_URLS": urls})
-    for slot in slots:
-        with subtests.test(slot.name):
-            await compare(here, there, slot)
+    for service in services:
+        with subtests.test(service.name):
+            await compare(here, there, service)
 
 
-async def compare(here: Running, there: Running, slot: Slot) -> None:
+async def compare(here: Running, there: Running, service: Service) -> None:
     """Hold a service in one process against the same one behind the network."""
-    for mount in slot.mounts:
+    for mount in service.prefixes:
         for end in ENDS:
             for method in ("GET", "HEAD", "PUT", "DELETE"):
                 answers = [

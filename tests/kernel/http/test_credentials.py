@@ -20,8 +20,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sqlalchemy import update
 
 from kernel.auth.models import Account
-from kernel.http.addresses import ClientAddresses
-from kernel.sdk import TOKENS, revoke_sessions
+from kernel.errors import StartupError
+from kernel.http.context import ClientAddresses
+from kernel.sdk.accounts import TOKENS, revoke_sessions
 from kernel.testing import Actor, Running, Start, platforms
 from tests.fakes.echo import EchoPlugin
 from tests.fakes.network import raw_client
@@ -317,16 +318,18 @@ async def test_a_trailer_lends_nothing_to_the_next_request(start_platform: Start
         assert await client.closed()
 
 
-PROXIED = {"SERVICE_SYNC_TOKEN": "t0ps3cret", "TRUSTED_PROXY_CIDRS": "127.0.0.0/8"}
+PROXIED = {"SERVICE_SYNC_TOKEN": "t0p-s3cret-of-thirty-two-characters", "TRUSTED_PROXY_CIDRS": "127.0.0.0/8"}
 
 
 class TestServiceHeader:
     async def test_behind_a_proxy(self, start_platform: Start) -> None:
         """`X-Service-Token` makes a caller behind a configured proxy a service; a wrong one is 401."""
         running = await start_platform(EchoPlugin, env=PROXIED)
-        answer = await running.anonymous.get("/v1/echo/service", headers={"X-Service-Token": "t0ps3cret"})
+        answer = await running.anonymous.get(
+            "/v1/echo/service", headers={"X-Service-Token": "t0p-s3cret-of-thirty-two-characters"}
+        )
         assert (answer.status, answer.json()["kind"]) == (200, "service")
-        for wrong in ("t0ps3cre", "t0ps3crett", "über"):
+        for wrong in ("t0ps3cre", "t0p-s3cret-of-thirty-two-characterst", "über"):
             answer = await running.anonymous.get("/v1/echo/open", headers={"X-Service-Token": wrong})
             assert answer.status == 401
 
@@ -342,6 +345,44 @@ class TestServiceHeader:
         for sent in ("", "x"):
             answer = await running.anonymous.get("/v1/echo/open", headers={"X-Service-Token": sent})
             assert answer.json()["kind"] == "anonymous"
+
+    async def test_short_tokens_are_refused(self, start_platform: Start) -> None:
+        """One that can be guessed is refused at the start, by its name; an empty one is none."""
+        with pytest.raises(StartupError, match="SERVICE_SYNC_TOKEN"):
+            await start_platform(env={"SERVICE_SYNC_TOKEN": "abc"})
+        running = await start_platform(EchoPlugin, env={"SERVICE_SYNC_TOKEN": ""})
+        answer = await running.anonymous.get("/v1/echo/open", headers={"X-Service-Token": ""})
+        assert answer.json()["kind"] == "anonymous"
+
+    async def test_guesses(self, start_platform: Start) -> None:
+        """After too many wrong ones, of whatever kind and at whatever speed, none from that address is
+        compared, not even a right one; who is signed in already goes on.
+        """
+        env = {**PROXIED, "RATE_LIMIT_ENABLED": "true", "RATE_LIMIT_PER_MINUTE": "9"}
+        running = await start_platform(EchoPlugin, env=env)
+        ana = await running.user()
+        assert (await ana.get("/v1/echo/open")).status == 200
+        right = {"X-Service-Token": PROXIED["SERVICE_SYNC_TOKEN"]}
+        far = {"X-Forwarded-For": "198.51.100.7"}
+
+        async def guess(at: int) -> int:
+            wrong = {"X-Service-Token": f"wrong {at}"} if at % 2 else {"Authorization": f"Bearer wrong.{at}"}
+            return (await running.anonymous.get("/v1/echo/open", headers={**wrong, **far})).status
+
+        statuses = await asyncio.gather(*map(guess, range(40)))
+        assert set(statuses) == {401, 429} and statuses.count(401) <= 9
+        answer = await running.anonymous.get("/v1/echo/service", headers={**right, **far})
+        assert (answer.status, answer.json()["code"]) == (429, "rate_limit_per_minute")
+        assert (await ana.get("/v1/echo/open", headers=far)).status == 200
+        assert (await running.anonymous.get("/v1/echo/service", headers=right)).status == 200
+
+    async def test_right_ones_are_not_counted(self, start_platform: Start) -> None:
+        """A service may ask as often as its own limit allows."""
+        env = {**PROXIED, "RATE_LIMIT_ENABLED": "true", "RATE_LIMIT_PER_MINUTE": "9"}
+        running = await start_platform(EchoPlugin, env=env)
+        right = {"X-Service-Token": PROXIED["SERVICE_SYNC_TOKEN"]}
+        for _ in range(30):
+            assert (await running.anonymous.get("/v1/echo/service", headers=right)).status == 200
 
     @pytest.mark.parametrize(
         ("peer", "proxies", "near"),
@@ -360,6 +401,9 @@ class TestServiceHeader:
         transport.get_extra_info.side_effect = {"peername": (peer, 1), "sslcontext": None}.get
         request = make_mocked_request("GET", "/", transport=transport)
         assert ClientAddresses(proxies).is_near(request) is near
+        forwarded = {"X-Forwarded-For": "198.51.100.7"}
+        request = make_mocked_request("GET", "/", headers=forwarded, transport=transport)
+        assert ClientAddresses(proxies).is_near(request) is (near and bool(proxies))
 
 
 async def _raw_status(running: Running, header: bytes) -> int:

@@ -88,7 +88,7 @@ async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Run
     """One platform for all tests: they leave it as it was."""
     folder = tmp_path_factory.mktemp("downloads")
     async with platforms(folder / "home") as start:
-        yield await start(Shelf(folder))
+        yield await start("api_docs", Shelf(folder))
 
 
 def head(path: str, *lines: str, method: str = "POST") -> bytes:

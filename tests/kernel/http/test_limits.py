@@ -16,9 +16,9 @@ import pytest
 from aiohttp import web
 from aiohttp.compression_utils import HAS_BROTLI
 
-from kernel.app import gateway_app
+from kernel.gateway.app import gateway_app
+from kernel.process.server import Listener, bind
 from kernel.sdk import PUBLIC, Context, Plugin, RouteTable, hookimpl
-from kernel.server import Listener, bind
 from kernel.testing import Running, Start
 from tests.fakes.echo import EchoPlugin
 from tests.fakes.network import RawClient, raw_client

@@ -17,9 +17,10 @@ import pytest_asyncio
 from aiohttp import web
 from pydantic import BaseModel
 
-from kernel.http.access_log import ACCESS_LOG
-from kernel.logs import configure
-from kernel.sdk import AUTHENTICATED, OPENAI_ERRORS, PUBLIC, Conflict, Context, RouteTable, hookimpl
+from kernel.http.middlewares import ACCESS_LOG
+from kernel.observe.logs import configure
+from kernel.sdk import AUTHENTICATED, PUBLIC, Conflict, Context, RouteTable, hookimpl
+from kernel.sdk.http import OPENAI_ERRORS
 from kernel.testing import Actor, Running, Start, platforms
 from tests.fakes.echo import EchoPlugin
 
@@ -30,7 +31,7 @@ together = pytest.mark.asyncio(loop_scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
     """One platform for all tests that leave it as it was."""
     async with platforms(tmp_path_factory.mktemp("pipeline")) as start:
-        yield await start(EchoPlugin)
+        yield await start("api_docs", EchoPlugin)
 
 
 @together
@@ -249,7 +250,7 @@ async def test_errors_for_openai(start_platform: Start) -> None:
 
             return [table]
 
-    running = await start_platform(Chats)
+    running = await start_platform("api_docs", Chats)
     actor = await running.user()
 
     async def told(sender: Actor, body: Any) -> tuple[Any, ...]:

@@ -115,7 +115,7 @@ class TestGeneralLimit:
 
     async def test_exempt_paths(self, start_platform: Start) -> None:
         """Health, metrics and documentation are never limited."""
-        running = await start_platform(env={**ON, "RATE_LIMIT_PER_MINUTE": "1"})
+        running = await start_platform("api_docs", env={**ON, "RATE_LIMIT_PER_MINUTE": "1"})
         for path in ("/health", "/metrics", "/docs", "/redoc", "/openapi.json", "/static/docs/page.css"):
             assert 429 not in await statuses(running, path, 3)
 

@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 
 from kernel.db.engine import Database
 from kernel.db.tables import RateWindow
-from kernel.settings import KernelSettings
+from kernel.settings.loading import KernelSettings
 from kernel.stores.cache import MemoryCache
 from kernel.testing import Running, Start
 from tests.fakes.echo import EchoPlugin

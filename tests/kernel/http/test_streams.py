@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +13,15 @@ import pytest
 from aiohttp import web
 from sqlalchemy import delete, insert, update
 
+from builtin_plugins.accounts.api import ADMINISTRATION
 from kernel.auth.models import Account
 from kernel.auth.states import TOPIC
 from kernel.db.tables import Notice
+from kernel.http import responses
 from kernel.http.streams import OPEN_STREAMS, OpenStream
-from kernel.sdk import (
-    ADMINISTRATION,
-    PUBLIC,
-    TOKENS,
-    Context,
-    Plugin,
-    Principal,
-    RouteTable,
-    hookimpl,
-    operator_of,
-    revoke_sessions,
-    send_events,
-)
-from kernel.testing import Actor, Running, Start
+from kernel.sdk import PUBLIC, Conflict, Context, Plugin, Principal, RouteTable, hookimpl, send_events
+from kernel.sdk.accounts import TOKENS, operator_of, revoke_sessions
+from kernel.testing import Actor, Running, Start, eventually
 from tests.fakes.network import raw_client
 from tests.fakes.rows import execute
 
@@ -43,7 +34,7 @@ class Streaming(Plugin):
     name = "streaming"
 
     def __init__(self) -> None:
-        self.ended = asyncio.Event()
+        self.ended, self.begin, self.fail = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.file = Path()
 
     @hookimpl
@@ -59,8 +50,8 @@ class Streaming(Plugin):
         async def raw(ctx: Context) -> web.StreamResponse:
             """Stream bytes without a helper."""
             response = web.StreamResponse()
-            await response.prepare(ctx.request)
             try:
+                await response.prepare(ctx.request)
                 while True:
                     await response.write(b"tick")
                     await asyncio.sleep(0.05)
@@ -71,6 +62,11 @@ class Streaming(Plugin):
         async def silence(ctx: Context) -> web.StreamResponse:
             """Stream one event, then nothing."""
             return await send_events(ctx.request, self._silence())
+
+        @table.get("/v1/streaming/thought", access=PUBLIC, media_type="text/event-stream", returns=str)
+        async def thought(ctx: Context) -> web.StreamResponse:
+            """Stream an event after a long silence, then an error after another."""
+            return await send_events(ctx.request, self._thought())
 
         @table.get("/v1/streaming/payload", access=PUBLIC, media_type="application/octet-stream", returns=str)
         async def payload(ctx: Context) -> web.Response:
@@ -93,6 +89,12 @@ class Streaming(Plugin):
             await asyncio.Event().wait()
         finally:
             self.ended.set()
+
+    async def _thought(self) -> AsyncGenerator[tuple[str, Any], None]:
+        await self.begin.wait()
+        yield "tick", {}
+        await self.fail.wait()
+        raise Conflict("No more")
 
     async def _chunks(self) -> AsyncGenerator[bytes, None]:
         try:
@@ -142,6 +144,39 @@ async def test_head_is_answered_without_the_stream(start_platform: Start, path: 
         assert (await client.answer()).body == b'{"status":"alive"}'
     if path != "payload":  # aiohttp does not begin that one
         await asyncio.wait_for(plugin.ended.wait(), 5)
+
+
+class TestSilence:
+    """A comment line at times keeps proxies from cutting a stream that has nothing to say yet."""
+
+    @pytest.fixture
+    def plugin(self, monkeypatch: pytest.MonkeyPatch) -> Streaming:
+        monkeypatch.setattr(responses, "ALIVE_EVERY", 0.05)
+        return Streaming()
+
+    async def test_before_and_between_events(self, start_platform: Start, plugin: Streaming) -> None:
+        """Comments come before the first event and between events, and change none of them."""
+        running = await start_platform(plugin)
+        async with opened(running.anonymous, running, "/v1/streaming/thought") as answer:
+            assert await answer.content.readuntil(b"\n\n") == b": still at work\n\n"
+            plugin.begin.set()
+            while (line := await answer.content.readuntil(b"\n\n")).startswith(b":"):
+                pass
+            assert line == b"event: tick\ndata: {}\n\n"
+            assert (await answer.content.readuntil(b"\n\n")).startswith(b":")
+            plugin.fail.set()
+            received, whole = await rest(answer)
+        assert whole and received.decode().strip().split("\n\n")[-1].startswith("event: error\n")
+
+    async def test_error_after_the_first_comment(self, start_platform: Start, plugin: Streaming) -> None:
+        """Once the status has been sent, an error before the first event is an event as well."""
+        plugin.fail.set()
+        running = await start_platform(plugin, env=SECRET)
+        ana = await running.user("ana")
+        async with opened(ana, running, "/v1/streaming/thought") as answer:
+            await revoke(running, ana)
+            received, whole = await rest(answer)
+        assert whole and '"code": "session_revoked"' in received.decode()
 
 
 @pytest.mark.parametrize("path", ["events", "silence"])
@@ -208,7 +243,7 @@ async def test_proxied(start_platform: Start, caplog: pytest.LogCaptureFixture) 
     await site.start()
     port = runner.addresses[0][1]
     running = await start_platform(
-        env={**SECRET, "PLATFORM_SERVICE_URLS": f"tts-stt=http://127.0.0.1:{port}"}
+        "remote_services", env={**SECRET, "PLATFORM_SERVICE_URLS": f"tts-stt=http://127.0.0.1:{port}"}
     )
     ana = await running.user("ana")
     async with opened(ana, running, "/v1/tts/stream") as answer:
@@ -217,6 +252,30 @@ async def test_proxied(start_platform: Start, caplog: pytest.LogCaptureFixture) 
     await asyncio.wait_for(let_go.wait(), 5)
     await runner.cleanup()
     assert "ended its response early" not in caplog.text
+
+
+async def test_as_many_as_an_account_may_have(start_platform: Start) -> None:
+    """One more is refused before it begins; others' are not, and one that ends makes room."""
+    running = await start_platform(Streaming, env={"PLATFORM_ACCOUNT_STREAMS": "2"})
+    ann, ben = await running.user(), await running.user()
+    url = f"{running.url}/v1/streaming/events"
+    async with aiohttp.ClientSession() as http, AsyncExitStack() as held:
+        mine = {"Authorization": f"Bearer {ann.token}"}
+        first = await held.enter_async_context(http.get(url, headers=mine))
+        second = await held.enter_async_context(http.get(url, headers=mine))
+        assert (first.status, second.status) == (200, 200)
+        async with http.get(url, headers=mine) as third:
+            assert (third.status, (await third.json())["code"]) == (429, "too_many_streams")
+            assert int(third.headers["Retry-After"]) > 0
+        async with http.get(url, headers={"Authorization": f"Bearer {ben.token}"}) as other:
+            assert other.status == 200
+        first.close()
+
+        async def again() -> bool:
+            async with http.get(url, headers=mine) as answer:
+                return answer.status == 200
+
+        await eventually(again)
 
 
 async def test_told_twice() -> None:

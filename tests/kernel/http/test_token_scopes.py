@@ -15,9 +15,9 @@ from kernel.sdk import (
     Plugin,
     Principal,
     RouteTable,
-    TokenScope,
     hookimpl,
 )
+from kernel.sdk.accounts import TokenScope
 from kernel.testing import Running, Start
 
 
@@ -101,7 +101,7 @@ async def test_refusal_says_what_is_missing(start_platform: Start) -> None:
 
 async def test_documents_name_the_scopes(start_platform: Start) -> None:
     """The OpenAPI document says of each route what a personal access token needs there."""
-    running = await start_platform(Narrow)
+    running = await start_platform("api_docs", Narrow)
     paths = (await running.anonymous.get("/openapi.json")).json()["paths"]
     assert paths["/v1/narrow/either"]["get"]["x-token-scopes"] == ["ask", "tools"]
     assert paths["/v1/narrow/closed"]["get"]["x-token-scopes"] == []

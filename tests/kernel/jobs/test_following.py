@@ -13,8 +13,8 @@ from sqlalchemy import select
 from kernel.auth.models import AuditEntry
 from kernel.auth.ownership import Scope
 from kernel.db.tables import JobRecord
+from kernel.jobs.attempts import JobRunner
 from kernel.jobs.kinds import CANCEL, CHANGED
-from kernel.jobs.runner import JobRunner
 from kernel.sdk import Account, Job, JobFailed, JobRef, LongJob, Platform, Plugin, Progress, hookimpl
 from kernel.testing import Actor, Running, Start, eventually
 

@@ -3,48 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-import threading
-import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kernel.jobs.lanes import Bell
 from kernel.jobs.progress import LONGEST_UNIT, Progress, seconds_left
 from kernel.jobs.stopping import Cancelled, StopSignal
-
-
-def test_a_bell_rung_early_is_heard() -> None:
-    """A ring while the loop is busy ends its next wait at once; without one it waits."""
-    bell = Bell()
-    bell.ring()
-    started = time.monotonic()
-    assert bell.wait(60) is False
-    assert time.monotonic() - started < 30
-    assert bell.wait(0.01) is False
-
-
-def test_a_bell_that_is_set_stops() -> None:
-    """As the stop signal that it stands for."""
-    bell = Bell()
-    waiting = threading.Thread(target=bell.wait, args=(60,))
-    waiting.start()
-    bell.set()
-    waiting.join(30)
-    assert not waiting.is_alive()
-    assert bell.wait(60) is True
-
-
-def test_the_private_parts_of_the_job_library() -> None:
-    """What `kernel.jobs.lanes` uses of it beyond its public face; look there after an upgrade."""
-    from dbos import DBOS
-    from dbos._queue import queue_worker_thread
-
-    assert list(inspect.signature(queue_worker_thread).parameters) == ["stop_event", "dbos", "queue"]
-    source = inspect.getsource(DBOS)
-    assert "self.background_thread_stop_events" in source
-    assert "self._background_jobs_stop_event" in source
 
 
 async def test_a_stop_ends_the_block() -> None:

@@ -10,17 +10,17 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from pydantic import BaseModel
-from sqlalchemy import func, select, text, update
+from sqlalchemy import func, select, update
 
 from kernel.db.base import utc_now
 from kernel.db.tables import JobRecord, Notice, ScheduleRecord
 from kernel.errors import StartupError
-from kernel.housekeeping import HOUSEKEEP
 from kernel.jobs.schedules import Scheduler, next_time, schedules_of
-from kernel.offers import OFFERS
-from kernel.plugin_states import PLUGIN_STATES
+from kernel.plugins.offers import OFFERS
+from kernel.plugins.states import PLUGIN_STATES
+from kernel.process.housekeeping import HOUSEKEEP
 from kernel.sdk import Job, JobRef, Platform, Plugin, Unit, hookimpl
-from kernel.settings import KernelSettings, SettingsLoader
+from kernel.settings.loading import KernelSettings, SettingsLoader
 from kernel.testing import Running, Start, eventually
 from tests.fakes.door import Door
 
@@ -192,7 +192,10 @@ async def test_a_schedule_that_cannot_be_read(
 ) -> None:
     """It is named in the log, and stops no other."""
     names = [schedule.job.name for schedule in schedules_of(running.platform)]
-    assert names == ["clock.strike", "kernel.finish_removals", "kernel.housekeeping"]
+    assert names == [
+        "clock.strike",
+        *("kernel.check_database", "kernel.finish_removals", "kernel.housekeeping"),
+    ]
     assert "clock.wrong" in caplog.text and "at noon" in caplog.text
     assert "clock.broken" in caplog.text and "its setting is gone" in caplog.text
     assert "clock.never" in caplog.text
@@ -215,6 +218,37 @@ def test_next_time(cron: str, zone: str, now: str, expected: str) -> None:
     assert next_time(cron, moment, ZoneInfo(zone)) == datetime.fromisoformat(expected).replace(tzinfo=UTC)
 
 
+@pytest.mark.parametrize(
+    ("cron", "day", "expected"),
+    [
+        ("30 2 * * *", "2026-10-25", ["02:30+02:00"]),
+        ("*/30 2 * * *", "2026-10-25", ["02:00+02:00", "02:30+02:00"]),
+        ("30 2 * * *", "2026-03-29", ["03:00+02:00"]),
+        ("15 */12 * * *", "2026-10-25", ["00:15+02:00", "12:15+01:00"]),
+    ],
+)
+def test_once_on_days_when_the_clock_is_changed(cron: str, day: str, expected: list[str]) -> None:
+    """In autumn, an hour comes twice, and what runs at fixed times runs in the first; in spring, one is left
+    out, and what would run in it runs after it.
+    """
+    assert runs_of_day(cron, day) == expected
+
+
+def test_every_hour_when_the_clock_is_changed() -> None:
+    """What runs each hour runs each hour: 25 times in autumn, 23 times in spring."""
+    assert len(runs_of_day("30 * * * *", "2026-10-25")) == 25
+    assert len(runs_of_day("@hourly", "2026-03-29")) == 23
+
+
+def runs_of_day(cron: str, day: str) -> list[str]:
+    """The times of a schedule on a day in Berlin."""
+    zone, found = ZoneInfo("Europe/Berlin"), []
+    moment = datetime.fromisoformat(day).replace(tzinfo=zone).astimezone(UTC) - timedelta(seconds=1)
+    while (local := (moment := next_time(cron, moment, zone)).astimezone(zone)).date().isoformat() == day:
+        found.append(local.isoformat(timespec="minutes")[11:])
+    return found
+
+
 def test_an_unknown_time_zone_stops_the_start() -> None:
     """With the name of the setting."""
     loader = SettingsLoader({"PLATFORM_TIME_ZONE": "Europe/Atlantis"})
@@ -224,7 +258,7 @@ def test_an_unknown_time_zone_stops_the_start() -> None:
 
 async def test_every_own_schedule_can_be_read(start_platform: Start) -> None:
     """Those of the kernel and of what is built in; their jobs need to be told nothing."""
-    from kernel.plugins import installed
+    from kernel.plugins.loading import installed
 
     running = await start_platform(*(candidate.name for candidate in installed()))
     offered = running.platform.resource(OFFERS).jobs.values()
@@ -244,7 +278,7 @@ def _execute(unit: Unit, change: Any) -> None:
 
 
 async def test_housekeeping_forgets(running: Running, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    """Old notices; ordinary jobs done a day ago, others when their time is over; in the queue's books too."""
+    """Old notices; ordinary jobs done a day ago, others when their time is over."""
     write, read = running.platform.database.write, running.platform.database.read
     ages = {"fresh": timedelta(hours=2), "done": timedelta(days=2), "long": timedelta(days=31)}
     for job_id in ages:
@@ -257,8 +291,6 @@ async def test_housekeeping_forgets(running: Running, clock: Clock, caplog: pyte
     with caplog.at_level("INFO", "platform"):
         await HOUSEKEEP.handler(running.platform, HOUSEKEEP.payload())
     assert "removed 2 old jobs" in caplog.messages
-    table = "workflow_status" if running.platform.database.is_sqlite else "dbos.workflow_status"
-    for query in (select(JobRecord.id), text(f"SELECT workflow_uuid FROM {table}")):
-        assert await read(lambda session, query=query: list(session.scalars(query))) == ["fresh"]
+    assert await read(lambda session: list(session.scalars(select(JobRecord.id)))) == ["fresh"]
     notices = select(func.count()).select_from(Notice)
     assert await read(lambda session: session.scalar(notices)) == 0

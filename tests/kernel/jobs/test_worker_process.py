@@ -16,8 +16,9 @@ from sqlalchemy import func, select, update
 
 from kernel.db.base import utc_now
 from kernel.db.tables import JobRecord, WorkerRecord
-from kernel.jobs.queue import JOB_QUEUE
-from kernel.sdk import Gather, Lane, Unit
+from kernel.jobs import heartbeats
+from kernel.sdk import Unit
+from kernel.sdk.jobs import Gather, Lane, place_jobs_again
 from kernel.testing import Running, Start, environment
 from tests.fakes.processes import Process, running_process
 from tests.fakes.rows import execute
@@ -74,7 +75,7 @@ class Floor:
         return len(list(self.folder.glob(f"*.{kind}")))
 
     async def done(self) -> int:
-        """How many jobs are recorded as done, without those that carry others."""
+        """How many jobs are recorded as done."""
         mine = JobRecord.name.in_((STEP.name, STUMBLE.name))
         query = select(func.count()).select_from(JobRecord).where(mine, JobRecord.status == "done")
         return await self.running.platform.database.read(lambda session: int(session.scalar(query) or 0))
@@ -188,6 +189,19 @@ async def test_a_worker_that_stops_takes_nothing_more(floor: Floor) -> None:
 
 
 @pytest.mark.either_database
+async def test_back_after_others_took_over(floor: Floor) -> None:
+    """A worker that was frozen for so long that others have its jobs stops running them."""
+    await floor.worker()
+    await floor.enqueue(range(1), seconds=600)
+    await eventually(lambda: floor.written("started") == 1, 60)
+    database = floor.running.platform.database
+    names = await database.read(lambda session: list(session.scalars(select(WorkerRecord.id))))
+    await database.write(heartbeats.end, names)
+    await eventually(lambda: floor.written("cleared") == 1, 30)
+    assert await floor.done() == 0
+
+
+@pytest.mark.either_database
 async def test_an_interrupted_job_clears_up(floor: Floor) -> None:
     """Before a stopped worker is gone, the jobs that it interrupts have come to their own end."""
     worker = await floor.worker()
@@ -276,7 +290,7 @@ async def test_handed_back_to_their_lane(floor: Floor) -> None:
 
 @pytest.mark.either_database
 async def test_placed_again_after_a_restore(floor: Floor) -> None:
-    """A job that is under way by restored rows runs, though the queue knows it as ended."""
+    """A job that is under way by restored rows runs, whoever had it when they were archived."""
     database = floor.running.platform.database
     await floor.enqueue(range(1), seconds=0)
     before = await database.read(lambda session: dict(session.scalars(select(JobRecord.payload)).one()))
@@ -285,9 +299,8 @@ async def test_placed_again_after_a_restore(floor: Floor) -> None:
     (floor.folder / "0.done").unlink()
 
     def restore(unit: Unit) -> None:
-        unit.session.execute(update(JobRecord).values(status="queued", payload=before))
+        unit.session.execute(update(JobRecord).values(status="running", worker="gone", payload=before))
 
     await database.write(restore)
-    queue = floor.running.platform.resource(JOB_QUEUE)
-    assert await database.write(lambda unit: queue.place_again(unit.session)) == 1
+    assert await database.write(lambda unit: place_jobs_again(unit.session)) == 1
     await floor.until_done(1)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kernel.db.engine import Database
-from kernel.settings import KernelSettings
-from kernel.testing_databases import copy_sqlite
+from kernel.settings.loading import KernelSettings
+from kernel.testing.databases import copy_sqlite
 
 
 @pytest.fixture

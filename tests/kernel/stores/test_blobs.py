@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from kernel.db.engine import Database
-from kernel.housekeeping import housekeep
+from kernel.process.housekeeping import housekeep
 from kernel.stores.blobs import FileBlobs
-from kernel.stores.conformance import BlobStoreConformance
+from kernel.stores.disk import Scratch
 from kernel.stores.protocols import BlobStore
-from kernel.stores.scratch import Scratch
 from kernel.testing import Running, Start, eventually, open_unit
+from kernel.testing.conformance import BlobStoreConformance
 from tests.fakes.statements import statements
 
 

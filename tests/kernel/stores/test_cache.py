@@ -14,10 +14,10 @@ from sqlalchemy import func, select, text
 from kernel.db.engine import Database
 from kernel.db.tables import RateWindow
 from kernel.stores.cache import MemoryCache, RedisCache, open_cache
-from kernel.stores.conformance import CacheConformance
 from kernel.stores.protocols import Cache, CacheUnavailable
 from kernel.stores.shared_counters import SharedCounters
 from kernel.testing import Start
+from kernel.testing.conformance import CacheConformance
 from tests.fakes.own_clock import OwnClock
 from tests.fakes.rows import execute
 from tests.fakes.waiting import eventually

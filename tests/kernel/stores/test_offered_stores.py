@@ -16,34 +16,32 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from kernel.db.engine import Database
-from kernel.sdk import (
-    BLOB_STORE,
-    CACHE_STORE,
-    PLUGIN_STATES,
+from builtin_plugins.vectors.api import (
     VECTOR_STORE,
-    BlobStore,
-    Cache,
-    HeldBlobs,
+    VECTORS,
     Hit,
-    Plugin,
     Point,
     Query,
-    Staged,
-    StartupError,
-    StoredBlob,
     StoredPoint,
+)
+from builtin_plugins.vectors.conformance import Stores, VectorStoreConformance
+from builtin_plugins.vectors.supervision import supervised
+from kernel.db.engine import Database
+from kernel.sdk import (
+    PLUGIN_STATES,
+    HeldBlobs,
+    Plugin,
+    StartupError,
     StoreNeeds,
     StoreOffer,
     Unavailable,
     Unit,
     hookimpl,
 )
-from kernel.stores.conformance import BlobStoreConformance, CacheConformance
-from kernel.stores.conformance_vectors import Stores, VectorStoreConformance
-from kernel.stores.offered import watched
+from kernel.sdk.storage import BLOB_STORE, CACHE_STORE, BlobStore, Cache, Staged, StoredBlob
 from kernel.stores.offers import StoreKind
 from kernel.testing import Start
+from kernel.testing.conformance import BlobStoreConformance, CacheConformance
 from tests.builtin_plugins.rag.rag_support import HANDBOOK, ask, ingest, make_base, make_pipeline, upload
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.shelf_stores.blobs import ShelfBlobs
@@ -96,7 +94,7 @@ class TestCache(CacheConformance):
 async def test_the_chosen_stores_serve(start_platform: Start, database_url: str | None) -> None:
     """A document goes through them from its upload to its answer and its deletion; requests are counted."""
     env = {**CHOSEN, "DATABASE_URL": database_url, "RATE_LIMIT_ENABLED": "true"}
-    running = await start_platform("rag", HashEmbeddings(), ShelfPlugin, env=env)
+    running = await start_platform("rag", "extractive_answers", HashEmbeddings(), ShelfPlugin, env=env)
     platform = running.platform
     blobs, cache = platform.blobs, platform.cache
     assert isinstance(blobs, ShelfBlobs) and isinstance(cache, ShelfCache)
@@ -112,7 +110,7 @@ async def test_the_chosen_stores_serve(start_platform: Start, database_url: str 
     assert answer["sources"]
     assert list(blobs.packed.glob("*.gz"))
     assert (await ann.delete(path)).status == 200
-    assert await platform.vectors.count(f"rag:{base}") == 0
+    assert await platform.resource(VECTORS).count(f"rag:{base}") == 0
     assert not list(blobs.packed.glob("*.gz"))
     assert sum(cache.counts.values()) > 3
 
@@ -154,7 +152,7 @@ async def test_a_search_that_fails(
             yield FaultyVectors(needs.database, fault)
 
     env = {"PLATFORM_VECTOR_STORE": "shelf"}
-    running = await start_platform("rag", Faulty, HashEmbeddings(), env=env)
+    running = await start_platform("rag", "extractive_answers", Faulty, HashEmbeddings(), env=env)
     ann = await running.user()
     base = await make_base(ann)
     await ingest(running, ann, base, "handbook.md", HANDBOOK)
@@ -168,7 +166,7 @@ async def test_a_search_that_never_ends(database: Database) -> None:
     """It is given up after the time limit."""
     never = FaultyVectors(database, asyncio.Event())
     with pytest.raises(Unavailable, match="'shelf'"):
-        await watched(never, "shelf", seconds=0.01).search("all", Query(np.zeros(2, np.float32), 1))
+        await supervised(never, "shelf", seconds=0.01).search("all", Query(np.zeros(2, np.float32), 1))
 
 
 class BrokenVectors(ShelfVectors):
@@ -191,7 +189,7 @@ async def test_what_else_fails_or_never_ends(start_platform: Start, caplog: pyte
             yield BrokenVectors(needs.database)
 
     env = {"PLATFORM_VECTOR_STORE": "shelf"}
-    running = await start_platform("rag", Broken, HashEmbeddings(), env=env)
+    running = await start_platform("rag", "extractive_answers", Broken, HashEmbeddings(), env=env)
     ann = await running.user()
     base = await make_base(ann)
     document = await ingest(running, ann, base, "handbook.md", HANDBOOK)
@@ -199,7 +197,7 @@ async def test_what_else_fails_or_never_ends(start_platform: Start, caplog: pyte
     assert "'shelf'" in str(document) and "secret" not in str(document)
     assert "the plugin 'shelf' failed in stage" in caplog.text
     with pytest.raises(Unavailable, match="'shelf'"):
-        await watched(BrokenVectors(running.platform.database), "shelf", seconds=0.01).count("all")
+        await supervised(BrokenVectors(running.platform.database), "shelf", seconds=0.01).count("all")
 
 
 async def test_a_write_that_takes_long(database: Database) -> None:
@@ -218,7 +216,7 @@ async def test_a_write_that_takes_long(database: Database) -> None:
     log = logging.getLogger("platform.stores")
     log.addHandler(handler := Listening())
     try:
-        await database.write(watched(Slow(database), "shelf", seconds=0.01).drop, "all")
+        await database.write(supervised(Slow(database), "shelf", seconds=0.01).drop, "all")
     finally:
         log.removeHandler(handler)
     assert len(said) == 1 and "the plugin 'shelf' has been busy in drop" in said[0]
@@ -254,7 +252,7 @@ async def test_a_blob_store_that_fails(
             yield Broken(needs.database, needs.disk, needs.settings.home / "staged")
 
     env = {"PLATFORM_BLOB_STORE": "shelf"}
-    running = await start_platform("rag", BrokenShelf, HashEmbeddings(), env=env)
+    running = await start_platform("rag", "extractive_answers", BrokenShelf, HashEmbeddings(), env=env)
     assert isinstance(running.platform.blobs, Broken)
     ann = await running.user()
     path = f"/v1/rag/knowledge-bases/{await make_base(ann)}"
@@ -308,7 +306,9 @@ async def test_a_blob_store_that_cannot_be_changed(start_platform: Start, kind: 
         async def _blobs(self, needs: StoreNeeds) -> AsyncIterator[Any]:
             yield kind(ShelfBlobs(needs.database, needs.settings.home / "shelf"))
 
-    running = await start_platform("rag", Frozen, HashEmbeddings(), env={"PLATFORM_BLOB_STORE": "shelf"})
+    running = await start_platform(
+        "rag", "extractive_answers", Frozen, HashEmbeddings(), env={"PLATFORM_BLOB_STORE": "shelf"}
+    )
     ann = await running.user()
     base = await make_base(ann)
     document = (await upload(ann, base, "handbook.md", HANDBOOK)).json()["document_id"]
@@ -330,7 +330,7 @@ class TestChoosing:
     async def test_nothing_is_opened_unasked(self, start_platform: Start) -> None:
         """A plugin that offers stores changes nothing by itself."""
         running = await start_platform(ShelfPlugin)
-        assert not isinstance(running.platform.vectors, ShelfVectors)
+        assert not isinstance(running.platform.resource(VECTORS), ShelfVectors)
         assert not (running.platform.settings.home / "shelf").exists()
 
     @pytest.mark.parametrize("kind", ["VECTOR", "BLOB", "CACHE"])
@@ -350,7 +350,7 @@ class TestChoosing:
 
     @pytest.mark.parametrize(
         ("kind", "name", "holder"),
-        [(VECTOR_STORE, "faiss", "the platform"), (BLOB_STORE, "shelf", "shelf"), (CACHE_STORE, "auto", "")],
+        [(VECTOR_STORE, "faiss", "vectors"), (BLOB_STORE, "shelf", "shelf"), (CACHE_STORE, "auto", "")],
     )
     async def test_a_name_that_is_taken(
         self, start_platform: Start, kind: StoreKind[Any], name: str, holder: str
@@ -379,6 +379,7 @@ class Far(Plugin):
     """Offers a store that can't be reached."""
 
     name = "far"
+    requires = ("vectors",)
 
     def __init__(self, fault: str) -> None:
         self.fault = fault

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from kernel.stores.scratch import Scratch
+from kernel.stores.disk import Scratch
 
 MAKE = """
 import sys
 from pathlib import Path
-from kernel.stores.scratch import Scratch
+from kernel.stores.disk import Scratch
 path = Scratch(Path(sys.argv[1])).new()
 path.touch()
 print(path, flush=True)

@@ -94,6 +94,8 @@ export const api = {
   createChat: call("POST", "/v1/rag/endpoints"),
   changeChat: call("PATCH", "/v1/rag/endpoints/{endpoint_id}"),
   deleteChat: call("DELETE", "/v1/rag/endpoints/{endpoint_id}"),
+  publishingChats: call("GET", "/v1/rag/knowledge-bases/{kb_id}/chats"),
+  endPublishingChat: call("DELETE", "/v1/rag/knowledge-bases/{kb_id}/chats/{endpoint_id}"),
   chatFigures: call("GET", "/v1/rag/endpoints/{endpoint_id}/figures"),
 
   chatSessions: call("GET", "/v1/rag/endpoints/{endpoint_id}/sessions"),
@@ -202,7 +204,7 @@ export const api = {
   teamInvites: call("GET", "/v1/invites"),
   inviteToTeam: call("POST", "/v1/invites"),
   revokeTeamInvite: call("POST", "/v1/invites/{invite_id}/revoke"),
-  invite: call("GET", "/v1/invites/by-token/{token}", OPEN),
+  invite: call("GET", "/v1/invites/by-token/{token}"),
   acceptInvite: call("POST", "/v1/invites/by-token/{token}/redeem"),
   myOrganizations: call("GET", "/v1/organizations/mine"),
   organizations: call("GET", "/v1/organizations"),

@@ -31,6 +31,8 @@ const BROAD = {
   rate_limited: tooMany,
   already_exists: () => t("There is an account with this name or e-mail address already."),
   last_owner: () => t("The organization has no other active owner; make another member an owner first."),
+  storage_limit: () => t("There is no room for this: what you may store is used up. Delete some documents, or ask the operator for more room."),
+  queue_limit: () => t("Too many of your files are waiting to be read. Send more when some have been read."),
   payload_too_large: () => t("This is too large for the server."),
   unsupported_document: () => t("The file is damaged, or the server can’t read files of its kind."),
   empty_document: () => t("The file contains no text."),

@@ -4,6 +4,9 @@ import { computed, html, signal } from "./html.js";
 import { BASE } from "./place.js";
 
 const here = signal(read());
+let at = history.state?.at ?? 0; // the place of what is shown among the entries of the history
+let isReturning = false;
+let gate = () => false;
 
 /** The path without the client's base, and the query. */
 export const path = computed(() => here.value.path);
@@ -23,16 +26,44 @@ export function placeAt(address) {
 /** The full address of a path of the client. */
 export const addressOf = (to) => BASE + (to === "/" && BASE ? "" : to);
 
+/**
+ * Have `fn` asked before another view is shown, for browsers without such events: it is called with what leads there, and
+ * returns whether this view stays. Returns what ends it.
+ */
+export function guard(fn) {
+  gate = fn;
+  return () => {
+    gate = () => false;
+  };
+}
+
 /** Go to a view. With `replace`, Back does not return to this one. */
 export function go(to, { replace = false } = {}) {
-  history[replace ? "replaceState" : "pushState"](null, "", addressOf(to));
+  if (!replace && gate(() => go(to))) return;
+  history[replace ? "replaceState" : "pushState"]({ at: replace ? at : at + 1 }, "", addressOf(to));
+  at = history.state?.at ?? at;
   here.value = read();
   const isThere = location.href === new URL(addressOf(to), location.href).href; // else somebody is asked first
   if (!replace && isThere) window.scrollTo(0, 0);
 }
 
+/** The browser has gone there already, so it is sent back until somebody has answered. */
 addEventListener("popstate", () => {
-  here.value = read();
+  if (isReturning) {
+    isReturning = false;
+    return;
+  }
+  const place = read();
+  const isElsewhere = place.path !== path.value || place.search !== here.value.search;
+  const next = history.state?.at ?? at - 1;
+  const steps = next - at;
+  if (steps && isElsewhere && gate(() => history.go(steps))) {
+    isReturning = true;
+    history.go(-steps);
+    return;
+  }
+  at = next;
+  here.value = place;
 });
 
 /** Change parts of the query; empty values are left out. */

@@ -29,18 +29,11 @@ export const isAdmin = computed(() => account.value?.role === "admin" || account
 /** Only the instance role: it sees and changes everything that has an owner (spec 5.7). */
 export const isAdministrator = computed(() => account.value?.role === "admin");
 
-const ownerOf = (row) => row.owner_id ?? row.owner_user_id ?? null;
-
-export const hasOwner = (row) => ownerOf(row) !== null;
-
 /** Whether a knowledge base, pipeline or job is one's own. */
-export const isOwn = (row) => String(ownerOf(row)) === String(account.value?.sub);
+export const isOwn = (row) => String(row.owner_id ?? row.owner_user_id) === String(account.value?.sub);
 
-/** Whether it may be changed: by its owner, by administrators, and by everyone if it has no owner. */
-export const owns = (row) => !hasOwner(row) || actsAsOwner(row);
-
-/** Whether one has its owner's rights: also to cancel a job and to publish a pipeline. */
-export const actsAsOwner = (row) => isAdministrator.value || isOwn(row);
+/** Whether it may be changed: by its owner and by administrators. */
+export const owns = (row) => isAdministrator.value || isOwn(row);
 
 /** The same rows, one's own first. */
 export const ownFirst = (rows) => [...rows.filter(isOwn), ...rows.filter((row) => !isOwn(row))];

@@ -1,87 +1,122 @@
 /**
  * The Markdown that models write, as elements; never as HTML, so that no text of a document or a model becomes
- * part of the page. `cite(n)` makes what stands for [n].
+ * part of the page. `cite(n)` makes what stands for [n]. The library that reads it is loaded with the page; until
+ * then, and if it can't be loaded, the text is shown as it was written.
  */
 
-import { h, html, useMemo } from "../lib/html.js";
+import { h, html, signal, useEffect, useMemo } from "../lib/html.js";
+import { whenThere } from "../lib/http.js";
 import { Formula } from "./formula.js";
-import { blocksOf } from "./markdown-blocks.js";
+import { readerOf } from "./markdown-rules.js";
 
-/** \(…\) and \[…\]; $$…$$; and $…$ unless it may be money or a variable of a shell. */
-const FORMULA = /\\\(([^\n]{1,1000}?)\\\)|\\\[([^\n]{1,1000}?)\\\]|\$\$([^$\n]+)\$\$|(?<![\p{L}\p{N}$\\])\$(?=[^\s$])([^$\n]*[^\s$\\])\$(?![\p{L}\p{N}$])/u;
-const MARKS =
-  /\\([*_~`|#$])|\[(\d{1,3})\]|`([^`]+)`|\*\*((?:[^*]|\*(?!\*)|\*(?=\*\*(?!\*)))+)\*\*|\*([^*\s][^*]*)\*|(?<![\p{L}\p{N}_])__([^_]+)__(?![\p{L}\p{N}_])|(?<![\p{L}\p{N}_])_([^_\s][^_]*)_(?![\p{L}\p{N}_])|~~([^~]+)~~|<br ?\/?>|\[([^[\]]+)\]\((https?:\/\/[^\s)[]+)\)|(https?:\/\/[^\s<>()[\]]*[^\s<>()[\].,;:!?'"*_|])/gu;
-const INLINE = new RegExp(`${FORMULA.source}|${MARKS.source}`, "gu");
+const DEEPEST = 100; // elements in one another; what is deeper is shown in the last of them
 const BOX = /^\[([ xX])\] /;
+const LISTS = ["ul", "ol", "blockquote"];
+
+const reader = signal(null);
+let wanted = false;
+
+function load() {
+  if (wanted) return;
+  wanted = true;
+  whenThere(() => import("../vendor/markdown-it.js")).then(
+    (module) => {
+      reader.value = readerOf(module.default);
+    },
+    () => {
+      wanted = false;
+    },
+  );
+}
 
 export function Markdown({ text, cite = (label) => `[${label}]` }) {
-  const blocks = useMemo(() => blocksOf(text), [text]);
-  const highest = Math.min(...blocks.filter((block) => block.kind === "heading").map((block) => block.level));
-  return html`<div class="markdown">${blocks.map((block) => render(block, cite, highest))}</div>`;
+  useEffect(load, []);
+  const tokens = useMemo(() => reader.value?.parse(text, {}), [text, reader.value]);
+  if (!tokens) return html`<div class="markdown"><p class="unread">${text}</p></div>`;
+  const highest = tokens.reduce((level, token) => (token.type === "heading_open" ? Math.min(level, levelOf(token)) : level), 6);
+  return html`<div class="markdown">${elementsOf(tokens, { cite, highest })}</div>`;
+}
+
+const levelOf = (token) => Number(token.tag.slice(1));
+
+/** The elements of tokens, which come in pairs around their contents. */
+function elementsOf(tokens, page) {
+  const open = [];
+  let children = [];
+  let links = 0;
+  tokens.forEach((token, index) => {
+    if (token.tag === "a") links += token.nesting;
+    if (token.nesting === 1) {
+      open.push({ token, outside: children });
+      if (open.length <= DEEPEST) children = [];
+    } else if (token.nesting === -1) {
+      const { token: begin, outside } = open.pop();
+      if (outside === children) return;
+      if (begin.hidden) for (const child of children) outside.push(child);
+      else outside.push(elementOf(begin, children, page));
+      children = outside;
+    } else if (token.type === "image") children.push(picture(token, links > 0));
+    else children.push(single(token, page, tokens[index - 2]));
+  });
+  return children;
 }
 
 /** The page's own headings are above those of the text, whatever level it begins with. */
-function render(block, cite, highest = 1) {
-  const line = (text) => inline(text, cite);
-  switch (block.kind) {
-    case "code":
-      return html`<pre tabindex="0"><code>${block.text}</code></pre>`;
-    case "heading":
-      return h(`h${Math.min(6, 3 + Math.max(0, block.level - highest))}`, null, line(block.text));
-    case "formula":
-      return html`<${Formula} text=${block.text} source=${block.source} isBlock />`;
-    case "rule":
-      return html`<hr />`;
-    case "bullets":
-      return html`<ul dir="auto">${block.items.map((item) => html`<li>${inside(item, cite)}</li>`)}</ul>`;
-    case "numbers":
-      return html`<ol dir="auto" start=${block.start}>${block.items.map((item) => html`<li>${inside(item, cite)}</li>`)}</ol>`;
-    case "quote":
-      return html`<blockquote dir="auto">${line(block.text)}</blockquote>`;
-    case "table":
-      return table(block, line);
+function elementOf(token, children, { highest }) {
+  const { tag } = token;
+  switch (token.type) {
+    case "heading_open":
+      return h(`h${Math.min(6, 3 + levelOf(token) - highest)}`, null, children);
+    case "link_open":
+      return link(token.attrGet("href"), children, token.attrGet("title"));
+    case "table_open":
+      return html`<div class="table-box"><table dir="auto">${children}</table></div>`;
+    case "th_open":
+    case "td_open":
+      return h(tag, { class: token.attrGet("style") === "text-align:right" ? "right" : undefined }, children);
     default:
-      return html`<p>${linesOf(block, line)}</p>`;
+      return h(tag, LISTS.includes(tag) ? { dir: "auto", start: token.attrGet("start") ?? undefined } : null, children);
   }
 }
 
-const linesOf = ({ items }, line) => items.map((item, index) => html`${index > 0 && html`<br />`}${line(item)}`);
-
-/** An item's text, and below it what belongs to it. A checkbox is shown as a character. */
-function inside([first, ...others], cite) {
-  if (first?.kind !== "paragraph") return [first, ...others].filter(Boolean).map((block) => render(block, cite));
-  const [begin, ...more] = first.items;
-  const items = [begin.replace(BOX, (_, mark) => (mark === " " ? "☐ " : "☑ ")), ...more];
-  return [linesOf({ items }, (text) => inline(text, cite)), ...others.map((block) => render(block, cite))];
-}
-
-function table({ head, body, sides }, line) {
-  const cells = (row, Cell) => row.map((cell, index) => html`<${Cell} class=${sides[index] || undefined}>${line(cell)}<//>`);
-  return html`<div class="table-box"><table dir="auto">
-    <thead><tr>${cells(head, "th")}</tr></thead>
-    <tbody>${body.map((row) => html`<tr>${cells(row, "td")}</tr>`)}</tbody>
-  </table></div>`;
-}
-
-/** Formulas and marks in a line. */
-function inline(text, cite) {
-  const parts = [];
-  let at = 0;
-  for (const found of text.matchAll(INLINE)) {
-    const [whole, round, square, double, single, mark, label, code, bold, italic, strong, slanted, gone, title, address, bare] = found;
-    parts.push(text.slice(at, found.index));
-    const formula = round ?? square ?? double ?? single;
-    if (formula) parts.push(html`<${Formula} text=${formula} source=${whole} isBlock=${Boolean(square ?? double)} />`);
-    else if (mark) parts.push(mark);
-    else if (label) parts.push(cite(Number(label)));
-    else if (code) parts.push(html`<code>${code}</code>`);
-    else if (bold ?? strong) parts.push(html`<strong>${inline(bold ?? strong, cite)}</strong>`);
-    else if (italic ?? slanted) parts.push(html`<em>${inline(italic ?? slanted, cite)}</em>`);
-    else if (gone) parts.push(html`<s>${inline(gone, cite)}</s>`);
-    else if (address ?? bare) parts.push(html`<a href=${address ?? bare} target="_blank" rel="noreferrer noopener">${title ?? bare}</a>`);
-    else parts.push(html`<br />`);
-    at = found.index + whole.length;
+/** A token without contents; `before` says whether it begins an item of a list. */
+function single(token, page, before) {
+  switch (token.type) {
+    case "inline":
+      return before?.type === "list_item_open" ? boxed(elementsOf(token.children, page)) : elementsOf(token.children, page);
+    case "code_inline":
+      return html`<code>${token.content}</code>`;
+    case "fence":
+    case "code_block":
+      return html`<pre tabindex="0"><code>${token.content}</code></pre>`;
+    case "hardbreak":
+    case "softbreak":
+      return html`<br />`;
+    case "hr":
+      return html`<hr />`;
+    case "citation":
+      return page.cite(token.meta.label);
+    case "formula":
+      return html`<${Formula} ...${token.meta} />`;
+    default:
+      return token.content;
   }
-  parts.push(text.slice(at));
-  return parts;
 }
+
+/** A checkbox is shown as a character. */
+const boxed = ([first, ...others]) => [
+  typeof first === "string" ? first.replace(BOX, (_, mark) => (mark === " " ? "☐ " : "☑ ")) : first,
+  ...others,
+];
+
+const link = (address, children, title) =>
+  html`<a href=${address} title=${title ?? undefined} target="_blank" rel="noreferrer noopener">${children}</a>`;
+
+/** Nothing is loaded from elsewhere, so a picture is a link; in a link, its text. */
+function picture(token, isInLink) {
+  const address = token.attrGet("src");
+  const text = wordsOf(token.children) || address;
+  return isInLink ? text : link(address, text, token.attrGet("title"));
+}
+
+const wordsOf = (tokens) => tokens.map((token) => (token.children ? wordsOf(token.children) : token.content)).join("");

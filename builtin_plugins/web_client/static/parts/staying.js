@@ -1,13 +1,14 @@
 /**
  * Forms on the page itself, such as settings: whoever leaves the page with something entered is asked first, by a link as
- * by Back, and before signing out. Browsers without such events leave it by links and Back.
+ * by Back, and before signing out.
  */
 
 import { html, signal, useEffect } from "../lib/html.js";
-import { go, placeAt } from "../lib/router.js";
+import { go, guard, placeAt } from "../lib/router.js";
 import { forgetChanges, isChanged } from "./changes.js";
 import { Discard } from "./layers.js";
 
+const forms = () => [...document.querySelectorAll("#main, dialog[open]")];
 const page = () => document.getElementById("main");
 const leaving = signal(null); // what to do once somebody has been asked
 
@@ -21,10 +22,17 @@ const stay = () => {
   leaving.value = null;
 };
 
+/** The router's question, in browsers without events of navigation, where dialogs can't ask for themselves. */
+function askFirst(leave) {
+  const isKept = forms().some(isChanged);
+  if (isKept) leaving.value = leave;
+  return isKept;
+}
+
 export function Staying() {
   useEffect(() => stay, []);
   useEffect(() => {
-    if (!("navigation" in window)) return undefined;
+    if (!("navigation" in window)) return guard(askFirst);
     const { navigation } = window;
     const ask = (event) => {
       const { url, key, sameDocument } = event.destination;
@@ -42,7 +50,7 @@ export function Staying() {
   const leave = leaving.value;
   if (!leave) return null;
   const discard = () => {
-    forgetChanges(page());
+    forms().forEach(forgetChanges);
     leave();
   };
   return html`<${Discard} onDiscard=${discard} onClose=${stay} />`;

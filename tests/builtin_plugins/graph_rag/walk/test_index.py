@@ -7,7 +7,7 @@ import random
 from builtin_plugins.graph_rag.extraction.rules import extract
 from builtin_plugins.graph_rag.walk.digests import Digest, digest
 from builtin_plugins.graph_rag.walk.index import WalkIndex
-from builtin_plugins.graph_rag.walk.steps import Source, Step, steps
+from builtin_plugins.graph_rag.walk.steps import RankedSource, WalkStep, steps
 
 _NAMES = [
     f"{one} {two}berg" for one in ("Ada", "Nils", "Vera", "Otto") for two in ("Lind", "Hol", "Sand", "Wal")
@@ -25,8 +25,8 @@ def _digests(texts: list[str]) -> list[Digest]:
     return [digest(f"p{at}", at, text, extract(text)) for at, text in enumerate(texts)]
 
 
-def _walked(index: WalkIndex, group: str, text: str) -> list[Step]:
-    return steps(index.segments, "Who heard of the flood?", [Source(group, "p0", 1.0, text)])
+def _walked(index: WalkIndex, group: str, text: str) -> list[WalkStep]:
+    return steps(index.segments, "Who heard of the flood?", [RankedSource(group, "p0", 1.0, text)])
 
 
 def test_thousands_of_changes_leave_what_a_fresh_build_gives() -> None:

@@ -10,18 +10,18 @@ from builtin_plugins.graph_rag.extraction.rules import extract
 from builtin_plugins.graph_rag.walk.digests import digest
 from builtin_plugins.graph_rag.walk.index import WalkIndex
 from builtin_plugins.graph_rag.walk.ranking import KEPT, MOVED, raised
-from builtin_plugins.graph_rag.walk.steps import MOST, Source, Step, steps
+from builtin_plugins.graph_rag.walk.steps import MOST, RankedSource, WalkStep, steps
 from builtin_plugins.graph_rag.walk.titles import title_keys
 
 FILM = "Silent Harbor is a film of 1951 directed by Tilda Vanqvist. It was shot in Greyhaven."
 QUESTION = "Where was the director of the film Silent Harbor born?"
 
 
-def _walk(texts: list[str], question: str = QUESTION, among: list[str] | None = None) -> list[Step]:
+def _walk(texts: list[str], question: str = QUESTION, among: list[str] | None = None) -> list[WalkStep]:
     """Steps from the first text; documents are named by their places."""
     index = WalkIndex()
     index.put([(str(at), [digest("p", 0, text, extract(text))]) for at, text in enumerate(texts)])
-    return steps(index.segments, question, [Source("0", "p", 0.9, texts[0])], among)
+    return steps(index.segments, question, [RankedSource("0", "p", 0.9, texts[0])], among)
 
 
 def test_the_passage_under_a_name_is_worth_more_than_one_that_mentions_it() -> None:

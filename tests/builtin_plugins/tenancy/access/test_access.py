@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, delete, event, update
+from sqlalchemy import delete, update
 
 from builtin_plugins.tenancy.access.decisions import decide
 from builtin_plugins.tenancy.models import (
@@ -23,7 +23,8 @@ from builtin_plugins.tenancy.models import (
 )
 from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE, SETTINGS_MANAGE, TEAM_MANAGE
 from kernel.auth.identity import IDENTITY
-from kernel.sdk import TOKENS, Account, Caller, Permission, Principal, utc_now
+from kernel.sdk import Account, Caller, Permission, Principal, utc_now
+from kernel.sdk.accounts import TOKENS
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.tenancy.tenancy_support import (
     change_membership,
@@ -39,6 +40,7 @@ from tests.builtin_plugins.tenancy.tenancy_support import (
     suspend,
     write,
 )
+from tests.fakes.statements import listening
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -62,11 +64,8 @@ def statements() -> Iterator[list[str]]:
     def listen(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
         seen.append(statement)
 
-    event.listen(Engine, "before_cursor_execute", listen)
-    try:
+    with listening(listen):
         yield seen
-    finally:
-        event.remove(Engine, "before_cursor_execute", listen)
 
 
 async def test_down_but_not_up_or_sideways(running: Running) -> None:

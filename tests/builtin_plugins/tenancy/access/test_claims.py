@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kernel.auth.identity import IDENTITY
-from kernel.sdk import TOKENS, Scope, scope_of
+from kernel.sdk import Scope, scope_of
+from kernel.sdk.accounts import TOKENS
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.tenancy.tenancy_support import (
     claims,

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from kernel.sdk import TOKENS, Account
+from kernel.sdk import Account
+from kernel.sdk.accounts import TOKENS
 from kernel.testing import Actor, Reply, Running, Start
 from tests.builtin_plugins.rag.rag_support import upload
 from tests.builtin_plugins.tenancy.tenancy_support import claims, id_of, read_claims, somebody
@@ -629,7 +630,9 @@ async def test_answers_hold_nothing_out_of_sight(
     steps = request.config.getoption("--leak-steps") // 2
     seed = request.config.getoption("--leak-seed") or secrets.randbits(32)
     env = {"DATABASE_URL": database_url}
-    running = await start_platform("tenancy", "rag", "graph_rag", HashEmbeddings(), env=env)
+    running = await start_platform(
+        "tenancy", "rag", "extractive_answers", "graph_rdf", HashEmbeddings(), env=env
+    )
     fuzzer = Fuzzer(running, random.Random(seed))
     try:
         await fuzzer.begin()

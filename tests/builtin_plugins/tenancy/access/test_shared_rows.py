@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from kernel.sdk import TOKENS, Account
+from kernel.sdk import Account
+from kernel.sdk.accounts import TOKENS
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import ask_raw, ingest, make_base, make_pipeline
 from tests.builtin_plugins.tenancy.tenancy_support import (

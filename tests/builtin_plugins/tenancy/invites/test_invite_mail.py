@@ -51,6 +51,8 @@ async def test_without_a_client_the_token_is_mailed(start_platform: Start, mailb
     content = mailbox.letters[0].get_content()
     assert issued["token"] in content
     assert "http" not in content
+    assert "accept_management" in issued["how_to_accept"]
+    assert "reset the password" in content.replace("\n", " "), "the e-mail says what managing means"
 
 
 async def test_a_failing_mail_server_loses_no_invite(start_platform: Start, mailbox: Mailbox) -> None:

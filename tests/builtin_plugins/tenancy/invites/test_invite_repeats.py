@@ -84,7 +84,7 @@ async def test_a_key_is_for_one_request(running: Running) -> None:
     for change in ({"max_uses": 2}, {"team_role": "team_admin"}):
         answer = await ann.post("/v1/invites", json={**body, **change})
         assert (answer.status, answer.json()["code"]) == (409, "idempotency_key_used")
-    many = {**body, "emails": [body["email"]], "max_uses": 2}
+    many = {"emails": [body["email"]], "team_id": team, "idempotency_key": key, "max_uses": 2}
     assert (await ann.post("/v1/invites/bulk", json=many)).status == 409
     await join(running, org, ben, "admin")
     mine = await invite_to_org(ben, org, body["email"], idempotency_key=key)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic import command
-from sqlalchemy import Connection, text
 
-from kernel.db.migrate import alembic_config
-from kernel.db.startup import SCHEMA
-from kernel.sdk import TOKENS, Account, utc_now
-from kernel.testing import Actor, Reply, Running, Start
+from kernel.sdk import Account
+from kernel.sdk.accounts import TOKENS
+from kernel.testing import Actor, Reply, Running
 from tests.builtin_plugins.tenancy.invite_support import by_token, invite_to_org
 from tests.builtin_plugins.tenancy.tenancy_support import (
     audited,
+    fresh,
     id_of,
     join,
     make_org,
@@ -39,9 +36,10 @@ async def add(manager: Actor, org: int, whom: Actor) -> None:
 
 
 async def redeem(manager: Actor, org: int, whom: Actor) -> None:
-    """An account joins by an invite."""
+    """An account joins by an invite and agrees to be managed."""
     issued = await invite_to_org(manager, org, whom.user["email"])
-    assert (await whom.post(by_token(issued, "/redeem"))).status == 200
+    answer = await whom.post(by_token(issued, "/redeem"), json={"accept_management": True})
+    assert (answer.status, answer.json()["managed"]) == (200, True)
 
 
 async def accept(actor: Actor, org: int) -> Reply:
@@ -91,8 +89,41 @@ async def test_added_without_consent(running: Running) -> None:
     assert not await is_managed(bob, org)
 
 
-async def test_redeeming_is_consent(running: Running) -> None:
-    """Whoever joins by an invite agreed; so it is in the audit log."""
+@pytest.mark.parametrize("body", [None, {}, {"accept_management": False}])
+async def test_redeeming_alone_is_no_consent(running: Running, body: dict[str, bool] | None) -> None:
+    """An account that existed before its invite joins by it, and remains its owner's; preview and answer
+    say so.
+    """
+    ann, org, bob = await house(running)
+    issued = await invite_to_org(ann, org, bob.user["email"])
+    preview = (await bob.get(by_token(issued))).json()
+    assert preview["managed_by_default"] is False and "reset the password" in preview["management"]
+    answer = await bob.post(by_token(issued, "/redeem"), json=body)
+    assert (answer.status, answer.json()["managed"]) == (200, False)
+    assert not await is_managed(bob, org)
+    refused(await reset(ann, org, bob), 403, "not_managed")
+    refused(await deactivate(ann, org, bob), 403, "not_managed")
+    [entry] = await audited(running, "organization.member_added", id_of(bob))
+    assert entry.after_state is not None and entry.after_state["managed"] is False
+
+
+async def test_an_account_made_for_an_invite(running: Running) -> None:
+    """It is managed and told so, unless it declines."""
+    ann, org, _ = await house(running)
+    for declines in (False, True):
+        name = fresh("new")
+        issued = await invite_to_org(ann, org, f"{name}@example.org")
+        assert (await running.anonymous.get(by_token(issued))).json()["managed_by_default"] is True
+        new = await running.user(name)
+        assert (await new.get(by_token(issued))).json()["managed_by_default"] is True
+        body = {"accept_management": False} if declines else None
+        answer = await new.post(by_token(issued, "/redeem"), json=body)
+        assert answer.json()["managed"] is not declines
+        assert await is_managed(new, org) is not declines
+
+
+async def test_redeeming_with_consent(running: Running) -> None:
+    """Whoever agrees while joining is managed; so it is in the audit log."""
     ann, org, bob = await house(running)
     await redeem(ann, org, bob)
     assert await is_managed(bob, org)
@@ -230,34 +261,3 @@ async def test_a_race_of_reset_and_withdrawal(running: Running) -> None:
     else:
         refused(answer, 403, "not_managed")
     assert (await reset(ann, org, bob)).status == (200 if withdrawn.status != 204 else 403)
-
-
-@pytest.mark.each_database
-@pytest.mark.asyncio(loop_scope="function")
-async def test_upgrade(database_url: str | None, start_platform: Start, tmp_path: Path) -> None:
-    """From the release before: who joined by an invite is managed, who was added by a manager is not."""
-    home = tmp_path / "home"
-    running = await start_platform("tenancy", env={"DATABASE_URL": database_url}, home=home)
-    ann = await somebody(running)
-    org = await make_org(running, ann)
-    invited, added, again = [await somebody(running, local=True) for _ in range(3)]
-    for actor in (invited, again):
-        await redeem(ann, org, actor)
-    assert (await ann.delete(f"/v1/organizations/{org}/members/{id_of(again)}")).status == 204
-    for actor in (added, again):
-        await add(ann, org, actor)
-    [owner] = [one for one in running.platform.resource(SCHEMA).owners() if one.name == "tenancy"]
-
-    def to(revision: str, connection: Connection) -> None:
-        way = command.downgrade if revision == "0002" else command.upgrade
-        way(alembic_config(owner, connection), revision)
-
-    for revision in ("0002", "0003"):
-        async with running.platform.database.schema_change() as connection:
-            await connection.run_sync(lambda sync, to_=revision: to(to_, sync))
-    query = text("SELECT user_id FROM tenancy_membership WHERE managed_since IS NOT NULL")
-    found = await read(running, lambda session: set(session.scalars(query)))
-    assert found == {id_of(invited)}
-    assert await is_managed(invited, org)
-    since = (await accept(invited, org)).json()["managed_since"]
-    assert since < utc_now().isoformat()

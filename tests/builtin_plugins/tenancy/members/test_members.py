@@ -88,25 +88,6 @@ class TestList:
             "resettable_by_caller": False,
         }
 
-    async def test_who_may(self, running: Running) -> None:
-        """Members, managers from above and Platform Admins; instance administrators and others may not."""
-        boss, worker, bob = [await somebody(running) for _ in range(3)]
-        top = await make_org(running, boss)
-        await join(running, top, worker)
-        org = await make_org(running, parent=top)
-        ann = await somebody(running)
-        await join(running, org, ann)
-        for actor in (ann, boss, await somebody(running, platform_admin=True)):
-            assert set(await listed(actor, org)) == {id_of(ann)}
-        unknown = await bob.get(members(UNKNOWN))
-        for stranger in (bob, worker, await somebody(running, role="admin")):
-            answer = await stranger.get(members(org))
-            refused(answer, 403)
-            assert answer.body == unknown.body
-        await suspend(running, org, ann)
-        refused(await ann.get(members(org)), 403)
-        refused(await (await somebody(running, platform_admin=True)).get(members(UNKNOWN)), 404)
-
     @pytest.mark.each_database
     async def test_filters(self, running: Running) -> None:
         """By role, by suspension, by a part of the name; the total counts what fits."""
@@ -182,27 +163,6 @@ class TestUpsert:
         gone = await somebody(running, is_active=False)
         for whom in (UNKNOWN, id_of(gone)):
             refused(await give(ann, org, whom, "member"), 404, "user_not_found")
-
-    async def test_who_may(self, running: Running) -> None:
-        """Owners and administrators of it or above it, and administrators of the instance."""
-        boss, clerk = await somebody(running), await somebody(running)
-        top = await make_org(running, boss)
-        await join(running, top, clerk)
-        org, side = await make_org(running, parent=top), await make_org(running, parent=top)
-        plain, beside = await somebody(running), await somebody(running)
-        await join(running, org, plain)
-        await join(running, side, beside, "owner")
-        for actor in (plain, clerk, beside, await somebody(running)):
-            refused(await give(actor, org, actor, "member"), 403)
-        refused(await give(running.anonymous, org, UNKNOWN, "member"), 401)
-        root, everywhere = (
-            await somebody(running, role="admin"),
-            await somebody(running, platform_admin=True),
-        )
-        for actor in (boss, root, everywhere):
-            assert (await give(actor, org, await somebody(running), "owner")).status == 201
-            answer = await give(actor, UNKNOWN, UNKNOWN, "member")
-            refused(answer, 403 if actor is boss else 404)
 
     async def test_admins_do_not_touch_owners_or_each_other(self, running: Running) -> None:
         """Owners are made and unmade, and administrators changed, by those who manage roles."""

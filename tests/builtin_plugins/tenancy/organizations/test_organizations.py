@@ -203,26 +203,6 @@ class TestRead:
         ]
         assert [one["member_count"] for one in found] == [1, None]
 
-    async def test_one(self, running: Running) -> None:
-        """Members see it, and those who manage it from above; for others it is as if unknown."""
-        ann, bob, boss, worker = [await somebody(running) for _ in range(4)]
-        top = await make_org(running, boss)
-        await join(running, top, worker)
-        org = await make_org(running, ann, parent=top)
-        for actor in (ann, boss, await somebody(running, role="admin")):
-            assert (await actor.get(f"{ORGS}/{org}")).json()["id"] == org
-        unknown = await bob.get(f"{ORGS}/{2**31 - 1}")
-        for stranger in (bob, worker):
-            answer = await stranger.get(f"{ORGS}/{org}")
-            refused(answer, 403)
-            assert answer.body == unknown.body
-        refused(await ann.get(f"{ORGS}/{top}"), 403)
-        for everywhere in (
-            await somebody(running, role="admin"),
-            await somebody(running, platform_admin=True),
-        ):
-            refused(await everywhere.get(f"{ORGS}/{2**31 - 1}"), 404, "organization_not_found")
-
     async def test_below(self, running: Running) -> None:
         """Authority sees all that is directly below; a plain member what it belongs to as well."""
         boss, worker = await somebody(running), await somebody(running)

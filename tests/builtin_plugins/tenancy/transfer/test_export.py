@@ -168,15 +168,6 @@ class TestAccess:
         assert (await above.manager.get(f"/v1/organizations/{child}/export")).status == 200
         refused(await below.get(f"{above.path}/export"), 403)
 
-    async def test_unknown(self, sharing: Running) -> None:
-        """404 for a team that is not there; an organization is 404 only to those who may see all."""
-        ann, admin = await somebody(sharing), await somebody(sharing, role="admin")
-        refused(await ann.get("/v1/teams/2147483647/export"), 404, "team_not_found")
-        refused(await admin.get("/v1/organizations/2147483647/export"), 404, "organization_not_found")
-        unknown = await ann.get("/v1/organizations/2147483647/export")
-        foreign = await ann.get(f"/v1/organizations/{await make_org(sharing)}/export")
-        assert (unknown.status, unknown.body) == (foreign.status, foreign.body) == (403, foreign.body)
-
 
 class Settings(Plugin):
     """A plugin that keeps something for an organization."""

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline
+from builtin_plugins.tenancy import api as tenancy
 from builtin_plugins.tenancy.models import Membership, TeamMember
 from kernel.auth.identity import IDENTITY
 from kernel.auth.models import AuditEntry
-from kernel.sdk import TOKENS, Plugin, Unit, contracts, hookimpl, scope_of
+from kernel.sdk import Plugin, Unit, hookimpl, scope_of
+from kernel.sdk.accounts import TOKENS
 from kernel.testing import Running, Start
 from tests.builtin_plugins.rag.rag_support import ask_raw, make_base, make_pipeline
 from tests.builtin_plugins.tenancy.tenancy_support import (
@@ -306,15 +308,15 @@ class Keeper(Plugin):
     name = "keeper"
 
     @hookimpl(optionalhook=True)
-    async def import_rows(self, sections: dict[str, Any]) -> contracts.ImportPlan:
+    async def import_rows(self, sections: dict[str, Any]) -> tenancy.ImportPlan:
         rows = sections.get("plugin_config", [])
 
         def write(_unit: Unit) -> dict[str, Any]:
             if "break" in rows:
                 raise RuntimeError("the keeper broke")
-            return {"plugin_config": [contracts.ImportedRow("created", "color", row) for row in rows]}
+            return {"plugin_config": [tenancy.ImportedRow("created", "color", row) for row in rows]}
 
-        return contracts.ImportPlan(["plugin_config"] if rows else [], write)
+        return tenancy.ImportPlan(["plugin_config"] if rows else [], write)
 
 
 @pytest.mark.asyncio(loop_scope="function")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from kernel.sdk import contracts
+from builtin_plugins.documents import api as documents
 
 MEDIA_TYPE = "text/uri-list"
 _MARK = b"# uri-list"
@@ -27,4 +27,4 @@ def parse(path: str | Path) -> Iterator[str]:
             comments = []
 
 
-URI_LIST = contracts.DocumentParser("uri-list", [MEDIA_TYPE], "sample_plugin.parsing:parse", detect)
+URI_LIST = documents.DocumentParser("uri-list", [MEDIA_TYPE], "sample_plugin.parsing:parse", detect)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernel.sdk import (
     Action,
@@ -14,16 +15,17 @@ from kernel.sdk import (
     RouteTable,
     Settings,
     Tables,
-    contracts,
     hookimpl,
 )
-from sample_plugin import parsing
 from sample_plugin.actions import FIND
 from sample_plugin.handlers import routes
 from sample_plugin.health import room_left
 from sample_plugin.models import Base
 from sample_plugin.permissions import ADD
 from sample_plugin.settings import BookmarksSettings
+
+if TYPE_CHECKING:
+    from builtin_plugins.documents import api as documents
 
 
 class BookmarksPlugin(Plugin):
@@ -33,7 +35,7 @@ class BookmarksPlugin(Plugin):
     version = "1.0.0"
     description = "Bookmarks with notes"
     author = "Somebody else"
-    after = ("rag",)
+    after = ("documents",)
 
     @hookimpl
     def register_settings(self) -> type[Settings]:
@@ -56,8 +58,10 @@ class BookmarksPlugin(Plugin):
         return [FIND]
 
     @hookimpl(optionalhook=True)
-    def register_parsers(self) -> Sequence[contracts.DocumentParser]:
-        return [parsing.URI_LIST]
+    def register_parsers(self) -> Sequence[documents.DocumentParser]:
+        from sample_plugin.parsing import URI_LIST  # only "documents" asks, so it is there
+
+        return [URI_LIST]
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:

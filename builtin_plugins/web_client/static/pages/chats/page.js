@@ -5,7 +5,7 @@ import { api, everything } from "../../lib/api.js";
 import { apiAddress } from "../../lib/place.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { Link, go, query, setQuery } from "../../lib/router.js";
-import { actsAsOwner, ownFirst } from "../../lib/session.js";
+import { owns, ownFirst } from "../../lib/session.js";
 import { number, t } from "../../lib/words.js";
 import { Badge, Button, Copyable, Empty, Head, Loaded } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
@@ -18,13 +18,14 @@ const STATES = {
   owner_inactive: { title: "Its owner’s account is deactivated", tone: "bad" },
   pipeline_gone: { title: "Its pipeline was deleted", tone: "bad" },
   no_knowledge_base: { title: "Its pipeline has no knowledge base", tone: "bad" },
+  publishing_not_allowed: { title: "Its pipeline answers from knowledge bases that others don’t let you publish", tone: "bad" },
   method_gone: { title: "Its method of answering is no longer available", tone: "bad" },
 };
 
 /** The chats, and the pipelines that the caller may publish. */
 async function load(signal) {
   const [chats, pipelines] = await Promise.all([everything(api.chats, { signal }), everything(api.pipelines, { signal })]);
-  return { chats, pipelines: ownFirst(pipelines.filter(actsAsOwner)) };
+  return { chats, pipelines: ownFirst(pipelines.filter(owns)) };
 }
 
 export default function Chats() {

@@ -3,19 +3,20 @@
 import { html, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useAction, useResource } from "../../lib/resource.js";
-import { hasOwner, isOwn, owns } from "../../lib/session.js";
+import { isOwn, owns } from "../../lib/session.js";
 import { plural, t } from "../../lib/words.js";
-import { Failure, Notice } from "../../parts/basics.js";
-import { Field, Form } from "../../parts/forms.js";
-import { Confirm, Dialog, say } from "../../parts/layers.js";
+import { Badge, Button, Failure, Notice } from "../../parts/basics.js";
+import { Check, Field, Form } from "../../parts/forms.js";
+import { Confirm, Dialog, say, sayError } from "../../parts/layers.js";
 import { VisibilityChoice, changesOf } from "./visibility.js";
 
 export function EditBase({ base, onSaved, onClose }) {
   const [name, setName] = useState(base.name);
   const [description, setDescription] = useState(base.description);
   const [seen, setSeen] = useState({ visibility: base.visibility, team_id: base.team_id, organization_id: base.organization_id });
+  const [publishing, setPublishing] = useState(base.publishing);
   const action = useAction(async () => {
-    const body = changesOf(base, { name, description }, seen);
+    const body = changesOf(base, { name, description, publishing }, seen);
     onSaved(await api.changeKnowledgeBase({ kb_id: base.id, body }));
     onClose();
     say(t("Saved"));
@@ -25,13 +26,28 @@ export function EditBase({ base, onSaved, onClose }) {
       <${Field} label=${t("Name")} value=${name} onInput=${setName} required autofocus />
       <${Field} label=${t("Description")} as="textarea" value=${description} onInput=${setDescription} optional />
       <${VisibilityChoice} value=${seen} onChange=${setSeen} />
+      <${Check} label=${t("Whoever sees it may also publish it")} hint=${t("Published chats answer visitors of websites, who have no account here.")} checked=${publishing === "allowed"} onChange=${(yes) => setPublishing(yes ? "allowed" : "owner")} />
     <//>
+    <${PublishedIn} base=${base} />
   <//>`;
+}
+
+/** The chats that answer visitors from the knowledge base; its owner turns them off. */
+function PublishedIn({ base }) {
+  const chats = useResource((signal) => everything(api.publishingChats, { kb_id: base.id, signal }), [base.id]);
+  const end = (chat) => api.endPublishingChat({ kb_id: base.id, endpoint_id: chat.id }).then(chats.reload, sayError);
+  if (chats.error?.status === 404) return null; // no plugin publishes chats
+  if (chats.error) return html`<${Failure} error=${chats.error} onRetry=${chats.reload} />`;
+  if (!chats.data?.length) return null;
+  return html`<h3>${t("Published in")}</h3><ul>${chats.data.map(
+    (chat) => html`<li key=${chat.id} class="row"><span class="grow">${t("{name}, by {owner}", { name: chat.name, owner: chat.owner ?? "–" })}</span>
+      ${chat.state === "open" ? html`<${Button} small onClick=${() => end(chat)}>${t("Turn off")}<//>` : html`<${Badge}>${t("Off")}<//>`}</li>`,
+  )}</ul>`;
 }
 
 /** The pipelines that the request must name, as they are deleted with the base: others' only with others' bases. */
 function dependents(base, pipelines) {
-  const may = isOwn(base) ? (item) => isOwn(item) || !hasOwner(item) : owns;
+  const may = isOwn(base) ? isOwn : owns;
   return pipelines.filter((item) => item.knowledge_base_ids.includes(base.id) && may(item));
 }
 

@@ -34,6 +34,12 @@ function useStaying(active) {
   }, [active]);
 }
 
+/** Without the plugin there are no such routes; a missing knowledge base has a code of its own. */
+function explain(error) {
+  if (["not_found", "method_not_allowed"].includes(error.code)) error.message = t("This server can neither export nor import knowledge bases: the plugin “rag_exchange” is missing or turned off.");
+  throw error;
+}
+
 async function isComplete(file) {
   const end = new Uint8Array(await file.slice(-22).arrayBuffer());
   return END.every((byte, index) => end[index] === byte);
@@ -44,7 +50,7 @@ export function ExportBase({ base, onClose }) {
   const [arrived, setArrived] = useState("");
   const action = useAction(async () => {
     setArrived("");
-    const answer = await api.exportKnowledgeBase({ kb_id: base.id, signal: stop });
+    const answer = await api.exportKnowledgeBase({ kb_id: base.id, signal: stop }).catch(explain);
     const file = await received(answer, (count) => setArrived(bytes(count)));
     if (!(await isComplete(file))) throw new Error(t("The server stopped before the file was complete. Try again; if it happens again, look at the server’s log."));
     saveBlob(file, `${base.name.replace(FORBIDDEN, "-").slice(0, 100)}.kb.zip`);
@@ -68,7 +74,7 @@ export function ImportBase({ onClose }) {
   const action = useAction(async () => {
     const body = new FormData();
     body.append("file", file);
-    const { job_id, knowledge_base_id } = await api.importKnowledgeBase({ body, signal: stop });
+    const { job_id, knowledge_base_id } = await api.importKnowledgeBase({ body, signal: stop }).catch(explain);
     setJob({ id: job_id, subject: knowledge_base_id, status: "queued" });
   });
   const choose = (chosen) => {

@@ -5,7 +5,7 @@ import { api } from "../../lib/api.js";
 import { jsonOf } from "../../lib/http.js";
 import { Link, go } from "../../lib/router.js";
 import { useAction } from "../../lib/resource.js";
-import { actsAsOwner } from "../../lib/session.js";
+import { owns } from "../../lib/session.js";
 import { ago, bytes, plural, t } from "../../lib/words.js";
 import { Badge, Button, Meter } from "../../parts/basics.js";
 import { Check } from "../../parts/forms.js";
@@ -45,7 +45,7 @@ export const Row = memo(({ base, document, job, put, drop, mine, chosen, choose 
     </div>
     <${State} document=${document} job=${job} />
     ${failed && mine && html`<${Button} small icon="retry" busy=${again.busy} onClick=${again.run}>${t("Try again")}<//>`}
-    ${job && actsAsOwner(job) && document.status === "processing" && html`<${Button} small kind="quiet" icon="close" aria-label=${t("Cancel reading {name}", { name: document.filename })} busy=${cancel.busy || job.cancel_requested} onClick=${cancel.run} />`}
+    ${job && owns(job) && document.status === "processing" && html`<${Button} small kind="quiet" icon="close" aria-label=${t("Cancel reading {name}", { name: document.filename })} busy=${cancel.busy || job.cancel_requested} onClick=${cancel.run} />`}
     <${Menu} label=${t("More on {name}", { name: document.filename })} items=${[
       { title: t("Open"), icon: "documents", onSelect: () => go(address) },
       { title: t("Download"), icon: "download", onSelect: () => told(download(base, document)) },

@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction, usePolling, useResource } from "../../lib/resource.js";
-import { actsAsOwner } from "../../lib/session.js";
+import { owns } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 import { Button, Failure, Meter, Notice } from "../../parts/basics.js";
 import { Check, Field, Form } from "../../parts/forms.js";
@@ -38,7 +38,7 @@ function Going({ job, onChanged }) {
     onChanged();
   });
   const { done = 0, total = null } = job.progress ?? {};
-  const stop = actsAsOwner(job) && html`<${Button} small busy=${cancel.busy || job.cancel_requested} onClick=${cancel.run}>${t("Cancel")}<//>`;
+  const stop = owns(job) && html`<${Button} small busy=${cancel.busy || job.cancel_requested} onClick=${cancel.run}>${t("Cancel")}<//>`;
   return html`<${Notice} title=${t(KINDS[job.kind])} action=${stop}>
     <p>${t("You can keep asking questions while this runs.")}</p><${Meter} value=${done} max=${total} label=${t(KINDS[job.kind])} /><${Failure} error=${cancel.error} /><//>`;
 }

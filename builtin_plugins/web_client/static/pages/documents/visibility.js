@@ -3,7 +3,7 @@
 import { html } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
 import { useResource } from "../../lib/resource.js";
-import { hasOwner, isOwn } from "../../lib/session.js";
+import { isOwn } from "../../lib/session.js";
 import { plural, t } from "../../lib/words.js";
 import { Badge, Failure, Notice } from "../../parts/basics.js";
 import { Choice, Field } from "../../parts/forms.js";
@@ -19,9 +19,7 @@ export const VISIBILITIES = {
 /** What only administrators see. */
 const OTHERS = { icon: "lock", title: "Private to another user" };
 
-/** Whatever has no owner is seen by everyone, also if it says that it is private. */
 function shownAs(of) {
-  if (!hasOwner(of)) return VISIBILITIES.shared;
   return of.visibility === "private" && !isOwn(of) ? OTHERS : (VISIBILITIES[of.visibility] ?? VISIBILITIES.private);
 }
 

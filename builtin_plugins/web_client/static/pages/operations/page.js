@@ -3,7 +3,7 @@
 import { html } from "../../lib/html.js";
 import { api } from "../../lib/api.js";
 import { useAction, usePolling, useResource } from "../../lib/resource.js";
-import { actsAsOwner } from "../../lib/session.js";
+import { owns } from "../../lib/session.js";
 import { ago, plural, t } from "../../lib/words.js";
 import { Badge, Button, Empty, Loaded, Meter, Notice } from "../../parts/basics.js";
 import { sayError } from "../../parts/layers.js";
@@ -66,6 +66,6 @@ function JobRow({ job, onChanged }) {
     <td><${StateBadge} state=${job.status} /></td>
     <td class="wide-only">${job.status === "running" && html`<${Meter} value=${job.progress.done} max=${job.progress.total} label=${titleOf(job)} />`}<small class="faint">${going ? job.message : ""}</small></td>
     <td class="nowrap">${ago(job.created_at)}</td>
-    <td class="right">${going && actsAsOwner(job) && html`<${Button} small busy=${cancel.busy} disabled=${job.cancel_requested} onClick=${cancel.run}>${t("Cancel")}<//>`}</td>
+    <td class="right">${going && owns(job) && html`<${Button} small busy=${cancel.busy} disabled=${job.cancel_requested} onClick=${cancel.run}>${t("Cancel")}<//>`}</td>
   </tr>`;
 }

@@ -59,7 +59,7 @@ export default function Team({ id }) {
       <div class="table-box menus" tabindex="0" role="region" aria-label=${t("Members")}><table>
         <thead><tr><th>${t("Name")}</th><th>${t("E-mail")}</th><th>${t("Role")}</th><th class="wide-only">${t("Since")}</th><th><span class="hidden">${t("Actions")}</span></th></tr></thead>
         <tbody>${shown.map(
-          (member) => html`<tr key=${member.user_id}><td><span class="name">${member.username}</span></td><td>${member.email}</td>
+          (member) => html`<tr key=${member.user_id}><td><span class="name">${member.username}</span></td><td>${member.email ?? ""}</td>
             <td><${Badge} tone=${member.team_role === "team_admin" ? "accent" : "neutral"}>${teamRoles()[member.team_role]}<//></td><td class="wide-only">${day(member.joined_at)}</td>
             <td class="right"><${Menu} label=${t("More on {name}", { name: member.username })} items=${menuOf(member)} /></td></tr>`,
         )}</tbody></table></div>

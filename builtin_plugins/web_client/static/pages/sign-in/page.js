@@ -11,6 +11,7 @@ import { Button, Copyable, Failure, Notice } from "../../parts/basics.js";
 import { Field, Form } from "../../parts/forms.js";
 import { ChangePassword } from "../account/password.js";
 import { Card } from "./frame.js";
+import { firstView } from "./pending.js";
 import { signOut } from "./sign-out.js";
 
 const PAUSE = 15_000; // each check logs a line in the terminal where the first account is about to be created
@@ -23,7 +24,7 @@ export default function SignIn({ problem, offered: token = "" }) {
   const signedIn = account.value !== null;
   const [typed, setTyped] = useState("");
   useEffect(() => {
-    if (signedIn && !mustChangePassword.value && path.value === "/login") go("/", { replace: true });
+    if (signedIn && !mustChangePassword.value && path.value === "/login") go(firstView(), { replace: true });
   }, [signedIn, mustChangePassword.value]);
   if (signedIn && mustChangePassword.value) return html`<${MustChange} typed=${typed} />`;
   const { registration_mode: mode, password_reset_email: mail, sign_in_methods: methods = [] } = offered.data ?? {};
@@ -58,7 +59,7 @@ function Password({ mail, onTyped }) {
 /** To an identity provider, and back to the requested view. */
 function Elsewhere({ method }) {
   const leave = () => {
-    sessionStorage.setItem("platform.return", path.value === "/login" ? "/" : path.value);
+    sessionStorage.setItem("platform.return", path.value === "/login" ? firstView() : path.value);
     location.assign(apiAddress(method.login_url));
   };
   return html`<${Button} class="wide" onClick=${leave}>${t("Sign in with {name}", { name: method.label })}<//>`;

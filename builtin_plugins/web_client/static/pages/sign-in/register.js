@@ -8,7 +8,7 @@ import { begin } from "../../lib/session.js";
 import { t } from "../../lib/words.js";
 import { Field, Form } from "../../parts/forms.js";
 import { Card } from "./frame.js";
-import { pendingInvite } from "./pending.js";
+import { firstView } from "./pending.js";
 
 export default function Register() {
   const [username, setUsername] = useState("");
@@ -17,7 +17,7 @@ export default function Register() {
   const action = useAction(async () => {
     await api.register({ body: { username, email, password } });
     begin(await api.signIn({ body: { username, password } }));
-    go(pendingInvite() ? "/invites" : "/", { replace: true });
+    go(firstView(), { replace: true });
   });
   const wrong = action.error?.fields ?? {};
   return html`<${Card} title=${t("Create an account")}>

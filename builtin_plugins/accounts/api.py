@@ -1,0 +1,36 @@
+"""Accounts for other plugins: their administration, sign-in with an external identity, mail."""
+
+from __future__ import annotations
+
+from builtin_plugins.accounts.accounts import ACCOUNTS
+from builtin_plugins.accounts.administration import ADMINISTRATION
+from builtin_plugins.accounts.external import end_external_sessions, sign_in_external
+from builtin_plugins.accounts.external_schemas import ExternalIdentity, SignInMethod
+from builtin_plugins.accounts.hookspecs import select_members
+from builtin_plugins.accounts.mail import MAIL, MailFailed
+from builtin_plugins.accounts.passwords import PASSWORDS
+from builtin_plugins.accounts.platform_admins import find_by_username
+from builtin_plugins.accounts.schemas import (
+    AccountStatusRequest,
+    OrganizationMembership,
+    ResetPasswordRequest,
+    ResetPasswordResult,
+)
+
+__all__ = [
+    "ACCOUNTS",
+    "ADMINISTRATION",
+    "MAIL",
+    "PASSWORDS",
+    "AccountStatusRequest",
+    "ExternalIdentity",
+    "MailFailed",
+    "OrganizationMembership",
+    "ResetPasswordRequest",
+    "ResetPasswordResult",
+    "SignInMethod",
+    "end_external_sessions",
+    "find_by_username",
+    "select_members",
+    "sign_in_external",
+]

@@ -1,0 +1,131 @@
+"""Reading the audit log: who may see which entries, and the query that answers them (spec 2.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from sqlalchemy import ColumnElement, bindparam, func, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.accounts import hookspecs
+from kernel.sdk import ACCOUNT_STATES, Forbidden, PageQuery, Principal
+from kernel.sdk.accounts import AuditEntry
+from kernel.sdk.storage import Among, Ids
+
+if TYPE_CHECKING:
+    from kernel.sdk import Platform
+
+_LARGEST_ID = 2**31 - 1
+
+
+def _in_utc(value: datetime) -> datetime:
+    try:
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    except OverflowError:
+        raise ValueError("is out of range") from None
+
+
+Moment = Annotated[datetime, AfterValidator(_in_utc)]
+
+
+class AuditQuery(PageQuery):
+    """Which entries to list: those that match every given filter."""
+
+    action: str | None = Field(None, max_length=128, description="Only this action.")
+    actor_id: int | None = Field(None, ge=1, le=_LARGEST_ID, description="Only actions by this account.")
+    target_type: str | None = Field(None, max_length=64, description="Only actions on targets of this type.")
+    target_id: str | None = Field(None, max_length=255, description="Only actions on this target.")
+    org_id: int | None = Field(
+        None, ge=1, le=_LARGEST_ID, description="Only in this organization and those below it."
+    )
+    since: Moment | None = Field(None, description="Not before this time; taken as UTC if it has no offset.")
+    until: Moment | None = Field(None, description="Not after this time; must not be before `since`.")
+
+    @field_validator("until")
+    @classmethod
+    def _in_order(cls, value: datetime | None, info: ValidationInfo) -> datetime | None:
+        since = info.data.get("since")
+        if value is not None and since is not None and value < since:
+            raise ValueError("must not be before since")
+        return value
+
+
+class AuditLogEntry(BaseModel):
+    """One change. An entry without an actor was made by the operator on the server itself."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: int
+    action: str
+    target_type: str
+    actor_id: int | None = None
+    target_id: str | None = None
+    before_state: Any | None = None
+    after_state: Any | None = None
+    created_at: datetime | None = None
+    ip_address: str | None = None
+    user_agent: str | None = None
+    scope_org_id: int | None = None
+    scope_type: str = "legacy"
+
+
+class AuditLogListResponse(BaseModel):
+    """Entries of the audit log, newest first."""
+
+    entries: list[AuditLogEntry]
+    total: int
+    limit: int
+    offset: int
+
+
+async def list_entries(platform: Platform, principal: Principal, query: AuditQuery) -> AuditLogListResponse:
+    """The requested entries that the caller may see. Raises Forbidden for a caller who may see none."""
+    where = [*await _visible(platform, principal, query.org_id), *_wanted(query)]
+    found, total = await platform.database.snapshot(_page, where, query)
+    return AuditLogListResponse(entries=found, total=total, limit=query.limit, offset=query.offset)
+
+
+def _page(
+    session: Session, where: Sequence[ColumnElement[bool]], query: AuditQuery
+) -> tuple[list[AuditLogEntry], int]:
+    entries = select(AuditEntry).where(*where).order_by(AuditEntry.created_at.desc(), AuditEntry.id.desc())
+    rows = session.scalars(entries.limit(query.limit).offset(query.offset))
+    total = session.scalar(select(func.count()).select_from(AuditEntry).where(*where))
+    return [AuditLogEntry.model_validate(row) for row in rows], total or 0
+
+
+async def _visible(platform: Platform, principal: Principal, org_id: int | None) -> list[ColumnElement[bool]]:
+    """The conditions for entries that the caller may see; empty for a Platform Admin who asks for all."""
+    if not principal.is_user or principal.id is None:
+        raise Forbidden("Only Platform Admins and managers of organizations can read the audit log")
+    sees_all = await platform.resource(ACCOUNT_STATES).is_platform_admin(principal.id)
+    if sees_all and org_id is None:
+        return []
+    found = await platform.hooks.ask(
+        hookspecs.find_audited_organizations,
+        platform=platform,
+        principal=principal,
+        organization_id=org_id,
+    )
+    organizations = set(found or ())
+    if sees_all and org_id is not None:
+        organizations.add(org_id)  # even a deleted one: its entries stay
+    if not organizations:
+        raise Forbidden("Only Platform Admins and managers of organizations can read the audit log")
+    return [Among(AuditEntry.scope_org_id, bindparam("organizations", sorted(organizations), Ids()))]
+
+
+def _wanted(query: AuditQuery) -> list[ColumnElement[bool]]:
+    conditions = [
+        getattr(AuditEntry, name) == value
+        for name in ("action", "actor_id", "target_type", "target_id")
+        if (value := getattr(query, name)) is not None
+    ]
+    if query.since is not None:
+        conditions.append(AuditEntry.created_at >= query.since)
+    if query.until is not None:
+        conditions.append(AuditEntry.created_at <= query.until)
+    return conditions

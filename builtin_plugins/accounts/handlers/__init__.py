@@ -1,0 +1,5 @@
+"""Routes under `/v1/auth`, a module for each topic."""
+
+from builtin_plugins.accounts.handlers import accounts, audit, password_reset, platform_admin, users
+
+TABLES = (accounts.routes, password_reset.routes, users.routes, platform_admin.routes, audit.routes)

@@ -1,0 +1,50 @@
+"""The list of accounts that administrators search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlalchemy import ColumnElement, false, func, not_, select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.accounts import hookspecs
+from builtin_plugins.accounts.guards import where_sso
+from builtin_plugins.accounts.schemas import UsersQuery
+from kernel.sdk import Account
+
+if TYPE_CHECKING:
+    from kernel.sdk import Platform
+
+
+async def find_accounts(platform: Platform, wanted: UsersQuery) -> tuple[list[Account], int]:
+    """The matching accounts, oldest first, and their total number. None for an unknown organization."""
+    return await platform.database.snapshot(_page, _conditions(platform, wanted), wanted)
+
+
+def _page(
+    session: Session, conditions: Sequence[ColumnElement[bool]], wanted: UsersQuery
+) -> tuple[list[Account], int]:
+    query = select(Account).where(*conditions).order_by(Account.id)
+    rows = session.scalars(query.limit(wanted.limit).offset(wanted.offset)).all()
+    total = session.scalar(select(func.count()).select_from(Account).where(*conditions))
+    return list(rows), int(total or 0)
+
+
+def _conditions(platform: Platform, wanted: UsersQuery) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = [Account.deleted_at.is_(None)]
+    if wanted.org_id is not None:
+        spec = hookspecs.select_members
+        members = platform.hooks.ask_now(spec, platform=platform, organization_id=wanted.org_id)
+        found.append(false() if members is None else Account.id.in_(members))
+    if wanted.q is not None:
+        part = wanted.q.casefold()
+        in_name = Account.username_key.contains(part, autoescape=True)
+        found.append(in_name | Account.email_key.contains(part, autoescape=True))
+    for name in ("role", "is_active", "platform_admin"):
+        value = getattr(wanted, name)
+        if value is not None:
+            found.append(getattr(Account, name) == value)
+    if wanted.sso is not None:
+        found.append(where_sso() if wanted.sso else not_(where_sso()))
+    return found

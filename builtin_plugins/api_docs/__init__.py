@@ -1,0 +1,1 @@
+"""The documents of the API, and the pages that show them."""

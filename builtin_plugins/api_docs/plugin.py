@@ -1,0 +1,24 @@
+"""The documents of the API: OpenAPI 3.1, and the pages that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kernel.sdk import PLATFORM_VERSION, Plugin, hookimpl
+from kernel.sdk.http import BoundRoute, Serve
+
+from .serving import docs_routes
+
+
+class ApiDocsPlugin(Plugin):
+    """Describes the routes of the gateway and of each service, from what they declare."""
+
+    name = "api_docs"
+    version = PLATFORM_VERSION
+    description = "OpenAPI documents, Swagger UI and ReDoc"
+    author = "Platform"
+    essential = True
+
+    @hookimpl
+    def offer_pages(self, endpoints: Sequence[BoundRoute], title: str) -> Mapping[str, Serve]:
+        return docs_routes(endpoints, title)

@@ -1,0 +1,1 @@
+"""The demonstration of the main job, in a throw-away instance."""

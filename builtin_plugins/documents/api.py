@@ -1,0 +1,99 @@
+"""What other plugins may import of documents: parsing, passages of a text, and the hook for more formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from builtin_plugins.documents.archives.archive import BOUNDED
+from builtin_plugins.documents.blocks import (
+    Block,
+    Parser,
+    ParserUnavailable,
+    SlowDocument,
+    UnparsableDocument,
+)
+from builtin_plugins.documents.chunking import MAX_SIZE, Chunk, Pages, chunk, page_at
+from builtin_plugins.documents.detection import CSV, JSON, JSON_LINES, MARKDOWN, PLAIN, names_in_zip
+from builtin_plugins.documents.extraction import Bounds, ExtractedFile
+from builtin_plugins.documents.images.ocr import OcrOptions, begin_page
+from builtin_plugins.documents.office.number_formats import date_text, number_text, shown_as
+from builtin_plugins.documents.omissions import omit
+from builtin_plugins.documents.parsers import PLAIN_TEXT_PARSERS
+from builtin_plugins.documents.protocol import ParserPosition, last_place, read_blocks
+from builtin_plugins.documents.registry import PARSER_PROCESSES, PARSERS, DocumentParser
+from builtin_plugins.documents.runner import (
+    Member,
+    ParsedDocument,
+    ParseLimits,
+    extract,
+    parse,
+    parse_small,
+    unread_part,
+)
+from builtin_plugins.documents.sentence_marks import asks, ends, ends_sentence, is_closed, is_endless
+from builtin_plugins.documents.tables.sheets import Layout, Merged, sheet_blocks
+from kernel.sdk import hookspec
+
+__all__ = [
+    "BOUNDED",
+    "CSV",
+    "JSON",
+    "JSON_LINES",
+    "MARKDOWN",
+    "MAX_SIZE",
+    "PARSERS",
+    "PARSER_PROCESSES",
+    "PLAIN",
+    "PLAIN_TEXT_PARSERS",
+    "Block",
+    "Bounds",
+    "Chunk",
+    "DocumentParser",
+    "ExtractedFile",
+    "Layout",
+    "Member",
+    "Merged",
+    "OcrOptions",
+    "Pages",
+    "ParseLimits",
+    "ParsedDocument",
+    "Parser",
+    "ParserPosition",
+    "ParserUnavailable",
+    "SlowDocument",
+    "UnparsableDocument",
+    "asks",
+    "begin_page",
+    "blocks_of",
+    "chunk",
+    "date_text",
+    "ends",
+    "ends_sentence",
+    "extract",
+    "is_closed",
+    "is_endless",
+    "last_place",
+    "names_in_zip",
+    "number_text",
+    "omit",
+    "page_at",
+    "parse",
+    "parse_small",
+    "read_blocks",
+    "register_parsers",
+    "sheet_blocks",
+    "shown_as",
+    "unread_part",
+]
+
+
+def blocks_of(portions: Iterable[str]) -> Iterator[Block]:
+    """Yield the blocks of a page in HTML that comes in portions. For a parser process: needs lxml."""
+    from builtin_plugins.documents.markup import from_html
+
+    return from_html.blocks_of(portions)
+
+
+@hookspec.declaration
+def register_parsers() -> Sequence[DocumentParser]:
+    """Parsers for more document types. Those of plugins are asked before the built-in ones."""

@@ -1,0 +1,167 @@
+"""What runs in a parser process: one parser, its text cleaned, measured and written to the sink.
+
+Imports little: each process is forked from one that has already imported this and the built-in parsers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from builtin_plugins.documents.blocks import SEPARATOR, Block, ParserUnavailable, UnparsableDocument
+from builtin_plugins.documents.cleaning import clean, pieces, shows
+from builtin_plugins.documents.images.ocr import LISTENER, OPTIONS, OcrOptions
+from builtin_plugins.documents.omissions import COUNTED, Omission
+from builtin_plugins.documents.protocol import (
+    MAX_BLOCK_CHARS,
+    ParserPosition,
+    Trailer,
+    dump_block,
+    dump_place,
+    dump_trailer,
+)
+
+_JOINED_CHARS: Final = 16_384
+
+
+def parse_into(path: str, target: str, sink: str, max_text_chars: int, ocr: list[Any]) -> None:
+    """Parse the file at `path` by the parser `target` into `sink`.
+
+    Raises `ParserUnavailable` when the parser can't be imported, `UnparsableDocument` for a text that is
+    too long or empty, and whatever the parser raises about the file.
+    """
+    OPTIONS.set(OcrOptions(*ocr))
+    function = _load(target)
+    _write(function(Path(path)), sink, max_text_chars)
+
+
+def parse_each(documents: list[list[str]], max_text_chars: int) -> list[str | None]:
+    """Parse small documents one after the other; `documents` are pairs of path and parser.
+
+    Returns what each sink would contain; None for a document that fails or is not read whole, which is then
+    parsed by itself.
+    """
+    return [_parsed(path, target, max_text_chars) for path, target in documents]
+
+
+def _parsed(path: str, target: str, max_text_chars: int) -> str | None:
+    file = io.StringIO()
+    sink = _Sink(file, max_text_chars)
+    try:
+        for block in _load(target)(Path(path)):
+            sink.add(_block(block))
+        sink.finish()
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - a boundary: the document's own process will say what is wrong with it
+        return None
+    return None if sink.omitted else file.getvalue()
+
+
+def _load(target: str) -> Callable[[Path], Iterable[object]]:
+    module, _, name = target.partition(":")
+    try:
+        function: Callable[[Path], Iterable[object]] = getattr(importlib.import_module(module), name)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a boundary: any import may fail in any way
+        raise ParserUnavailable(f"{target}: {type(error).__name__}: {error}") from None
+    return function
+
+
+def _write(blocks: Iterable[object], path: str, max_text_chars: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        sink = _Sink(file, max_text_chars)
+        LISTENER.set(sink.begin_page)
+        for block in blocks:
+            sink.add(_block(block))
+        sink.finish()
+
+
+def _block(value: object) -> Block:
+    """Accept what a plugin's parser may yield without importing `Block`: a string, or a text and a page."""
+    if isinstance(value, Block):
+        return value
+    if isinstance(value, str):
+        return Block(value)
+    if isinstance(value, tuple) and len(value) == 2:
+        text, page = value
+        if isinstance(text, str) and (page is None or isinstance(page, int)):
+            return Block(text, page)
+    raise TypeError(f"a parser yields strings or (text, page) pairs, not {type(value).__name__}")
+
+
+class _Sink:
+    """Cleans, measures and writes blocks; small neighbors on one page share a line, long blocks take several.
+
+    Sharing a line doesn't change the text: the same separator stands between the blocks.
+    """
+
+    def __init__(self, file: TextIO, max_chars: int) -> None:
+        self._file = file
+        self._max_chars = max_chars
+        self._chars = 0
+        self._pages = 0
+        self._unread = self._recognized = self._damaged = 0
+        self._page: int | None = None
+        self._told: int | None = None
+        self._pending: list[str] = []
+        self._pending_chars = 0
+        self.omitted = Counter[Omission]()
+        COUNTED.set(self.omitted)
+
+    def add(self, block: Block) -> None:
+        """Take a block; raises `UnparsableDocument` when the text exceeds its limit."""
+        self._pages = max(self._pages, block.page or 0)
+        self._unread += block.unread
+        self._recognized += block.recognized
+        self._damaged += block.damaged
+        if block.page != self._page:
+            self._flush()
+            self._page = block.page
+            if block.page not in (None, self._told):
+                self.begin_page(block.page)
+        for piece in pieces(block.text, MAX_BLOCK_CHARS):
+            self._take(clean(piece))
+
+    def begin_page(self, page: int, pages: int = 0) -> None:
+        """Report which page is being read, and of how many if that is known."""
+        self._told = page
+        self._file.write(dump_place(ParserPosition(page, pages, self._recognized)))
+        self._file.flush()
+
+    def _take(self, text: str) -> None:
+        if not shows(text):
+            return
+        self._chars += len(text) + (len(SEPARATOR) if self._chars else 0)
+        if self._chars > self._max_chars:
+            raise UnparsableDocument("too_large", f"more than {self._max_chars} characters of text")
+        if self._pending_chars + len(text) > _JOINED_CHARS:
+            self._flush()
+        self._pending.append(text)
+        self._pending_chars += len(text)
+
+    def _flush(self) -> None:
+        if self._pending:
+            self._file.write(dump_block(Block(SEPARATOR.join(self._pending), self._page)))
+        self._pending, self._pending_chars = [], 0
+
+    def finish(self) -> None:
+        """Write what is pending and the totals; raises `UnparsableDocument` if there was no text."""
+        self._flush()
+        if not self._chars:
+            raise UnparsableDocument("no_text")
+        counted = (self._unread, self._recognized, self._damaged)
+        trailer = Trailer(
+            self._chars,
+            self._pages or None,
+            *counted,
+            {str(kind): count for kind, count in self.omitted.items()},
+        )
+        self._file.write(dump_trailer(trailer))

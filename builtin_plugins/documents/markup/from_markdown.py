@@ -1,0 +1,70 @@
+"""Markdown, kept as written except for what no reader sees: base64 pictures, and comments outside code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from builtin_plugins.documents.blocks import Block
+from builtin_plugins.documents.text.encoding import read_lines
+
+_MAX_LINE_CHARS: Final = 32_768
+_BLOCK_CHARS: Final = 8_192
+_INLINE_DATA: Final = re.compile(r"data:[\w.+/-]{1,100};base64,[A-Za-z0-9+/=]*")
+_DATA_TAIL: Final = re.compile(r"[A-Za-z0-9+/=]*")
+_COMMENT: Final = re.compile(r"<!--.*?(?:-->|(\Z))", re.DOTALL)
+_FENCE: Final = re.compile(r" {0,3}(`{3,}+(?=[^`]*$)|~{3,}+)(.*)")
+_COMMENT_START: Final = "<!--"
+_SHIELD: Final = "\x1f"  # keeps the start of a comment in code from being one; never left in the text
+
+
+def parse(path: Path) -> Iterator[Block]:
+    """Yield the text in blocks of about 8,192 characters that end at a blank line outside fenced code."""
+    lines: list[str] = []
+    size, fence = 0, ""
+    for line in _visible(read_lines(path, _MAX_LINE_CHARS)):
+        fence = _fence_after(line, fence)
+        full = size >= _BLOCK_CHARS and not fence and not line.strip()
+        if full or size >= 4 * _BLOCK_CHARS:
+            yield Block(_without_comments(lines))
+            lines, size = [], 0
+        lines.append(line.replace(_COMMENT_START, f"<{_SHIELD}!--") if fence else line)
+        size += len(line) + 1
+    yield Block(_without_comments(lines))
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """The fence of the code that goes on after a line; only one as long, and nothing else, ends it."""
+    found = _FENCE.match(line)
+    if not found:
+        return fence
+    if not fence:
+        return found[1]
+    return "" if found[1].startswith(fence) and not found[2].strip() else fence
+
+
+def _visible(lines: Iterator[str]) -> Iterator[str]:
+    """Drop inline data, even in a line so long that it comes in several parts."""
+    inside = False
+    for line in lines:
+        start = len(_leading_data(line)) if inside else 0
+        ends = [start] if inside else []
+        ends += [found.end() for found in _INLINE_DATA.finditer(line, start)]
+        inside = len(line) == _MAX_LINE_CHARS and ends[-1:] == [len(line)]
+        yield _INLINE_DATA.sub("", line[start:]) if ends else line
+
+
+def _leading_data(line: str) -> str:
+    found = _DATA_TAIL.match(line)
+    return found[0] if found else ""
+
+
+def _without_comments(lines: list[str]) -> str:
+    return _COMMENT.sub(_unless_closed, "\n".join(lines)).replace(_SHIELD, "")
+
+
+def _unless_closed(comment: re.Match[str]) -> str:
+    """What starts as a comment and never ends is text."""
+    return "" if comment[1] is None else comment[0]

@@ -1,0 +1,118 @@
+"""OpenDocument spreadsheets and templates (OASIS ODF 1.3): a sheet is a page, a row a tab-separated line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from lxml import etree
+
+from builtin_plugins.documents.archives.archive import open_archive
+from builtin_plugins.documents.blocks import Block, UnparsableDocument
+from builtin_plugins.documents.office.from_odt import CHECKED, CONTENT, check_readable
+from builtin_plugins.documents.office.ooxml import events, forget
+from builtin_plugins.documents.omissions import omit
+from builtin_plugins.documents.tables.portions import FIRST_ROWS, Above, line_of, portions_of_sheet
+from builtin_plugins.documents.tables.spans import MOST_COLUMNS, count_of
+
+_NAMES: Final = (
+    *("table", "table-row", "table-cell", "covered-table-cell", "annotation"),
+    *("table-column", "style", "table-properties"),
+)
+_TAGS: Final = tuple("{*}" + name for name in _NAMES)
+_SPACES: Final = ("{*}s", "{*}tab", "{*}line-break")
+_STYLE: Final = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
+_TABLE: Final = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_MOST_ROWS: Final = 1_048_576
+_MOST_ALIKE: Final = 256
+"""How often a cell or row may be repeated: empty ones are repeated to the end of the sheet."""
+
+
+def parse(path: Path) -> Iterator[Block]:
+    """Yield each sheet in portions that begin with the names of its columns; values as they are shown. Hidden
+    sheets, rows and columns are left out and counted.
+
+    Raises `UnparsableDocument` for a bomb, a password, or a broken package.
+    """
+    with open_archive(path, checked=CHECKED) as archive:
+        check_readable(archive)
+        if CONTENT not in archive.NameToInfo:
+            raise UnparsableDocument("corrupt", "ods: no content")
+        with archive.open(CONTENT) as part:
+            stream = events(part, _TAGS)
+            page, style, hidden_styles = 0, "", set[str]()
+            for event, element in stream:
+                if element.tag == f"{_STYLE}style":
+                    style = element.get(f"{_STYLE}name", "")
+                elif (
+                    element.tag == f"{_STYLE}table-properties" and element.get(f"{_TABLE}display") == "false"
+                ):
+                    hidden_styles.add(style)
+                elif event == "start" and element.tag == f"{_TABLE}table":
+                    page += 1
+                    if element.get(f"{_TABLE}style-name") in hidden_styles:
+                        omit("hidden", int(any(list(_lines(stream, {})))))
+                        continue
+                    yield Block(element.get(f"{_TABLE}name", ""), page)
+                    wide = dict[str, str]()
+                    for text in portions_of_sheet(_lines(stream, wide), wide):
+                        yield Block(text, page)
+
+
+def _lines(stream: Iterator[tuple[str, etree._Element]], wide: dict[str, str]) -> Iterator[str]:
+    """The rows of a sheet, up to its end, including those of a table within a cell; hidden rows and columns
+    are counted. The first rows with merged cells are added to `wide`.
+    """
+    cells: list[str] = []
+    spans: list[tuple[int, int, int]] = []
+    above, columns, hidden, filled = Above(), 0, set[int](), set[int]()
+    depth, passed = 1, 0
+    for event, element in stream:
+        name = element.tag.rpartition("}")[2]
+        if name == "table":
+            depth += 1 if event == "start" else -1
+            if depth == 0:
+                omit("hidden", len(filled))
+                return
+        elif event == "start":
+            continue
+        elif name == "annotation":
+            element.clear(keep_tail=False)
+        elif name == "table-column":
+            count = _repeated(element, "columns", MOST_COLUMNS)
+            if _is_hidden(element):
+                hidden.update(range(columns, columns + count))
+            columns += count
+        elif name == "table-row":
+            above.fill(cells, spans)
+            if _is_hidden(element):
+                omit("hidden", int(any(cells)))
+            else:
+                filled.update(at for at in hidden if at < len(cells) and cells[at])
+                wider = [(first, last) for first, last, _ in spans if last > first]
+                line = line_of(cells, wider if passed < 2 * FIRST_ROWS else (), wide, hidden)
+                yield from [line] * (_repeated(element, "rows") if line.strip() else 1)
+            cells, spans, passed = [], [], passed + 1
+            forget(element)
+        elif name in ("table-cell", "covered-table-cell"):
+            wide_by = count_of(element.get(f"{_TABLE}number-columns-spanned"), MOST_COLUMNS)
+            below = count_of(element.get(f"{_TABLE}number-rows-spanned"), _MOST_ROWS) - 1
+            if wide_by > 1 or below > 0:
+                spans.append((len(cells), len(cells) + wide_by - 1, below))
+            cells += [_text(element)] * _repeated(element, "columns")
+
+
+def _text(cell: etree._Element) -> str:
+    for space in cell.iter(*_SPACES):
+        space.text = " "
+    return " ".join(" ".join("".join(p.itertext()) for p in cell.iterfind("{*}p")).split())
+
+
+def _is_hidden(element: etree._Element) -> bool:
+    return element.get(f"{_TABLE}visibility") in ("collapse", "filter")
+
+
+def _repeated(element: etree._Element, what: str, most: int = _MOST_ALIKE) -> int:
+    count = element.get(f"{_TABLE}number-{what}-repeated", "1")
+    return max(1, min(int(count[:9]), most)) if count.isdecimal() else 1

@@ -1,0 +1,49 @@
+"""What a parser leaves out of a document on purpose, or can't read: counted here, and told in the notice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Final, Literal
+
+Omission = Literal["hidden", "beside", "quoted", "part"]
+
+_SENTENCES: Final[dict[Omission, tuple[str, str]]] = {
+    "hidden": (
+        "One hidden part (text, rows, columns, a sheet or a slide) was left out.",
+        "{:,} hidden parts (text, rows, columns, sheets or slides) were left out.",
+    ),
+    "beside": (
+        "Outside the main text of the page, one part (links, a header, a sidebar or a footer) was left out.",
+        "Outside the main text of the page, {:,} parts (links, headers, sidebars, footers) were left out.",
+    ),
+    "quoted": (
+        "One message repeats another one of the mailbox; what it quotes was left out.",
+        "{:,} messages repeat others of the mailbox; what they quote was left out.",
+    ),
+    "part": (
+        "One part inside the document could not be read and was left out.",
+        "{:,} parts inside the document could not be read and were left out.",
+    ),
+}
+"""What to tell users, for one and for several."""
+
+COUNTED: ContextVar[Counter[Omission] | None] = ContextVar("what the parser leaves out", default=None)
+"""Where a run of a parser counts what it leaves out."""
+
+
+def omit(kind: Omission, count: int = 1) -> None:
+    """Count something that is left out of the document being read."""
+    counter = COUNTED.get()
+    if counter is not None and count:
+        counter[kind] += count
+
+
+def omissions(counts: Mapping[str, int]) -> list[str]:
+    """What to tell users about what was left out, by kind; unknown kinds are ignored."""
+    return [
+        (one if counts[kind] == 1 else several).format(counts[kind])
+        for kind, (one, several) in _SENTENCES.items()
+        if counts.get(kind, 0) > 0
+    ]

@@ -1,0 +1,216 @@
+"""PDF through PDFium: one block per page, lines joined where a sentence visibly continues."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pypdfium2
+from pypdfium2 import raw
+
+from builtin_plugins.documents.blocks import Block, UnparsableDocument
+from builtin_plugins.documents.images.ocr import Recognizer, begin_page
+from builtin_plugins.documents.pdf.accents import with_accents
+from builtin_plugins.documents.pdf.attached import names_in
+from builtin_plugins.documents.pdf.forms import briefly, filled_in
+from builtin_plugins.documents.pdf.powers import Written, with_powers, written
+from builtin_plugins.documents.pdf.rtl import read_lines
+from builtin_plugins.documents.pdf.tables import Arranged, TableReader
+from builtin_plugins.documents.pdf.unspaced import joined
+
+# PDFium marks a hyphen that splits a word at the end of a line with U+FFFE (U+0002 in older releases).
+_CUT_WORD: Final = re.compile("[\ufffe\x02]\n?")
+_CUT_HERE: Final = re.compile("[\ufffe\x02](?!\r?\n)")
+# A small letter continues the line before, unless that line ended a sentence or the letter is a list number.
+_CONTINUED: Final = re.compile(r"(?<=[^\s.!?:;•]) ?\n(?=[a-zß-öø-ÿα-ωа-яё](?![.)]))")
+_DOTS_PER_INCH: Final = 200
+_MOST_PIXELS: Final = 3_500  # of the longer side: a page may claim any size
+_LONGEST_STAMP: Final = 120
+"""Characters: a page with more text has a text layer, such as a scan that was already recognized."""
+_WHOLE_PAGE: Final = 0.85
+"""The share of a page that pictures must cover to make it a scan, in one piece or in strips."""
+_MOST_STRIPS: Final = 1_000
+_PICTURE_DEPTH: Final = 3
+_MOST_NAMES: Final = 1_000
+_PAGE_SECONDS: Final = 2
+"""For loading one page, in which a drawing may draw itself without end: PDFium makes 200 MB a second."""
+_BYTES_PER_SECOND: Final = 50_000
+"""A larger file has that much longer: a map of a million lines loads for seconds, and takes megabytes."""
+_ROW: Final = "\x1f"  # white space to regular expressions; never in PDFium's text
+_LIGATURE: Final = re.compile("[\ufb00-\ufb06]")
+
+
+def parse(path: Path) -> Iterator[Block]:
+    """Yield one block per page, empty for a page without text, then the names of the files inside, which
+    become separate documents (`attached`). Pages that are pictures, even with a small stamp of text, are read
+    by tesseract if it is installed, else marked as unread.
+
+    Raises `UnparsableDocument`: `encrypted` when a password is needed, `corrupt` when the file or one of its
+    pages cannot be loaded (a document silently read in part would give wrong answers), `no_ocr` when it is
+    all pictures and tesseract is not installed.
+    """
+    document = _open(path)
+    recognizer, tables = Recognizer(), TableReader()
+    seconds = _PAGE_SECONDS + path.stat().st_size // _BYTES_PER_SECOND
+    has_text = has_pictures = False
+    try:
+        for index in range(len(document)):
+            begin_page(index + 1, len(document))
+            written, filled = _page_text(document, index, tables, seconds)
+            text = _reflow(written)
+            is_picture = _is_picture(document, index, text)
+            if is_picture and recognizer.is_installed:
+                if not has_pictures:
+                    recognizer.expect(_pictures_ahead(document, index, recognizer.most_pages, seconds))
+                filled, text = [*text.splitlines(), *filled], _recognized(document, index, recognizer)
+                filled = [line for line in filled if not _says(text, line)]
+            text = "\n".join(filter(None, (text, *filled)))
+            has_pictures = has_pictures or is_picture
+            has_text = has_text or bool(text.strip())
+            can_read = recognizer.is_installed
+            yield Block(text, index + 1, is_picture and not can_read, is_picture and can_read)
+        if names := names_in(document, path, _MOST_NAMES):
+            has_text = True
+            yield Block("Attachments: " + ", ".join(names), len(document))
+        if has_pictures and not has_text and not recognizer.is_installed:
+            raise UnparsableDocument("no_ocr", "tesseract is not installed")
+    finally:
+        document.close()
+
+
+def _open(path: Path) -> pypdfium2.PdfDocument:
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        if raw.FPDF_GetLastError() in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
+            raise UnparsableDocument("encrypted", str(error)) from error
+        raise UnparsableDocument("corrupt", str(error)) from error
+    with suppress(pypdfium2.PdfiumError), briefly():  # a broken form only costs its values
+        document.init_forms()
+        if document.formenv is not None and len(document):
+            document[0].close()  # PDFium reads the fields on loading the first page
+    return document
+
+
+def _page_text(
+    document: pypdfium2.PdfDocument, index: int, tables: TableReader, seconds: int
+) -> tuple[str, list[str]]:
+    """Return the text of a page that loads within so many seconds, and the values filled into its form."""
+    try:
+        with briefly(seconds):
+            page = document[index]
+        text_page = page.get_textpage()
+    except pypdfium2.PdfiumError as error:
+        raise UnparsableDocument("corrupt", f"page {index + 1}: {error}") from error
+    text, powers = _lines(text_page)
+    lines = _CUT_HERE.sub(r"\g<0>\n", text).splitlines()
+    found = tables.read(page, text_page, lines)
+    text = with_powers(read_lines(text_page, _arranged(text, lines, found)), powers)
+    text = with_accents(text_page, text)  # last: the others look for PDFium's words
+    filled = list(filled_in(document, page, text_page))
+    text_page.close()
+    page.close()
+    return text, filled
+
+
+def _lines(text_page: pypdfium2.PdfTextPage) -> Written:
+    """The text inside the page, and its powers. PDFium's bounded text loses the line breaks of rotated text;
+    then the unbounded text is taken, provided that none of it is outside the page.
+    """
+    text, whole = str(text_page.get_text_bounded()), str(text_page.get_text_range())
+    found = written(text_page, whole)
+    is_better = len(found.text) < len(whole) or text.count("\n") < found.text.count("\n")
+    is_same = is_better and "".join(text.split()) == "".join(whole.split())
+    return found if is_same else found._replace(text=text)
+
+
+def _arranged(text: str, lines: Sequence[str], found: Arranged) -> str:
+    """The text with its columns one after the other, and its table rows with tabs between the cells, in marks
+    that keep `_reflow` from joining them.
+    """
+    if not any(found):
+        return text
+    grids = {at: table if at == places[0] else "" for places, table in found.grids for at in places}
+    keys = [" ".join(line.split()) for line in lines]
+    shown = set(keys)  # some may be outside the page
+    columns = {rows[0]: (rows, text) for rows, text in found.columns if shown.issuperset(rows)}
+    within = {key for rows, _ in columns.values() for key in rows}
+    pieces: list[str] = []
+    for at, (line, key) in enumerate(zip(lines, keys, strict=True)):
+        if at in grids:
+            pieces.extend(filter(None, [_marked(grids[at]) if grids[at] else ""]))
+        elif key in columns:
+            pieces.append(columns.pop(key)[1])
+        elif key not in within:
+            pieces.append(_marked(found.rows[key]) if key in found.rows else line)
+    return "\n".join(pieces)
+
+
+def _marked(row: str) -> str:
+    return "\n".join(f"{_ROW}{line}{_ROW}" for line in row.split("\n"))
+
+
+def _is_picture(document: pypdfium2.PdfDocument, index: int, text: str) -> bool:
+    """Whether a page needs recognition: it shows something but has no text, or a picture covers it all and
+    there is hardly more text than the stamp of a scanner or a fax.
+    """
+    if len(text) > _LONGEST_STAMP:
+        return False
+    page = document[index]
+    try:
+        if not text.strip():
+            return next(page.get_objects(max_depth=1), None) is not None
+        pictures = page.get_objects(filter=(raw.FPDF_PAGEOBJ_IMAGE,), max_depth=_PICTURE_DEPTH)
+        # A photo is often drawn several times in the same place: with a shadow, or as its own mask.
+        places = {tuple(map(round, picture.get_bounds())) for picture in islice(pictures, _MOST_STRIPS)}
+        covered = sum(map(_area, places))
+        return covered > _WHOLE_PAGE * _area(page.get_bbox())
+    finally:
+        page.close()
+
+
+def _area(box: tuple[float, ...]) -> float:
+    left, bottom, right, top = box
+    return abs(right - left) * abs(top - bottom)
+
+
+def _pictures_ahead(document: pypdfium2.PdfDocument, index: int, most: int, seconds: int) -> int:
+    """How many consecutive pages are pictures from this one on, at most `most` + 1."""
+    ahead = range(index, min(len(document), index + most + 1))
+    if len(ahead) <= most:
+        return len(ahead)
+    tables = TableReader()
+    pictures = (_is_picture(document, page, _page_text(document, page, tables, seconds)[0]) for page in ahead)
+    return sum(takewhile(bool, pictures))
+
+
+def _recognized(document: pypdfium2.PdfDocument, index: int, recognizer: Recognizer) -> str:
+    """The text that tesseract recognizes on a page."""
+    page = document[index]
+    try:
+        longest = max(page.get_width(), page.get_height(), 1.0)
+        bitmap = page.render(scale=min(_DOTS_PER_INCH / 72, _MOST_PIXELS / longest), grayscale=True)
+        pixels = bitmap.to_numpy()
+        head = f"P5 {pixels.shape[1]} {pixels.shape[0]} 255\n".encode()
+        return recognizer.read(head + np.ascontiguousarray(pixels.reshape(pixels.shape[:2])).tobytes())
+    except pypdfium2.PdfiumError as error:
+        raise UnparsableDocument("corrupt", f"page {index + 1}: {error}") from error
+    finally:
+        page.close()
+
+
+def _says(text: str, line: str) -> bool:
+    """Whether a text contains a line: a recognized page may already show the filled-in values."""
+    return f" {' '.join(line.split())} " in f" {' '.join(text.split())} "
+
+
+def _reflow(text: str) -> str:
+    text = _CUT_WORD.sub("", text.replace("\r\n", "\n"))
+    text = _LIGATURE.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
+    return joined(_CONTINUED.sub(" ", text), _ROW).replace(_ROW, "")

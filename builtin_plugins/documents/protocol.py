@@ -1,0 +1,112 @@
+"""The file that a parser process writes and the platform reads: the sink.
+
+The sink is UTF-8 JSON lines: `[page, text]` per block, and at the end `{"char_count", "page_count",
+"unread_pages", "recognized_pages", "damaged_pages", "omitted"}`. Its last line proves that it is complete.
+Between blocks, `#page pages recognized` says how far the parser is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple
+
+from builtin_plugins.documents.blocks import Block, UnparsableDocument
+
+MAX_BLOCK_CHARS: Final = 65_536
+_MAX_LINE_BYTES: Final = 1024 * 1024
+_TRAILER_BYTES: Final = 1024
+_PLACE: Final = re.compile(rb"^#(\d{1,9}) (\d{1,9}) (\d{1,9})$", re.MULTILINE)
+
+
+class Trailer(NamedTuple):
+    """The totals of a sink: characters of the parsed text including separators, pages if there are any, how
+    many of these nothing here can read, were recognized in pictures, or are damaged, and how often what was
+    left out (`omissions`).
+    """
+
+    char_count: int
+    page_count: int | None
+    unread_pages: int = 0
+    recognized_pages: int = 0
+    damaged_pages: int = 0
+    omitted: Mapping[str, int] = {}
+
+
+class ParserPosition(NamedTuple):
+    """How far a parser is: the page being read, of how many (0 if unknown), and how many it has recognized in
+    pictures so far.
+    """
+
+    page: int
+    pages: int = 0
+    recognized: int = 0
+
+
+def dump_block(block: Block) -> str:
+    """Return a block as a line of the sink."""
+    return json.dumps([block.page, block.text], ensure_ascii=False) + "\n"
+
+
+def dump_place(place: ParserPosition) -> str:
+    """Return a place as a line of the sink."""
+    return f"#{place.page} {place.pages} {place.recognized}\n"
+
+
+def dump_trailer(trailer: Trailer) -> str:
+    """Return the last line of the sink."""
+    return json.dumps(trailer._asdict()) + "\n"
+
+
+def read_blocks(sink: Path) -> Iterator[Block]:
+    """Yield the blocks of a sink one by one; raises `UnparsableDocument` if it is incomplete."""
+    with sink.open("rb") as file:
+        yield from blocks_in(file)
+
+
+def blocks_in(file: BinaryIO) -> Iterator[Block]:
+    """Yield the blocks of an open sink one by one; raises `UnparsableDocument` when it is not whole."""
+    while line := file.readline(_MAX_LINE_BYTES):
+        if line.startswith(b"{"):
+            return
+        if not line.startswith(b"#"):
+            yield _load_block(line)
+    raise UnparsableDocument("corrupt", "parsed text without its end")
+
+
+def _load_block(line: bytes) -> Block:
+    try:
+        page, text = json.loads(line)
+    except ValueError as error:
+        raise UnparsableDocument("corrupt", "parsed text is malformed") from error
+    if not isinstance(text, str) or not isinstance(page, (int, type(None))):
+        raise UnparsableDocument("corrupt", "parsed text is malformed")
+    return Block(text, page)
+
+
+def last_place(sink: Path) -> ParserPosition | None:
+    """How far the parser writing this sink is; None if it has not reported lately."""
+    try:
+        with sink.open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - 2 * MAX_BLOCK_CHARS))
+            places = _PLACE.findall(file.read())
+    except OSError:
+        return None
+    return ParserPosition(*map(int, places[-1])) if places else None
+
+
+def read_trailer(sink: Path) -> Trailer:
+    """Return the totals at the end of a sink; raises `UnparsableDocument` when there are none."""
+    with sink.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - _TRAILER_BYTES))
+        last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
+    try:
+        trailer = Trailer(**json.loads(last))
+        if any(type(count) is not int for count in dict(trailer.omitted).values()):
+            raise ValueError("a count is no number")
+        return trailer
+    except (ValueError, TypeError) as error:
+        raise UnparsableDocument("corrupt", "parsed text without its end") from error

@@ -1,0 +1,68 @@
+"""What `platformctl doctor` says about embedding models: their files, and the models that settings name."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from builtin_plugins.embeddings.catalog import MINILM, MODELS, find_model, is_left_out
+from builtin_plugins.embeddings.e5.file import find_file
+from builtin_plugins.embeddings.settings import EmbeddingsSettings
+from builtin_plugins.embeddings.weights import WeightsError, find_weights
+from builtin_plugins.inference.api import ModelDescription, find_availability, name_embedding_models
+from kernel.sdk import Diagnostic, Finding, Platform
+
+
+async def check_files(platform: Platform) -> AsyncIterator[Finding]:
+    """Check that the models' files are the published ones. Reads 163 MB."""
+    yield await asyncio.to_thread(_check_files, platform.settings_of(EmbeddingsSettings))
+
+
+def _check_files(settings: EmbeddingsSettings) -> Finding:
+    minilm = "all-MiniLM-L6-v2 is not installed (./setup.sh --full adds it)"
+    try:
+        _, e5 = find_file(settings.e5_file)
+        if not is_left_out(MINILM, settings):
+            weights = find_weights(settings.weights)
+            minilm = f"{weights.model} {weights.fingerprint}…"
+    except WeightsError as error:
+        remedy = "Documents can't be ingested or searched without them."
+        return Finding("model files", "failed", str(error), remedy)
+    return Finding("model files", "ok", f"{minilm}, multilingual-e5-small {e5}…: as published")
+
+
+async def check_named_models(platform: Platform) -> AsyncIterator[Finding]:
+    """Check that somebody offers each model that a setting names."""
+    unsure: set[str] = set()
+    is_sound = True
+    for named in await platform.hooks.ask(name_embedding_models, platform=platform):
+        for variable, model in named:
+            found = await find_availability(platform, model)
+            if found.is_offered is False:
+                is_sound = False
+                text = f"{variable} names '{model}', which is not available"
+                remedy = f"Correct it, or configure a server that has it. {found.choices}"
+                yield Finding("models", "failed", text, remedy)
+            elif found.is_offered is None:
+                unsure.add(model)
+    if unsure:
+        names = ", ".join(sorted(unsure))
+        yield Finding("models", "ok", f"only a model server or a plugin can have {names}; none was asked")
+    elif is_sound:
+        yield Finding("models", "ok", "all models that settings name are available")
+
+
+def describe_model(settings: EmbeddingsSettings, name: str) -> ModelDescription:
+    """Whether a model runs here, and what does; the plugin need not be opened for that."""
+    model = find_model(name)
+    if model is not None:
+        is_offered = not is_left_out(model, settings)
+    else:
+        is_offered = name.lower() in {other.lower() for other in settings.models}
+    absent = [model.name for model in MODELS if is_left_out(model, settings)]
+    present = [*(model.name for model in MODELS if model.name not in absent), *settings.models]
+    more = f"; {', '.join(absent)} with the full installation (./setup.sh --full)" if absent else ""
+    return ModelDescription(is_offered, f"Available here: {', '.join(present)}{more}")
+
+
+DIAGNOSTICS = (Diagnostic("installation", check_files), Diagnostic("installation", check_named_models))

@@ -1,0 +1,25 @@
+"""Answers without a model: what the passages themselves say, quoted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from builtin_plugins.extractive_answers.answering import answer
+from builtin_plugins.rag.api import AskedWords, QuotablePassage, Support
+from kernel.sdk import Plugin, hookimpl
+
+
+class ExtractiveAnswersPlugin(Plugin):
+    """Implements rag's `answer_without_model`."""
+
+    name = "extractive_answers"
+    version = "0.1.0"
+    description = "Answers without a model: the sentences that answer, quoted, or a refusal"
+    author = "Platform"
+    requires = ("rag",)
+
+    @hookimpl
+    def answer_without_model(
+        self, question: AskedWords, passages: Sequence[QuotablePassage]
+    ) -> Support | None:
+        return answer(question, passages)

@@ -1,0 +1,116 @@
+"""The window of neighboring sentences that says most of what is asked."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from builtin_plugins.rag.api import AskedWords, QuotablePassage, QuotableSentence
+
+LONGEST = 60
+"""Words of the best window, unless its first sentence alone is longer."""
+SECOND = 24
+"""Words of a window of another passage, quoted if it is nearly as good."""
+_NEARLY = 0.6
+_RANK, _EACH, _LENGTH = 1.5, 0.1, 0.3
+"""What a passage's rank counts, the words of each sentence again, and the room that is used: a window that is
+longer holds the answer more often. Doubled or halved, each changes less than a point of the right answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Sentences `first` to `last` of a passage, by their indexes; `share` is their share of the question's
+    words, weighted by rarity.
+    """
+
+    passage: int
+    first: int
+    last: int
+    score: float
+    share: float
+
+
+class Rarity:
+    """The weights of a question's words: the fewer of the sentences have one, the more it counts."""
+
+    def __init__(self, asked: AskedWords, passages: Sequence[QuotablePassage]) -> None:
+        sentences = [one for passage in passages for one in passage.sentences]
+        count, having = len(sentences), Counter(word for one in sentences for word in one.words)
+        self._weights = [
+            math.log1p((count - having[at] + 0.5) / (having[at] + 0.5)) for at in range(len(asked.words))
+        ]
+        self._total = sum(self._weights) or 1.0
+
+    def share(self, words: Iterable[int]) -> float:
+        """Between 0 and 1, for all of the question's words."""
+        return sum(self._weights[one] for one in words) / self._total
+
+
+def best_windows(rarity: Rarity, passages: Sequence[QuotablePassage]) -> list[Window]:
+    """The best window, and one of another passage that is nearly as good; none without a sentence."""
+    best = _best(rarity, passages, LONGEST)
+    if best is None:
+        return []
+    short = {at: _best(rarity, passages, SECOND, at) for at in range(len(passages))}
+    own, others = short.pop(best.passage), [one for one in short.values() if one is not None]
+    second = max(others, key=lambda one: one.score, default=None)
+    if (
+        own is None
+        or second is None
+        or second.score < own.score - _NEARLY
+        or second.share < own.share / 2  # else it is another subject's
+        or _repeats(second, best, passages)
+    ):
+        return [best]
+    return [best, second]
+
+
+def _best(
+    rarity: Rarity, passages: Sequence[QuotablePassage], longest: int, only: int | None = None
+) -> Window | None:
+    """The best window of at most so many words, of all passages or one."""
+    highest = max((one.passage.score for one in passages), default=0.0) or 1.0
+    windows = (
+        window
+        for at, passage in enumerate(passages)
+        if only is None or only == at
+        for window in _windows(rarity, at, passage, max(0.0, passage.passage.score / highest), longest)
+    )
+    return max(windows, key=lambda one: round(one.score, 9), default=None)
+
+
+def _windows(
+    rarity: Rarity, at: int, passage: QuotablePassage, rank: float, longest: int
+) -> Iterator[Window]:
+    sentences = passage.sentences
+    has_text = any(not one.is_heading for one in sentences)
+    for first, begin in enumerate(sentences):
+        if begin.is_heading and has_text:
+            continue
+        length, words, peak, each = 0, frozenset[int](), 0.0, 0.0
+        for last in range(first, len(sentences)):
+            one = sentences[last]
+            ends = (one.is_heading and has_text) or one.page != begin.page or one.of_table
+            if last > first and (ends or length + one.length > longest):
+                break
+            length += one.length
+            words |= one.words
+            own = rarity.share(one.words)
+            each += own
+            peak = max(peak, own + rarity.share(one.context))
+            share = rarity.share(words)
+            used = min(length, longest) / longest
+            yield Window(at, first, last, peak + share + _RANK * rank + _EACH * each + _LENGTH * used, share)
+
+
+def _repeats(one: Window, other: Window, passages: Sequence[QuotablePassage]) -> bool:
+    """Whether two windows share a sentence, as the passages of a document overlap."""
+    return not {each.text for each in _sentences(one, passages)}.isdisjoint(
+        each.text for each in _sentences(other, passages)
+    )
+
+
+def _sentences(window: Window, passages: Sequence[QuotablePassage]) -> Sequence[QuotableSentence]:
+    return passages[window.passage].sentences[window.first : window.last + 1]

@@ -1,1 +1,0 @@
-"""Graphs as RDF, derived from rows."""

@@ -1,0 +1,12 @@
+"""Commands of `platformctl` that this plugin brings."""
+
+from __future__ import annotations
+
+from cli.group import RUN, LazyApp
+
+COMMANDS = (
+    (
+        "models",
+        LazyApp("builtin_plugins.models.commands.models", "Try a small language model on this machine.", RUN),
+    ),
+)

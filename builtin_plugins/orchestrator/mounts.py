@@ -1,0 +1,14 @@
+"""The plugin's service as the gateway mounts it (spec 4.5), known while the plugin is off."""
+
+from __future__ import annotations
+
+from kernel.sdk import Mount, Service
+from kernel.sdk.http import OPENAI_ERRORS
+
+SERVICE = Service(
+    "orchestrator",
+    title="Orchestrator",
+    port=8003,
+    mounts=(Mount("/v1/ai", methods=("GET", "POST"), gated=False, error_format=OPENAI_ERRORS),),
+    long=True,
+)

@@ -1,0 +1,189 @@
+"""What a question and its passages have in common, as `answer_without_model` is asked it.
+
+A passage's sentences are prepared for comparison once and cached, as the same few passages are used again.
+The cache key includes the passage's id, not just its text: the time of an answer must not reveal whether
+somebody else's document says the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from builtin_plugins.documents.api import asks
+from builtin_plugins.rag.answering.languages import are_alike
+from builtin_plugins.rag.answering.quotable import AskedWords, QuotablePassage, QuotableSentence
+from builtin_plugins.rag.answering.sentences import split_sentences
+from builtin_plugins.rag.answering.words import (
+    Stems,
+    content_forms,
+    content_words,
+    count_words,
+    forms,
+    has_number,
+    named_terms,
+    spells_out,
+    words,
+)
+from builtin_plugins.rag.passages import Passage
+
+MOST_READ = 256
+"""Cached passages, of some 30 KB each."""
+
+
+class ReadSentence(NamedTuple):
+    """A sentence and the forms of its content words.
+
+    `context` are those of its heading, of the sentence that opens the paragraph, which says what it is about,
+    and of the one before it. `under` is the heading above it. `length` is in words.
+    """
+
+    text: str
+    start: int
+    length: int
+    stems: frozenset[str]
+    context: frozenset[str]
+    is_heading: bool
+    under: str
+    of_table: bool = False
+
+
+def read(passage: Passage) -> tuple[ReadSentence, ...]:
+    """The sentences of a passage, in order."""
+    return _read(passage.chunk_id, passage.text, passage.language)
+
+
+@lru_cache(maxsize=MOST_READ)
+def _read(_chunk_id: str, text: str, language: str | None) -> tuple[ReadSentence, ...]:
+    return tuple(_sentences(text, language))
+
+
+def places_of(passage: Passage) -> Mapping[str, Sequence[int]]:
+    """The positions of each word of a passage, counted in words."""
+    return _places(passage.chunk_id, passage.text)
+
+
+@lru_cache(maxsize=MOST_READ)
+def _places(_chunk_id: str, text: str) -> Mapping[str, Sequence[int]]:
+    return places(text)
+
+
+def places(text: str) -> Mapping[str, Sequence[int]]:
+    """The positions of each word of a text."""
+    found: dict[str, list[int]] = {}
+    for at, word in enumerate(words(text)):
+        found.setdefault(word, []).append(at)
+    return found
+
+
+def _sentences(text: str, language: str | None) -> Iterator[ReadSentence]:
+    nothing = frozenset[str]()
+    above = before = topic = nothing
+    under = ""
+    for one in split_sentences(text, language):
+        stems, length = content_forms(one.text, language), count_words(one.text)
+        if one.is_heading:
+            yield ReadSentence(one.text, one.start, length, stems, nothing, True, under)
+            under, above, before, topic = one.text, stems, nothing, nothing
+            continue
+        context = above | before | topic
+        yield ReadSentence(one.text, one.start, length, stems, context, False, under, one.of_table)
+        before, topic = stems, topic or stems
+
+
+_NAME_JOINTS = re.compile(r"[\W_]+")
+_DIGITS = re.compile(r"[0-9]+")
+_BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[-_/ .,](?=[0-9])")
+
+
+def asked_words(question: str, language: str | None) -> AskedWords:
+    """A question's content words, and its names, codes and numbers."""
+    wanted = content_words(question, language) or content_words(question) or content_words(question, "en")
+    return AskedWords(question, language, wanted, frozenset(named_terms(question)))
+
+
+def quotable(asked: AskedWords, passages: Sequence[Passage]) -> list[QuotablePassage]:
+    """The passages, each with the question's words and names that it and its sentences have."""
+    texts, titles = (
+        [read(one) for one in passages],
+        [_title_forms(one.source, one.language) for one in passages],
+    )
+    stems = frozenset().union(*titles, *(one.stems for text in texts for one in text))
+    meant = _Meant(asked, stems, {one.language for one in passages if one.language})
+    made = list[QuotablePassage]()
+    for passage, text, title in zip(passages, texts, titles, strict=True):
+        own = title.union(*(one.stems for one in text))
+        made.append(
+            QuotablePassage(
+                passage,
+                words=meant.words(own),
+                names=frozenset(one for one in asked.names if _has_name(one, passage, own)),
+                is_foreign=_is_foreign(asked.language, passage.language),
+                sentences=[_sentence(one, passage, meant) for one in text if not _repeats(one, asked)],
+            )
+        )
+    return made
+
+
+class _Meant:
+    """Which of the question's words stems mean."""
+
+    def __init__(self, asked: AskedWords, stems: Iterable[str], languages: Collection[str]) -> None:
+        known, self._which = Stems(stems), defaultdict[str, set[int]](set)
+        for at, word in enumerate(asked.words):
+            for form in forms(word, languages):
+                for one in known.meant_by(form):
+                    self._which[one].add(at)
+        self._meant = frozenset(self._which)
+
+    def words(self, stems: frozenset[str]) -> frozenset[int]:
+        return frozenset(which for one in self._meant & stems for which in self._which[one])
+
+
+def _sentence(one: ReadSentence, passage: Passage, meant: _Meant) -> QuotableSentence:
+    own = meant.words(one.stems)
+    return QuotableSentence(
+        one.text,
+        one.start,
+        one.length,
+        own,
+        own | meant.words(one.context),
+        one.is_heading,
+        one.under,
+        passage.page_at(one.start),
+        one.of_table,
+    )
+
+
+def _repeats(one: ReadSentence, asked: AskedWords) -> bool:
+    """Whether a sentence only asks the same."""
+    return asks(one.text) and one.stems <= content_forms(asked.text, asked.language) | content_forms(
+        asked.text, None
+    )
+
+
+@lru_cache(maxsize=MOST_READ)
+def _title_forms(source: str, language: str | None) -> frozenset[str]:
+    """The words of the document's name, which often says what its passages leave out."""
+    return content_forms(_NAME_JOINTS.sub(" ", source), language)
+
+
+def _has_name(name: str, passage: Passage, stems: frozenset[str]) -> bool:
+    """Whether a passage has a name, also as an acronym's long form; a code, also by its bare number."""
+    if Stems(stems).meant_by(name) or spells_out(f"{passage.source} {passage.text}", name):
+        return True
+    if not has_number(name):
+        return False
+    there = f"{passage.source} {passage.text}"
+    return _numbers(name) <= _numbers(there) | _numbers(_BETWEEN_DIGITS.sub("", there))
+
+
+def _numbers(text: str) -> frozenset[str]:
+    return frozenset(_DIGITS.findall(text))
+
+
+def _is_foreign(asked: str | None, passage: str | None) -> bool:
+    return asked is not None and passage is not None and asked != passage and not are_alike(asked, passage)

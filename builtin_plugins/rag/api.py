@@ -1,0 +1,455 @@
+"""Knowledge bases, documents, pipelines and questions: types and hooks for other plugins."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from builtin_plugins.rag.answering.quotable import AskedWords as AskedWords
+from builtin_plugins.rag.answering.quotable import QuotablePassage as QuotablePassage
+from builtin_plugins.rag.answering.quotable import QuotableSentence as QuotableSentence
+from builtin_plugins.rag.answering.quotable import Quote as Quote
+from builtin_plugins.rag.answering.quotable import Support as Support
+from builtin_plugins.rag.contents import CONTENTS as CONTENTS
+from builtin_plugins.rag.contents import ArrivedDocument as ArrivedDocument
+from builtin_plugins.rag.contents import BaseContents as BaseContents
+from builtin_plugins.rag.contents import WholeBase as WholeBase
+from builtin_plugins.rag.contents import WholeDocument as WholeDocument
+from builtin_plugins.rag.errors import AnswerFailed as AnswerFailed
+from builtin_plugins.rag.errors import DocumentNotFound as DocumentNotFound
+from builtin_plugins.rag.errors import EmptyDocument as EmptyDocument
+from builtin_plugins.rag.errors import EngineChanged as EngineChanged
+from builtin_plugins.rag.errors import KnowledgeBaseNotFound as KnowledgeBaseNotFound
+from builtin_plugins.rag.errors import NotOwner as NotOwner
+from builtin_plugins.rag.errors import StorageLimit as StorageLimit
+from builtin_plugins.rag.methods import NO_RUNTIME as NO_RUNTIME
+from builtin_plugins.rag.methods import AskConfiguration as AskConfiguration
+from builtin_plugins.rag.methods import MeasuredChoice as MeasuredChoice
+from builtin_plugins.rag.methods import MethodPhases as MethodPhases
+from builtin_plugins.rag.methods import QueryMethod as QueryMethod
+from builtin_plugins.rag.methods import QuestionKind as QuestionKind
+from builtin_plugins.rag.methods import QuestionWork as QuestionWork
+from builtin_plugins.rag.methods import SearchPlan as SearchPlan
+from builtin_plugins.rag.models import import_holder as import_holder
+from builtin_plugins.rag.passages import Draft as Draft
+from builtin_plugins.rag.passages import Passage as Passage
+from builtin_plugins.rag.passages import PathStep as PathStep
+from builtin_plugins.rag.passages import RetrievedPassages as RetrievedPassages
+from builtin_plugins.rag.permissions import KB_CREATE as KB_CREATE
+from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings as KnowledgeBaseSettings
+from builtin_plugins.rag.services.embedding import check_embedding_model as check_embedding_model
+from builtin_plugins.rag.services.embedding import embed as embed
+from builtin_plugins.rag.services.embedding import engine_changed as engine_changed
+from builtin_plugins.rag.services.loading import place_in as place_in
+from builtin_plugins.rag.services.loading import place_of as place_of
+from builtin_plugins.rag.services.loading import seen_bases as seen_bases
+from builtin_plugins.rag.services.records import write_kept as write_kept
+from kernel.sdk import hookspec
+
+if TYPE_CHECKING:
+    from sqlalchemy import Select
+    from sqlalchemy.orm import Session
+
+    from builtin_plugins.inference.api import ChatMessage
+    from kernel.sdk import Caller, Platform, Scope, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineEntry:
+    """A pipeline that a caller can ask. `own` means that it belongs to the caller or to nobody.
+
+    `knowledge_bases` counts those of its knowledge bases that the caller may read, `unpublishable` those of
+    them whose content the caller may not publish: others own them, and don't allow it.
+    """
+
+    id: str
+    name: str
+    own: bool
+    created_at: datetime
+    knowledge_bases: int = 0
+    unpublishable: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineAnswer:
+    """The whole answer of a pipeline. `model` is ``extractive`` if no model wrote it.
+
+    `tokens_used` counts the prompts and outputs of all model calls, `output_tokens` only the outputs: 0 if no
+    model was asked, None if the runtime does not report it.
+    """
+
+    text: str
+    passages: Sequence[Passage]
+    confidence: float
+    model: str
+    tokens_used: int | None
+    method: str = "standard"
+    output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentEntry:
+    """A document that a caller may read; `size_bytes` is that of the original."""
+
+    knowledge_base_id: str
+    document_id: str
+    name: str
+    content_type: str
+    size_bytes: int
+    uploaded_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentText:
+    """The text of a document, or of one of its passages, as it was read from the original."""
+
+    name: str
+    text: str
+
+
+PipelineEvents = AsyncGenerator[str | PipelineAnswer, None]
+
+
+@dataclass(frozen=True, slots=True)
+class PastTurn:
+    """A question of a conversation and its answer, without parts that may no longer be shown."""
+
+    question: str
+    answer: str
+
+
+@runtime_checkable
+class OpenTurn(Protocol):
+    """A question that waits for its answer; nobody can read it before `close`.
+
+    `history` are the last turns of the conversation, oldest first.
+    """
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def history(self) -> Sequence[PastTurn]: ...
+
+    async def close(self, answer: PipelineAnswer, method: str) -> None:
+        """Store the answer. It is durable when this returns."""
+        ...
+
+    async def drop(self) -> None:
+        """Forget the question: it was not answered."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredAnswer:
+    """An answer, and how it came about.
+
+    `passages` are what the method found, best first, even if the answer is a refusal; None if the answer
+    failed before that was known. `kind` is the question's complexity by rules (``simple`` …). `citations`
+    counts the ``[n]`` in the answer, `citations_supported` those whose passage contains what their sentence
+    says. `failed` says why there is no answer, such as a model that took too long; `unavailable` means that a
+    runtime refused, which may affect other questions, too.
+    """
+
+    answer: PipelineAnswer
+    passages: Sequence[Passage] | None
+    refused: bool
+    kind: str
+    citations: int
+    citations_supported: int
+    model_calls: int
+    degraded: Sequence[str]
+    failed: str | None = None
+    unavailable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GraphDocument:
+    """A readable document of a knowledge base with its graph turned on."""
+
+    document_id: str
+    knowledge_base_id: str
+    owner_id: int | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPassages:
+    """Some of a document's passages in order, without its name, and the total number."""
+
+    passages: Sequence[Passage]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankingScope:
+    """What may be ranked: passages of these knowledge bases and, within them, of these documents.
+
+    `document_ids` None means all documents. `limit` is how many passages the ranking will keep.
+    """
+
+    knowledge_base_ids: Sequence[str]
+    document_ids: Sequence[str] | None
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPassage:
+    """A passage's new place in a ranking (`enhance_ranking`): a given passage, or one to add.
+
+    `score` (0 to 1) replaces the score in the ranking. `path` says how the passage was reached. `chunk_index`
+    is its position in the document, which saves a search if known.
+    """
+
+    knowledge_base_id: str
+    document_id: str
+    chunk_id: str
+    score: float
+    path: Sequence[PathStep] = ()
+    chunk_index: int | None = None
+
+    def __post_init__(self) -> None:
+        ids = (self.knowledge_base_id, self.document_id, self.chunk_id)
+        if not all(isinstance(one, str) for one in ids):
+            raise TypeError(f"the ids of a passage must be strings, not {ids}")
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedPart:
+    """What a plugin still stores about something being deleted: `count` items in `place`.
+
+    A place is in lower case with ``_``, and the same in the receipt as in later checks. `pending`:
+    unreachable now, and removed soon after the commit by a durable job.
+    """
+
+    place: str
+    count: int
+    pending: bool = False
+
+
+@hookspec.first
+def list_pipelines(caller: Caller) -> Sequence[PipelineEntry] | None:
+    """The pipelines that the caller may ask, oldest first; at most 500."""
+
+
+@hookspec.first
+def ask_pipeline(
+    caller: Caller,
+    pipeline_id: str,
+    question: str,
+    history: Sequence[ChatMessage],
+    options: Mapping[str, Any],
+) -> PipelineEvents | None:
+    """A pipeline's answer to a question, piece by piece: yields texts, then one `PipelineAnswer`.
+
+    `history` is what was said before, oldest first; it completes a follow-up question. `options` are further
+    fields of a question (``method``, ``top_k`` …). Raises NotFound for a pipeline that the caller may not
+    ask, Unavailable when embedding or generation fails, even midway. Closing the generator stops the work.
+    """
+
+
+@hookspec.first
+def search_passages(
+    caller: Caller, question: str, top_k: int, knowledge_base_ids: Sequence[str] | None
+) -> Sequence[Passage] | None:
+    """The passages that fit a question best, best first, without a model's answer.
+
+    Searches these knowledge bases, or all that the caller may read. Raises NotFound for one that it may
+    not, BadRequest for too many, Unavailable when embedding fails.
+    """
+
+
+@hookspec.first
+def list_documents(caller: Caller, limit: int, offset: int) -> Sequence[DocumentEntry] | None:
+    """The completed documents that the caller may read, oldest first."""
+
+
+@hookspec.first
+def read_document(
+    caller: Caller, knowledge_base_id: str, document_id: str, chunk_id: str | None
+) -> DocumentText | None:
+    """The text of a document, or of one passage of it. Raises NotFound, PayloadTooLarge."""
+
+
+@hookspec.first
+def open_knowledge_base(caller: Caller, known: str | None, name: str, description: str) -> str | None:
+    """The id of a knowledge base that the caller may write to: `known` if it is one, otherwise a new one.
+
+    A knowledge base that a service creates is open to every account.
+    """
+
+
+@hookspec.first
+def store_document(caller: Caller, knowledge_base_id: str, filename: str, content: bytes) -> str | None:
+    """Put a document into a knowledge base of the caller; returns its id as soon as it is stored durably.
+
+    The same bytes again are the same document. Raises NotFound, Forbidden, UnsupportedMediaType,
+    PayloadTooLarge, InsufficientStorage.
+    """
+
+
+@hookspec.first
+def delete_document(caller: Caller, knowledge_base_id: str, document_id: str) -> bool | None:
+    """Delete a document of the caller's; no later search finds it. True if it was there. Raises Forbidden."""
+
+
+@hookspec.first_now
+def select_graph_documents(platform: Platform, scope: Scope) -> Select[str] | None:
+    """A query for the ids of the documents that a scope sees and that have a graph; for use as a subquery."""
+
+
+@hookspec.first_now
+def list_graph_documents(
+    platform: Platform, session: Session, knowledge_base_id: str
+) -> Sequence[GraphDocument] | None:
+    """The readable documents of a knowledge base with its graph turned on, oldest first; otherwise none."""
+
+
+@hookspec.first_now
+def hold_graph_document(platform: Platform, unit: Unit, document_id: str) -> GraphDocument | None:
+    """The document, locked against deletion until the unit ends; None if it was deleted or needs no graph."""
+
+
+@hookspec.first
+def read_passages(
+    platform: Platform, knowledge_base_id: str, document_id: str, limit: int, offset: int
+) -> DocumentPassages | None:
+    """Passages of a document in order, without an access check: for data that is derived from all of them."""
+
+
+@hookspec.all_now
+def on_graph_switched(platform: Platform, unit: Unit, knowledge_base_id: str, owner_id: int | None) -> None:
+    """A knowledge base's graph was turned on, off, or on again. Runs in the unit of that change.
+
+    `owner_id` owns the knowledge base, or did before it was deleted: a deletion is reported, too.
+    """
+
+
+@hookspec.first
+def find_pipelines(caller: Caller, pipeline_ids: Sequence[str]) -> Mapping[str, PipelineEntry] | None:
+    """Which of these pipelines the caller may ask, by id."""
+
+
+@hookspec.first_now
+def select_pipelines(platform: Platform, scope: Scope) -> Select[str] | None:
+    """A query for the ids of the pipelines that a scope sees; for use as a subquery."""
+
+
+@hookspec.first_now
+def list_methods(platform: Platform) -> Sequence[str] | None:
+    """The methods by which a pipeline can answer now, including those of plugins, in lower case."""
+
+
+@hookspec.first
+def find_documents(caller: Caller, document_ids: Sequence[str]) -> Mapping[str, DocumentEntry] | None:
+    """Which of these documents the caller may read, by id."""
+
+
+@hookspec.first
+def open_turn(
+    caller: Caller, pipeline_id: str, question: str, conversation_id: str, holder: str | None
+) -> OpenTurn | None:
+    """Begin a turn of a conversation, creating it if it is new.
+
+    Without a `holder`, it is the caller's own or a shared one with that id. With one, it belongs to that
+    holder alone; a holder's name begins with the asking plugin's name and a colon. The history holds only
+    what the caller may read. None means that no plugin stores conversations.
+    """
+
+
+@hookspec.declaration
+def register_methods() -> Sequence[QueryMethod]:
+    """Further methods of answering. A name that is taken, or that another plugin has declared, is refused."""
+
+
+@hookspec.all
+def enhance_ranking(
+    caller: Caller,
+    question: str,
+    passages: Sequence[Passage],
+    scope: RankingScope,
+) -> Sequence[RankedPassage] | None:
+    """New scores for passages of a ranking, and passages that it lacks, each with the way to it.
+
+    Asked for a question or a search with `graph: true`, before reranking. `passages` come best first; those
+    that the answer leaves out keep their scores. Passages outside `scope` are dropped. An implementation that
+    fails or takes longer than `PLATFORM_RAG_ENHANCE_SECONDS` is skipped and named in
+    `method_details.degraded`. With several, each gets the result of the one before.
+    """
+
+
+@hookspec.all_now
+def remove_derived(
+    platform: Platform, unit: Unit, knowledge_base_id: str, document_id: str | None
+) -> Sequence[RemovedPart] | None:
+    """A document is being deleted in this unit, or with `document_id` None its whole knowledge base.
+
+    Returns what the plugin has of it, for the receipt: what it removes now, and what it removes when it hears
+    of the deletion (`rag.document_deleted`). An error keeps everything.
+    """
+
+
+@hookspec.all_now
+def count_derived(
+    platform: Platform, session: Session, knowledge_base_id: str, document_id: str | None
+) -> Mapping[str, int] | None:
+    """How much data the plugin still has of a deleted document or knowledge base, by the places of
+    `remove_derived`: zero where nothing is left.
+    """
+
+
+@hookspec.first_now
+def choose_measured(
+    platform: Platform, session: Session, knowledge_base_id: str, kind: str
+) -> MeasuredChoice | None:
+    """How to ask a knowledge base a question of this kind, by what was measured there; for `auto`."""
+
+
+@hookspec.first
+def ask_knowledge_base(
+    caller: Caller, knowledge_base_id: str, question: str, configuration: AskConfiguration
+) -> MeasuredAnswer | None:
+    """Ask one knowledge base, and return what was found and how the answer came about, or that it failed.
+
+    Raises NotFound for one that the caller may not see, Unavailable when nothing can be asked now.
+    """
+
+
+@hookspec.first_now
+def select_knowledge_bases(platform: Platform, scope: Scope) -> Select[str] | None:
+    """A query for the ids of the knowledge bases that a scope sees; for use as a subquery."""
+
+
+@hookspec.first_now
+def owns_knowledge_base(
+    platform: Platform, session: Session, scope: Scope, knowledge_base_id: str
+) -> bool | None:
+    """Whether a scope may change a knowledge base; None where there is none of this id."""
+
+
+@hookspec.first_now
+def hold_documents(
+    platform: Platform, unit: Unit, knowledge_base_id: str, document_ids: Sequence[str]
+) -> Sequence[str] | None:
+    """Which of these documents a knowledge base has; they are locked against deletion until the unit ends."""
+
+
+@hookspec.first_now
+def list_pipelines_over(
+    platform: Platform, session: Session, scope: Scope, knowledge_base_id: str
+) -> Sequence[str] | None:
+    """The ids of the pipelines over a knowledge base that a scope sees; at most 500."""
+
+
+@hookspec.first_now
+def answer_without_model(
+    platform: Platform, question: AskedWords, passages: Sequence[QuotablePassage]
+) -> Support | None:
+    """What the best passages, best first, say to a question, and whether that is an answer.
+
+    Also asked if a model is to answer, and by a search, whether there is anything to answer from. Called in
+    the one thread in which questions are computed, so take little time. Without an implementation, a model is
+    asked whenever there are passages, and a question without a model is answered 503, `no_model`.
+    """

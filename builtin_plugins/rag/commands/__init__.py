@@ -1,0 +1,18 @@
+"""Commands of `platformctl` that this plugin brings."""
+
+from __future__ import annotations
+
+from cli.group import MANAGE, USE, LazyApp
+
+COMMANDS = (
+    (
+        "ingest",
+        LazyApp(
+            "builtin_plugins.rag.commands.ingest",
+            "Upload files and folders, and wait until they are searchable.",
+            USE,
+        ),
+    ),
+    ("ask", LazyApp("builtin_plugins.rag.commands.ask", "Ask a question, and get a cited answer.", USE)),
+    ("rag", LazyApp("builtin_plugins.rag.commands.receipts", "Prove that documents were deleted.", MANAGE)),
+)

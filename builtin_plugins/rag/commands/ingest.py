@@ -1,0 +1,86 @@
+"""`platformctl ingest`: upload files and folders to a knowledge base, and wait until they are searchable."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options import AsJson
+from cli.texts import App, examples
+
+if TYPE_CHECKING:
+    from builtin_plugins.rag.commands.upload_run import UploadReport
+
+app = App()
+
+
+@app.command(
+    epilog=examples(
+        ("platformctl ingest handbook.pdf --kb Handbook", "one file"),
+        ("platformctl ingest ~/papers --kb Papers", "a folder and everything below it"),
+        ("platformctl ingest ~/papers --kb Papers", "again: only what is new"),
+        after="Sign in first, with 'platformctl login URL'.",
+    )
+)
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(help="Files and folders.", exists=True)],
+    base: Annotated[
+        str, typer.Option("--kb", help="Name or id of the knowledge base; created if there is none.")
+    ],
+    hidden: Annotated[bool, typer.Option(help="Upload hidden files, too.")] = False,
+    wait: Annotated[bool, typer.Option(help="Wait until the documents can be searched.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Upload files and folders. Files that are already there are skipped, so it is safe to run it again."""
+    from builtin_plugins.rag.commands.upload_run import ingest_all
+    from cli import console, running
+    from cli.failures import CommandFailed
+
+    try:
+        report = running.run(ingest_all(paths, base, hidden=hidden, wait=wait))
+    except KeyboardInterrupt:
+        console.note("interrupted: run it again for the rest; files already uploaded are still being read")
+        raise
+    if as_json:
+        console.print_json(asdict(report))
+    else:
+        _tell(report, wait=wait)
+    if report.problems:
+        files = report.files + report.inside
+        raise CommandFailed(f"{len(report.problems)} of {files} files failed")
+
+
+def _tell(report: UploadReport, *, wait: bool) -> None:
+    from cli import console
+
+    for name, why in report.problems + report.notices:
+        console.warn(f"{name}: {why}")
+    console.done(_nothing_new(report, wait=wait) or _done(report, wait=wait))
+    if report.documents < report.completed:
+        console.note(
+            f"Files of the same content are one document: {report.documents} for {report.completed} files"
+        )
+
+
+def _nothing_new(report: UploadReport, *, wait: bool) -> str | None:
+    """The message if every file was there already; None otherwise."""
+    if report.skipped != report.files or (wait and report.completed != report.files):
+        return None
+    one = report.files == 1
+    files = "the file is" if one else f"all {report.files:,} files are"
+    found = f", and can be searched{_inside(report)}" if wait else ""
+    return f"nothing new: {files} already there{found}"
+
+
+def _done(report: UploadReport, *, wait: bool) -> str:
+    text = f"{report.uploaded:,} uploaded, {report.skipped:,} already there"
+    return f"{text}, {report.completed:,} of them read{_inside(report)}" if wait else text
+
+
+def _inside(report: UploadReport) -> str:
+    if not report.inside:
+        return ""
+    return f"; {report.inside:,} more from inside, {report.inside_completed:,} of them read"

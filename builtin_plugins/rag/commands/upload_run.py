@@ -1,0 +1,257 @@
+"""The work of `platformctl ingest`: find what already exists, upload the rest, and follow it to the end."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from builtin_plugins.rag.commands.ingest_bars import Bars, IngestReading
+from cli.client import Client, SessionLost, signed_in
+from cli.failures import CommandFailed, Missing
+
+_AT_ONCE = 4
+_LOOK_EVERY = 1.0
+_PAGE = 500
+_BASES = "/v1/rag/knowledge-bases"
+_KIND = "rag.ingest_document"
+_UNSHOWN = ("Cc", "Cs", "Zl", "Zp")
+# They turn the direction of writing: "invoice<turn>fdp.exe" would be shown as "invoiceexe.pdf".
+_TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+@dataclass
+class UploadReport:
+    """The outcome; `problems` and `notices` are names with reasons.
+
+    `documents` is less than `completed` if files are identical. `inside` counts documents extracted from the
+    files.
+    """
+
+    files: int = 0
+    uploaded: int = 0
+    skipped: int = 0
+    completed: int = 0
+    documents: int = 0
+    inside: int = 0
+    inside_completed: int = 0
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    notices: list[tuple[str, str]] = field(default_factory=list)
+
+
+async def ingest_all(paths: Sequence[Path], base: str, *, hidden: bool, wait: bool) -> UploadReport:
+    """Upload files that don't exist yet. Raises CommandFailed."""
+    from cli import console
+
+    files = await asyncio.to_thread(lambda: list(dict.fromkeys(_files(paths, hidden))))
+    if not files:
+        raise Missing("there are no files to upload")
+    async with signed_in() as client:
+        base_id = await find_base(client, base, create=True)
+        with Bars(console.err()) as bars:
+            client.tell_wait = bars.waits
+            return await _Upload(client, base_id, files, bars).run(wait=wait)
+
+
+def _files(paths: Sequence[Path], hidden: bool) -> Iterator[Path]:
+    """The files; those in folders in the order of their names. Links to folders are not followed."""
+    for path in paths:
+        if path.is_file():
+            yield path
+            continue
+        for folder, folders, names in os.walk(path):
+            folders[:] = sorted(name for name in folders if hidden or not name.startswith("."))
+            for name in sorted(names):
+                found = Path(folder, name)
+                if (hidden or not name.startswith(".")) and found.is_file():
+                    yield found
+
+
+async def find_base(client: Client, wanted: str, *, create: bool = False) -> str:
+    """The id of a knowledge base by name or id. Raises CommandFailed."""
+    known = [one async for one in pages(client, _BASES)]
+    found = [one for one in known if wanted in (one["id"], one["name"])]
+    if len(found) > 1:
+        ids = ", ".join(one["id"] for one in found)
+        raise CommandFailed(
+            f"{len(found)} knowledge bases are called '{wanted}'", f"Name one by its id: {ids}."
+        )
+    if found:
+        return str(found[0]["id"])
+    if not create:
+        names = ", ".join(sorted(one["name"] for one in known)) or "none"
+        raise Missing(f"no knowledge base is called '{wanted}'", f"Available: {names}.")
+    made = await client.call("POST", _BASES, json={"name": wanted})
+    return str(made["id"])
+
+
+async def pages(client: Client, path: str, **query: Any) -> Any:
+    """The items of all pages of a list."""
+    offset = 0
+    while True:
+        page = await client.get(path, limit=_PAGE, offset=offset, **query)
+        for item in page["items"]:
+            yield item
+        offset += len(page["items"])
+        if not page["items"] or offset >= page["total"]:
+            return
+
+
+class _Upload:
+    """One run over the files."""
+
+    def __init__(self, client: Client, base: str, files: Sequence[Path], bars: Bars) -> None:
+        self._client = client
+        self._path = f"{_BASES}/{base}"
+        self._files = files
+        self._bars = bars
+        self._ended = 0
+        self._report = UploadReport(files=len(files))
+        self._known: dict[str, dict[str, Any]] = {}
+        # Files with the same content go one after another: the second then already exists.
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        # The names of this run's files, by document id.
+        self._names: defaultdict[str, list[str]] = defaultdict(list)
+        # Those that were extracted from other documents.
+        self._came: set[str] = set()
+
+    async def run(self, *, wait: bool) -> UploadReport:
+        async for document in pages(self._client, f"{self._path}/documents"):
+            self._known[document["sha256"]] = document
+        self._bars.uploaded(0, len(self._files))
+        left = iter(self._files)
+        await asyncio.gather(*(self._some(left) for _ in range(_AT_ONCE)))
+        if wait and self._names:
+            await self._follow()
+        return self._report
+
+    async def _some(self, left: Iterator[Path]) -> None:
+        for file in left:
+            try:
+                await self._one(file)
+            except OSError as error:
+                if isinstance(error, aiohttp.ClientConnectionError):
+                    raise
+                self._report.problems.append((_shown(file), error.strerror or type(error).__name__))
+            except SessionLost:
+                raise
+            except CommandFailed as error:
+                why = error.text.partition(": ")[2] or error.text
+                self._report.problems.append((_shown(file), why.removeprefix("file: ")))
+            self._ended += 1
+            self._bars.uploaded(self._ended, len(self._files))
+
+    async def _one(self, file: Path) -> None:
+        digest = await asyncio.to_thread(_digest, file)
+        async with self._turns[digest]:
+            known = self._known.get(digest)
+            if known is not None and known["status"] != "failed":
+                self._report.skipped += 1
+            else:
+                known = self._known[digest] = await self._send(file)
+                self._report.uploaded += 1
+            self._names[known["document_id"]].append(_shown(file))
+
+    async def _send(self, file: Path) -> dict[str, Any]:
+        from kernel.sdk.http import clean_name
+
+        def form() -> aiohttp.FormData:
+            """A form for each attempt, as sending closes the file. aiohttp can't send odd names."""
+            made = aiohttp.FormData(quote_fields=False)
+            content = os.fdopen(os.open(file, os.O_RDONLY), "rb")
+            made.add_field("file", content, filename=clean_name(file.name))
+            return made
+
+        return dict(await self._client.call("POST", f"{self._path}/upload", form=form))
+
+    async def _follow(self) -> None:
+        """Wait until the documents, and those extracted from them, are read; record what happened to them."""
+        reading: Collection[str] = set(self._names)
+        while reading:
+            await self._until_read(reading)
+            found = [one async for one in pages(self._client, f"{self._path}/documents")]
+            for document in found:
+                if document["document_id"] in reading:
+                    self._tell(document)
+            reading = self._inside(found, reading)
+
+    async def _until_read(self, documents: Collection[str]) -> None:
+        while True:
+            processing = pages(self._client, f"{self._path}/documents", status="processing")
+            names = {one["document_id"]: one["filename"] async for one in processing}
+            going = {key: name for key, name in names.items() if key in documents}
+            state = await self._client.get(f"{self._path}/ingestion")
+            done, shown = len(documents) - len(going), await self._shown(going)
+            self._bars.read(done, len(documents), state["eta_seconds"], shown)
+            if not going:
+                return
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def _shown(self, going: Mapping[str, str]) -> list[IngestReading]:
+        """The progress of documents being read, the longest first; empty unless it is shown."""
+        if not going or not self._bars.are_seen:
+            return []
+        running = pages(self._client, "/v1/jobs", status="running", kind=_KIND)
+        found = [(job["subject"], job["progress"]) async for job in running if job["subject"] in going]
+        shown = [
+            IngestReading(key, _plain(going[key]), one["done"], one["total"], one["unit"])
+            for key, one in found
+            if one["total"]
+        ]
+        return sorted(shown, key=lambda one: (one.done - one.total, one.document_id))
+
+    def _inside(self, found: Sequence[dict[str, Any]], parents: Collection[str]) -> set[str]:
+        """Documents that were extracted from these and are not files of this run."""
+        came = {
+            one["document_id"]: f"{one['filename']} (inside {self._names[one['parent_id']][0]})"
+            for one in found
+            if one["parent_id"] in parents and one["document_id"] not in self._names
+        }
+        for document, name in came.items():
+            self._names[document].append(name)
+        self._came |= came.keys()
+        self._report.inside = len(self._came)
+        return set(came)
+
+    def _tell(self, document: dict[str, Any]) -> None:
+        names = self._names[document["document_id"]]
+        if document["status"] == "failed":
+            self._report.problems += [(name, document["error"]) for name in names]
+        elif document["document_id"] in self._came:
+            self._report.inside_completed += 1
+        else:
+            self._report.completed += len(names)
+            self._report.documents += 1
+        if document["notice"]:
+            self._report.notices += [(name, document["notice"]) for name in names]
+
+
+def _shown(file: Path) -> str:
+    """The path in one line."""
+    return _plain(str(file))
+
+
+def _plain(text: str) -> str:
+    """A text in one line, with unprintable characters escaped as in Python."""
+    return "".join(map(_shown_character, text))
+
+
+def _shown_character(character: str) -> str:
+    if unicodedata.category(character) not in _UNSHOWN and character not in _TURNS:
+        return character
+    if "\udc80" <= character <= "\udcff":  # a byte of a name that isn't UTF-8
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

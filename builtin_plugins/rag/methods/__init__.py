@@ -1,1 +1,0 @@
-"""The methods of answering, one module each: see `method.Method` for what they have in common."""

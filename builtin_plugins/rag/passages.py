@@ -1,0 +1,132 @@
+"""A passage, and what a search finds: the one shape that all phases of a question and all plugins use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, overload
+
+from builtin_plugins.documents.api import Pages, page_at
+
+if TYPE_CHECKING:
+    from builtin_plugins.inference.api import Embedded
+
+EXTRACTIVE = "extractive"
+"""The model of an answer that no model wrote."""
+
+DEPTH = 5
+"""Passages that decide whether there is an answer, however many are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One step on the path to a passage: `source` has the `relation` to `target`."""
+
+    source: str
+    relation: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage of a document; an answer cites its first passage as [1].
+
+    `source` is the name of its document, `position` its index in it. `knowledge_base_id` is None if the
+    document has been deleted in the meantime. `page` is the page of the answer's quotation; without one, the
+    page on which the passage begins. It counts from 1, and is None in a format without pages. `pages` are
+    later ones that begin in it. `char_start` and `char_end` count characters of the document's text.
+    `language` is that of the document (ISO 639), if known. `tree_level` is 0 for the document's own passages
+    and higher for summaries.
+
+    What a search measured: `score` ranks it. `near` is the similarity to the question on the embedding
+    model's own scale, `matched` the share of a full match by words, `fused` what both make; `rerank` and
+    `graph` come from these options, as does `path`, the way to it in a graph. None is not measured. If the
+    passage was widened, `child` is the position of the one that was found.
+    """
+
+    text: str
+    source: str
+    score: float
+    chunk_id: str
+    document_id: str
+    page: int | None = None
+    char_start: int = 0
+    char_end: int = 0
+    near: float | None = None
+    matched: float | None = None
+    language: str | None = None
+    pages: Pages = ()
+    knowledge_base_id: str | None = None
+    position: int = 0
+    tree_level: int = 0
+    fused: float = 0.0
+    rerank: float | None = None
+    graph: float | None = None
+    path: tuple[PathStep, ...] = ()
+    child: int | None = None
+
+    def by_page(self) -> Iterator[tuple[int | None, str]]:
+        """Its pages, each with its part of the text."""
+        starts = [(0, self.page), *self.pages, (len(self.text), None)]
+        return ((page, self.text[start:end]) for (start, page), (end, _) in pairwise(starts))
+
+    def page_at(self, place: int) -> int | None:
+        """The page of a character of the text."""
+        return page_at(place, self.page, self.pages)
+
+    @property
+    def last_page(self) -> int | None:
+        """The page where it ends, if that is another than where it begins."""
+        last = self.pages[-1][1] if self.pages else None
+        return None if last == self.page else last
+
+    def scored(self, score: float, *, rerank: float | None = None) -> Passage:
+        """The same with another score; `rerank` if it comes from reranking."""
+        return replace(self, score=round(score, 6), rerank=self.rerank if rerank is None else rerank)
+
+    def on_page(self, page: int | None) -> Passage:
+        """The same, on the page of what is quoted from it only."""
+        return replace(self, page=page, pages=())
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedPassages(Sequence[Passage]):
+    """Passages, best first. `question` is the question's vector by the first knowledge base's model.
+
+    `first` are the best passages, however many were requested: they decide whether there is an answer.
+    """
+
+    passages: Sequence[Passage]
+    question: Embedded
+    first: Sequence[Passage] = ()
+
+    @overload
+    def __getitem__(self, index: int) -> Passage: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Passage]: ...
+
+    def __getitem__(self, index: int | slice) -> Passage | Sequence[Passage]:
+        return self.passages[index]
+
+    def __len__(self) -> int:
+        return len(self.passages)
+
+    @property
+    def judged(self) -> Sequence[Passage]:
+        """The passages that decide whether there is an answer, and make it up."""
+        return self.first or self.passages[:DEPTH]
+
+    def of(self, passages: Sequence[Passage]) -> RetrievedPassages:
+        """Other passages of the same question."""
+        return RetrievedPassages(passages, self.question)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An answer's text, the passages that are its sources, and the model that wrote it."""
+
+    text: str
+    passages: Sequence[Passage]
+    model: str = EXTRACTIVE

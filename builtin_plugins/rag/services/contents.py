@@ -1,0 +1,188 @@
+"""Rows of a knowledge base that is carried elsewhere or brought here (`api.CONTENTS`)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from builtin_plugins.rag.contents import ArrivedDocument, WholeBase, WholeDocument
+from builtin_plugins.rag.errors import DocumentNotFound, KnowledgeBaseNotFound
+from builtin_plugins.rag.events import DocumentIngested
+from builtin_plugins.rag.models import Document, KnowledgeBase
+from builtin_plugins.rag.schemas_transfer import KnowledgeBaseSettings
+from builtin_plugins.rag.services import knowledge_bases
+from builtin_plugins.rag.services.deletions import forget_ended, is_deleted
+from builtin_plugins.rag.services.graphs import builds_graphs, tell_of_graph
+from builtin_plugins.rag.services.records import admit, find_same, note_outcome
+from builtin_plugins.rag.services.removal import delete_base
+from builtin_plugins.rag.services.telling import TELL_LANGUAGES
+from builtin_plugins.rag.settings import RagSettings
+from builtin_plugins.rag.trees.job import queue_one
+from builtin_plugins.vectors.api import VECTORS
+from kernel.sdk import NoPayload, Platform, Scope, Unit, utc_now
+from kernel.sdk.storage import Staged
+
+
+class StoredContents:
+    """`BaseContents` over this plugin's tables."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+
+    def find_own(self, unit: Unit, scope: Scope, knowledge_base_id: str) -> WholeBase:
+        """See `BaseContents`."""
+        return _whole(knowledge_bases.find_own(unit.session, scope, knowledge_base_id))
+
+    def completed(self, session: Session, knowledge_base_id: str) -> Sequence[WholeDocument]:
+        """See `BaseContents`."""
+        mine = (Document.knowledge_base_id == knowledge_base_id) & (Document.status == "completed")
+        rows = session.scalars(select(Document).where(mine).order_by(Document.uploaded_at, Document.id))
+        return [_document(row) for row in rows]
+
+    def create(
+        self,
+        unit: Unit,
+        knowledge_base_id: str,
+        settings: KnowledgeBaseSettings,
+        owner_id: int,
+        *,
+        graph: bool,
+    ) -> None:
+        """See `BaseContents`."""
+        base = KnowledgeBase(
+            id=knowledge_base_id,
+            **settings.model_dump(include=set(KnowledgeBaseSettings.model_fields)),
+            graph=graph and builds_graphs(self._platform),
+            owner_id=owner_id,
+            visibility="private",
+            importing=True,
+            created_at=utc_now(),
+        )
+        unit.session.add(base)
+        unit.session.flush()
+        if base.graph:
+            tell_of_graph(self._platform, unit, base)
+
+    def hold(
+        self, unit: Unit, knowledge_base_id: str, document_id: str | None = None, *, to_change: bool = False
+    ) -> WholeBase:
+        """See `BaseContents`."""
+        base = _held(unit, knowledge_base_id, to_change=to_change)
+        if document_id is not None:
+            _row(unit, document_id)
+        return _whole(base)
+
+    def begin(self, unit: Unit, knowledge_base_id: str) -> None:
+        """See `BaseContents`."""
+        _held(unit, knowledge_base_id, to_change=True).importing = True
+
+    def add(
+        self, unit: Unit, knowledge_base_id: str, document: WholeDocument, staged: Staged
+    ) -> ArrivedDocument:
+        """See `BaseContents`."""
+        base = _held(unit, knowledge_base_id)
+        known: Document | None = unit.session.get(Document, document.id)
+        if known is not None:
+            return ArrivedDocument(document.id, known.status == "processing")
+        same = find_same(unit, base.id, document.sha256)
+        if same is not None:
+            return ArrivedDocument(same, wants_passages=False)
+        row = Document(
+            id=document.id,
+            knowledge_base_id=base.id,
+            filename=document.filename,
+            content_type=document.content_type,
+            size_bytes=document.size_bytes,
+            sha256=document.sha256,
+            status="processing",
+            page_count=document.page_count,
+            notice=document.notice,
+            parent_id=document.parent_id,
+            tree_wanted=document.has_tree,
+            language_told=False,
+            uploaded_at=document.uploaded_at,
+        )
+        admit(unit, self._platform.settings_of(RagSettings), base, row.size_bytes, queued=False)
+        unit.session.add(row)
+        unit.session.flush()
+        if is_deleted(unit.session, base.id, document.sha256, None):
+            raise DocumentNotFound
+        self._platform.blobs.keep(unit, staged, row.holder)
+        return ArrivedDocument(row.id, wants_passages=True)
+
+    def publish(self, unit: Unit, knowledge_base_id: str, document_id: str) -> None:
+        """See `BaseContents`."""
+        base, row = _held(unit, knowledge_base_id), _row(unit, document_id)
+        row.chunk_count = self._platform.resource(VECTORS).publish(unit, base.collection, row.id)
+        row.status, row.completed_at = "completed", utc_now()
+        unit.emit(
+            DocumentIngested(
+                document_id=row.id,
+                knowledge_base_id=base.id,
+                owner_id=base.owner_id,
+                filename=row.filename,
+                chunk_count=row.chunk_count,
+            )
+        )
+        note_outcome(unit, "success")
+        if row.tree_wanted:
+            queue_one(unit, row, base.owner_id)
+
+    def end(self, unit: Unit, knowledge_base_id: str) -> None:
+        """See `BaseContents`."""
+        _held(unit, knowledge_base_id, to_change=True).importing = False
+        unit.session.flush()
+        forget_ended(unit, self._platform, knowledge_base_id)
+        unit.enqueue(TELL_LANGUAGES, NoPayload())
+
+    def remove(self, unit: Unit, knowledge_base_id: str) -> None:
+        """See `BaseContents`."""
+        base: KnowledgeBase | None = unit.session.get(KnowledgeBase, knowledge_base_id, with_for_update=True)
+        if base is not None:
+            delete_base(unit, self._platform, base)
+
+
+def _held(unit: Unit, knowledge_base_id: str, *, to_change: bool = False) -> KnowledgeBase:
+    mine = select(KnowledgeBase).where(KnowledgeBase.id == knowledge_base_id)
+    base: KnowledgeBase | None = unit.session.scalar(mine.with_for_update(read=not to_change, key_share=True))
+    if base is None:
+        raise KnowledgeBaseNotFound
+    return base
+
+
+def _row(unit: Unit, document_id: str) -> Document:
+    row: Document | None = unit.session.get(Document, document_id, with_for_update=True)
+    if row is None:
+        raise DocumentNotFound
+    return row
+
+
+def _whole(base: KnowledgeBase) -> WholeBase:
+    values: dict[str, Any] = {field.name: getattr(base, field.name) for field in fields(WholeBase)}
+    return WholeBase(**values)
+
+
+def _document(row: Document) -> WholeDocument:
+    return WholeDocument(
+        id=row.id,
+        filename=row.filename,
+        content_type=row.content_type,
+        size_bytes=row.size_bytes,
+        sha256=row.sha256,
+        page_count=row.page_count,
+        notice=row.notice,
+        parent_id=row.parent_id,
+        uploaded_at=row.uploaded_at,
+        has_tree=row.tree_built_at is not None,
+    )
+
+
+@asynccontextmanager
+async def open_contents(platform: Platform) -> AsyncIterator[StoredContents]:
+    """Open the resource `CONTENTS`."""
+    yield StoredContents(platform)

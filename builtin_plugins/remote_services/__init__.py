@@ -1,0 +1,1 @@
+"""Services that run on other machines, behind this gateway."""

@@ -1,0 +1,1 @@
+"""Vector search: collections of points as rows, searched with FAISS and BM25."""

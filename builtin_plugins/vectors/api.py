@@ -1,0 +1,63 @@
+"""Vector search for other plugins: ``platform.resource(VECTORS)``, and what a backend is made of.
+
+A plugin brings a store of its own by `register_stores` with `StoreOffer(VECTOR_STORE, …)`.
+"""
+
+from __future__ import annotations
+
+from builtin_plugins.vectors.fusion import Judged, Labels, Ranking, both_legs, fuse
+from builtin_plugins.vectors.fusion import weight_for as hybrid_weight
+from builtin_plugins.vectors.indexes import Follower
+from builtin_plugins.vectors.models import CollectionRecord, PointRecord
+from builtin_plugins.vectors.protocol import (
+    LANGUAGE,
+    EngineMismatch,
+    Hit,
+    Point,
+    Query,
+    StoredPoint,
+    Vector,
+    VectorStore,
+)
+from builtin_plugins.vectors.purging import DROPPED
+from builtin_plugins.vectors.settings import VectorSettings
+from builtin_plugins.vectors.store import SqlVectorStore
+from builtin_plugins.vectors.supervision import supervised
+from kernel.sdk import ResourceKey
+from kernel.sdk.storage import StoreKind
+
+__all__ = [
+    "DROPPED",
+    "LANGUAGE",
+    "VECTORS",
+    "VECTOR_STORE",
+    "CollectionRecord",
+    "EngineMismatch",
+    "Follower",
+    "Hit",
+    "Judged",
+    "Labels",
+    "Point",
+    "PointRecord",
+    "Query",
+    "Ranking",
+    "SqlVectorStore",
+    "StoredPoint",
+    "Vector",
+    "VectorSettings",
+    "VectorStore",
+    "both_legs",
+    "fuse",
+    "hybrid_weight",
+]
+
+VECTORS: ResourceKey[VectorStore] = ResourceKey("vectors")
+"""The vector store that the settings choose."""
+
+VECTOR_STORE: StoreKind[VectorStore] = StoreKind(
+    "vector store", VECTORS, VectorSettings, "store", fallback="faiss", supervised=supervised
+)
+"""Stores of vectors. It must pass `builtin_plugins.vectors.conformance.VectorStoreConformance`. If a method
+of a plugin's store fails, or is awaited for more than 30 seconds, the response is 503 with the plugin's name;
+a write inside a unit can't be ended, but the log names it after 30 seconds.
+"""

@@ -1,0 +1,392 @@
+"""The vector store of every deployment: points as rows, searched through indexes derived from them.
+
+The rows are authoritative. A change is committed together with the plugin's own rows; each process brings its
+indexes up to date from the rows before it searches, so results never show what was deleted before the search
+began. A search reads indexes and rows as of one commit: it shares the collection's lock with others if the
+indexes match its snapshot, and takes it exclusively to update them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Coroutine, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from sqlalchemy import ColumnElement, delete, func, insert, literal, select, update
+from sqlalchemy.orm import Session
+
+from builtin_plugins.inference.api import Embedded
+from builtin_plugins.vectors.dense import EXACT_UP_TO
+from builtin_plugins.vectors.fusion import Judged, Labels, Ranking, hybrid, weight_for
+from builtin_plugins.vectors.indexes import CollectionIndexes, Follower, text_follower
+from builtin_plugins.vectors.locks import AsyncSharedLock
+from builtin_plugins.vectors.models import CollectionRecord, PointRecord, TombstoneRecord
+from builtin_plugins.vectors.point_rows import (
+    COLUMNS,
+    annotate,
+    check_fit,
+    cosines_of,
+    find_collection,
+    read_collection,
+    read_labelled,
+    row_of,
+    stored_of,
+)
+from builtin_plugins.vectors.protocol import (
+    EngineMismatch,
+    Hit,
+    Point,
+    Query,
+    StoredPoint,
+)
+from builtin_plugins.vectors.purging import purge, set_aside
+from builtin_plugins.vectors.upkeep import Upkeep
+from kernel.sdk import Database, Unit, in_abandonable_thread, off_the_loop
+from kernel.sdk.storage import insert_new
+
+if TYPE_CHECKING:
+    from builtin_plugins.vectors.dense import DenseIndex
+    from builtin_plugins.vectors.text import TextIndex
+
+_KEEP_TOMBSTONES = 1000
+_MOST_LOADED = 512
+_MOST_STALE = 0.2
+_MOST_PARAMETERS = 10_000  # of one statement; databases allow up to 32,767
+
+
+class SqlVectorStore:
+    """Points in SQL, FAISS and BM25 indexes in this process."""
+
+    def __init__(self, database: Database, *, exact_up_to: int = EXACT_UP_TO) -> None:
+        """`exact_up_to` is the number of points up to which searches compare all vectors."""
+        self._database = database
+        self._exact_up_to = exact_up_to
+        self._loaded: OrderedDict[int, CollectionIndexes] = OrderedDict()
+        self._guard = threading.Lock()  # of `_loaded`, which searches in several threads use
+        self._locks: WeakValueDictionary[str, AsyncSharedLock] = WeakValueDictionary()
+        self._searches: set[asyncio.Task[list[Hit]]] = set()
+        self._upkeep = Upkeep()
+        self._has_dropped = False
+
+    def ensure(self, unit: Unit, collection: str, dimension: int, engine: str) -> None:
+        """See `VectorStore.ensure`."""
+        values = {"name": collection, "dimension": dimension, "engine": engine, "version": 0, "floor": 0}
+        _insert(unit, CollectionRecord, [values])
+        found = find_collection(unit.session, collection)
+        if found is not None and (found.engine, found.dimension) != (engine, dimension):
+            raise EngineMismatch(f"{found.engine} [{found.dimension}]", f"{engine} [{dimension}]")
+
+    def stage(self, unit: Unit, collection: str, points: Sequence[Point]) -> None:
+        """See `VectorStore.stage`."""
+        found = self.known(unit.session, collection)
+        _insert(unit, PointRecord, [row_of(found, point) for point in points])
+
+    async def staged(self, collection: str, group: str) -> int:
+        """See `VectorStore.staged`."""
+        mine = (CollectionRecord.name == collection) & (PointRecord.group_key == group)
+        return await self._database.read(_number, mine)
+
+    def publish(self, unit: Unit, collection: str, *groups: str) -> int:
+        """See `VectorStore.publish`."""
+        collection_id, version = self._next_version(unit, collection)
+        mine = (PointRecord.collection_id == collection_id) & PointRecord.group_key.in_(groups)
+        change = update(PointRecord).where(mine, PointRecord.version.is_(None)).values(version=version)
+        unit.session.execute(change)
+        return int(unit.session.scalar(select(func.count()).select_from(PointRecord).where(mine)) or 0)
+
+    def annotate(self, unit: Unit, collection: str, group: str, values: Mapping[str, Any]) -> None:
+        """See `VectorStore.annotate`."""
+        if find_collection(unit.session, collection) is not None:
+            annotate(unit.session, *self._next_version(unit, collection), group, values)
+
+    def remove_group(self, unit: Unit, collection: str, group: str) -> int:
+        """See `VectorStore.remove_group`."""
+        if find_collection(unit.session, collection) is None:
+            return 0
+        collection_id, version = self._next_version(unit, collection)
+        mine = (PointRecord.collection_id == collection_id) & (PointRecord.group_key == group)
+        seen = select(PointRecord.label, PointRecord.collection_id, literal(version))
+        columns = ["label", "collection_id", "version"]
+        gone = insert(TombstoneRecord).from_select(
+            columns, seen.where(mine, PointRecord.version.is_not(None))
+        )
+        unit.session.execute(gone)
+        result: Any = unit.session.execute(delete(PointRecord).where(mine))
+        self._prune(unit, collection_id, version - _KEEP_TOMBSTONES)
+        return int(result.rowcount)
+
+    def drop(self, unit: Unit, collection: str) -> None:
+        """See `VectorStore.drop`."""
+        found = find_collection(unit.session, collection)
+        if found is None:
+            return
+        unit.session.execute(set_aside(found.id))
+
+        async def forget() -> None:
+            self._forget(found.id)
+            self._begin_purge()
+
+        unit.after_commit(forget)
+
+    def rename(self, unit: Unit, collection: str, name: str) -> None:
+        """See `VectorStore.rename`."""
+        mine = CollectionRecord.name == collection
+        unit.session.execute(update(CollectionRecord).where(mine).values(name=name))
+
+    def _begin_purge(self) -> None:
+        self._has_dropped = True
+        self._upkeep.begin("removing what dropped collections held", self._purge)
+
+    async def _purge(self) -> None:
+        while self._has_dropped:  # set again by a drop in the meantime
+            self._has_dropped = False
+            await self.purge()
+
+    async def purge(self) -> None:
+        """Remove the points of dropped collections in small steps."""
+        await purge(self._database)
+
+    async def search(self, collection: str, query: Query) -> list[Hit]:
+        """See `VectorStore.search`."""
+        return await self._to_its_end(self._search(collection, query))
+
+    async def _to_its_end(self, search: Coroutine[Any, Any, list[Hit]]) -> list[Hit]:
+        """Await a search; it continues if the caller leaves: no index may be left half-updated."""
+        task = asyncio.create_task(search)
+        self._searches.add(task)
+        task.add_done_callback(self._searches.discard)
+        return await asyncio.shield(task)
+
+    async def _search(self, collection: str, query: Query) -> list[Hit]:
+        lock = self._lock_of(collection)
+        async with lock.read():
+            hits = await self._database.snapshot(self._attempt, collection, query, follow=False)
+        if hits is None:
+            async with lock.write():
+                found = await self._load(collection, query)
+                hits = await self._database.snapshot(self._attempt, collection, query, follow=True)
+                if found is not None:
+                    self._look_after(collection, found)
+        return hits or []
+
+    def _attempt(self, session: Session, collection: str, query: Query, *, follow: bool) -> list[Hit] | None:
+        """The hits as of one commit; None if the indexes are behind and may not `follow`."""
+        found = read_collection(session, collection)
+        if found is None or (query.groups is not None and not query.groups):
+            return []
+        check_fit(found, query)
+        if not follow and not all(index.is_at(found) for index in self.followers(found, query)):
+            return None
+        return self._hits(session, self.rank(session, found, query), query)
+
+    def followers(self, found: CollectionRecord, query: Query) -> list[Follower[Any]]:
+        """The indexes that `rank` needs."""
+        indexes = self.indexes(found)
+        return [indexes.dense] if query.text is None else [indexes.dense, indexes.text]
+
+    async def _load(self, collection: str, query: Query) -> CollectionRecord | None:
+        """Load indexes that were never used, so that a search has only little to catch up with."""
+        found = await self._database.read(read_collection, collection)
+        if found is not None:
+            for index in self.followers(found, query):
+                if index.index is None:
+                    await index.load(self._database, found)
+        return found
+
+    def _lock_of(self, collection: str) -> AsyncSharedLock:
+        """The collection's lock, shared by all concurrent users."""
+        return self._locks.setdefault(collection, AsyncSharedLock())
+
+    def _look_after(self, collection: str, found: CollectionRecord) -> None:
+        """Start the background work that the indexes need at their present size."""
+        indexes = self.indexes(found)
+        dense, text = indexes.dense.index, indexes.text.index
+        if dense is not None and dense.wants_approximate:
+            name = f"building the approximate index of {collection}"
+            self._upkeep.begin(name, lambda: in_abandonable_thread(dense.build_approximate))
+        if text is not None and text.stale > _MOST_STALE:
+            name = f"rebuilding the index of words of {collection}"
+            self._upkeep.begin(name, lambda: self._renew_words(collection))
+
+    async def _renew_words(self, collection: str) -> None:
+        """Build a new text index beside the present one, then replace it."""
+        found = await self._database.read(read_collection, collection)
+        if found is None:
+            return
+        fresh = text_follower()
+        await fresh.load(self._database, found)
+        async with self._lock_of(collection).write():
+            self.indexes(found).text = fresh
+
+    async def points(
+        self, collection: str, group: str, limit: int, offset: int
+    ) -> tuple[list[StoredPoint], int]:
+        """See `VectorStore.points`."""
+        return await self._database.read(_page, collection, group, limit, offset)
+
+    async def vectors(self, collection: str, group: str, limit: int, offset: int) -> Embedded | None:
+        """See `VectorStore.vectors`."""
+        return await self._database.read(_vectors, collection, group, limit, offset)
+
+    async def count(self, collection: str) -> int:
+        """See `VectorStore.count`."""
+        seen = (CollectionRecord.name == collection) & PointRecord.version.is_not(None)
+        return await self._database.read(_number, seen)
+
+    def rank(self, session: Session, found: CollectionRecord, query: Query) -> Judged:
+        """The best labels with their scores; another backend replaces this step."""
+        indexes = self.indexes(found)
+        dense = indexes.dense.catch_up(session, found)
+        text = None if query.text is None else indexes.text.catch_up(session, found)
+        allowed = self.allowed(session, found, query)
+        return off_the_loop(partial(_rank, dense, text, query, allowed))
+
+    async def start(self) -> None:
+        """Start the background work."""
+        self._begin_purge()
+
+    async def settled(self) -> None:
+        """Wait until the background work is done."""
+        await self._upkeep.settled()
+
+    async def close(self) -> None:
+        """End the background work; searches whose callers have left are finished first."""
+        await asyncio.gather(*self._searches, return_exceptions=True)
+        await self._upkeep.close()
+
+    def _hits(self, session: Session, judged: Judged, query: Query) -> list[Hit]:
+        labels = judged.labels.tolist()
+        stored = read_labelled(session, labels)
+        words = [None] * len(labels) if judged.words is None else judged.words.tolist()
+        scores = zip(labels, judged.scores.tolist(), judged.cosines.tolist(), words, strict=True)
+        asked: dict[int, float] = {}
+        if query.question is not None and stored:
+            asked = cosines_of(session, list(stored), query.question)
+        return [
+            Hit(stored[at], score, cosine, word, asked.get(at))
+            for at, score, cosine, word in scores
+            if at in stored
+        ]
+
+    def allowed(self, session: Session, found: CollectionRecord, query: Query) -> Labels | None:
+        """The labels of the groups that a query is limited to; None for one without limits."""
+        import numpy as np
+
+        if query.groups is None:
+            return None
+        labels: list[int] = []
+        for start in range(0, len(query.groups), _MOST_PARAMETERS):
+            mine = select(PointRecord.label).where(
+                PointRecord.collection_id == found.id,
+                PointRecord.group_key.in_(list(query.groups[start : start + _MOST_PARAMETERS])),
+                PointRecord.version.is_not(None),
+            )
+            labels += session.scalars(mine).all()
+        return np.array(labels, dtype=np.int64)
+
+    def indexes(self, found: CollectionRecord) -> CollectionIndexes:
+        """The collection's indexes in this process; the least recently searched are dropped first."""
+        with self._guard:
+            indexes = self._loaded.get(found.id)
+            if indexes is None:
+                indexes = self._loaded[found.id] = CollectionIndexes(found.dimension, self._exact_up_to)
+                if len(self._loaded) > _MOST_LOADED:
+                    self._loaded.popitem(last=False)
+            self._loaded.move_to_end(found.id)
+            return indexes
+
+    def _forget(self, collection_id: int) -> None:
+        with self._guard:
+            self._loaded.pop(collection_id, None)
+
+    def _next_version(self, unit: Unit, collection: str) -> tuple[int, int]:
+        change = (
+            update(CollectionRecord)
+            .where(CollectionRecord.name == collection)
+            .values(version=CollectionRecord.version + 1)
+            .returning(CollectionRecord.id, CollectionRecord.version)
+        )
+        row = unit.session.execute(change).one()
+        return row.id, row.version
+
+    def _prune(self, unit: Unit, collection_id: int, floor: int) -> None:
+        if floor <= 0:
+            return
+        old = (TombstoneRecord.collection_id == collection_id) & (TombstoneRecord.version <= floor)
+        unit.session.execute(delete(TombstoneRecord).where(old))
+        mine = CollectionRecord.id == collection_id
+        unit.session.execute(update(CollectionRecord).where(mine).values(floor=floor))
+
+    def known(self, session: Session, collection: str) -> CollectionRecord:
+        """A collection by name. Raises LookupError if it doesn't exist."""
+        found = find_collection(session, collection)
+        if found is None:
+            raise LookupError(f"there is no collection '{collection}'; call ensure() first")
+        return found
+
+
+# Built once, without values, so that they are compiled only once.
+_INSERTS = {
+    (table, is_sqlite): insert_new(table, is_sqlite=is_sqlite)
+    for table in (CollectionRecord, PointRecord)
+    for is_sqlite in (True, False)
+}
+
+
+def _insert(
+    unit: Unit, table: type[CollectionRecord | PointRecord], rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Insert the rows that don't exist yet."""
+    if rows:
+        unit.session.connection().execute(_INSERTS[table, unit.is_sqlite], rows)
+
+
+def _number(session: Session, condition: ColumnElement[bool]) -> int:
+    query = select(func.count()).select_from(PointRecord).join(CollectionRecord)
+    return int(session.scalar(query.where(condition)) or 0)
+
+
+def _page(
+    session: Session, collection: str, group: str, limit: int, offset: int
+) -> tuple[list[StoredPoint], int]:
+    found = find_collection(session, collection)
+    if found is None:
+        return [], 0
+    mine = (PointRecord.collection_id == found.id) & (PointRecord.group_key == group)
+    visible = mine & PointRecord.version.is_not(None)
+    total = session.scalar(select(func.count()).select_from(PointRecord).where(visible))
+    query = select(*COLUMNS).where(visible).order_by(PointRecord.position).limit(limit).offset(offset)
+    return [stored_of(row) for row in session.execute(query)], int(total or 0)
+
+
+def _vectors(session: Session, collection: str, group: str, limit: int, offset: int) -> Embedded | None:
+    import numpy as np
+
+    found = find_collection(session, collection)
+    if found is None:
+        return None
+    mine = (PointRecord.collection_id == found.id) & (PointRecord.group_key == group)
+    query = select(PointRecord.vector).where(mine & PointRecord.version.is_not(None))
+    page = session.scalars(query.order_by(PointRecord.position).limit(limit).offset(offset))
+    halves = np.frombuffer(b"".join(page), np.float16).reshape(-1, found.dimension)
+    return Embedded(halves.astype(np.float32), found.engine)
+
+
+def _rank(dense: DenseIndex, text: TextIndex | None, query: Query, allowed: Labels | None) -> Judged:
+    def near(k: int, among: Labels | None) -> Ranking:
+        return dense.search(query.vector, k, among)
+
+    if text is None or query.text is None:
+        return Judged.by_cosine(near(query.k, allowed))
+    return hybrid(
+        near,
+        text.asked(query.text),
+        query.k,
+        weight=weight_for(query.text, query.meaning),
+        unrelated=query.unrelated,
+        allowed=allowed,
+    )

@@ -1,5 +1,0 @@
-"""Routes under `/v1/auth`, a module for each topic."""
-
-from kernel.auth.handlers import accounts, audit, password_reset, platform_admin, users
-
-TABLES = (accounts.routes, password_reset.routes, users.routes, platform_admin.routes, audit.routes)

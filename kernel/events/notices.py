@@ -1,0 +1,151 @@
+"""Notices: "this changed", delivered to every process within moments of the commit.
+
+A notice is a row written in the transaction of the change itself, so it can't be lost or come early. A
+process that commits one wakes the others (`kernel.db.wakeups`), which then look for new rows; in case a
+wake-up is lost, they also look every few seconds, on SQLite only if anything was written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from kernel.db.changes import Changes
+from kernel.db.engine import Database, Unit
+from kernel.db.tables import Notice
+from kernel.db.wakeups import Wakeups, ended
+from kernel.errors import ANY_ERROR
+from kernel.process.lasting import lasting, set_within
+
+log = logging.getLogger("platform.notices")
+
+_KEEP = timedelta(hours=1)
+# Seconds between checks, however often this process is woken.
+_REST = 0.02
+_AFTER_AN_ERROR = 0.2
+# On PostgreSQL, ids are not in the order of commits: look back this far, and remember what was delivered.
+_OVERLAP = 200
+
+Listener = Callable[[str], None]
+
+
+class Notices:
+    """Delivers the notices of all processes to this one's listeners."""
+
+    def __init__(self, wakeups: Wakeups) -> None:
+        self._wakeups = wakeups
+        self._woken = asyncio.Event()
+        self._telling: asyncio.Handle | None = None
+        self._listeners: dict[str, list[Listener]] = {}
+        self._last = 0
+        self._seen: set[int] = set()
+        self._own: set[int] = set()
+        self._stopping = False
+        self._task: asyncio.Task[None] | None = None
+
+    def listen(self, topic: str, listener: Listener) -> None:
+        """Call `listener(key)` once for each notice of `topic`; it must be quick."""
+        self._listeners.setdefault(topic, []).append(listener)
+
+    @contextmanager
+    def listening(self, topic: str, listener: Listener) -> Iterator[None]:
+        """Listen during the block."""
+        self.listen(topic, listener)
+        try:
+            yield
+        finally:
+            self._listeners[topic].remove(listener)
+
+    def deliver(self, topic: str, key: str) -> None:
+        """Notify this process's listeners."""
+        for listener in list(self._listeners.get(topic, ())):
+            try:
+                listener(key)
+            except ANY_ERROR:  # boundary: one listener must not silence the others
+                log.exception("a listener of '%s' failed", topic)
+
+    def committed(self, topic: str, key: str, row: int | None) -> None:
+        """This process committed a notice: call its own listeners and wake the other processes.
+
+        On PostgreSQL, the wake-up may arrive before the commit returns; then the row was already found.
+        """
+        if row is None or row not in self._seen:
+            self.deliver(topic, key)
+        if row is not None:
+            self._own.add(row)
+        if self._telling is None:  # once for all notices of a commit
+            self._telling = asyncio.get_running_loop().call_soon(self._tell)
+
+    def _tell(self) -> None:
+        self._telling = None
+        self._wakeups.tell()
+
+    async def start(self, database: Database) -> None:
+        """Start looking for notices of other processes."""
+        await self._wakeups.start(database, self._woken.set)
+        self._last, self._seen = await database.read(_latest)
+        self._task = lasting("notices", partial(self._run, database))
+
+    async def stop(self) -> None:
+        """Stop looking."""
+        if self._task is not None:
+            self._stopping = True
+            self._woken.set()
+            await ended(self._task)
+        if self._telling is not None:
+            self._telling.cancel()
+            self._tell()
+        await self._wakeups.stop()
+
+    async def _run(self, database: Database) -> None:
+        with closing(Changes(database.url)) as changes:
+            await self._follow(database, changes)
+
+    async def _follow(self, database: Database, changes: Changes) -> None:
+        outage = database.outage(log, "notices can't be read")
+        while not self._stopping:
+            woken = await self._wait(_AFTER_AN_ERROR if outage.lasts else self._wakeups.patience)
+            if self._stopping:
+                return
+            with outage.tolerated():
+                if woken or changes.since_last_time() or outage.lasts:
+                    await self._look(database)
+            await asyncio.sleep(_REST)
+
+    async def _wait(self, seconds: float) -> bool:
+        """Wait at most this many seconds until this process is woken; returns whether it was."""
+        woken = await set_within(self._woken, seconds)
+        self._woken.clear()
+        return woken
+
+    async def _look(self, database: Database) -> None:
+        rows = await database.read(_after, self._last - _OVERLAP)
+        for row in rows:
+            if row.id not in self._seen and row.id not in self._own:
+                self.deliver(row.topic, row.key)
+        self._seen = {row.id for row in rows}
+        self._last = max(self._seen, default=self._last)
+        self._own = {row for row in self._own if row > self._last - _OVERLAP}
+
+
+def _latest(session: Session) -> tuple[int, set[int]]:
+    last = session.scalar(select(func.max(Notice.id))) or 0
+    return last, set(session.scalars(select(Notice.id).where(Notice.id > last - _OVERLAP)))
+
+
+def _after(session: Session, last: int) -> Sequence[Any]:
+    query = select(Notice.id, Notice.topic, Notice.key).where(Notice.id > last)
+    return session.execute(query.order_by(Notice.id)).all()
+
+
+def forget_old_notices(unit: Unit) -> None:
+    """Remove notices that every process received long ago."""
+    unit.session.execute(delete(Notice).where(Notice.created_at < unit.now() - _KEEP))

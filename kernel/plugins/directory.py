@@ -1,0 +1,156 @@
+"""All plugins as clients see them: Python packages, and those that other plugins provide at run time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from kernel.auth.permissions import Permission
+from kernel.errors import ANY_ERROR
+from kernel.observe.health import HealthCheck
+from kernel.plugins.actions import Action
+from kernel.plugins.loading import PluginRecord
+from kernel.plugins.offers import Offers
+from kernel.plugins.resource_keys import ResourceKey, Resources
+from kernel.plugins.sources import EntryStatus, PluginEntry, PluginSource
+from kernel.plugins.states import PluginStates
+
+log = logging.getLogger("platform.plugins")
+
+# Path segments under /v1/plugins that would hide a plugin of that name, and the kernel's own name.
+RESERVED_NAMES = frozenset({"ai", "install", "kernel", "reload-webhook", "schema"})
+
+
+class Directory:
+    """Asks the plugin host and every source. A platform has one: ``platform.resource(DIRECTORY)``."""
+
+    def __init__(
+        self,
+        states: PluginStates,
+        offers: Offers,
+        permissions: Mapping[str, Permission],
+        resources: Resources,
+    ) -> None:
+        self._permissions = permissions
+        self._resources = resources
+        self._states = states
+        self._offers = offers
+
+    async def entries(self) -> list[PluginEntry]:
+        """Every plugin, by name."""
+        found = [*map(self._of_code, self._states.records.values()), *await self.offered()]
+        return sorted(found, key=lambda entry: entry.name)
+
+    async def offered(self) -> list[PluginEntry]:
+        """The plugins from sources only."""
+        found: list[PluginEntry] = []
+        for owner, source in self._opened():
+            try:
+                entries = await source.plugins()
+            except ANY_ERROR:  # boundary: one source's failure must not hide the plugins of the others
+                log.exception("the plugin source '%s' of %s failed", source.name, owner)
+                continue
+            found += [self._judged(owner, entry) for entry in entries]
+        return found
+
+    async def entry(self, name: str) -> PluginEntry | None:
+        """One plugin; None for an unknown name."""
+        record = self._states.records.get(name)
+        if record is not None:
+            return self._of_code(record)
+        return next((entry for entry in await self.offered() if entry.name == name), None)
+
+    async def actions(self) -> list[tuple[str, Action]]:
+        """The (plugin, action) pairs of every active plugin, sorted by name."""
+        found = [(n, action) for (n, _), action in self._offers.actions.items() if self._states.is_on(n)]
+        for entry in await self.offered():
+            found += [(entry.name, action) for action in await self._offered_actions(entry.name)]
+        return sorted(found, key=lambda pair: (pair[0], pair[1].name))
+
+    def actions_out_of_service(self) -> list[tuple[str, Action]]:
+        """The (plugin, action) pairs of loaded but disabled plugins made of code."""
+        found = ((n, action) for (n, _), action in self._offers.actions.items() if not self._states.is_on(n))
+        return sorted(found, key=lambda pair: (pair[0], pair[1].name))
+
+    async def action(self, plugin: str, name: str) -> Action | None:
+        """An action of an active plugin, or None."""
+        declared = self._offers.actions.get((plugin, name))
+        if declared is not None:
+            return declared if self._states.is_on(plugin) else None
+        return next((item for item in await self._offered_actions(plugin) if item.name == name), None)
+
+    def services(self) -> dict[str, list[str]]:
+        """The plugins with routes in each service of this process; the one that offers it comes first."""
+        found = {name: [plugin] for name, (plugin, _) in self._offers.services.items()}
+        for plugin, table in self._offers.route_tables:
+            if table.service in found and plugin not in found[table.service]:
+                found[table.service].append(plugin)
+        return found
+
+    def sources(self) -> Sequence[PluginSource]:
+        """The sources of enabled plugins."""
+        return [source for owner, source in self._opened() if self._states.is_on(owner)]
+
+    def _opened(self) -> list[tuple[str, PluginSource]]:
+        """The (plugin, source) pairs that this process has opened."""
+        found = ((owner, self._resources.find(key)) for owner, key in self._offers.sources)
+        return [(owner, source) for owner, source in found if source is not None]
+
+    def health_checks(self, plugin: str) -> Sequence[HealthCheck]:
+        """The checks of one plugin made of code."""
+        return [check for owner, check in self._offers.health_checks if owner == plugin]
+
+    def taken_names(self) -> frozenset[str]:
+        """Names that a source must not use: those of Python plugins, active or not, and reserved ones."""
+        return RESERVED_NAMES | self._states.records.keys()
+
+    async def _offered_actions(self, plugin: str) -> list[Action]:
+        if not self._states.is_on(plugin):
+            return []
+        found = [action for source in self.sources() for action in await source.actions(plugin)]
+        return [action for action in found if self._is_sound(plugin, action)]
+
+    def _is_sound(self, plugin: str, action: Action) -> bool:
+        problem = action.problem(self._permissions)
+        if problem is not None:
+            log.error("the action '%s' of %s %s", action.name, plugin, problem)
+        return problem is None
+
+    def _judged(self, owner: str, entry: PluginEntry) -> PluginEntry:
+        """The entry, with the status that the plugin's switch implies."""
+        if entry.status == "error" or self._states.is_on(entry.name):
+            if self._states.is_on(owner):
+                return entry
+            return replace(entry, status="disabled", reason=f"the plugin '{owner}' is disabled")
+        return replace(entry, status="disabled")
+
+    def _of_code(self, record: PluginRecord) -> PluginEntry:
+        return PluginEntry(
+            name=record.name,
+            status=self._status(record),
+            source="vendored" if record.built_in else "package",
+            version=record.version,
+            description=record.description,
+            author=record.author,
+            reason=record.reason,
+            problem=self._states.problem_of(record),
+            requires=record.requires,
+            capabilities=record.capabilities,
+            data_sources=record.data_sources,
+            databases=record.databases,
+            essential=bool(getattr(record.instance, "essential", False)),
+            off_by_default=record.off_by_default,
+            package=None if record.built_in else record.distribution,
+            registered_at=record.registered_at,
+        )
+
+    def _status(self, record: PluginRecord) -> EntryStatus:
+        if record.status == "not_installed":
+            return "registered"
+        if record.status != "loaded":
+            return "disabled" if record.status == "disabled" else "error"
+        return "enabled" if self._states.is_on(record.name) else "disabled"
+
+
+DIRECTORY: ResourceKey[Directory] = ResourceKey("directory")

@@ -1,0 +1,71 @@
+"""Accounts and what is stored about them, for plugins that administer, sign in or hand over."""
+
+from kernel.auth.acting import (
+    Acting,
+)
+from kernel.auth.audit import (
+    Origin,
+)
+from kernel.auth.callers import (
+    operator_of,
+)
+from kernel.auth.models import (
+    AccountChange,
+    AccountRemoval,
+    AuditEntry,
+    LinkApproval,
+    Milestone,
+    OwnerSecret,
+    PasswordReset,
+    SetupAttempt,
+    SetupCode,
+)
+from kernel.auth.ownership import (
+    hand_over_owned,
+    visible,
+)
+from kernel.auth.permissions import (
+    Decision,
+)
+from kernel.auth.principals import (
+    TokenScope,
+)
+from kernel.auth.sessions import (
+    revoke_sessions,
+)
+from kernel.auth.states import TOPIC as ACCOUNT_TOPIC
+from kernel.auth.states import (
+    AccountState,
+    AccountStates,
+)
+from kernel.auth.tokens import (
+    TOKENS,
+    Tokens,
+    account_id,
+)
+
+__all__ = [
+    "ACCOUNT_TOPIC",
+    "TOKENS",
+    "AccountChange",
+    "AccountRemoval",
+    "AccountState",
+    "AccountStates",
+    "Acting",
+    "AuditEntry",
+    "Decision",
+    "LinkApproval",
+    "Milestone",
+    "Origin",
+    "OwnerSecret",
+    "PasswordReset",
+    "SetupAttempt",
+    "SetupCode",
+    "TokenScope",
+    "Tokens",
+    "account_id",
+    "hand_over_owned",
+    "operator_of",
+    "revoke_sessions",
+    "visible",
+]

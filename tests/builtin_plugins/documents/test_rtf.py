@@ -1,0 +1,103 @@
+"""RTF as word processors write it: rows of tables, notes, boxes and tracked changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builtin_plugins.documents.cleaning import clean
+from builtin_plugins.documents.office import from_rtf
+
+ROW = "\\trowd\\cellx2000\\cellx4000\\pard\\intbl {}\\cell {}\\cell\\trowd\\cellx2000\\cellx4000\\row\n"
+
+
+def texts(folder: Path, body: str) -> list[str]:
+    path = folder / "a.rtf"
+    path.write_bytes(b"{\\rtf1\\ansi\\uc1 " + body.encode() + b"}")
+    return [text for block in from_rtf.parse(path) if (text := clean(block.text))]
+
+
+def test_rows_have_tabs_and_names(tmp_path: Path) -> None:
+    """A table is parted from the text around it, and each portion begins with the names of the columns."""
+    rows = "".join(ROW.format(f"Station {number}", f"{number} kW\\par peak") for number in range(100))
+    first, *tables, last = texts(
+        tmp_path, f"Before a | bar.\\par {ROW.format('Name', 'Power')}{rows}\\pard After.\\par"
+    )
+    assert (first, last) == ("Before a | bar.", "After.")
+    assert len(tables) > 2 and all(table.startswith("Name\tPower\nStation ") for table in tables)
+    assert "Station 7\t7 kW peak" in tables[0].split("\n")
+
+
+def test_row_that_does_not_end(tmp_path: Path) -> None:
+    """A table that a careless program left open is read nevertheless."""
+    assert texts(tmp_path, "\\trowd\\cellx9 One\\cell Two\\cell\\pard After.") == ["One\tTwo\tAfter."]
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "{\\footnote \\pard A note.}",
+        "{\\*\\footnote\\ftnalt {\\super 1}A note.}",
+        "{\\shp{\\*\\shpinst{\\sp{\\sn x}{\\sv 1}}{\\shptxt \\pard A note.\\par}}}",
+        "{\\*\\atnid AB}{\\*\\annotation{\\*\\atndate 1}A note.}",
+    ],
+)
+def test_notes_boxes_and_comments(tmp_path: Path, beside: str) -> None:
+    """What stands beside the text is read after it, and does not interrupt its sentence."""
+    (text,) = texts(tmp_path, f"The limit is{beside} 85 degrees.\\par The end.\\par")
+    assert text.startswith("The limit is 85 degrees.\nThe end.")
+    assert text.endswith("A note.")
+
+
+@pytest.mark.parametrize("words", ["\\deleted", "\\rtlch\\fcs1 \\af0 \\ltrch\\fcs0 \\deleted\\revauthdel1 "])
+def test_deleted_text(tmp_path: Path, words: str) -> None:
+    """What a tracked change removed is gone; what is not deleted any more is there."""
+    body = f"The rent is {{{words} forty}}{{\\revised fifty}} euro{{\\deleted0 , all told}} \\{{gross\\}}."
+    assert texts(tmp_path, body) == ["The rent is fifty euro, all told {gross}."]
+
+
+def test_many_words_at_the_beginning_of_a_group(tmp_path: Path) -> None:
+    """The space between two words is read in one way alone: with two, sixty words would never end."""
+    assert texts(tmp_path, "{" + "\\plain " * 60 + "Text.}") == ["Text."]
+
+
+def test_braces_without_end(tmp_path: Path) -> None:
+    """Parsing time grows only in proportion to the number of groups."""
+    body = "{\\footnote x" * 20_000 + "}" * 20_000 + "{\\b \\i " * 20_000 + "}" * 20_000
+    assert texts(tmp_path, "Text." + body)[0].startswith("Text.")
+
+
+def test_pictures_in_binary(tmp_path: Path) -> None:
+    """A picture may hold bytes that look like the end of a group."""
+    assert texts(tmp_path, "Before {\\pict\\bin7 }}{\\row}after{\\footnote x}.") == ["Before after."]
+
+
+@pytest.mark.parametrize(
+    ("code_page", "expected", "written"),
+    [
+        (
+            932,
+            "東京の会議は10時からです。",
+            r"\'93\'8c\'8b\'9e\'82\'cc\'89\'ef\'8bc\'82\'cd10\'8e\'9e\'82\'a9\'82\'e7\'82\'c5\'82\'b7\'81B",
+        ),
+        (932, "料金表 {能}", r"\'97\'bf\'8b\'e0\'95\\ \{\'94\\\}"),
+        (936, "首尔在也", r"\'ca\'d7\'b6\'fb\'d4\'da\'d2\'b2"),
+        (950, "測試功能", r"\'b4\'fa\'b8\'d5\'a5\\\'af\'e0"),
+        (1252, "résumés é\\", r"r\'e9sum\'e9s \'e9\\"),
+    ],
+)
+def test_letters_of_two_bytes(tmp_path: Path, code_page: int, expected: str, written: str) -> None:
+    """The second byte of an Asian letter may be an ASCII character, even an escaped one."""
+    path = tmp_path / "a.rtf"
+    path.write_bytes(rf"{{\rtf1\ansi\ansicpg{code_page} {written}\par}}".encode())
+    (block,) = from_rtf.parse(path)
+    assert clean(block.text) == expected
+
+
+@pytest.mark.parametrize("after", [b"\0\0junk", b"\n<!-- sent by a scanner -->", b"{not closed"])
+def test_bytes_after_the_last_brace(tmp_path: Path, after: bytes) -> None:
+    """Programs stop at the end of the outermost group, and so does this."""
+    path = tmp_path / "a.rtf"
+    path.write_bytes(b"{\\rtf1 High {\\b water} at nine.}" + after)
+    assert "".join(block.text for block in from_rtf.parse(path)).strip() == "High water at nine."
