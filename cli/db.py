@@ -128,7 +128,7 @@ async def _drift() -> tuple[dict[str, list[str]], bool, bool]:
 
 @app.command(
     epilog=examples(
-        ('platformctl db revision -p rag -m "add summaries"', "writes 0002_add_summaries.py"),
+        ('platformctl db revision -p acme_notes -m "add tags"', "writes 0002_add_tags.py"),
         after="For plugin authors. Compares the models with an up-to-date database; review what "
         "it writes. Nothing is written if nothing differs, or if the plugin is not installed from "
         "its source folder.",

@@ -8,7 +8,7 @@ import secrets
 import shutil
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ _STOP_SECONDS = 30.0
 # Settings of the operator's platform must not reach the throw-away one.
 _FOREIGN = ("DATABASE_", "REDIS_", "JWT_", "OLLAMA_", "OPENAI_", "RATE_LIMIT_", "AUTH_RATE_", "PLATFORM_")
 # These describe the machine and apply to both.
-_OF_THE_MACHINE = frozenset({"PLATFORM_EMBEDDINGS_THREADS", "PLATFORM_MODELS_LOCAL_THREADS"})
+_OF_THE_MACHINE = "_THREADS"
 _LOG = "platform.log"
 
 
@@ -70,14 +70,17 @@ class Instance:
 
 
 @asynccontextmanager
-async def throw_away_instance() -> AsyncIterator[Instance]:
-    """Start a platform on a free port; stop it and remove its home afterwards. Raises CommandFailed."""
+async def throw_away_instance(settings: Mapping[str, str] | None = None) -> AsyncIterator[Instance]:
+    """Start a platform on a free port; stop it and remove its home afterwards. Raises CommandFailed.
+
+    `settings` are variables of its environment besides the defaults.
+    """
     home = Path(tempfile.mkdtemp(prefix="platform-demo-"))
     try:
         with bind("127.0.0.1", 0) as probe:
             port = probe.getsockname()[1]
         (home / "manifests").mkdir()
-        process = await _start(home, port)
+        process = await _start(home, port, settings or {})
         try:
             async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
                 instance = Instance(home, f"http://127.0.0.1:{port}", session)
@@ -89,12 +92,12 @@ async def throw_away_instance() -> AsyncIterator[Instance]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-async def _start(home: Path, port: int) -> asyncio.subprocess.Process:
+async def _start(home: Path, port: int, settings: Mapping[str, str]) -> asyncio.subprocess.Process:
     command = this_command("serve", "--host", "127.0.0.1", "--port", str(port))
     with (home / _LOG).open("ab") as log:
         return await asyncio.create_subprocess_exec(
             *command,
-            env=isolated_environment(home),
+            env={**isolated_environment(home), **settings},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=log,
@@ -116,10 +119,8 @@ def isolated_environment(home: Path) -> dict[str, str]:
         "RATE_LIMIT_PER_MINUTE": "6000",
         "RATE_LIMIT_ACCOUNT_PER_MINUTE": "6000",
         "HF_HUB_OFFLINE": "1",
-        # Manifests name all-MiniLM-L6-v2 by default, which a light installation lacks.
-        "PLATFORM_WEBHOOK_EMBED_MODELS": "all-minilm=multilingual-e5-small",
     }
-    return variables(lambda name: name in _OF_THE_MACHINE or not name.startswith(_FOREIGN)) | own
+    return variables(lambda name: name.endswith(_OF_THE_MACHINE) or not name.startswith(_FOREIGN)) | own
 
 
 async def _ready(instance: Instance, process: asyncio.subprocess.Process) -> None:

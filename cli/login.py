@@ -101,7 +101,7 @@ async def _with_token(url: str, token: str) -> Session:
     if not token:
         raise CommandFailed("standard input has no token", code=ExitCode.USAGE)
     headers = {"Authorization": f"Bearer {token}"}
-    await _ask("GET", url, "/v1/rag/knowledge-bases?limit=1", headers=headers)
+    await _ask("GET", url, "/v1/auth/capabilities", headers=headers)  # a bad token is 401 on any path
     return Session(url, token, "the token's account")
 
 

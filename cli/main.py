@@ -31,7 +31,6 @@ ENTRIES = (
     ("settings", LazyApp("cli.configuration", "Show all settings and their values.", MANAGE)),
     ("plugins", LazyApp("cli.plugins", "List, explain, install and uninstall plugins.", EXTEND)),
     ("hooks", LazyApp("cli.hooks", "Show all hooks that a plugin can implement.", EXTEND)),
-    ("openapi", LazyApp("cli.openapi", "Print the API's OpenAPI document.", EXTEND)),
     ("bench", LazyApp("cli.bench", "Run the benchmarks of a source checkout.", EXTEND)),
 )
 

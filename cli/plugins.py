@@ -55,7 +55,7 @@ def show(as_json: AsJson = False) -> None:
     console.print_table(("name", "version", "status", *package, "about"), rows, "No plugin is installed.")
 
 
-@app.command(epilog=examples(("platformctl plugins why rag", "exit code 1 if it is out of service")))
+@app.command(epilog=examples(("platformctl plugins why acme_notes", "exit code 1 if it is out of service")))
 def why(name: Annotated[str, typer.Argument(help="The plugin's name.")], as_json: AsJson = False) -> None:
     """Explain one plugin: its state and why, what it requires, its hooks and settings."""
     from cli import console, running

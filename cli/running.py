@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from cli.settings import CliSettings
+    from kernel.http.routes import BoundRoute
     from kernel.platform import Platform, Role
     from kernel.plugins.loading import Candidate
     from kernel.settings.loading import KernelSettings, SettingsLoader
@@ -174,6 +175,22 @@ async def explained_platform(overrides: Mapping[str, str] | None = None) -> Asyn
     quiet()
     async with declared_platform(make_loader(overrides)) as platform:
         yield platform
+
+
+def endpoints_of(platform: Platform, service: str | None) -> tuple[Sequence[BoundRoute], str]:
+    """The routes and the title of a service at its own root; without a name, those of the gateway."""
+    from cli.failures import Missing
+    from kernel.gateway.app import gateway_app, service_app
+    from kernel.plugins.offers import OFFERS
+
+    if service is None:
+        return gateway_app(platform).endpoints, "Platform"
+    offered = platform.resource(OFFERS).services
+    if service not in offered:
+        known = ", ".join(sorted(offered)) or "none"
+        raise Missing(f"no plugin offers the service '{service}'", f"Offered here: {known}.")
+    offer = offered[service][1]
+    return service_app(platform, offer).endpoints, offer.title or offer.name
 
 
 def quiet() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kernel.sdk import PLATFORM_VERSION, Plugin, hookimpl
 from kernel.sdk.http import BoundRoute, Serve
 
 from .serving import docs_routes
+
+if TYPE_CHECKING:
+    from typer import Typer
 
 
 class ApiDocsPlugin(Plugin):
@@ -18,6 +22,12 @@ class ApiDocsPlugin(Plugin):
     description = "OpenAPI documents, Swagger UI and ReDoc"
     author = "Platform"
     essential = True
+
+    @hookimpl
+    def register_commands(self) -> Sequence[tuple[str, Typer]]:
+        from .commands import COMMANDS  # asked by the terminal alone
+
+        return COMMANDS
 
     @hookimpl
     def offer_pages(self, endpoints: Sequence[BoundRoute], title: str) -> Mapping[str, Serve]:

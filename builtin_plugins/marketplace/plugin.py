@@ -24,9 +24,11 @@ from kernel.sdk import (
     Unit,
     hookimpl,
 )
+from kernel.sdk.operations import PluginPackage
 
 from .handlers import installs, listings, submissions, tools
 from .models import DERIVED, Base
+from .package_lookup import own_package, package_elsewhere
 from .services import leaving
 from .services.refs import find_refs, find_together
 from .services.search import derive
@@ -68,6 +70,14 @@ class MarketplacePlugin(Plugin):
     @hookimpl
     def find_listings(self, session: Session, plugins: Sequence[str]) -> Sequence[plugin_registry.ListingRef]:
         return find_refs(session, plugins)
+
+    @hookimpl
+    async def find_plugin_package(
+        self, platform: Platform, name: str, address: str | None
+    ) -> PluginPackage | None:
+        if address is not None:
+            return await package_elsewhere(name, address)
+        return await platform.database.read(own_package, platform, name)
 
     @hookimpl
     def find_installed_together(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kernel.observe.health import HealthCheck
     from kernel.platform import Platform
     from kernel.plugins.actions import Action
-    from kernel.plugins.diagnostics import Diagnostic
+    from kernel.plugins.diagnostics import Diagnostic, PluginPackage
     from kernel.plugins.resource_keys import ResourceKey
     from kernel.plugins.resources import Resource
     from kernel.plugins.sources import PluginSource
@@ -274,6 +274,15 @@ def find_disabled_plugins(platform: Platform, session: Session | None) -> Mappin
     """The disabled plugins and the reason for each, for platformctl.
 
     `session` is None where there is no database yet.
+    """
+
+
+@hookspec.first
+def find_plugin_package(platform: Platform, name: str, address: str | None) -> PluginPackage | None:
+    """What a catalog of plugins says about the plugin `name`, for ``platformctl plugins install``.
+
+    The catalog is that of the platform at `address`, and then the database is not open; without an address,
+    it is this platform's own. None if it has no such plugin. What is answered is checked before pip gets it.
     """
 
 

@@ -29,6 +29,24 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class PluginPackage:
+    """What a catalog says about the plugin `name`: its pip package, and whether what it needs is compatible.
+
+    `verdict` is ``resolved`` if it is; `failures` say why not, `requires` are names of plugins, `conflicts`
+    are the (name, reason) pairs of plugins that must not be installed with it.
+    """
+
+    name: str
+    package: str | None
+    version_range: str | None
+    tier: str | None
+    verdict: str = "unknown"
+    failures: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    conflicts: tuple[tuple[str, str | None], ...] = ()
+
+
+@dataclass(frozen=True)
 class Diagnostic:
     """A check that changes nothing. `examine(platform)` yields its findings; no plugin's resources are open.
 

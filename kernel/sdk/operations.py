@@ -10,6 +10,9 @@ from kernel.libs.children.confinement import Reach, missing_confinement
 from kernel.plugins.actions import (
     Tier,
 )
+from kernel.plugins.diagnostics import (
+    PluginPackage,
+)
 from kernel.plugins.loading import (
     PluginRecord,
 )
@@ -49,6 +52,7 @@ __all__ = [
     "Fault",
     "KernelSettings",
     "Opening",
+    "PluginPackage",
     "PluginRecord",
     "Reach",
     "ShownSetting",

@@ -82,7 +82,8 @@ class Catalog:
         links = ("--offline", "--find-links", str(self.wheels))
         if address is not None:
             links = (*links, "--from", address)
-        here = environment if address is not None else replace(environment, home=self.home, built_in=PLUGINS)
+        home = self.home if address is None else environment.home
+        here = replace(environment, home=home, built_in=PLUGINS)
         return await asyncio.to_thread(here.plugins, "install", name, *links, *options)
 
 

@@ -57,12 +57,6 @@ def test_other_settings_do_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert not {"PLATFORM_MODELS_LOCAL_FILES", "DATABASE_URL"} & given.keys()
 
 
-def test_webhooks_need_no_model_that_a_light_installation_lacks(tmp_path: Path) -> None:
-    """The default of manifests, all-MiniLM-L6-v2, stands for the model that every installation has."""
-    given = isolated_environment(tmp_path)
-    assert given["PLATFORM_WEBHOOK_EMBED_MODELS"] == "all-minilm=multilingual-e5-small"
-
-
 @pytest.mark.parametrize("question", walk.QUESTIONS)
 def test_each_answer_is_right_and_cited(shown: str, question: str) -> None:
     """The answer holds the fact of the document, and the citation names file and page."""

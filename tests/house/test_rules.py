@@ -143,6 +143,17 @@ def test_kernel_knows_no_plugin() -> None:
     assert not wrong
 
 
+def test_the_command_line_knows_no_plugin() -> None:
+    """Commands that need a plugin's code are in that plugin: the others work without its folder."""
+    wrong = [
+        f"{path} imports {name}"
+        for path, tree in sources("cli")
+        for name in imports(tree)
+        if name.split(".")[0] == "builtin_plugins"
+    ]
+    assert not wrong
+
+
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_plugin_imports_the_sdk_and_apis_of_neighbours(plugin: str) -> None:
     """`kernel.sdk`, its own package, third parties, and the `api` of plugins in `requires` or `after`.

@@ -35,6 +35,8 @@ from cli.running import cli_settings
 from kernel.sdk import SecretStore
 from kernel.sdk.operations import data_folder
 
+# Manifests name all-MiniLM-L6-v2 by default, which a light installation lacks.
+SETTINGS = {"PLATFORM_WEBHOOK_EMBED_MODELS": "all-minilm=multilingual-e5-small"}
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 QUESTIONS = (
     "How many days a week may employees work from home?",
@@ -89,7 +91,7 @@ async def demonstrate() -> None:
     started = time.perf_counter()
     async with AsyncExitStack() as stack:
         with watch.step("Starting a temporary instance", "started a temporary instance"):
-            instance = await stack.enter_async_context(throw_away_instance())
+            instance = await stack.enter_async_context(throw_away_instance(SETTINGS))
         try:
             await _main_job(instance, watch)
         except Exception:  # boundary: whatever failed, the log helps

@@ -29,8 +29,9 @@ def openapi(
     snapshot: Annotated[bool, typer.Option("--snapshot", help="Leave out free-text descriptions.")] = False,
 ) -> None:
     """Print the OpenAPI 3.1 document of the API, with the installed plugins."""
-    from builtin_plugins.api_docs.openapi import without_descriptions
     from cli import console, running
+
+    from ..openapi import without_descriptions
 
     document = running.run(_document(service))
     text = json.dumps(without_descriptions(document) if snapshot else document, indent=2, ensure_ascii=False)
@@ -42,18 +43,10 @@ def openapi(
 
 
 async def _document(service: str | None) -> dict[str, Any]:
-    from builtin_plugins.api_docs.openapi import build_document
     from cli import running
-    from cli.failures import Missing
-    from kernel.gateway.app import gateway_app, service_app
-    from kernel.plugins.offers import OFFERS
+
+    from ..openapi import build_document
 
     async with running.explained_platform() as platform:
-        if service is None:
-            return build_document(gateway_app(platform).endpoints, "Platform")
-        offered = platform.resource(OFFERS).services
-        if service not in offered:
-            known = ", ".join(sorted(offered)) or "none"
-            raise Missing(f"no plugin offers the service '{service}'", f"Offered here: {known}.")
-        found = offered[service][1]
-        return build_document(service_app(platform, found).endpoints, found.title or found.name)
+        endpoints, title = running.endpoints_of(platform, service)
+        return build_document(endpoints, title)
