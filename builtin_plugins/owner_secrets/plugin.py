@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from builtin_plugins.owner_secrets import api
 from builtin_plugins.owner_secrets.diagnostics import DIAGNOSTICS
-from builtin_plugins.owner_secrets.keys import KeyRing
+from builtin_plugins.owner_secrets.keys import NAME, KeyRing
 from builtin_plugins.owner_secrets.store import OWNER_SECRETS, OwnerSecrets, SecretOwner, secrets_of
 from kernel.sdk import PLATFORM_VERSION, Account, Diagnostic, Platform, Plugin, Resource, Unit, hookimpl
 from kernel.sdk.accounts import AccountChange, Origin
@@ -30,6 +31,18 @@ class OwnerSecretsPlugin(Plugin):
         from builtin_plugins.owner_secrets.commands import COMMANDS  # asked by the terminal alone
 
         return COMMANDS
+
+    @hookimpl
+    def register_hookspecs(self) -> Sequence[object]:
+        return [api]
+
+    @hookimpl
+    def describe_secrets(self) -> Mapping[str, str]:
+        """The key of this plugin, and that of the kernel's tokens."""
+        return {
+            "jwt-secret": "all sessions and service tokens will end at the next start",
+            NAME: "every stored secret of accounts, organizations and plugins will be lost",
+        }
 
     @hookimpl
     def register_diagnostics(self) -> Sequence[Diagnostic]:

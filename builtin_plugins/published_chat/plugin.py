@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from builtin_plugins.published_chat.services.doors import THRESHOLD, open_thresh
 from builtin_plugins.published_chat.services.endpoints import remove_of_account
 from builtin_plugins.published_chat.services.retention import TIDY
 from builtin_plugins.published_chat.settings import PublishedChatSettings
-from builtin_plugins.published_chat.tokens import VISITOR_TOKENS, open_visitor_tokens
+from builtin_plugins.published_chat.tokens import SECRET, VISITOR_TOKENS, open_visitor_tokens
 from builtin_plugins.published_chat.widget import WIDGET, open_widget
 from kernel.sdk import (
     Caller,
@@ -38,6 +38,10 @@ class PublishedChatPlugin(Plugin):
     description = "Chats for the visitors of other sites, answered from pipelines"
     author = "Platform"
     requires = ("inference", "rag", "conversations")
+
+    @hookimpl(optionalhook=True)
+    def describe_secrets(self) -> Mapping[str, str]:
+        return {SECRET: "visitors will lose their sessions with published chats at the next start"}
 
     @hookimpl
     def register_settings(self) -> type[PublishedChatSettings]:

@@ -21,7 +21,7 @@ from kernel.sdk import Platform, ResourceKey
 
 _ALGORITHM = "HS256"
 _AUDIENCE = "published_chat"
-_SECRET = "published-chat"
+SECRET = "published-chat"
 _LONGEST = 2048
 _CLAIMS = ["exp", "iat", "sub", "ep", "org", "start"]
 
@@ -117,4 +117,4 @@ VISITOR_TOKENS: ResourceKey[VisitorTokens] = ResourceKey("published_chat.visitor
 async def open_visitor_tokens(platform: Platform) -> AsyncIterator[VisitorTokens]:
     """The tokens of this platform; all its processes share the key."""
     settings = platform.settings_of(PublishedChatSettings)
-    yield VisitorTokens(settings, platform.secrets.ensure(_SECRET))
+    yield VisitorTokens(settings, platform.secrets.ensure(SECRET))

@@ -37,7 +37,7 @@ from builtin_plugins.rag.services.health import check_reranker, health_fields
 from builtin_plugins.rag.services.ingestion_jobs import INGEST
 from builtin_plugins.rag.services.loading import LANGUAGES, seen_bases
 from builtin_plugins.rag.services.offering import ask_pipeline, pipeline_tools
-from builtin_plugins.rag.services.receipts import SIGNER, open_signer
+from builtin_plugins.rag.services.receipts import KEY, SIGNER, WITHOUT_KEY, open_signer
 from builtin_plugins.rag.services.records import OUTCOMES, Outcomes
 from builtin_plugins.rag.services.reembedding import REEMBED
 from builtin_plugins.rag.services.removal import REMOVE
@@ -98,6 +98,10 @@ class RagPlugin(Plugin):
         settings = platform.settings_of(RagSettings)
         is_set = "embedding_model" in settings.model_fields_set
         return [("PLATFORM_RAG_EMBEDDING_MODEL", settings.embedding_model)] if is_set else []
+
+    @hookimpl(optionalhook=True)
+    def describe_secrets(self) -> Mapping[str, str]:
+        return {KEY: WITHOUT_KEY}
 
     @hookimpl
     def register_settings(self) -> type[RagSettings]:

@@ -14,13 +14,6 @@ from cli.texts import App, examples
 if TYPE_CHECKING:
     from kernel.sdk import SecretStore
 
-_OF_THE_PLATFORM = {
-    "deletion-receipts": "deletion receipts issued so far can no longer be verified",
-    "published-chat": "visitors will lose their sessions with published chats at the next start",
-    "jwt-secret": "all sessions and service tokens will end at the next start",
-    "owner-secrets": "every stored secret of accounts, organizations and plugins will be lost",
-}
-
 app = App(
     no_args_is_help=True,
     help="Secrets are stored by name, each in a file in PLATFORM_HOME/secrets that only you can "
@@ -49,7 +42,7 @@ def keep(name: Name) -> None:
         raise CommandFailed("the value is empty; nothing was changed")
     existed = name in store.names()
     _change("secret.set", name, existed, True, lambda: store.set(name, value))
-    effect = "at the next start" if name in _OF_THE_PLATFORM else "at once"
+    effect = "at the next start" if name in _descriptions() else "at once"
     console.done(f"'{name}' was {'replaced' if existed else 'stored'}; it takes effect {effect}")
 
 
@@ -69,7 +62,8 @@ def show(as_json: AsJson = False) -> None:
     if as_json:
         console.print_json(names)
         return
-    rows = [(name, "created by the platform" if name in _OF_THE_PLATFORM else "") for name in names]
+    made = _descriptions()
+    rows = [(name, "created by the platform" if name in made else "") for name in names]
     console.print_table(
         ("name", "note"), rows, "No secrets are stored. To store one: platformctl secret set NAME"
     )
@@ -86,8 +80,8 @@ def remove(
     store = _store(name)
     if name not in store.names():
         raise Missing(f"no secret is called '{name}'", "'platformctl secret list' shows the names.")
-    if name in _OF_THE_PLATFORM and not yes:
-        typer.confirm(f"If you remove '{name}', {_OF_THE_PLATFORM[name]}. Remove it?", abort=True)
+    if not yes and (effect := _descriptions().get(name)):
+        typer.confirm(f"If you remove '{name}', {effect}. Remove it?", abort=True)
     _change("secret.removed", name, True, False, lambda: store.remove(name))
     console.done(f"'{name}' was removed")
 
@@ -118,6 +112,20 @@ async def _seal_again() -> int:
         count = await secrets_of(platform).change_key(platform.database)
         await platform.database.write(note)
     return count
+
+
+def _descriptions() -> dict[str, str]:
+    """The secrets that the platform and its plugins make, and what happens if one is removed."""
+    from cli import running
+
+    from .. import api
+
+    async def ask() -> dict[str, str]:
+        async with running.explained_platform() as platform:
+            declared = platform.hooks.ask_now(api.describe_secrets)
+            return {name: effect for _plugin, secrets in declared for name, effect in secrets.items()}
+
+    return running.run(ask())
 
 
 def _change(action: str, name: str, was_set: bool, is_set: bool, change: Callable[[], object]) -> None:

@@ -28,6 +28,7 @@ from builtin_plugins.rag.schemas_receipts import (
 from kernel.sdk import Caller, Platform, ResourceKey, SecretStore, Unit, audit, utc_now
 
 KEY = "deletion-receipts"
+WITHOUT_KEY = "deletion receipts issued so far can no longer be verified"
 
 
 class Signer:
@@ -47,8 +48,8 @@ class Signer:
         told = receipt.model_dump(mode="json", exclude={"signature"})
         return hmac.compare_digest(self._signature(told), receipt.signature)
 
-    def _signature(self, told: dict[str, object]) -> str:
-        text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    def _signature(self, facts: dict[str, object]) -> str:
+        text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
         return hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()
 
 
