@@ -16,7 +16,7 @@ from builtin_plugins.documents.chunking import MAX_SIZE, Chunk, Pages, chunk, pa
 from builtin_plugins.documents.detection import CSV, JSON, JSON_LINES, MARKDOWN, PLAIN, names_in_zip
 from builtin_plugins.documents.extraction import Bounds, ExtractedFile
 from builtin_plugins.documents.images.ocr import OcrOptions, begin_page
-from builtin_plugins.documents.office.number_formats import date_text, number_text, shown_as
+from builtin_plugins.documents.office.number_formats import date_text, duration_text, number_text, shown_as
 from builtin_plugins.documents.omissions import omit
 from builtin_plugins.documents.parsers import PLAIN_TEXT_PARSERS
 from builtin_plugins.documents.protocol import ParserPosition, last_place, read_blocks
@@ -67,6 +67,7 @@ __all__ = [
     "blocks_of",
     "chunk",
     "date_text",
+    "duration_text",
     "ends",
     "ends_sentence",
     "extract",

@@ -18,6 +18,7 @@ from builtin_plugins.documents.api import (
     Merged,
     UnparsableDocument,
     date_text,
+    duration_text,
     number_text,
     omit,
     sheet_blocks,
@@ -97,7 +98,7 @@ class _Numbers:
 
     def __init__(self, book: Any) -> None:
         self._book = book
-        self._shown: dict[int, Any] = {}
+        self._formats: dict[int, Any] = {}
 
     def text(self, cell: Any) -> str:
         """A cell's text; of an error, its name."""
@@ -115,13 +116,13 @@ class _Numbers:
         return " ".join(str(cell.value).split())
 
     def _format_of(self, style: int) -> Any:
-        if style not in self._shown:
+        if style not in self._formats:
             try:
                 written = self._book.format_map[self._book.xf_list[style].format_key].format_str
             except LookupError:
                 written = "General"
-            self._shown[style] = number_text if written == "General" else shown_as(written[:255])
-        return self._shown[style]
+            self._formats[style] = number_text if written == "General" else shown_as(written[:255])
+        return self._formats[style]
 
 
 def _text(value: object) -> str:
@@ -135,7 +136,6 @@ def _text(value: object) -> str:
         case date() | time():
             return value.isoformat("seconds") if isinstance(value, time) else value.isoformat()
         case timedelta():
-            minutes, seconds = divmod(round(value.total_seconds()), 60)
-            return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
+            return duration_text(value)
         case _:
             return " ".join(str(value).split())

@@ -10,7 +10,13 @@ from typing import Any, Final
 
 from builtin_plugins.documents.archives.archive import open_archive
 from builtin_plugins.documents.blocks import Block
-from builtin_plugins.documents.office.number_formats import Shown, date_text, number_text, shown_as
+from builtin_plugins.documents.office.number_formats import (
+    Shown,
+    date_text,
+    duration_text,
+    number_text,
+    shown_as,
+)
 from builtin_plugins.documents.office.xlsx_package import layout_of, notes_of, opened, parts_of
 from builtin_plugins.documents.omissions import omit
 from builtin_plugins.documents.tables.sheets import sheet_blocks
@@ -74,8 +80,8 @@ class _Formats:
         return self._known[number_format]
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    char = chr(int(found[1], 16))
+def _unescaped(match: re.Match[str]) -> str:
+    char = chr(int(match[1], 16))
     return char if char.isprintable() else " "
 
 
@@ -91,7 +97,5 @@ def _moment(value: object) -> str:
     if isinstance(value, datetime):
         return date_text(value)
     if isinstance(value, timedelta):
-        total = round(value.total_seconds())
-        minutes, seconds = divmod(abs(total), 60)
-        return f"{'-' if total < 0 else ''}{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
+        return duration_text(value)
     return str(value)

@@ -107,6 +107,13 @@ def cached_text(value: str, number_format: str) -> str:
     return value
 
 
+def duration_text(value: timedelta) -> str:
+    """Hours, minutes and seconds, rounded to the second; there may be more hours than a day has."""
+    total = round(value.total_seconds())
+    minutes, seconds = divmod(abs(total), 60)
+    return f"{'-' if total < 0 else ''}{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"
+
+
 def date_text(moment: datetime) -> str:
     """A date without Excel's midnight, rounded to the second: fractions of a day are binary."""
     with suppress(OverflowError):
