@@ -66,7 +66,7 @@ def show(
         _print(found)
 
 
-def _about(word: str | None, found: list[ShownSetting]) -> list[ShownSetting]:
+def _about(word: str | None, settings: list[ShownSetting]) -> list[ShownSetting]:
     """Settings in whose owner, name, variable or description some word begins with `word`.
 
     Raises Missing if there are none.
@@ -74,9 +74,9 @@ def _about(word: str | None, found: list[ShownSetting]) -> list[ShownSetting]:
     from cli.failures import Missing
 
     if word is None:
-        return found
+        return settings
     begins = re.compile(rf"(?<![^\W_]){re.escape(word)}", re.IGNORECASE)  # "rate" must not match "separated"
-    fitting = [s for s in found if begins.search(f"{s.owner} {s.name} {variable_of(s)} {s.description}")]
+    fitting = [s for s in settings if begins.search(f"{s.owner} {s.name} {variable_of(s)} {s.description}")]
     if not fitting:
         raise Missing(
             f"no setting contains a word that starts with '{word}'",
@@ -85,7 +85,7 @@ def _about(word: str | None, found: list[ShownSetting]) -> list[ShownSetting]:
     return fitting
 
 
-def _print(found: list[ShownSetting]) -> None:
+def _print(settings: list[ShownSetting]) -> None:
     """Print a heading per owner, and each variable unbroken with its meaning below."""
     from rich.padding import Padding
     from rich.text import Text
@@ -93,7 +93,7 @@ def _print(found: list[ShownSetting]) -> None:
     from cli import console
 
     out, owner = console.out(), ""
-    for item in found:
+    for item in settings:
         if item.owner != owner:
             out.print(Text(item.owner, style="bold underline"))
             owner = item.owner
@@ -146,12 +146,12 @@ def variable_of(item: ShownSetting) -> str:
     return " or ".join(item.variables)
 
 
-def as_markdown(found: list[ShownSetting]) -> str:
+def as_markdown(settings: list[ShownSetting]) -> str:
     """The reference table: one section for each owner."""
     lines = []
-    for owner in dict.fromkeys(item.owner for item in found):
+    for owner in dict.fromkeys(item.owner for item in settings):
         lines += [f"**{owner}**", "", "| Variable | Default | Meaning |", "|---|---|---|"]
-        lines += [_row(item) for item in found if item.owner == owner]
+        lines += [_row(item) for item in settings if item.owner == owner]
         lines.append("")
     return "\n".join(lines).rstrip()
 

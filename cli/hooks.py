@@ -112,13 +112,13 @@ def _signature(function: Any) -> str:
     return str(inspect.signature(function)).replace("'", "")
 
 
-def _print(found: list[Hook]) -> None:
+def _print(hooks: list[Hook]) -> None:
     from rich.text import Text
 
     from cli import console
 
     out, owner = console.out(), ""
-    for hook in found:
+    for hook in hooks:
         if hook.brought_by != owner:
             owner = hook.brought_by
             out.print(

@@ -120,26 +120,28 @@ def _key(name: str) -> str:
 class _Plan:
     """What would be installed, from which wheels, and what a trial start showed about its plugins."""
 
-    found: Sequence[ResolvedPackage]
+    packages: Sequence[ResolvedPackage]
     wheels: Path
     declared: Sequence[TrialDeclarations]
 
 
-def _prepare(requirement: str, pip: Pip, found: Sequence[ResolvedPackage], folder: Path, busy: Busy) -> _Plan:
+def _prepare(
+    requirement: str, pip: Pip, packages: Sequence[ResolvedPackage], folder: Path, busy: Busy
+) -> _Plan:
     wheels, staged = folder / "wheels", folder / "staged"
-    busy.step("Fetching " + ", ".join(f"{item.name} {item.version}" for item in found))
-    pip.fetch(found, wheels)
-    pip.stage(found, wheels, staged)
-    names = _plugins_in(staged, {canonicalize_name(item.name) for item in found if item.requested})
+    busy.step("Fetching " + ", ".join(f"{item.name} {item.version}" for item in packages))
+    pip.fetch(packages, wheels)
+    pip.stage(packages, wheels, staged)
+    names = _plugins_in(staged, {canonicalize_name(item.name) for item in packages if item.requested})
     if not names:
         raise Refused(
             f"'{requirement}' contains no plugin: it has no entry point in the group '{GROUP}'",
             "Use pip to install libraries. If this is meant to be a plugin, its author must "
             "add the entry point.",
         )
-    _check_names(names, {canonicalize_name(item.name) for item in found})
+    _check_names(names, {canonicalize_name(item.name) for item in packages})
     busy.step(f"Starting {', '.join(names)} in its own home")
-    return _Plan(found, wheels, try_start(names, staged))
+    return _Plan(packages, wheels, try_start(names, staged))
 
 
 def _check_names(names: Collection[str], packages: Collection[str]) -> None:
@@ -168,11 +170,11 @@ def _show(listed: CatalogEntry | None, plan: _Plan) -> None:
     for one in plan.declared:
         tier = one.tier if listed is None else f"{one.tier} (the catalog says {listed.tier})"
         console.out().print(f"{one.name} {one.version}".strip(), markup=False, highlight=False)
-        told = {"catalog": _told(listed), **(facts(one) if one.starts else {}), "tier": tier}
-        console.print_facts([*told.items(), ("pip installs", _packages(plan.found))])
+        told = {"catalog": _catalog_summary(listed), **(facts(one) if one.starts else {}), "tier": tier}
+        console.print_facts([*told.items(), ("pip installs", _packages(plan.packages))])
 
 
-def _told(listed: CatalogEntry | None) -> str:
+def _catalog_summary(listed: CatalogEntry | None) -> str:
     if listed is None:
         return ""
     requires = f"; requires {', '.join(listed.requires)}" if listed.requires else ""
@@ -182,10 +184,10 @@ def _told(listed: CatalogEntry | None) -> str:
     )
 
 
-def _packages(found: Sequence[ResolvedPackage]) -> str:
+def _packages(packages: Sequence[ResolvedPackage]) -> str:
     before = {package.name: package.version for _, package in installed()}
     told = []
-    for item in found:
+    for item in packages:
         old = before.get(canonicalize_name(item.name))
         told.append(f"{item.name} {item.version} ({'new' if old is None else f'in place of {old}'})")
     return ", ".join(told) + "; no other package changes"
@@ -239,16 +241,16 @@ def _restarted(plan: _Plan, how: How, busy: Busy) -> str | None:
 
 
 @contextmanager
-def _put_back_on_failure(found: Sequence[ResolvedPackage], folder: Path, pip: Pip) -> Iterator[_Keep]:
+def _put_back_on_failure(packages: Sequence[ResolvedPackage], folder: Path, pip: Pip) -> Iterator[_Keep]:
     """Restore what was installed before, unless the block keeps the new packages."""
-    replaced = _save(found, folder)
+    replaced = _save(packages, folder)
     keep = _Keep()
     try:
         yield keep
         if keep.reason is not None:
             raise CommandFailed(f"{keep.reason}; the previous version was restored", "Ask its author.")
     except BaseException:  # including an operator's Ctrl-C
-        for item in found:
+        for item in packages:
             pip.take_back(canonicalize_name(item.name))
         for copy, path in replaced:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -265,9 +267,9 @@ class _Keep:
         self.reason = reason
 
 
-def _save(found: Sequence[ResolvedPackage], folder: Path) -> list[tuple[Path, Path]]:
+def _save(packages: Sequence[ResolvedPackage], folder: Path) -> list[tuple[Path, Path]]:
     """Copy the files of packages that will be replaced; (copy, where it belongs)."""
-    names = {canonicalize_name(item.name) for item in found}
+    names = {canonicalize_name(item.name) for item in packages}
     replaced = [dist for dist, package in installed() if package.name in names]
     paths = [Path(str(dist.locate_file(file))) for dist in replaced for file in dist.files or ()]
     folder.mkdir()

@@ -47,10 +47,10 @@ def login(
     session.save(session_file())
     console.done(f"signed in at {session.url} as {session.username}")
     if as_json:
-        console.print_json(_shown(session))
+        console.print_json(_session_record(session))
 
 
-def _shown(session: Session) -> dict[str, Any]:
+def _session_record(session: Session) -> dict[str, Any]:
     """The session for programs, without the token."""
     ends = session.expires_at
     return {

@@ -84,25 +84,25 @@ class Pip:
                 break
         return [_resolved(item) for item in items]
 
-    def fetch(self, found: Sequence[ResolvedPackage], wheels: Path) -> None:
+    def fetch(self, packages: Sequence[ResolvedPackage], wheels: Path) -> None:
         """Get or build the wheel of each package; nothing is fetched after this."""
         wheels.mkdir()
-        sources = [item.source for item in found]
+        sources = [item.source for item in packages]
         result = self.run("wheel", "--no-deps", "--wheel-dir", str(wheels), *self.sources, "--", *sources)
         if result.returncode != 0:
-            names = ", ".join(f"{item.name} {item.version}" for item in found)
+            names = ", ".join(f"{item.name} {item.version}" for item in packages)
             raise CommandFailed(f"pip could not fetch {names}: {last_error(result)}")
 
-    def stage(self, found: Sequence[ResolvedPackage], wheels: Path, target: Path) -> None:
+    def stage(self, packages: Sequence[ResolvedPackage], wheels: Path, target: Path) -> None:
         """Unpack the wheels into a folder for inspection."""
-        result = self.run("install", "--no-compile", "--target", str(target), *_exactly(found, wheels))
+        result = self.run("install", "--no-compile", "--target", str(target), *_exactly(packages, wheels))
         if result.returncode != 0:
             raise CommandFailed(f"pip can't unpack it; nothing was changed: {last_error(result)}")
 
-    def install(self, found: Sequence[ResolvedPackage], wheels: Path) -> None:
+    def install(self, packages: Sequence[ResolvedPackage], wheels: Path) -> None:
         """Install the wheels, even over the same version. If pip fails, remove what it has added again."""
         before = _installed()
-        result = self.run("install", "--force-reinstall", *_exactly(found, wheels))
+        result = self.run("install", "--force-reinstall", *_exactly(packages, wheels))
         if result.returncode != 0:
             for name in sorted(_installed() - before):
                 self.take_back(name)
@@ -122,9 +122,9 @@ class Pip:
                         shutil.rmtree(path)
 
 
-def _exactly(found: Sequence[ResolvedPackage], wheels: Path) -> list[str]:
+def _exactly(packages: Sequence[ResolvedPackage], wheels: Path) -> list[str]:
     """Arguments that make pip use these wheels and nothing else."""
-    pins = [f"{item.name}=={item.version}" for item in found]
+    pins = [f"{item.name}=={item.version}" for item in packages]
     return ["--no-deps", "--no-index", "--find-links", str(wheels), "--", *pins]
 
 

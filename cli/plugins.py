@@ -38,7 +38,7 @@ def show(as_json: AsJson = False) -> None:
     """List plugins, their state and why some are out of service; the package only for added ones."""
     from cli import console, running
 
-    found = running.run(_shown())
+    found = running.run(_plugin_facts())
     if as_json:
         console.print_json([asdict(item) for item in found])
         return
@@ -61,7 +61,7 @@ def why(name: Annotated[str, typer.Argument(help="The plugin's name.")], as_json
     from cli import console, running
     from cli.failures import Missing
 
-    found = running.run(_shown())
+    found = running.run(_plugin_facts())
     plugin = next((item for item in found if item.name == name), None)
     if plugin is None:
         known = ", ".join(item.name for item in found)
@@ -114,7 +114,7 @@ def _remedy(plugin: PluginFacts) -> str:
     )
 
 
-async def _shown() -> list[PluginFacts]:
+async def _plugin_facts() -> list[PluginFacts]:
     from cli import running
     from kernel.plugins.loading import read_report
 
@@ -273,7 +273,7 @@ def uninstall(
     from cli import running
     from cli.uninstalling import uninstall_plugin
 
-    uninstall_plugin(name, running.run(_shown()), force=force)
+    uninstall_plugin(name, running.run(_plugin_facts()), force=force)
 
 
 @app.command(

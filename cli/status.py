@@ -40,36 +40,39 @@ def status(
         raise typer.Exit(1)
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(status: dict[str, Any]) -> None:
     from cli import console
 
     facts = [
-        ("platform", f"{found['version']} in {found['home']}"),
-        ("api", _api(found)),
-        ("services", _services(found["api"])),
+        ("platform", f"{status['version']} in {status['home']}"),
+        ("api", _api(status)),
+        ("services", _services(status["api"])),
     ]
-    if "workers" in found:
+    if "workers" in status:
         facts += [
-            ("database", _database(found["database"])),
-            ("workers", str(found["workers"]) if found["workers"] else "none; start one: platformctl worker"),
-            ("queue", _queue(found["queue"])),
-            ("failed jobs", f"{found['failed_last_day']} in the last 24 hours"),
+            ("database", _database(status["database"])),
+            (
+                "workers",
+                str(status["workers"]) if status["workers"] else "none; start one: platformctl worker",
+            ),
+            ("queue", _queue(status["queue"])),
+            ("failed jobs", f"{status['failed_last_day']} in the last 24 hours"),
         ]
-    facts += [("disk", _disk(found["disk"]))]
-    facts += [(name, text if at is None else f"{text}, {_ago(at)}") for name, text, at in found["plugins"]]
+    facts += [("disk", _disk(status["disk"]))]
+    facts += [(name, text if at is None else f"{text}, {_ago(at)}") for name, text, at in status["plugins"]]
     console.print_facts(facts)
-    for problem in found["problems"]:
+    for problem in status["problems"]:
         console.warn(problem)
-    for job in found.get("failures", []):
+    for job in status.get("failures", []):
         console.note(f"{_ago(job['finished_at'])}: {job['kind']} {job['id']}: {job['error']}")
 
 
-def _api(found: dict[str, Any]) -> str:
-    api = found["api"]
+def _api(status: dict[str, Any]) -> str:
+    api = status["api"]
     if not api["answers"]:
-        return f"doesn't answer at {found['address']}; for another port, use --port or set PLATFORM_PORT"
+        return f"doesn't answer at {status['address']}; for another port, use --port or set PLATFORM_PORT"
     bad = "".join(f"\n{name}: {text}" for name, text in api["unhealthy"].items())
-    return f"{api['status']} at {found['address']}{bad}"
+    return f"{api['status']} at {status['address']}{bad}"
 
 
 def _services(api: dict[str, Any]) -> str:

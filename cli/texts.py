@@ -93,20 +93,20 @@ def _wrapped(text: str, width: int) -> str:
     return "\n\n".join(lines).replace("\xa0", " ")
 
 
-def _print(found: Examples, console: Console) -> None:
+def _print(shown_examples: Examples, console: Console) -> None:
     """Print each command line unbroken, with its purpose beside it or, if one doesn't fit, below."""
     from rich.padding import Padding
     from rich.text import Text
 
-    column = max(len(command) for command, _ in found.lines) + 2
-    beside = all(3 + column + len(purpose) < console.width for _, purpose in found.lines)
+    column = max(len(command) for command, _ in shown_examples.lines) + 2
+    beside = all(3 + column + len(purpose) < console.width for _, purpose in shown_examples.lines)
     console.print(Text("\n Examples", "bold"))
-    for command, purpose in found.lines:
+    for command, purpose in shown_examples.lines:
         if beside:
             console.print(Text.assemble("   ", (command.ljust(column), "cyan"), (purpose, "dim")))
         else:
             console.print(Padding(Text(command, "cyan"), (0, 0, 0, 3)))
             console.print(Padding(Text(purpose, "dim"), (0, 1, 0, 7)))
-    if found.after:
-        console.print(Padding(Text(_wrapped(found.after, console.width - 2)), (1, 1, 0, 1)))
+    if shown_examples.after:
+        console.print(Padding(Text(_wrapped(shown_examples.after, console.width - 2)), (1, 1, 0, 1)))
     console.print()

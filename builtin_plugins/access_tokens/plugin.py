@@ -84,6 +84,6 @@ class AccessTokensPlugin(Plugin):
 
 def _end_all(unit: Unit, account_id: int, change: str) -> None:
     for row in service.end_all(unit.session, account_id):
-        before = service.told(row)
+        before = service.audit_state(row)
         audit(unit, "access_token.ended", "access_token", row.id, before=before, after={"by": change})
         unit.notify(service.TOPIC, service.notice_of(row))

@@ -194,7 +194,7 @@ def notice_of(row: AccessToken) -> str:
 
 
 def _audit(unit: Unit, action: str, row: AccessToken, origin: Origin | None, *, after: bool = False) -> None:
-    state = told(row)
+    state = audit_state(row)
     audit(
         unit,
         f"access_token.{action}",
@@ -206,7 +206,7 @@ def _audit(unit: Unit, action: str, row: AccessToken, origin: Origin | None, *, 
     )
 
 
-def told(row: AccessToken) -> dict[str, Any]:
+def audit_state(row: AccessToken) -> dict[str, Any]:
     """What the audit log records about a token."""
     return {
         "account_id": row.account_id,

@@ -130,14 +130,14 @@ class _SignIn:
     def update(self, account: Account) -> None:
         """Apply what the provider says now; fields that it leaves out stay. Raises AccountDisabled."""
         _refuse_disabled(account)
-        before = _shown(account)
+        before = _identity(account)
         if self._identity.username is not None:
             account.username = free_username(self._session, self._identity, account)
             account.username_key = account.username.casefold()
         self._take_email(account)
         self._session.flush()
-        if _shown(account) != before:
-            self._audit("account.synced", account, before, _shown(account))
+        if _identity(account) != before:
+            self._audit("account.synced", account, before, _identity(account))
             self._unit.notify(ACCOUNT_TOPIC, str(account.id))
         if self._identity.role is not None and self._identity.role != account.role:
             self._change_role(account, self._identity.role)
@@ -179,7 +179,7 @@ class _SignIn:
     def link(self, account: Account) -> None:
         """Make the local account the identity's (spec 3.5), without its password, sessions and flag."""
         _refuse_disabled(account)
-        before = {**_shown(account), "role": account.role, "platform_admin": account.platform_admin}
+        before = {**_identity(account), "role": account.role, "platform_admin": account.platform_admin}
         self._session.execute(delete(LinkApproval).where(LinkApproval.account_id == account.id))
         self._session.execute(delete(PasswordReset).where(PasswordReset.account_id == account.id))
         account.sso_issuer, account.sso_subject = self._identity.issuer, self._identity.subject
@@ -191,7 +191,7 @@ class _SignIn:
         admins = self._platform.resource(PLATFORM_ADMINS)
         if not admins.clear_flag(self._unit, account, self._origin):
             revoke_sessions(self._unit, account.id)
-        after = {**_shown(account), "role": account.role, "platform_admin": False}
+        after = {**_identity(account), "role": account.role, "platform_admin": False}
         self._audit("sso_link.completed", account, before, {**after, "issuer": self._identity.issuer})
         self._tell(account, "linked")
 
@@ -240,5 +240,5 @@ def _refuse_disabled(account: Account) -> None:
         raise AccountDisabled()
 
 
-def _shown(account: Account) -> dict[str, Any]:
+def _identity(account: Account) -> dict[str, Any]:
     return {"username": account.username, "email": account.email}

@@ -33,10 +33,10 @@ def build_document(endpoints: Iterable[BoundRoute], title: str) -> dict[str, Any
     )
     shown, schemas = _schemas(shown)
     paths: dict[str, Any] = {}
-    taken: set[str] = set()
+    operation_ids: set[str] = set()
     for endpoint in shown:
         item = paths.setdefault(endpoint.template.openapi, {})
-        item[endpoint.route.method.lower()] = _operation(endpoint, schemas, taken)
+        item[endpoint.route.method.lower()] = _operation(endpoint, schemas, operation_ids)
     security = {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}}
     document = {
         "openapi": "3.1.0",
@@ -93,10 +93,10 @@ def without_descriptions(document: Any) -> Any:
     return bare
 
 
-def _operation(endpoint: BoundRoute, schemas: Schemas, taken: set[str]) -> dict[str, Any]:
+def _operation(endpoint: BoundRoute, schemas: Schemas, operation_ids: set[str]) -> dict[str, Any]:
     route = endpoint.route
     operation: dict[str, Any] = {
-        "operationId": _operation_id(endpoint, taken),
+        "operationId": _operation_id(endpoint, operation_ids),
         "tags": [route.tag],
         "summary": route.summary,
         "description": f"{route.description}\n\n{_who(route)}",
@@ -134,14 +134,14 @@ def _who(route: Route) -> str:
     return f"{access} Personal access tokens need the scope {scopes}."
 
 
-def _operation_id(endpoint: BoundRoute, taken: set[str]) -> str:
+def _operation_id(endpoint: BoundRoute, operation_ids: set[str]) -> str:
     """Service and handler name, made unique by the path if necessary."""
     base = re.sub(r"\W+", "_", f"{endpoint.service}_{endpoint.route.name}")
-    if base in taken:
+    if base in operation_ids:
         base += "_" + re.sub(
             r"\W+", "_", f"{endpoint.route.method.lower()}{endpoint.template.openapi}"
         ).strip("_")
-    taken.add(base)
+    operation_ids.add(base)
     return base
 
 

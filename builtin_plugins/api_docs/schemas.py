@@ -28,13 +28,13 @@ class Schemas:
         found, top = TypeAdapter.json_schemas(
             [((kind, mode), mode, TypeAdapter(kind)) for kind, mode in unique], ref_template=REF
         )
-        self._found = {key: schema for (key, _), schema in found.items()}
+        self._by_type = {key: schema for (key, _), schema in found.items()}
         self.definitions: dict[str, Any] = dict(sorted(top.get("$defs", {}).items()))
         _make_titles_unique(self.definitions)
 
     def of(self, kind: Any, mode: Mode) -> dict[str, Any]:
         """The schema of a declared body or response, usually a reference."""
-        return dict(self._found[(kind, mode)])
+        return dict(self._by_type[(kind, mode)])
 
     def resolved(self, kind: Any, mode: Mode) -> dict[str, Any]:
         """The schema with its reference resolved."""

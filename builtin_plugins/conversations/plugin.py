@@ -80,7 +80,7 @@ class ConversationsPlugin(Plugin):
         if conversation_id is not None:
             wanted &= Thread.conversation_id == conversation_id
         turns, total = await caller.platform.database.snapshot(reading.load, wanted, limit, offset)
-        return await reading.shown(caller, turns), total
+        return await reading.visible_turns(caller, turns), total
 
     @hookimpl
     def forget_turns(self, unit: Unit, holder: str) -> bool:

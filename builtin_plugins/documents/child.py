@@ -110,7 +110,7 @@ class _Sink:
         self._pages = 0
         self._unread = self._recognized = self._damaged = 0
         self._page: int | None = None
-        self._told: int | None = None
+        self._last_page: int | None = None
         self._pending: list[str] = []
         self._pending_chars = 0
         self.omitted = Counter[Omission]()
@@ -125,14 +125,14 @@ class _Sink:
         if block.page != self._page:
             self._flush()
             self._page = block.page
-            if block.page not in (None, self._told):
+            if block.page not in (None, self._last_page):
                 self.begin_page(block.page)
         for piece in pieces(block.text, MAX_BLOCK_CHARS):
             self._take(clean(piece))
 
     def begin_page(self, page: int, pages: int = 0) -> None:
         """Report which page is being read, and of how many if that is known."""
-        self._told = page
+        self._last_page = page
         self._file.write(dump_place(ParserPosition(page, pages, self._recognized)))
         self._file.flush()
 

@@ -90,18 +90,18 @@ def _dataset(checked: Checked, merged: list[str], documents: Callable[[], list[s
     return {"default": merged if checked.default is None else checked.default, "named": named}
 
 
-def _answer(found: Any, form: str, wanted: str, most: int) -> dict[str, Any]:
+def _answer(solutions: Any, form: str, wanted: str, most: int) -> dict[str, Any]:
     import pyoxigraph as ox
 
     if form == "ASK":
-        return {"results": {"head": {}, "boolean": bool(found)}, "truncated": False}
+        return {"results": {"head": {}, "boolean": bool(solutions)}, "truncated": False}
     if form == "SELECT":
-        variables = [variable.value for variable in found.variables]
-        rows = list(islice(found, most + 1))
+        variables = [variable.value for variable in solutions.variables]
+        rows = list(islice(solutions, most + 1))
         bindings = [_binding(row, variables) for row in rows[:most]]
         results = {"head": {"vars": variables}, "results": {"bindings": bindings}}
         return {"results": results, "truncated": len(rows) > most}
-    triples = list(islice(found, most + 1))
+    triples = list(islice(solutions, most + 1))
     made = ox.serialize(triples[:most], format=ox.RdfFormat.from_media_type(wanted))
     return {"graph": (made or b"").decode(), "truncated": len(triples) > most}
 

@@ -88,13 +88,13 @@ class SparqlEndpoint:
         except (ValueError, KeyError, TypeError):
             raise Unavailable("The SPARQL server sent an unreadable response") from None
 
-    async def _put(self, one: VisibleGraph) -> None:
-        rows = await self._platform.database.snapshot(rows_of, one.id)
+    async def _put(self, graph: VisibleGraph) -> None:
+        rows = await self._platform.database.snapshot(rows_of, graph.id)
         if rows is None:
             return
         stamp = rows.graph.stamp
-        body = await asyncio.to_thread(lambda: _written(one.name, stamp, lines(rows)))
-        await self._send("PUT", self._graph_url(one.name), body, "application/n-triples", "*/*")
+        body = await asyncio.to_thread(lambda: _written(graph.name, stamp, lines(rows)))
+        await self._send("PUT", self._graph_url(graph.name), body, "application/n-triples", "*/*")
 
     def _graph_url(self, name: str) -> str:
         joint = "&" if "?" in self._store_url else "?"
@@ -125,8 +125,8 @@ class SparqlEndpoint:
         return answer
 
 
-def _written(name: str, stamp: str, found: Sequence[str]) -> bytes:
-    return " .\n".join([f'<{name}> <{STAMP}> "{stamp}"', *found, ""]).encode()
+def _written(name: str, stamp: str, rows: Sequence[str]) -> bytes:
+    return " .\n".join([f'<{name}> <{STAMP}> "{stamp}"', *rows, ""]).encode()
 
 
 @asynccontextmanager

@@ -23,7 +23,7 @@ from . import filling
 from .children import RDF_CHILDREN
 from .clearing import Clearing
 from .rows import GraphRows, VisibleGraph, holdings, rows_of_several, seen, there
-from .store import BROKEN, Held, RdfStore, discard_unused, holds
+from .store import BROKEN, Inventory, RdfStore, discard_unused, holds
 from .triples import lines
 
 log = logging.getLogger("platform.graph_rag")
@@ -78,7 +78,7 @@ class LiveRdf:
         self._closing = False
         self._copying: asyncio.Task[Any] | None = None
         self._snapshot: Path | None = None
-        self._in_snapshot: Held = {}
+        self._in_snapshot: Inventory = {}
         self._readers: dict[Path, int] = {}
         self.clearing = Clearing("the RDF store", self._clear)
 
@@ -161,7 +161,7 @@ class LiveRdf:
         if merged is None:
             return None
         if self._snapshot is None or not await asyncio.to_thread(self._snapshot.exists):
-            self._snapshot, self._in_snapshot = await self._do(store.snapshot), store.held()
+            self._snapshot, self._in_snapshot = await self._do(store.snapshot), store.inventory()
         return self._snapshot, merged
 
     async def _opened(self) -> RdfStore:
@@ -187,7 +187,7 @@ class LiveRdf:
         None if some graphs were removed and there may be more.
         """
         wanted = await self._platform.database.read(holdings, sight)
-        if holds(store.held(), wanted):
+        if holds(store.inventory(), wanted):
             return [one.owner for one in wanted]
         graphs = await self._platform.database.snapshot(seen, sight)
         if store.outgrown(graphs) and await self._drop_some(store):

@@ -74,12 +74,12 @@ def _texts(answer: dict[str, Any]) -> Iterator[str]:
 class _Content:
     """The statements of a file. Those in our own vocabulary have the same meaning as in an export."""
 
-    def __init__(self, found: list[Any]) -> None:
-        self._found = found
-        self._names = _names(found)
+    def __init__(self, statements: list[Any]) -> None:
+        self._statements = statements
+        self._names = _names(statements)
         self._about: dict[Any, dict[str, Any]] = {}
         self._types: dict[Any, set[str]] = {}
-        for quad in found:
+        for quad in statements:
             if quad.predicate.value == f"{RDF}type":
                 self._types.setdefault(quad.subject, set()).add(quad.object.value)
             else:
@@ -92,7 +92,7 @@ class _Content:
         for term, types in self._types.items():
             if f"{SKOS}Concept" in types:
                 self._thing(term)
-        things = [self._told(term) for term in self._things]
+        things = [self._entity_row(term) for term in self._things]
         return {"things": things, "statements": statements, "namings": namings}
 
     def _reified(self) -> Iterator[list[Any]]:
@@ -111,7 +111,7 @@ class _Content:
             for term, parts in self._about.items()
             if f"{RDF}Statement" in self._types.get(term, ())
         }
-        for quad in self._found:
+        for quad in self._statements:
             if (quad.subject, quad.predicate, quad.object) in said or self._is_ours(quad.subject):
                 continue
             if not quad.predicate.value.startswith((RDF, VOCABULARY)):
@@ -136,7 +136,7 @@ class _Content:
     def _thing(self, term: Any) -> int:
         return self._things.setdefault(term, len(self._things))
 
-    def _told(self, term: Any) -> list[str]:
+    def _entity_row(self, term: Any) -> list[str]:
         name = self._names[term]
         label = self._about.get(term, {}).get(f"{VOCABULARY}label")
         known = (_LABELS.get(_local(one)) for one in sorted(self._types.get(term, ())))
@@ -154,12 +154,12 @@ def _number(term: Any) -> float:
     return found if 0 < found < _HEAVIEST else 1.0
 
 
-def _names(found: list[Any]) -> dict[Any, str]:
+def _names(statements: list[Any]) -> dict[Any, str]:
     """The names of things: from the data, else from the end of their IRIs."""
     import pyoxigraph as ox
 
     named: dict[Any, tuple[int, str]] = {}
-    for quad in found:
+    for quad in statements:
         for term in (quad.subject, quad.object):
             if isinstance(term, ox.NamedNode) and (name := _local(term.value)):
                 named.setdefault(term, (len(_NAMES), name))

@@ -43,12 +43,12 @@ _ROOM = 2
 BROKEN = (OSError, ValueError, RuntimeError)
 
 
-Held = Mapping[str, tuple[int, int]]
+Inventory = Mapping[str, tuple[int, int]]
 
 
-def holds(held: Held, wanted: Iterable[VisibleGraphs]) -> bool:
+def holds(inventory: Inventory, wanted: Iterable[VisibleGraphs]) -> bool:
     """Whether exactly the wanted graphs of these owners are held, by number and state."""
-    return all(held.get(one.owner, (0, 0)) == (one.count, one.seals) for one in wanted)
+    return all(inventory.get(one.owner, (0, 0)) == (one.count, one.seals) for one in wanted)
 
 
 class RdfStore:
@@ -106,7 +106,7 @@ class RdfStore:
             if self._stamps.get(one.name) != one.stamp or self._owners.get(one.name) != one.owner
         ]
 
-    def held(self) -> Held:
+    def inventory(self) -> Inventory:
         """How many graphs of each owner are here now, and the sums of their seals."""
         return dict(self._sums)
 

@@ -20,9 +20,9 @@ def known(tier: str) -> str | None:
     return name if name in TIERS else None
 
 
-def covers(held: str, required: str) -> bool:
+def covers(tier: str, required: str) -> bool:
     """Whether the held tier suffices; an unknown tier never suffices and is never reached."""
-    mine, wanted = known(held), known(required)
+    mine, wanted = known(tier), known(required)
     return mine is not None and wanted is not None and TIERS.index(mine) >= TIERS.index(wanted)
 
 

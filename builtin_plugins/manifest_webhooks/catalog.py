@@ -28,22 +28,22 @@ class Catalog:
 EMPTY = Catalog({}, {}, {})
 
 
-def resolve(files: Files, taken_names: Set[str], held: Holders | None = None) -> Catalog:
+def resolve(files: Files, taken_names: Set[str], previous: Holders | None = None) -> Catalog:
     """Decide which files are live; pure.
 
     `files`: each file's content, a manifest or its problems. `taken_names`: names of plugins in code, which
-    always keep theirs. `held`: the existing claims. A file keeps its claims while it declares them, and while
-    it is unreadable: neither a new file beside a live one nor a mistake in an edit may give its webhook to
-    another file. A file that was never live has no claims, and those of a removed file go to the first that
-    asks, with a renamed file before others.
+    always keep theirs. `previous`: the existing claims. A file keeps its claims while it declares them, and
+    while it is unreadable: neither a new file beside a live one nor a mistake in an edit may give its webhook
+    to another file. A file that was never live has no claims, and those of a removed file go to the first
+    that asks, with a renamed file before others.
     """
-    held = held or {}
-    gone = {claim: source for claim, source in held.items() if source not in files}
-    holders = {claim: source for claim, source in held.items() if _declares(files.get(source), claim)}
+    previous = previous or {}
+    gone = {claim: source for claim, source in previous.items() if source not in files}
+    holders = {claim: source for claim, source in previous.items() if _declares(files.get(source), claim)}
     live: dict[str, Manifest] = {}
     sources: dict[str, str] = {}
     manifests = [(source, found) for source, found in files.items() if isinstance(found, Manifest)]
-    for source, found in sorted(manifests, key=lambda item: _rank(item[0], item[1], held, gone)):
+    for source, found in sorted(manifests, key=lambda item: _rank(item[0], item[1], previous, gone)):
         claims = claims_of(found)
         if found.name not in taken_names and all(holders.get(claim, source) == source for claim in claims):
             live[found.name], sources[found.name] = found, source
@@ -62,30 +62,30 @@ def claims_of(manifest: Manifest) -> tuple[Claim, Claim]:
     return ("name", manifest.name), ("path", manifest.webhook.path)
 
 
-def _declares(found: Manifest | Sequence[Problem] | None, claim: Claim) -> bool:
-    if isinstance(found, Manifest):
-        return claim in claims_of(found)
-    return found is not None
+def _declares(content: Manifest | Sequence[Problem] | None, claim: Claim) -> bool:
+    if isinstance(content, Manifest):
+        return claim in claims_of(content)
+    return content is not None
 
 
-def _rank(source: str, manifest: Manifest, held: Holders, gone: Holders) -> tuple[int, int, str]:
+def _rank(source: str, manifest: Manifest, holders: Holders, gone: Holders) -> tuple[int, int, str]:
     """Free claims go first to files with other claims, then to renamed files, else in file name order."""
     claims = claims_of(manifest)
-    return -sum(held.get(claim) == source for claim in claims), -sum(c in gone for c in claims), source
+    return -sum(holders.get(claim) == source for claim in claims), -sum(c in gone for c in claims), source
 
 
 def _reason(
     source: str,
-    found: Manifest | Sequence[Problem],
-    taken: Set[str],
+    content: Manifest | Sequence[Problem],
+    names: Set[str],
     holders: Holders,
     serving: Set[str],
 ) -> str:
-    if not isinstance(found, Manifest):
-        return "; ".join(map(str, found)) or "the file has no manifest."
-    if found.name in taken:
-        return f"the name {found.name} belongs to an installed plugin. Choose another metadata.name."
-    kind, value = next(claim for claim in claims_of(found) if holders.get(claim, source) != source)
+    if not isinstance(content, Manifest):
+        return "; ".join(map(str, content)) or "the file has no manifest."
+    if content.name in names:
+        return f"the name {content.name} belongs to an installed plugin. Choose another metadata.name."
+    kind, value = next(claim for claim in claims_of(content) if holders.get(claim, source) != source)
     what, holder = "webhook path" if kind == "path" else kind, holders[kind, value]
     if holder in serving:
         return f"the {what} {value} is also declared in {holder}, which is live. Change one of the two."

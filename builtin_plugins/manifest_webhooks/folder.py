@@ -47,7 +47,7 @@ class LiveManifest:
 class _Read:
     path: Path
     fingerprint: Fingerprint
-    found: Manifest | tuple[Problem, ...]
+    outcome: Manifest | tuple[Problem, ...]
     oddities: tuple[Problem, ...] = ()
 
 
@@ -75,10 +75,10 @@ class ManifestFolder:
 
         return compile_schema(self.schema_document)
 
-    def look(self, held: Holders) -> None:
-        """Read the folder once, and decide as running processes do, by the claims in `held`. Blocks."""
+    def look(self, holders: Holders) -> None:
+        """Read the folder once, and decide as running processes do, by the claims in `holders`. Blocks."""
         read = self._reread()
-        self._put(read, self._resolved(read, held))
+        self._put(read, self._resolved(read, holders))
 
     def at(self, webhook_path: str) -> LiveManifest | None:
         """The live manifest with this webhook path, leading slash included."""
@@ -111,16 +111,16 @@ class ManifestFolder:
 
     def why_refused(self, file: str, manifest: Manifest) -> str | None:
         """What would keep this manifest from being live in that file."""
-        files = {**{name: one.found for name, one in self._read.items()}, file: manifest}
+        files = {**{name: one.outcome for name, one in self._read.items()}, file: manifest}
         reason = resolve(files, self._taken_names(), self.catalog.holders).refused.get(file)
         return None if reason is None else reason.removeprefix(f"{file}: ")
 
     def _reread(self) -> dict[str, _Read]:
         """Every file by its name, made safe for the database and terminals."""
         files = scan(self.directory)
-        return {name_of(path): self._one(path, fingerprint) for path, fingerprint in files.items()}
+        return {name_of(path): self._read_file(path, fingerprint) for path, fingerprint in files.items()}
 
-    def _one(self, path: Path, fingerprint: Fingerprint) -> _Read:
+    def _read_file(self, path: Path, fingerprint: Fingerprint) -> _Read:
         known = self._read.get(name_of(path))
         if known is not None and known.fingerprint == fingerprint:
             return known
@@ -131,8 +131,8 @@ class ManifestFolder:
             return _Read(path, fingerprint, tuple(error.problems))
         return _Read(path, fingerprint, found, tuple(oddities(tree, found, self.validator)))
 
-    def _resolved(self, read: Mapping[str, _Read], held: Holders) -> Catalog:
-        return resolve({file: one.found for file, one in read.items()}, self._taken_names(), held)
+    def _resolved(self, read: Mapping[str, _Read], holders: Holders) -> Catalog:
+        return resolve({file: one.outcome for file, one in read.items()}, self._taken_names(), holders)
 
     def _put(self, read: Mapping[str, _Read], catalog: Catalog) -> None:
         before = self.catalog.refused

@@ -166,12 +166,12 @@ class Inbox:
         if not any(stored.is_new for stored in found):
             await self._log.add(live.name, sent, Fate("repeated", point_id=found[0].point_id))
         pairs = zip(records, found, strict=True)
-        points = [await self._shown(live.name, record, stored) for record, stored in pairs]
+        points = [await self._point_out(live.name, record, stored) for record, stored in pairs]
         if live.manifest.store.input.for_each is None:
             return WebhookResult(message="Stored", plugin=live.name, result=points[0])
         return WebhookRecords(message="Stored", plugin=live.name, results=points)
 
-    async def _shown(self, plugin: str, record: Record, stored: Stored) -> StoredPointOut:
+    async def _point_out(self, plugin: str, record: Record, stored: Stored) -> StoredPointOut:
         length, metadata = len(record.text), record.metadata
         if not stored.is_new:
             length, metadata = await self._keeper.metadata_of(plugin, stored)

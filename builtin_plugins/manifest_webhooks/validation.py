@@ -112,7 +112,7 @@ def _keys(error: ValidationError) -> tuple[str, ...]:
 
 def _problem(error: ValidationError) -> Problem:
     message, remedy = _EXPLAIN.get(str(error.validator), _other)(error)
-    value = None if error.validator == "required" else _shown(_keys(error), error.instance)
+    value = None if error.validator == "required" else _short_value(_keys(error), error.instance)
     return Problem(join_path(_keys(error)), message, remedy, failed_value=value)
 
 
@@ -209,7 +209,7 @@ def _plain(word: str) -> str:
     return re.sub(r"[-_ ]", "", word).lower()
 
 
-def _shown(keys: Sequence[str], value: Any) -> str | None:
+def _short_value(keys: Sequence[str], value: Any) -> str | None:
     """Return a value as short text, or None for what could be a secret or would repeat a whole object."""
     if isinstance(value, (dict, list)) or any(_SECRET_KEY.search(key) for key in keys):
         return None

@@ -28,13 +28,13 @@ class WatchedFolder(ManifestFolder):
         super().__init__(directory, platform.resource(DIRECTORY).taken_names)
         self._platform = platform
         self._turn = asyncio.Lock()
-        self._told = asyncio.Event()
+        self._notice = asyncio.Event()
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
         """Everything in it is live when the block begins, and changes follow within 2 s."""
         stop = asyncio.Event()
-        with self._platform.notices.listening(TOPIC, lambda _key: self._told.set()):
+        with self._platform.notices.listening(TOPIC, lambda _key: self._notice.set()):
             known = await self.refresh()
             tasks = [
                 asyncio.create_task(watch(self.directory, self._changed, stop, known), name="manifests"),
@@ -45,7 +45,7 @@ class WatchedFolder(ManifestFolder):
             finally:
                 # Not cancelled: a statement may be running.
                 stop.set()
-                self._told.set()
+                self._notice.set()
                 await asyncio.gather(*tasks)
 
     async def refresh(self) -> Snapshot:
@@ -73,16 +73,16 @@ class WatchedFolder(ManifestFolder):
         Never claims anything: machines with different folders would take paths from each other forever.
         """
         outage = self._platform.database.outage(log, "the claims of manifests can't be read")
-        self._told.set()  # this may have been stopped by an error meanwhile (`lasting`)
+        self._notice.set()  # this may have been stopped by an error meanwhile (`lasting`)
         while True:
-            await self._told.wait()
-            self._told.clear()
+            await self._notice.wait()
+            self._notice.clear()
             if stop.is_set():
                 return
             with outage.tolerated():
                 await self._adopt()
             if outage.lasts:
-                asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._told.set)
+                asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._notice.set)
 
     async def _adopt(self) -> None:
         async with self._turn:

@@ -82,7 +82,7 @@ async def watch(
             now = await looks.next()
             if now == files:
                 continue
-            failing = not await _report(on_change, _difference(files, now), told=failing)
+            failing = not await _report(on_change, _difference(files, now), is_reported=failing)
             if failing:
                 looks.repeat()
             else:
@@ -121,13 +121,13 @@ def _difference(before: Snapshot, now: Snapshot) -> FolderChanges:
 
 
 async def _report(
-    on_change: Callable[[FolderChanges], Awaitable[None]], changes: FolderChanges, *, told: bool
+    on_change: Callable[[FolderChanges], Awaitable[None]], changes: FolderChanges, *, is_reported: bool
 ) -> bool:
-    """Call `on_change`; returns whether it succeeded. An outage already `told` is not logged again."""
+    """Call `on_change`; returns whether it succeeded. An outage already `is_reported` is not logged again."""
     try:
         await on_change(changes)
     except (SQLAlchemyError, OSError) as error:
-        if not told:
+        if not is_reported:
             why = error if isinstance(error, OSError) else type(error).__name__
             logger.warning("a change of the manifests waits until it can be taken in: %s", why)
         return False

@@ -138,11 +138,11 @@ class _Composer:
             self._keys.pop()
         return found
 
-    def _key(self, event: Any, found: dict[str, Any]) -> str:
+    def _key(self, event: Any, mapping: dict[str, Any]) -> str:
         try:
             key = _text_key(event)
             self._count(key)
-            if key in found:
+            if key in mapping:
                 raise duplicate(key)
             return key
         except TreeError as error:

@@ -110,10 +110,10 @@ def _short(text: object) -> str:
     return _CONTROL.sub(" ", "" if text is None else str(text)).strip()[:_LONGEST]
 
 
-def _license(said: Any) -> str:
+def _license(metadata: Any) -> str:
     """The license as the metadata names it, in whichever of its three fields."""
-    stated = said["License-Expression"] or said["License"]
-    classifiers = [line for line in said.get_all("Classifier") or () if line.startswith("License ::")]
+    stated = metadata["License-Expression"] or metadata["License"]
+    classifiers = [line for line in metadata.get_all("Classifier") or () if line.startswith("License ::")]
     return _short(stated or ", ".join(line.rpartition("::")[2].strip() for line in classifiers))
 
 

@@ -66,9 +66,9 @@ def _finite(text: str) -> float:
     return number
 
 
-def _encodable(found: dict[str, Any]) -> dict[str, Any]:
+def _encodable(message: dict[str, Any]) -> dict[str, Any]:
     """The same with '?' for halves of characters, in which a text may end that was cut off."""
-    kept: dict[str, Any] = json.loads(json.dumps(found, ensure_ascii=False).encode(errors="replace"))
+    kept: dict[str, Any] = json.loads(json.dumps(message, ensure_ascii=False).encode(errors="replace"))
     return kept
 
 

@@ -44,8 +44,8 @@ def heeding(ctx: Context, call: RpcRequest, task: asyncio.Task[Any]) -> Iterator
     """Within the block, the task is cancelled when its client cancels the call."""
     key = _key(ctx, call.id) if call.era == "legacy" else None
 
-    def heed(told: str) -> None:
-        if told == key:
+    def heed(notice: str) -> None:
+        if notice == key:
             task.cancel()
 
     with ctx.platform.notices.listening(_TOPIC, heed):

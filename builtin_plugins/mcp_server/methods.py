@@ -92,7 +92,7 @@ async def _ping(_ctx: Context, _call: RpcRequest) -> Result:
 
 async def _list_tools(ctx: Context, call: RpcRequest) -> Result:
     _refuse_cursor(call)
-    return {"tools": [_shown(tool) for tool in await _usable(ctx)]}
+    return {"tools": [_tool_record(tool) for tool in await _usable(ctx)]}
 
 
 async def _usable(ctx: Context) -> list[Tool]:
@@ -102,7 +102,7 @@ async def _usable(ctx: Context) -> list[Tool]:
     return own + sorted(others, key=lambda tool: tool.name)
 
 
-def _shown(tool: Tool) -> Result:
+def _tool_record(tool: Tool) -> Result:
     return {
         "name": tool.name,
         "description": tool.description,

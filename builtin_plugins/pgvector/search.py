@@ -40,13 +40,13 @@ _SORT = sql("SELECT set_config('enable_sort', 'on', true)")
 class Nearest:
     """A question to a collection at its version in `found`."""
 
-    def __init__(self, session: Session, found: CollectionRecord, query: Query) -> None:
+    def __init__(self, session: Session, record: CollectionRecord, query: Query) -> None:
         import numpy as np
 
         self._session = session
-        self._found = found
+        self._record = record
         self._groups = None if query.groups is None else list(query.groups)
-        self._values = {"vector": query.vector.astype(np.float32).tolist(), "version": found.version}
+        self._values = {"vector": query.vector.astype(np.float32).tolist(), "version": record.version}
         self._prepared: bool | None = None
 
     def best(self, k: int) -> Ranking:
@@ -66,7 +66,7 @@ class Nearest:
 
     def _has_graph(self) -> bool:
         if self._prepared is None:
-            row = self._session.execute(_PREPARE, {"graph": graph_name(self._found.id)}).one()
+            row = self._session.execute(_PREPARE, {"graph": graph_name(self._record.id)}).one()
             self._prepared = bool(row[2])
         return self._prepared
 
@@ -74,14 +74,14 @@ class Nearest:
         if self._groups is None:
             return False
         some = (
-            f"SELECT count(*) FROM (SELECT 1 FROM vectors_point p WHERE p.collection_id = {self._found.id}"
+            f"SELECT count(*) FROM (SELECT 1 FROM vectors_point p WHERE p.collection_id = {self._record.id}"
             f" AND p.group_key = ANY(CAST(:groups AS text[])) LIMIT {NARROW + 1}) counted"
         )
         return int(self._session.scalar(sql(some), {"groups": self._groups}) or 0) <= NARROW
 
     def _walk(self, k: int) -> Ranking:
         self._session.execute(_WALK, {"ef": str(min(1000, max(_EF_SEARCH, k)))})
-        found = self._ranked(graph_key(self._found.dimension, "v."), self._grouped(), "", k=k)
+        found = self._ranked(graph_key(self._record.dimension, "v."), self._grouped(), "", k=k)
         self._session.execute(_SORT)
         return found
 
@@ -96,7 +96,7 @@ class Nearest:
         statement = (
             f"SELECT v.label, -({distance})"
             " FROM pgvector_point v JOIN vectors_point p ON p.label = v.label"
-            f" WHERE v.collection_id = {self._found.id} AND p.collection_id = {self._found.id}"
+            f" WHERE v.collection_id = {self._record.id} AND p.collection_id = {self._record.id}"
             f" AND p.version <= :version{condition} ORDER BY {distance}{then} LIMIT :k"
         )
         if ":groups" in condition:

@@ -77,17 +77,17 @@ class PgVectorStore(SqlVectorStore):
         await super().purge()
         self.graphs.look_after()
 
-    def rank(self, session: Session, found: CollectionRecord, query: Query) -> Judged:
+    def rank(self, session: Session, record: CollectionRecord, query: Query) -> Judged:
         """The nearest points by SQL; for hybrid search fused with BM25."""
-        nearest = Nearest(session, found, query)
+        nearest = Nearest(session, record, query)
         if query.text is None:
             return Judged.by_cosine(nearest.best(query.k))
-        return self._fused(session, found, query, nearest)
+        return self._fused(session, record, query, nearest)
 
-    def _fused(self, session: Session, found: CollectionRecord, query: Query, nearest: Nearest) -> Judged:
+    def _fused(self, session: Session, record: CollectionRecord, query: Query, nearest: Nearest) -> Judged:
         words = query.text or ""
-        index = self.indexes(found).text.catch_up(session, found)
-        allowed = self.allowed(session, found, query)
+        index = self.indexes(record).text.catch_up(session, record)
+        allowed = self.allowed(session, record, query)
 
         def near(k: int, among: Labels | None) -> Ranking:
             return nearest.best(k) if among is None else nearest.among(among)
@@ -98,9 +98,9 @@ class PgVectorStore(SqlVectorStore):
         dense, text = both_legs(near, worded, query.k)
         return fuse(dense, text, query.k, hybrid_weight(words, query.meaning), query.unrelated)
 
-    def followers(self, found: CollectionRecord, query: Query) -> list[Follower[Any]]:
+    def followers(self, record: CollectionRecord, query: Query) -> list[Follower[Any]]:
         """Vectors are searched in the database; only words have an index here."""
-        return [] if query.text is None else [self.indexes(found).text]
+        return [] if query.text is None else [self.indexes(record).text]
 
     async def start(self) -> None:
         """Build the graphs that grown collections need, in the background."""

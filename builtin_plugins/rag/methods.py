@@ -68,7 +68,7 @@ class MethodPhases(Protocol):
         """What it finds."""
         ...
 
-    async def check(self, found: RetrievedPassages) -> RetrievedPassages | Draft:
+    async def check(self, retrieved: RetrievedPassages) -> RetrievedPassages | Draft:
         """What it would answer from, or an answer."""
         ...
 
@@ -136,7 +136,7 @@ class QuestionWork(Protocol):
         """
         ...
 
-    async def draft(self, found: Sequence[Passage]) -> Draft:
+    async def draft(self, passages: Sequence[Passage]) -> Draft:
         """The whole answer from these passages, without showing it. Raises AnswerFailed, Unavailable."""
         ...
 
@@ -144,7 +144,7 @@ class QuestionWork(Protocol):
         """What one more draft would exceed (``8 model calls``); None if the question may cost that much."""
         ...
 
-    async def support(self, found: Sequence[Passage]) -> Support | None:
+    async def support(self, passages: Sequence[Passage]) -> Support | None:
         """How well the best passages support an answer, by the plugin that measures it; None without one."""
         ...
 

@@ -160,7 +160,7 @@ class _Import:
         KnowledgeBaseNotFound.
         """
         documents = self._bundle.manifest.documents
-        self._base = await self._platform.database.write(self._held)
+        self._base = await self._platform.database.write(self._lock_base)
         self._revision = self._base.revision
         keep = bool(documents) and await self._is_same_engine()
         self._progress.report(0, total=len(documents), unit="documents", message="Importing documents")
@@ -219,7 +219,7 @@ class _Import:
             yield piece
 
     def _add(self, unit: Unit, document: BundledDocument, new_id: str, staged: Staged) -> rag.ArrivedDocument:
-        self._held(unit)
+        self._lock_base(unit)
         parent = self._parents.get(document.parent_id or "")
         values = document.model_dump(exclude={"id", "parent_id", "chunk_count"})
         whole = rag.WholeDocument(id=new_id, parent_id=parent, **values)
@@ -246,18 +246,18 @@ class _Import:
         await self._platform.database.write(self._stage, new_id, points, engine)
 
     def _stage(self, unit: Unit, new_id: str, points: list[Point], engine: str) -> None:
-        self._held(unit, new_id)
+        self._lock_base(unit, new_id)
         vectors, collection = self._platform.resource(VECTORS), self._base.collection
         vectors.ensure(unit, collection, len(points[0].vector), engine)
         vectors.stage(unit, collection, points)
 
     def _publish(self, unit: Unit, new_id: str) -> None:
-        self._held(unit, new_id)
+        self._lock_base(unit, new_id)
         self._contents.publish(unit, self._base.id, new_id)
 
     def _finish(self, unit: Unit) -> None:
         """Import the plugins' data, then release the file."""
-        self._held(unit, to_change=True)
+        self._lock_base(unit, to_change=True)
         self._contents.end(unit, self._base.id)
         self._platform.hooks.ask_now(
             api.import_derived,
@@ -269,7 +269,9 @@ class _Import:
         )
         _let_go(unit, self._platform, self._payload)
 
-    def _held(self, unit: Unit, document_id: str | None = None, *, to_change: bool = False) -> rag.WholeBase:
+    def _lock_base(
+        self, unit: Unit, document_id: str | None = None, *, to_change: bool = False
+    ) -> rag.WholeBase:
         """Lock the knowledge base, and the document if given, against deletion until the unit ends."""
         base = self._contents.hold(unit, self._payload.knowledge_base_id, document_id, to_change=to_change)
         if self._revision is not None and base.revision != self._revision:

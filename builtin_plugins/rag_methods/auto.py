@@ -39,10 +39,10 @@ async def find(work: QuestionWork) -> RetrievedPassages:
     return await _phases(work).retrieve(await planning.plan())
 
 
-async def check(work: QuestionWork, found: RetrievedPassages) -> RetrievedPassages | Draft:
+async def check(work: QuestionWork, retrieved: RetrievedPassages) -> RetrievedPassages | Draft:
     """Judge the answer if the decision says so; else check as the measured method does."""
     applied = work.details["decision"]["applied"]
-    return await _phases(work, "self_rag" if applied.get("self_rag") else None).check(found)
+    return await _phases(work, "self_rag" if applied.get("self_rag") else None).check(retrieved)
 
 
 def _phases(work: QuestionWork, name: str | None = None) -> MethodPhases:

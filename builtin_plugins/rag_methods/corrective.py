@@ -38,38 +38,38 @@ class Graded(BaseModel):
     grade: Grade
 
 
-async def check(work: QuestionWork, found: RetrievedPassages) -> RetrievedPassages:
+async def check(work: QuestionWork, retrieved: RetrievedPassages) -> RetrievedPassages:
     """What was found, or what a second search found unless that is worse.
 
     Without a model, only the calibrated measure grades, and the second search uses the content words.
     """
     with work.step("grade", "Grading the passages"):
-        grade = await _grade(work, found)
+        grade = await _grade(work, retrieved)
     details = {"grade": grade, "score": _GRADES.index(grade) / 2, "corrected": False}
     work.details["corrective"] = details
     if grade == "correct":
-        return found
+        return retrieved
     with work.step("rewrite", "Searching with other words"):
         query = await _rewritten(work)
         more = await work.search(SearchPlan(query))
     details["refined_query_chars"] = len(query)
-    if not more or await _is_worse(work, more, found):
+    if not more or await _is_worse(work, more, retrieved):
         details["still_insufficient"] = True
-        return found
+        return retrieved
     details["corrected"] = True
     if await calibrated(work, more) != "correct":
         details["still_insufficient"] = True
     return more
 
 
-async def _grade(work: QuestionWork, found: RetrievedPassages) -> Grade:
-    own = await calibrated(work, found)
-    verdict = await work.judge(_RULES, work.question, Graded, found) if found else None
+async def _grade(work: QuestionWork, retrieved: RetrievedPassages) -> Grade:
+    own = await calibrated(work, retrieved)
+    verdict = await work.judge(_RULES, work.question, Graded, retrieved) if retrieved else None
     if verdict is None:
         why = "graded by the retrieval's own scores"
         if not await work.has_model():
             work.degrade(f"{NO_RUNTIME}, {why}")
-        elif found:
+        elif retrieved:
             work.degrade(why)
         return own
     at, wanted = _GRADES.index(own), _GRADES.index(verdict.grade)
@@ -82,29 +82,29 @@ async def _rewritten(work: QuestionWork) -> str:
     return line.strip(" \"'")[:_MOST_CHARS] or work.keywords()
 
 
-async def _is_worse(work: QuestionWork, more: RetrievedPassages, found: RetrievedPassages) -> bool:
+async def _is_worse(work: QuestionWork, more: RetrievedPassages, retrieved: RetrievedPassages) -> bool:
     """Whether a second search loses the answer, or its shown passages measure clearly lower."""
-    if await _is_supported(work, found) and not await _is_supported(work, more):
+    if await _is_supported(work, retrieved) and not await _is_supported(work, more):
         return True
-    return await _shown(work, more) < await _shown(work, found) - _ALIKE
+    return await _source_support(work, more) < await _source_support(work, retrieved) - _ALIKE
 
 
-async def _is_supported(work: QuestionWork, found: RetrievedPassages) -> bool:
-    measured = await work.support(found)
-    return bool(found) if measured is None else measured.is_enough
+async def _is_supported(work: QuestionWork, retrieved: RetrievedPassages) -> bool:
+    measured = await work.support(retrieved)
+    return bool(retrieved) if measured is None else measured.is_enough
 
 
-async def _shown(work: QuestionWork, found: RetrievedPassages) -> float:
+async def _source_support(work: QuestionWork, retrieved: RetrievedPassages) -> float:
     """Measure the passages that would be shown, not those that decide whether there is an answer."""
-    measured = await work.support(found.of(found.passages))
+    measured = await work.support(retrieved.of(retrieved.passages))
     return 0.0 if measured is None else measured.probability
 
 
-async def calibrated(work: QuestionWork, found: RetrievedPassages) -> Grade:
+async def calibrated(work: QuestionWork, retrieved: RetrievedPassages) -> Grade:
     """The grade that the retrieval's own measure gives; without one, nothing found is incorrect."""
-    measured = await work.support(found)
+    measured = await work.support(retrieved)
     if measured is None:
-        return "ambiguous" if found else "incorrect"
+        return "ambiguous" if retrieved else "incorrect"
     if measured.is_enough and measured.probability >= _SURE:
         return "correct"
     return "ambiguous" if measured.is_enough or measured.is_hopeful else "incorrect"

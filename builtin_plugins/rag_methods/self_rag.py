@@ -45,22 +45,22 @@ class SelfAssessment(BaseModel):
         return min(self.grounded, self.complete)
 
 
-async def check(work: QuestionWork, found: RetrievedPassages) -> RetrievedPassages | Draft:
+async def check(work: QuestionWork, retrieved: RetrievedPassages) -> RetrievedPassages | Draft:
     """The accepted draft; the passages if there is no model to judge one, as `standard` does."""
     details = {"iterations": 1, "evaluated": False, "threshold_met": None, "refined": False}
     work.details["self_rag"] = details
     if not await work.has_model():
         work.degrade(f"{NO_RUNTIME} that could judge an answer")
-        return found
+        return retrieved
     best: tuple[float, Draft] | None = None
     for iteration in range(1, ITERATIONS + 1):
         details["iterations"] = iteration
-        made = await _drafted(work, found, again=best is not None)
+        made = await _drafted(work, retrieved, again=best is not None)
         if made is None:
             details["refined"] = False
             break
         with work.step("judge", "Judging the draft"):
-            judged = await work.judge(_RULES, work.question, SelfAssessment, found, draft=made, keep=0)
+            judged = await work.judge(_RULES, work.question, SelfAssessment, retrieved, draft=made, keep=0)
         if judged is None:
             return made if best is None else best[1]
         if best is None or judged.score > best[0]:
@@ -69,16 +69,16 @@ async def check(work: QuestionWork, found: RetrievedPassages) -> RetrievedPassag
         if best[0] >= THRESHOLD or iteration == ITERATIONS or not _may_refine(work, judged):
             break
         details["refined"] = True
-        found = _together(found, await work.search(SearchPlan(judged.search)), work.top_k)
+        retrieved = _together(retrieved, await work.search(SearchPlan(judged.search)), work.top_k)
     assert best is not None
     return best[1]
 
 
-async def _drafted(work: QuestionWork, found: RetrievedPassages, *, again: bool) -> Draft | None:
+async def _drafted(work: QuestionWork, retrieved: RetrievedPassages, *, again: bool) -> Draft | None:
     """A draft; None if the second one fails, so that the first is kept."""
     try:
         with work.step("draft", "Drafting an answer"):
-            return await work.draft(found)
+            return await work.draft(retrieved)
     except AnswerFailed as error:
         if not again:
             raise
@@ -95,12 +95,12 @@ def _may_refine(work: QuestionWork, judged: SelfAssessment) -> bool:
     return lacking is None
 
 
-def _together(found: RetrievedPassages, more: RetrievedPassages, top_k: int) -> RetrievedPassages:
+def _together(retrieved: RetrievedPassages, more: RetrievedPassages, top_k: int) -> RetrievedPassages:
     """The best of both searches, each passage once; up to half of them are new."""
-    known = {one.chunk_id for one in found}
+    known = {one.chunk_id for one in retrieved}
     fresh = [one for one in more if one.chunk_id not in known]
-    kept = list(found[: max(1, top_k - len(fresh[: top_k // 2]))])
-    return found.of([*kept, *fresh[: top_k - len(kept)]])
+    kept = list(retrieved[: max(1, top_k - len(fresh[: top_k // 2]))])
+    return retrieved.of([*kept, *fresh[: top_k - len(kept)]])
 
 
 SELF_RAG = QueryMethod("self_rag", "Judges its draft, and searches for what it lacks.", check=check)

@@ -71,14 +71,14 @@ class Bucket:
 
     def check(self) -> None:
         """Check that the bucket exists and can be listed."""
-        with self._told():
+        with self._errors_of_blobs():
             self._quickly.list_objects_v2(Bucket=self.place.bucket, Prefix=self.place.prefix, MaxKeys=1)
 
     def size_of(self, key: str) -> int | None:
         """The size of an object in bytes; None if there is none."""
         self._be_quick()
         try:
-            with self._told():
+            with self._errors_of_blobs():
                 return int(self._quickly.head_object(**self._named(key))["ContentLength"])
         except FileNotFoundError:
             return None
@@ -86,42 +86,42 @@ class Bucket:
     def put(self, key: str, file: Path, sha256: str) -> None:
         """Write a file as an object. The server compares its bytes with the digest, if it knows how to."""
         checksum = base64.b64encode(bytes.fromhex(sha256)).decode()
-        with self._told(), file.open("rb") as body:
+        with self._errors_of_blobs(), file.open("rb") as body:
             self._client.put_object(**self._named(key), Body=body, ChecksumSHA256=checksum)
 
     def put_text(self, key: str, text: str) -> None:
         """Write a short text as an object."""
-        with self._told():
+        with self._errors_of_blobs():
             self._quickly.put_object(**self._named(key), Body=text.encode())
 
     def get_text(self, key: str) -> str | None:
         """A short text; None if there is no such object."""
         self._be_quick()
         try:
-            with self._told():
+            with self._errors_of_blobs():
                 body = self._quickly.get_object(**self._named(key))["Body"]
-            with closing(body), self._told():
+            with closing(body), self._errors_of_blobs():
                 return str(body.read(_SHORT).decode(errors="replace")).strip()
         except FileNotFoundError:
             return None
 
     def get(self, key: str) -> Iterator[bytes]:
         """An object's content in pieces. Raises FileNotFoundError if there is none."""
-        with self._told():
+        with self._errors_of_blobs():
             answer = self._client.get_object(**self._named(key))
-        with closing(answer["Body"]) as body, self._told():
+        with closing(answer["Body"]) as body, self._errors_of_blobs():
             yield from body.iter_chunks(_PIECE)
 
     def remove(self, key: str) -> None:
         """Remove an object, if it is there."""
         self._be_quick()
-        with self._told():
+        with self._errors_of_blobs():
             self._quickly.delete_object(**self._named(key))
 
     def objects(self) -> Iterator[Object]:
         """Every object below the prefix."""
         pages = self._client.get_paginator("list_objects_v2")
-        with self._told():
+        with self._errors_of_blobs():
             for page in pages.paginate(Bucket=self.place.bucket, Prefix=self.place.prefix):
                 for found in page.get("Contents", ()):
                     key = found["Key"].removeprefix(self.place.prefix)
@@ -170,7 +170,7 @@ class Bucket:
             raise BlobsAway(away[1])
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _errors_of_blobs(self) -> Iterator[None]:
         """Turn what the library raises into FileNotFoundError or BlobsAway."""
         from botocore.exceptions import (
             BotoCoreError,

@@ -87,11 +87,11 @@ class Copies:
 
     def names(self) -> list[str]:
         """The contents that have a copy."""
-        return [copy.sha256 for copy in self._found()]
+        return [copy.sha256 for copy in self._copies()]
 
     def _give_up(self) -> int:
         """Remove the least recently used copies until the rest fits; returns the rest's size."""
-        found = sorted(self._found())
+        found = sorted(self._copies())
         size, unused_since = sum(copy.size for copy in found), time.time() - _IN_USE
         wanted = self._most if size <= self._most else int(self._most * _LEAVES)
         for copy in found:
@@ -101,7 +101,7 @@ class Copies:
             size -= copy.size
         return size
 
-    def _found(self) -> Iterator[_Copy]:
+    def _copies(self) -> Iterator[_Copy]:
         for path in self._folder.glob("??/*"):
             with suppress(FileNotFoundError):
                 about = path.stat()

@@ -61,9 +61,9 @@ def _marked(bucket: Bucket) -> str | None:
     return bucket.get_text(MARKER)
 
 
-async def _knows(database: Database, found: list[str]) -> bool:
-    for start in range(0, len(found), _AT_ONCE):
-        if await database.read(held_among, found[start : start + _AT_ONCE]):
+async def _knows(database: Database, owners: list[str]) -> bool:
+    for start in range(0, len(owners), _AT_ONCE):
+        if await database.read(held_among, owners[start : start + _AT_ONCE]):
             return True
     return False
 

@@ -37,7 +37,7 @@ class Patient(SpanExporter):
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter = exporter
         self._lost = 0
-        self._said = float("-inf")
+        self._last_report = float("-inf")
         logging.getLogger(_LIBRARY_LOG).setLevel(logging.CRITICAL)
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
@@ -49,9 +49,9 @@ class Patient(SpanExporter):
             why, result = f": {type(error).__name__}", SpanExportResult.FAILURE
         if result is not SpanExportResult.SUCCESS:
             self._lost += len(spans)
-            if time.monotonic() - self._said > _SAY_EVERY:
+            if time.monotonic() - self._last_report > _SAY_EVERY:
                 log.warning("%s spans were lost: the collector did not accept them%s", self._lost, mask(why))
-                self._said, self._lost = time.monotonic(), 0
+                self._last_report, self._lost = time.monotonic(), 0
         return result
 
     def shutdown(self) -> None:

@@ -59,9 +59,9 @@ class Judged(NamedTuple):
         return len(self.labels)
 
     @classmethod
-    def by_cosine(cls, found: Ranking) -> Judged:
+    def by_cosine(cls, ranking: Ranking) -> Judged:
         """A ranking by the dense leg alone."""
-        return cls(found.labels, found.scores, found.scores)
+        return cls(ranking.labels, ranking.scores, ranking.scores)
 
 
 def as_labels(labels: npt.ArrayLike) -> Labels:

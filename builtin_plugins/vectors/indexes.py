@@ -63,47 +63,47 @@ class Follower(Generic[I]):
         """The index in its present state; None before the first use."""
         return self._index
 
-    def is_at(self, found: CollectionRecord) -> bool:
-        """Whether the index is loaded and at exactly the version of `found`."""
-        return self._index is not None and self._version == found.version
+    def is_at(self, record: CollectionRecord) -> bool:
+        """Whether the index is loaded and at exactly the version of `record`."""
+        return self._index is not None and self._version == record.version
 
-    async def load(self, database: Database, found: CollectionRecord) -> None:
+    async def load(self, database: Database, record: CollectionRecord) -> None:
         """Load a new index in batches, so that nobody waits for it and it can be abandoned halfway.
 
         Points removed meanwhile may already be missing; all later changes are left to `catch_up`.
         """
         index = await asyncio.to_thread(self._make)
         last = _FIRST
-        while rows := await database.read(self._batch, found, last):
+        while rows := await database.read(self._batch, record, last):
             last = await asyncio.to_thread(self._add, index, rows)
-        self._index, self._version = index, found.version
+        self._index, self._version = index, record.version
 
-    def catch_up(self, session: Session, found: CollectionRecord) -> I:
-        """The index, brought to at least the version of `found` as the session sees it."""
+    def catch_up(self, session: Session, record: CollectionRecord) -> I:
+        """The index, brought to at least the version of `record` as the session sees it."""
         index, version = self._index, self._version
-        if index is None or version < found.floor:
+        if index is None or version < record.floor:
             index, version = off_the_loop(self._make), 0
-        if version < found.version:
-            self._apply(session, found, index, version)
-            version = found.version
+        if version < record.version:
+            self._apply(session, record, index, version)
+            version = record.version
         self._index, self._version = index, version
         return index
 
-    def _apply(self, session: Session, found: CollectionRecord, index: I, version: int) -> None:
-        gone = _tombstones(session, found, version) if version else ()
+    def _apply(self, session: Session, record: CollectionRecord, index: I, version: int) -> None:
+        gone = _tombstones(session, record, version) if version else ()
         if len(gone):
             off_the_loop(partial(index.remove, gone))
         last = (version, _HIGHEST)
-        while rows := self._batch(session, found, last):
+        while rows := self._batch(session, record, last):
             last = off_the_loop(partial(self._add, index, rows))
 
-    def _batch(self, session: Session, found: CollectionRecord, last: Place) -> Sequence[Sequence[Any]]:
-        """The next rows up to the version of `found`, in the order of the table's index."""
+    def _batch(self, session: Session, record: CollectionRecord, last: Place) -> Sequence[Sequence[Any]]:
+        """The next rows up to the version of `record`, in the order of the table's index."""
         query = (
             select(PointRecord.label, PointRecord.version, *self._columns)
             .where(
-                PointRecord.collection_id == found.id,
-                PointRecord.version <= found.version,
+                PointRecord.collection_id == record.id,
+                PointRecord.version <= record.version,
                 tuple_(PointRecord.version, PointRecord.label) > tuple_(*last),
             )
             .order_by(PointRecord.version, PointRecord.label)
@@ -136,13 +136,13 @@ def text_follower() -> Follower[TextIndex]:
     return Follower((PointRecord.text, PointRecord.payload), _new_text, _in_languages)
 
 
-def _tombstones(session: Session, found: CollectionRecord, after: int) -> Labels:
+def _tombstones(session: Session, record: CollectionRecord, after: int) -> Labels:
     import numpy as np
 
     query = select(TombstoneRecord.label).where(
-        TombstoneRecord.collection_id == found.id,
+        TombstoneRecord.collection_id == record.id,
         TombstoneRecord.version > after,
-        TombstoneRecord.version <= found.version,
+        TombstoneRecord.version <= record.version,
     )
     return np.array(session.scalars(query).all(), dtype=np.int64)
 

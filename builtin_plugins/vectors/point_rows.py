@@ -77,24 +77,24 @@ def find_collection(session: Session, name: str) -> CollectionRecord | None:
     return session.scalar(select(CollectionRecord).where(CollectionRecord.name == name))
 
 
-def row_of(found: CollectionRecord, point: Point) -> dict[str, Any]:
+def row_of(record: CollectionRecord, point: Point) -> dict[str, Any]:
     return {
-        "collection_id": found.id,
+        "collection_id": record.id,
         "id": point.id,
         "group_key": point.group,
         "position": point.position,
         "text": point.text,
         "payload": dict(point.payload),
-        "vector": _halves(found, point).tobytes(),
+        "vector": _halves(record, point).tobytes(),
         "version": None,
     }
 
 
-def _halves(found: CollectionRecord, point: Point) -> npt.NDArray[np.float16]:
+def _halves(record: CollectionRecord, point: Point) -> npt.NDArray[np.float16]:
     import numpy as np
 
-    if point.vector.shape != (found.dimension,):
-        raise ValueError(f"point '{point.id}' needs {found.dimension} numbers, not {point.vector.shape}")
+    if point.vector.shape != (record.dimension,):
+        raise ValueError(f"point '{point.id}' needs {record.dimension} numbers, not {point.vector.shape}")
     halves = point.vector.astype(np.float16)
     if not np.isfinite(halves).all():
         raise ValueError(f"the vector of point '{point.id}' holds a value that is not finite")
@@ -119,10 +119,10 @@ def annotate(
         session.execute(update(PointRecord), changed)
 
 
-def check_fit(found: CollectionRecord, query: Query) -> None:
+def check_fit(record: CollectionRecord, query: Query) -> None:
     """Raise EngineMismatch for a vector of another engine, ValueError for an unusable one."""
     size = query.vector.shape[0] if query.vector.ndim == 1 else 0
-    if query.engine is not None and (query.engine, size) != (found.engine, found.dimension):
-        raise EngineMismatch(f"{found.engine} [{found.dimension}]", f"{query.engine} [{size}]")
-    if size != found.dimension:
-        raise ValueError(f"the query must be {found.dimension} numbers, not {query.vector.shape}")
+    if query.engine is not None and (query.engine, size) != (record.engine, record.dimension):
+        raise EngineMismatch(f"{record.engine} [{record.dimension}]", f"{query.engine} [{size}]")
+    if size != record.dimension:
+        raise ValueError(f"the query must be {record.dimension} numbers, not {query.vector.shape}")

@@ -183,9 +183,9 @@ class SqlVectorStore:
             return None
         return self._hits(session, self.rank(session, found, query), query)
 
-    def followers(self, found: CollectionRecord, query: Query) -> list[Follower[Any]]:
+    def followers(self, record: CollectionRecord, query: Query) -> list[Follower[Any]]:
         """The indexes that `rank` needs."""
-        indexes = self.indexes(found)
+        indexes = self.indexes(record)
         return [indexes.dense] if query.text is None else [indexes.dense, indexes.text]
 
     async def _load(self, collection: str, query: Query) -> CollectionRecord | None:
@@ -201,9 +201,9 @@ class SqlVectorStore:
         """The collection's lock, shared by all concurrent users."""
         return self._locks.setdefault(collection, AsyncSharedLock())
 
-    def _look_after(self, collection: str, found: CollectionRecord) -> None:
+    def _look_after(self, collection: str, record: CollectionRecord) -> None:
         """Start the background work that the indexes need at their present size."""
-        indexes = self.indexes(found)
+        indexes = self.indexes(record)
         dense, text = indexes.dense.index, indexes.text.index
         if dense is not None and dense.wants_approximate:
             name = f"building the approximate index of {collection}"
@@ -237,12 +237,12 @@ class SqlVectorStore:
         seen = (CollectionRecord.name == collection) & PointRecord.version.is_not(None)
         return await self._database.read(_number, seen)
 
-    def rank(self, session: Session, found: CollectionRecord, query: Query) -> Judged:
+    def rank(self, session: Session, record: CollectionRecord, query: Query) -> Judged:
         """The best labels with their scores; another backend replaces this step."""
-        indexes = self.indexes(found)
-        dense = indexes.dense.catch_up(session, found)
-        text = None if query.text is None else indexes.text.catch_up(session, found)
-        allowed = self.allowed(session, found, query)
+        indexes = self.indexes(record)
+        dense = indexes.dense.catch_up(session, record)
+        text = None if query.text is None else indexes.text.catch_up(session, record)
+        allowed = self.allowed(session, record, query)
         return off_the_loop(partial(_rank, dense, text, query, allowed))
 
     async def start(self) -> None:
@@ -272,7 +272,7 @@ class SqlVectorStore:
             if at in stored
         ]
 
-    def allowed(self, session: Session, found: CollectionRecord, query: Query) -> Labels | None:
+    def allowed(self, session: Session, record: CollectionRecord, query: Query) -> Labels | None:
         """The labels of the groups that a query is limited to; None for one without limits."""
         import numpy as np
 
@@ -281,22 +281,22 @@ class SqlVectorStore:
         labels: list[int] = []
         for start in range(0, len(query.groups), _MOST_PARAMETERS):
             mine = select(PointRecord.label).where(
-                PointRecord.collection_id == found.id,
+                PointRecord.collection_id == record.id,
                 PointRecord.group_key.in_(list(query.groups[start : start + _MOST_PARAMETERS])),
                 PointRecord.version.is_not(None),
             )
             labels += session.scalars(mine).all()
         return np.array(labels, dtype=np.int64)
 
-    def indexes(self, found: CollectionRecord) -> CollectionIndexes:
+    def indexes(self, record: CollectionRecord) -> CollectionIndexes:
         """The collection's indexes in this process; the least recently searched are dropped first."""
         with self._guard:
-            indexes = self._loaded.get(found.id)
+            indexes = self._loaded.get(record.id)
             if indexes is None:
-                indexes = self._loaded[found.id] = CollectionIndexes(found.dimension, self._exact_up_to)
+                indexes = self._loaded[record.id] = CollectionIndexes(record.dimension, self._exact_up_to)
                 if len(self._loaded) > _MOST_LOADED:
                     self._loaded.popitem(last=False)
-            self._loaded.move_to_end(found.id)
+            self._loaded.move_to_end(record.id)
             return indexes
 
     def _forget(self, collection_id: int) -> None:

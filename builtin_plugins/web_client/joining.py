@@ -110,22 +110,22 @@ def _part(
     """A module as a function that returns its exports; and its exports, as names and what they stand for."""
     exports: list[tuple[str, str]] = []
 
-    def passed_on(found: re.Match[str]) -> str:
-        part = places[_target(name, found["source"])][1]
-        exports.extend((shown, f"{part}.{own}") for own, shown in _pairs(found["names"]))
+    def passed_on(match: re.Match[str]) -> str:
+        part = places[_target(name, match["source"])][1]
+        exports.extend((shown, f"{part}.{own}") for own, shown in _pairs(match["names"]))
         return ""
 
-    def listed(found: re.Match[str]) -> str:
-        exports.extend((shown, own) for own, shown in _pairs(found["names"]))
+    def listed(match: re.Match[str]) -> str:
+        exports.extend((shown, own) for own, shown in _pairs(match["names"]))
         return ""
 
-    def declared(found: re.Match[str]) -> str:
-        exports.append((found["name"], found["name"]))
+    def declared(match: re.Match[str]) -> str:
+        exports.append((match["name"], match["name"]))
         return ""
 
-    def by_default(found: re.Match[str]) -> str:
-        exports.append(("default", found["name"] or "whole"))
-        return f"function {found['name']}" if found["name"] else "const whole = function"
+    def by_default(match: re.Match[str]) -> str:
+        exports.append(("default", match["name"] or "whole"))
+        return f"function {match['name']}" if match["name"] else "const whole = function"
 
     text = _PASSED_ON.sub(passed_on, _imports(text, name, places, entry))
     text = _DEFAULT.sub(by_default, _LISTED.sub(listed, _DECLARED.sub(declared, text)))
@@ -136,18 +136,18 @@ def _part(
 def _imports(text: str, name: str, places: Mapping[str, tuple[str, str]], entry: str) -> str:
     """The module's text as included in `entry`, with its imports by the names used there."""
 
-    def static(found: re.Match[str]) -> str:
-        target = _target(name, found["source"])
+    def static(match: re.Match[str]) -> str:
+        target = _target(name, match["source"])
         if target not in places:
-            return found[0]
+            return match[0]
         where, part = places[target]
-        pairs = [("default", found["whole"])] if found["whole"] else _pairs(found["names"])
+        pairs = [("default", match["whole"])] if match["whole"] else _pairs(match["names"])
         names = ", ".join(own if own == shown else f"{own}: {shown}" for own, shown in pairs)
         taken = f"const {{ {names} }} = {part};"
         return taken if name in places else f'import {{ {part} }} from "{_relative(name, where)}"; {taken}'
 
-    def dynamic(found: re.Match[str]) -> str:
-        return f'import("{_relative(entry, _target(name, found["source"]))}")'
+    def dynamic(match: re.Match[str]) -> str:
+        return f'import("{_relative(entry, _target(name, match["source"]))}")'
 
     return _DYNAMIC.sub(dynamic, _IMPORT.sub(static, text))
 

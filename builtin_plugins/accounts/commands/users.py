@@ -180,11 +180,11 @@ def show(username: Username, as_json: AsJson = False) -> None:
     )
 
 
-def _way(found: dict[str, Any]) -> str:
-    if found["sso"]:
+def _way(account: dict[str, Any]) -> str:
+    if account["sso"]:
         return "through the identity provider"
-    way = "with a temporary password" if found["must_change_password"] else "with a password"
-    return f"{way}; the next SSO sign-in takes over the account" if found["link_approved"] else way
+    way = "with a temporary password" if account["must_change_password"] else "with a password"
+    return f"{way}; the next SSO sign-in takes over the account" if account["link_approved"] else way
 
 
 async def _describe(username: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from builtin_plugins.conversations.answers import Piece, cut, without
 from builtin_plugins.conversations.models import Citation, Thread, Turn
-from builtin_plugins.conversations.services.reading import known, load, shown
+from builtin_plugins.conversations.services.reading import known, load, visible_turns
 from builtin_plugins.conversations.services.threads import ThreadReach, find_id, reach_for
 from builtin_plugins.conversations.settings import ConversationsSettings
 from builtin_plugins.rag import api as rag
@@ -113,7 +113,7 @@ async def _history(caller: Caller, thread_id: int) -> tuple[list[rag.PastTurn], 
     most = caller.platform.settings_of(ConversationsSettings).history_turns
     wanted = Turn.thread_id == thread_id
     turns, _ = await caller.platform.database.snapshot(load, wanted, most, 0, newest_first=True)
-    told = [rag.PastTurn(one.question, one.answer) for one in reversed(await shown(caller, turns))]
+    told = [rag.PastTurn(one.question, one.answer) for one in reversed(await visible_turns(caller, turns))]
     return told, {one.document_id: one.knowledge_base_id for turn in turns for one in turn.citations}
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.conversations.models import Thread, Turn
 from builtin_plugins.conversations.schemas import ConversationOut, ExportBundle
 from builtin_plugins.conversations.services.listing import counted, record_of, turn_out
-from builtin_plugins.conversations.services.reading import StoredTurn, shown, stored
+from builtin_plugins.conversations.services.reading import StoredTurn, stored, visible_turns
 from builtin_plugins.conversations.services.threads import ThreadReach, find_begun, reach_for
 from kernel.sdk import Caller, utc_now
 
@@ -61,7 +61,7 @@ async def _pieces(caller: Caller, wanted: ColumnElement[bool]) -> AsyncGenerator
         among = wanted & Thread.id.in_(threads)
         while (page := await database.snapshot(_page, holder, among, place)).turns:
             text = ""
-            for turn in await shown(caller, page.turns):
+            for turn in await visible_turns(caller, page.turns):
                 text += _opening(page.begun.get(turn.id), closing) + turn_out(turn).model_dump_json()
                 closing = "]}"
             yield text.encode()

@@ -20,7 +20,7 @@ from builtin_plugins.conversations.schemas import (
     TurnOut,
     TurnQuery,
 )
-from builtin_plugins.conversations.services.reading import StoredTurn, load, shown
+from builtin_plugins.conversations.services.reading import StoredTurn, load, visible_turns
 from builtin_plugins.conversations.services.threads import ThreadReach, askable, find_begun, reach_for
 from builtin_plugins.rag import api as rag
 from kernel.sdk import Caller, scope_of
@@ -125,7 +125,7 @@ async def list_turns(caller: Caller, conversation_id: str, query: TurnQuery) -> 
     reach = await reach_for(caller, conversation_id, query.pipeline_id)
     snapshot = caller.platform.database.snapshot
     turns, total = await snapshot(_turns, reach, conversation_id, query.limit, query.offset)
-    return [turn_out(one) for one in await shown(caller, turns)], total
+    return [turn_out(one) for one in await visible_turns(caller, turns)], total
 
 
 def _turns(

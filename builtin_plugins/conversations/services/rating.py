@@ -11,7 +11,7 @@ from builtin_plugins.conversations import api
 from builtin_plugins.conversations.errors import TurnNotFound
 from builtin_plugins.conversations.models import Thread, Turn
 from builtin_plugins.conversations.schemas import TurnRating
-from builtin_plugins.conversations.services.reading import StoredTurn, load, shown
+from builtin_plugins.conversations.services.reading import StoredTurn, load, visible_turns
 from builtin_plugins.conversations.services.threads import ThreadReach, askable, find_begun, reach_for
 from kernel.sdk import Caller, Unit
 
@@ -36,7 +36,7 @@ async def rated(caller: Caller, pipelines: Sequence[str], limit: int) -> list[ap
     """The latest rated turns with these pipelines in conversations that the caller may read."""
     reach = ThreadReach(caller.principal.subject, await askable(caller, list(pipelines)))
     turns = await caller.platform.database.snapshot(_rated, reach, pipelines, limit)
-    return await shown(caller, turns)
+    return await visible_turns(caller, turns)
 
 
 def _rated(session: Session, reach: ThreadReach, pipelines: Sequence[str], limit: int) -> list[StoredTurn]:

@@ -53,10 +53,10 @@ def stored(session: Session, turns: Select[Turn, str]) -> list[StoredTurn]:
     return [StoredTurn(row.Turn, row.conversation_id, citations.get(row.Turn.id, ())) for row in rows]
 
 
-async def shown(caller: Caller, turns: Sequence[StoredTurn]) -> list[api.RecordedTurn]:
+async def visible_turns(caller: Caller, turns: Sequence[StoredTurn]) -> list[api.RecordedTurn]:
     """The turns as seen with the caller's current rights."""
     seen = await readable(caller, {one.document_id for turn in turns for one in turn.citations})
-    return [_shown(turn, seen) for turn in turns]
+    return [_visible_turn(turn, seen) for turn in turns]
 
 
 async def readable(caller: Caller, document_ids: Collection[str]) -> set[str]:
@@ -72,7 +72,7 @@ async def known(caller: Caller, document_ids: Collection[str]) -> set[str] | Non
     return None if found is None else set(found)
 
 
-def _shown(stored: StoredTurn, seen: set[str]) -> api.RecordedTurn:
+def _visible_turn(stored: StoredTurn, seen: set[str]) -> api.RecordedTurn:
     turn = stored.turn
     gone = {one.number for one in stored.citations if one.document_id not in seen}
     left = without(stored.pieces, gone)

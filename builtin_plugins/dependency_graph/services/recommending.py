@@ -43,22 +43,22 @@ async def recommend(caller: Caller, plugins: Sequence[str], limit: int) -> Recom
     return Recommendations(installed_plugins=asked, recommendations=kept[:limit], count=len(kept[:limit]))
 
 
-def _from_installs(one: plugin_registry.InstalledTogether) -> Recommendation:
-    score = one.accounts / one.of if one.of else 0.0
-    reason = f"{one.accounts} of {one.of} accounts with these plugins have it"
-    return Recommendation(plugin_id=one.plugin_id, name=one.name, score=round(score, 4), reason=reason)
+def _from_installs(plugin: plugin_registry.InstalledTogether) -> Recommendation:
+    score = plugin.accounts / plugin.of if plugin.of else 0.0
+    reason = f"{plugin.accounts} of {plugin.of} accounts with these plugins have it"
+    return Recommendation(plugin_id=plugin.plugin_id, name=plugin.name, score=round(score, 4), reason=reason)
 
 
-def _add_suggested(index: Index, found: dict[str, Recommendation], plugin: str) -> None:
+def _add_suggested(index: Index, recommendations: dict[str, Recommendation], plugin: str) -> None:
     for link in index.links(plugin):
         if link.kind != "suggests" or link.target_type != "plugin":
             continue
         if index.has_catalog and link.target not in index.known:
             continue
         text = f"{index.name(plugin)} suggests it"
-        known = found.get(link.target)
+        known = recommendations.get(link.target)
         if known is None:
-            found[link.target] = Recommendation(
+            recommendations[link.target] = Recommendation(
                 plugin_id=link.target, name=index.name(link.target), score=_SUGGESTED, reason=text
             )
         else:

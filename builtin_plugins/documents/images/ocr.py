@@ -100,7 +100,7 @@ class Recognizer:
                 said = likelier(said, self._ask(picture, page, deadline, *_TURN))
         return said.text
 
-    def _ask(self, picture: bytes, page: int | None, deadline: float, *options: str) -> Said:
+    def _ask(self, picture: bytes, page: int | None, deadline: float, *options: str) -> OcrText:
         if self._program is None:
             raise UnparsableDocument("no_ocr", "tesseract is not installed")
         command = [self._program, "stdin", "stdout", "-l", self._options.languages, *options]
@@ -119,13 +119,13 @@ class Recognizer:
         except subprocess.TimeoutExpired as error:
             raise UnparsableDocument("timeout", "tesseract took too long for one page") from error
         complaint = done.stderr.decode("utf-8", "replace")
-        said = Said(done.stdout.decode("utf-8", "replace"))
-        if done.returncode != 0 or (_UNREAD in complaint and not said.text.strip()):
+        text = OcrText(done.stdout.decode("utf-8", "replace"))
+        if done.returncode != 0 or (_UNREAD in complaint and not text.text.strip()):
             raise UnparsableDocument(_fault(complaint), complaint[:_SAID_BYTES])
-        return said
+        return text
 
 
-class Said:
+class OcrText:
     """Tesseract's output: the text, and the average confidence per character."""
 
     def __init__(self, output: str) -> None:
@@ -137,11 +137,11 @@ class Said:
         self.is_doubtful = self.size > 0 and self.confidence < _DOUBTFUL
 
 
-def likelier(upright: Said, turned: Said) -> Said:
+def likelier(upright: OcrText, turned: OcrText) -> OcrText:
     """The more confident reading, unless it has less than half the text of the upright one."""
     return turned if turned.confidence > upright.confidence and 2 * turned.size >= upright.size else upright
 
 
-def _fault(said: str) -> Code:
+def _fault(complaint: str) -> Code:
     """The error code for tesseract's complaint."""
-    return next((code for sign, code in _FAULTS.items() if sign in said), "corrupt")
+    return next((code for sign, code in _FAULTS.items() if sign in complaint), "corrupt")

@@ -93,8 +93,8 @@ class DocxNumbering:
         counts = self._counted(number, at, levels)
         is_decimal = levels[at].is_decimal
 
-        def written(found: re.Match[str]) -> str:
-            other = int(found[1]) - 1
+        def written(match: re.Match[str]) -> str:
+            other = int(match[1]) - 1
             level = levels.get(other, levels[at])
             return written_number(counts.get(other, level.start), "decimal" if is_decimal else level.form)
 

@@ -27,7 +27,7 @@ class _Level(NamedTuple):
     repeats: bool  # letters after z: aa, bb instead of aa, ab
     before: str
     after: str
-    shown: int  # levels, with those above
+    levels: int  # levels, with those above
     start: int
     is_bullet: bool
 
@@ -167,14 +167,14 @@ def _written(counts: dict[int, int], levels: Mapping[int, _Level], at: int, star
         del counts[below]
     if level.is_bullet:
         return ""
-    shown = [one for one in range(at - level.shown + 1, at + 1) if one in levels]
+    shown = [one for one in range(at - level.levels + 1, at + 1) if one in levels]
     for above in shown[:-1]:  # levels that were left out count as begun
         counts.setdefault(above, levels[above].start)
-    numbers = [_shown(counts[one], levels[one]) for one in shown]
+    numbers = [_number_text(counts[one], levels[one]) for one in shown]
     return (level.before + ".".join(filter(None, numbers)) + level.after).strip()
 
 
-def _shown(count: int, level: _Level) -> str:
+def _number_text(count: int, level: _Level) -> str:
     if not level.form.endswith("Letter") or level.repeats:
         return written_number(count, level.form)
     text = ""

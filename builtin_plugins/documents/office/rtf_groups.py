@@ -89,11 +89,11 @@ def _groups(data: bytes) -> list[tuple[int, int, bool]]:
     return found
 
 
-def _in_hexadecimal(found: re.Match[bytes]) -> bytes:
+def _in_hexadecimal(match: re.Match[bytes]) -> bytes:
     """Both bytes in hexadecimal: the converter decodes nothing else; a Latin letter stays the same."""
-    first, second, *written = found.groups()
+    first, second, *written = match.groups()
     return first + (second or b"\\'%02x" % ord(written[0] or written[1]))
 
 
-def _marked(found: re.Match[bytes]) -> bytes:
-    return b"{\\uc0\\u%d }" % (ord(_MARKS[found[1] or found[2]]) - 65_536)
+def _marked(match: re.Match[bytes]) -> bytes:
+    return b"{\\uc0\\u%d }" % (ord(_MARKS[match[1] or match[2]]) - 65_536)

@@ -130,16 +130,16 @@ def _lines(text_page: pypdfium2.PdfTextPage) -> Written:
     return found if is_same else found._replace(text=text)
 
 
-def _arranged(text: str, lines: Sequence[str], found: Arranged) -> str:
+def _arranged(text: str, lines: Sequence[str], layout: Arranged) -> str:
     """The text with its columns one after the other, and its table rows with tabs between the cells, in marks
     that keep `_reflow` from joining them.
     """
-    if not any(found):
+    if not any(layout):
         return text
-    grids = {at: table if at == places[0] else "" for places, table in found.grids for at in places}
+    grids = {at: table if at == places[0] else "" for places, table in layout.grids for at in places}
     keys = [" ".join(line.split()) for line in lines]
     shown = set(keys)  # some may be outside the page
-    columns = {rows[0]: (rows, text) for rows, text in found.columns if shown.issuperset(rows)}
+    columns = {rows[0]: (rows, text) for rows, text in layout.columns if shown.issuperset(rows)}
     within = {key for rows, _ in columns.values() for key in rows}
     pieces: list[str] = []
     for at, (line, key) in enumerate(zip(lines, keys, strict=True)):
@@ -148,7 +148,7 @@ def _arranged(text: str, lines: Sequence[str], found: Arranged) -> str:
         elif key in columns:
             pieces.append(columns.pop(key)[1])
         elif key not in within:
-            pieces.append(_marked(found.rows[key]) if key in found.rows else line)
+            pieces.append(_marked(layout.rows[key]) if key in layout.rows else line)
     return "\n".join(pieces)
 
 

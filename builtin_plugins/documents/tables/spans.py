@@ -90,6 +90,10 @@ def span_of(attributes: Mapping[str, str]) -> CellSpan:
     return CellSpan(max(1, count_of(attributes.get("colspan"), MOST_COLUMNS)), rows or _MOST_ROWS)
 
 
-def count_of(said: str | None, most: int) -> int:
+def count_of(attribute: str | None, most: int) -> int:
     """The number in an attribute, at most `most`; 1 if it isn't a number."""
-    return min(int(said), most) if said and said.isascii() and said.isdecimal() and len(said) < 10 else 1
+    return (
+        min(int(attribute), most)
+        if attribute and attribute.isascii() and attribute.isdecimal() and len(attribute) < 10
+        else 1
+    )

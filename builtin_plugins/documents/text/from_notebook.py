@@ -28,10 +28,10 @@ def parse(path: Path) -> Iterator[Block]:
             yield Block(_text(cell.get("source")))
             outputs = cell.get("outputs")
             for output in outputs if isinstance(outputs, list) else ():
-                yield from _shown(output)
+                yield from _output_blocks(output)
 
 
-def _shown(output: Any) -> Iterator[Block]:
+def _output_blocks(output: Any) -> Iterator[Block]:
     """What an output shows: printed text, a result in its best form, or an error's last line."""
     if not isinstance(output, dict):
         return

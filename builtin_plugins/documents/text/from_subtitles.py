@@ -31,7 +31,7 @@ def parse(path: Path) -> Iterator[Block]:
     A paragraph ends when the speaker changes, or with a sentence once it is long.
     """
     paragraph = _Paragraph()
-    for time, speaker, text in _said(path):
+    for time, speaker, text in _spoken_lines(path):
         if paragraph.is_over(speaker):
             yield paragraph.take()
         paragraph.add(time, speaker, text)
@@ -66,7 +66,7 @@ class _Paragraph:
         return block
 
 
-def _said(path: Path) -> Iterator[tuple[str, str, str]]:
+def _spoken_lines(path: Path) -> Iterator[tuple[str, str, str]]:
     """Time, speaker and text of each line; a line that the next cue repeats is yielded once."""
     time = speaker = last = ""
     in_cue = False

@@ -105,28 +105,28 @@ def _read(line: str) -> _Property | None:
     return _Property(name[1].upper(), parameters, line[at + 1 :]) if line[at : at + 1] == ":" else None
 
 
-def _line(one: _Property) -> str:
-    encoding = one.parameters.get("ENCODING", "").upper()
-    if encoding in ("B", "BASE64") or "BASE64" in one.parameters or one.value.startswith("data:"):
+def _line(entry: _Property) -> str:
+    encoding = entry.parameters.get("ENCODING", "").upper()
+    if encoding in ("B", "BASE64") or "BASE64" in entry.parameters or entry.value.startswith("data:"):
         return ""
-    text = one.value
-    if encoding == "QUOTED-PRINTABLE" or "QUOTED-PRINTABLE" in one.parameters:
-        text = decoded_as(one.parameters.get("CHARSET", "utf-8"), quopri.decodestring(text.encode()))
-    if one.name in _STRUCTURED:
+    text = entry.value
+    if encoding == "QUOTED-PRINTABLE" or "QUOTED-PRINTABLE" in entry.parameters:
+        text = decoded_as(entry.parameters.get("CHARSET", "utf-8"), quopri.decodestring(text.encode()))
+    if entry.name in _STRUCTURED:
         text = ", ".join(part for part in _PART.split(text) if part.strip())
-    elif one.name == _PARTS:
+    elif entry.name == _PARTS:
         parts = [*map(str.strip, _PART.split(text)), *[""] * len(_IN_WORDS)]
         text = " ".join(parts[at] for at in _IN_WORDS if parts[at])
     text = _ESCAPED.sub(lambda found: "\n" if found[1] in "nN" else found[1], text).strip()
     if moment := _MOMENT.fullmatch(text):
-        text = _moment(moment, one.parameters.get("TZID", ""))
-    if one.name in ("ATTENDEE", "ORGANIZER"):
-        text = " ".join(filter(None, [one.parameters.get("CN", ""), _MAILTO.sub("", text)]))
-    return f"{_LABELS.get(one.name, one.name.capitalize())}: {text}" if text else ""
+        text = _moment(moment, entry.parameters.get("TZID", ""))
+    if entry.name in ("ATTENDEE", "ORGANIZER"):
+        text = " ".join(filter(None, [entry.parameters.get("CN", ""), _MAILTO.sub("", text)]))
+    return f"{_LABELS.get(entry.name, entry.name.capitalize())}: {text}" if text else ""
 
 
-def _moment(found: re.Match[str], zone: str) -> str:
+def _moment(match: re.Match[str], zone: str) -> str:
     """A day, or a time with its zone, as people write it."""
-    year, month, day, hour, minute, utc = found.groups()
+    year, month, day, hour, minute, utc = match.groups()
     date = f"{year}-{month}-{day}"
     return " ".join(filter(None, [date, hour and f"{hour}:{minute}", "UTC" if utc else zone]))

@@ -55,7 +55,7 @@ class EndpointModel:
         started, failed = time.perf_counter(), True
         try:
             with embedding_span(platform, self._asked, "openai"):
-                vectors = await self._vectors([self._shown(text, purpose) for text in texts])
+                vectors = await self._vectors([self._input(text, purpose) for text in texts])
             failed = False
         except (OutgoingError, ValueError, DeclaredWrongly) as error:
             raise Unavailable(f"The embedding model '{self.name}' is not available: {error}") from error
@@ -68,7 +68,7 @@ class EndpointModel:
         shares = (known.meaning, known.languages, known.elsewhere)
         return Embedded(vectors, self._identity, known.unrelated, *shares)
 
-    def _shown(self, text: str, purpose: inference.Purpose) -> str:
+    def _input(self, text: str, purpose: inference.Purpose) -> str:
         whole = self._declared.prefix(purpose) + text[: self._declared.max_chars]
         return whole.encode("utf-8", "replace").decode() or " "  # some servers refuse an empty text
 

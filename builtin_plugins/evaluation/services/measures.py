@@ -29,7 +29,7 @@ MEASURES = (
 )
 
 
-def shown(name: str) -> str:
+def usual_name(name: str) -> str:
     """The measure's usual name."""
     return {"ndcg_10": "ndcg@10", "recall_5": "recall@5"}.get(name, name)
 
@@ -53,7 +53,7 @@ def measure(expected: Expected, answered: rag.MeasuredAnswer, milliseconds: floa
     wrong = None if expected.unanswerable or gone else float(answered.refused)
     ranked = answered.passages is not None and not expected.unanswerable
     ranks = ranks_of(expected, answered.passages or ()) if ranked else None
-    found = _found(ranks) if ranks is not None else dict.fromkeys(("ndcg_10", "recall_5", "mrr"))
+    found = _rank_measures(ranks) if ranks is not None else dict.fromkeys(("ndcg_10", "recall_5", "mrr"))
     cited, supported = answered.citations, answered.citations_supported
     quality = 0.0 if gone or wrong else right if right is not None else found["ndcg_10"]
     return {
@@ -109,7 +109,7 @@ def _is_of(wanted: str) -> Test:
     return lambda passage: passage.document_id == wanted or folded(passage.source) == name
 
 
-def _found(ranks: Sequence[int | None]) -> dict[str, float | None]:
+def _rank_measures(ranks: Sequence[int | None]) -> dict[str, float | None]:
     met = [rank for rank in ranks if rank is not None]
     gained = sum(_gain(rank) for rank in met if rank <= 10)
     ideal = sum(_gain(rank) for rank in range(1, min(len(ranks), 10) + 1))

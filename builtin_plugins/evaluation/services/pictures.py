@@ -28,11 +28,11 @@ def table(summaries: Sequence[Summary]) -> str:
     return "\n".join([*lines, *([""] if told else []), *told]) + "\n"
 
 
-def _cell(found: Measure | None) -> str:
-    if found is None:
+def _cell(measure: Measure | None) -> str:
+    if measure is None:
         return "–"
-    digits = 1 if found.mean > 10 else 3
-    return f"{found.mean:.{digits}f} ({found.low:.{digits}f}–{found.high:.{digits}f})"
+    digits = 1 if measure.mean > 10 else 3
+    return f"{measure.mean:.{digits}f} ({measure.low:.{digits}f}–{measure.high:.{digits}f})"
 
 
 def plot(summaries: Sequence[Summary]) -> str:
@@ -70,11 +70,11 @@ def _grid(height: int) -> list[str]:
     return made
 
 
-def _bars(one: Summary, top: int) -> list[str]:
+def _bars(summary: Summary, top: int) -> list[str]:
     middle = top + _BAR * len(_PLOTTED) / 2 + 4
-    made = [f'<text x="{_LEFT - 10}" y="{middle}" text-anchor="end">{escape(one.label)}</text>']
+    made = [f'<text x="{_LEFT - 10}" y="{middle}" text-anchor="end">{escape(summary.label)}</text>']
     for at, (name, color) in enumerate(_PLOTTED):
-        found = one.measures.get(name)
+        found = summary.measures.get(name)
         if found is not None:
             y = top + at * _BAR
             made += [

@@ -73,17 +73,17 @@ async def _caller(platform: Platform, account_id: int | None) -> Caller:
     return Caller(platform, account.principal)
 
 
-def _missing(session: Session, found: Run) -> tuple[list[tuple[int, EvaluationQuestion]], int]:
+def _missing(session: Session, run: Run) -> tuple[list[tuple[int, EvaluationQuestion]], int]:
     """What is left to ask, question by question, so that caches are equally warm for all configurations."""
     questions = session.scalars(
         select(EvaluationQuestion)
-        .where(EvaluationQuestion.set_id == found.set_id, EvaluationQuestion.id <= found.last_question)
+        .where(EvaluationQuestion.set_id == run.set_id, EvaluationQuestion.id <= run.last_question)
         .order_by(EvaluationQuestion.id)
     ).all()
     columns = (Result.configuration, Result.question_id)
-    rows = session.execute(select(*columns).where(Result.run_id == found.id))
+    rows = session.execute(select(*columns).where(Result.run_id == run.id))
     there = {(row.configuration, row.question_id) for row in rows}
-    wanted = [(at, one) for one in questions for at in range(len(found.configurations))]
+    wanted = [(at, one) for one in questions for at in range(len(run.configurations))]
     return [(at, one) for at, one in wanted if (at, one.id) not in there], len(wanted)
 
 
@@ -119,10 +119,10 @@ class _Asking:
     """A run's questions, asked of its knowledge base."""
 
     def __init__(
-        self, caller: Caller, found: Run, configurations: Sequence[Configuration], progress: Progress
+        self, caller: Caller, run: Run, configurations: Sequence[Configuration], progress: Progress
     ) -> None:
         self._caller = caller
-        self._run = found
+        self._run = run
         self._configurations = configurations
         self._progress = progress
 

@@ -25,7 +25,7 @@ from builtin_plugins.evaluation.schemas import (
     Worse,
 )
 from builtin_plugins.evaluation.services.access import sight_of
-from builtin_plugins.evaluation.services.measures import MEASURES, shown
+from builtin_plugins.evaluation.services.measures import MEASURES, usual_name
 from builtin_plugins.evaluation.services.running import RUN, RunPayload
 from builtin_plugins.evaluation.services.summaries import (
     ByQuestion,
@@ -188,15 +188,15 @@ def _worse(now: ByQuestion, before: ByQuestion) -> list[Worse]:
 
 
 def _values(row: Any) -> dict[str, float | None]:
-    return {shown(name): row[name] for name in MEASURES}
+    return {usual_name(name): row[name] for name in MEASURES}
 
 
-def _out(session: Session, found: Run) -> RunOut:
-    return _outs(session, [found])[0]
+def _out(session: Session, run: Run) -> RunOut:
+    return _outs(session, [run])[0]
 
 
-def _outs(session: Session, found: Sequence[Run]) -> list[RunOut]:
-    ids = [run.id for run in found]
+def _outs(session: Session, runs: Sequence[Run]) -> list[RunOut]:
+    ids = [run.id for run in runs]
     results = select(Result.run_id, func.count()).where(Result.run_id.in_(ids)).group_by(Result.run_id)
     of_set = (EvaluationQuestion.set_id == Run.set_id) & (EvaluationQuestion.id <= Run.last_question)
     questions = (
@@ -217,5 +217,5 @@ def _outs(session: Session, found: Sequence[Run]) -> list[RunOut]:
             created_at=run.created_at,
             finished_at=run.finished_at,
         )
-        for run in found
+        for run in runs
     ]

@@ -272,11 +272,11 @@ def _counts(session: Session, ids: Sequence[str]) -> dict[str, int]:
     return dict(session.execute(query).all())
 
 
-def _out(found: QuestionSet, count: int) -> SetOut:
+def _out(question_set: QuestionSet, count: int) -> SetOut:
     return SetOut(
-        id=found.id,
-        knowledge_base_id=found.knowledge_base_id,
-        name=found.name,
+        id=question_set.id,
+        knowledge_base_id=question_set.knowledge_base_id,
+        name=question_set.name,
         question_count=count,
-        created_at=found.created_at,
+        created_at=question_set.created_at,
     )

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.evaluation.models import EvaluationQuestion, Result, Run
 from builtin_plugins.evaluation.schemas import Configuration, Difference, Measure, Summary
-from builtin_plugins.evaluation.services.measures import MEASURES, shown
+from builtin_plugins.evaluation.services.measures import MEASURES, usual_name
 from builtin_plugins.evaluation.services.statistics import intervals, paired_p
 
 Values = Mapping[str, float | None]
@@ -65,7 +65,7 @@ def _measures(tables: Sequence[Sequence[Values]]) -> list[dict[str, Measure]]:
     columns = {place: values for place, values in columns.items() if values}
     for ((at, name), values), (low, high) in zip(columns.items(), intervals(columns.values()), strict=True):
         mean = sum(values) / len(values)
-        found[at][shown(name)] = Measure(
+        found[at][usual_name(name)] = Measure(
             mean=_short(mean), low=_short(low), high=_short(high), questions=len(values)
         )
     return found
@@ -81,7 +81,7 @@ def differences(now: ByQuestion, before: ByQuestion) -> dict[str, Difference]:
     columns = {name: _changes([(now[one][name], before[one][name]) for one in both]) for name in MEASURES}
     columns = {name: changes for name, changes in columns.items() if changes}
     return {
-        shown(name): Difference(
+        usual_name(name): Difference(
             difference=_short(sum(changes) / len(changes)),
             low=_short(low),
             high=_short(high),

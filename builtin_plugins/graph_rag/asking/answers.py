@@ -86,8 +86,8 @@ def _context(session: Session, sight: GraphSight, request: schemas.ContextReques
     )
 
 
-def _entity(one: KnownEntity) -> schemas.EntityOut:
-    return schemas.EntityOut(text=one.name, label=one.label, description=meaning(one.label))
+def _entity(entity: KnownEntity) -> schemas.EntityOut:
+    return schemas.EntityOut(text=entity.name, label=entity.label, description=meaning(entity.label))
 
 
 def _neighbors(session: Session, sight: GraphSight, reached: Sequence[Reached]) -> list[schemas.Neighbor]:

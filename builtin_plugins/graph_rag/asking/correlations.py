@@ -58,7 +58,7 @@ def _correlate(
             raise GraphNotFound()
     pairs = _pairs(session, sight, wanted)
     kept = [pair for pair in pairs if pair.score >= request.min_score][: request.limit]
-    return _shown(session, kept)
+    return _correlations(session, kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def _wanted_pairs(graphs: Sequence[int], wanted: set[int] | None) -> Iterable[tu
     return ((one, other) for one in mine for other in graphs if other not in wanted)
 
 
-def _shown(session: Session, pairs: Sequence[_Pair]) -> list[schemas.Correlation]:
+def _correlations(session: Session, pairs: Sequence[_Pair]) -> list[schemas.Correlation]:
     best = [(graph, key) for pair in pairs for graph in _ends(pair) for key in pair.shared[:_SHOWN]]
     places = first_places(session, best)
     passages = passages_at(session, places.values())

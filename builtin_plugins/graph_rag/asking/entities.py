@@ -99,9 +99,9 @@ def _targets(session: Session, sight: GraphSight, names: Collection[str]) -> dic
     return found
 
 
-def _completed(session: Session, sight: GraphSight, found: Sequence[KnownEntity]) -> list[KnownEntity]:
+def _completed(session: Session, sight: GraphSight, entities: Sequence[KnownEntity]) -> list[KnownEntity]:
     """Add abbreviations of these: one document's abbreviations hold in all, unless they are ambiguous."""
-    keys = {key for one in found for key in one.keys}
+    keys = {key for one in entities for key in one.keys}
     mine = session.execute(_abbreviations(sight).where(Alias.key.in_(keys))).all()
     meant = stood_for(session, sight, {row.alias for row in mine})
     clear = [(alias, key) for alias, key in mine if alias in meant]
@@ -113,7 +113,7 @@ def _completed(session: Session, sight: GraphSight, found: Sequence[KnownEntity]
             one.mentions,
             one.keys | {alias for alias, key in clear if key in one.keys},
         )
-        for one in found
+        for one in entities
     ]
 
 
@@ -147,10 +147,10 @@ def _keys_of(text: str) -> set[str]:
     return {key_of(text), *whole}
 
 
-def _merged(found: Sequence[KnownEntity], at: int = 0) -> KnownEntity:
-    best = min(found, key=lambda one: (-one.mentions, one.key))
-    keys = frozenset(key for one in found for key in one.keys)
-    return KnownEntity(best.key, best.name, best.label, sum(one.mentions for one in found), keys)
+def _merged(entities: Sequence[KnownEntity], at: int = 0) -> KnownEntity:
+    best = min(entities, key=lambda one: (-one.mentions, one.key))
+    keys = frozenset(key for one in entities for key in one.keys)
+    return KnownEntity(best.key, best.name, best.label, sum(one.mentions for one in entities), keys)
 
 
 def _spans(query: str) -> list[tuple[int, int, str]]:
@@ -190,6 +190,6 @@ def _is_unspaced(char: str) -> bool:
     return 0x3040 <= code <= 0x30FF or 0x3400 <= code <= 0x9FFF or 0x0E00 <= code <= 0x0EFF
 
 
-def names_of(found: Iterable[KnownEntity]) -> set[str]:
+def names_of(entities: Iterable[KnownEntity]) -> set[str]:
     """All keys of these entities."""
-    return {key for one in found for key in one.keys}
+    return {key for one in entities for key in one.keys}

@@ -93,14 +93,14 @@ def _communities(edges: Sequence[Edge]) -> list[_Community]:
 
 
 def _topics(
-    session: Session, sight: GraphSight, request: schemas.OverviewRequest, found: Sequence[_Community]
+    session: Session, sight: GraphSight, request: schemas.OverviewRequest, communities: Sequence[_Community]
 ) -> list[schemas.Topic]:
     where = sight.condition
     if request.kb_id is not None:
         where &= Graph.knowledge_base_id == request.kb_id
-    known = describe(session, sight, {key for one in found for key in one.members[:_NAMED]})
+    known = describe(session, sight, {key for one in communities for key in one.members[:_NAMED]})
     topics = []
-    for one in found:
+    for one in communities:
         named = one.members[:_NAMED]
         places = _places(session, where, named)
         passages = passages_at(session, places)

@@ -46,10 +46,10 @@ class GrammarEngine:
                 import spacy
 
                 self._loaded = spacy.load(self._package() or self._pipeline)
-        return [_found(document) for document in self._loaded.pipe(texts, batch_size=64)]
+        return [_extraction_of(document) for document in self._loaded.pipe(texts, batch_size=64)]
 
 
-def _found(document: Any) -> Extraction:
+def _extraction_of(document: Any) -> Extraction:
     spans = list(_spans(document))
     mentions = [mention for _, mention in spans]
     holders = {token.i: mention for span, mention in spans for token in span}

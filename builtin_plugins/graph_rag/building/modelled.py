@@ -84,12 +84,12 @@ class ModelEngine:
     async def _all(self, texts: Sequence[str], language: str | None) -> list[Extraction]:
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._one(text, language)) for text in texts]
+                tasks = [group.create_task(self._extract(text, language)) for text in texts]
         except ExceptionGroup as failed:  # boundary: callers expect one passage's own error
             raise failed.exceptions[0] from None
         return [task.result() for task in tasks]
 
-    async def _one(self, text: str, language: str | None) -> Extraction:
+    async def _extract(self, text: str, language: str | None) -> Extraction:
         """What the model finds, or the rules if its answer is unreadable twice."""
         if not text.strip():
             return Extraction([])
@@ -99,7 +99,7 @@ class ModelEngine:
                     answer = _Answer.model_validate_json(_object(await self._written(text)))
                 except ValidationError:
                     continue
-                return _found(text, answer)
+                return _extraction_of(text, answer)
         log.warning("the model gave no valid JSON for a passage; its entities were found by rules")
         [found] = await asyncio.to_thread(rules().analyse, [text], language)
         return found
@@ -147,7 +147,7 @@ def _object(written: str) -> str:
     return written[start : end + 1] if 0 <= start < end else written
 
 
-def _found(text: str, answer: _Answer) -> Extraction:
+def _extraction_of(text: str, answer: _Answer) -> Extraction:
     mentions = list(_mentions(text, answer.entities))
     return Extraction(mentions, list(_links(mentions, answer.relations)))
 

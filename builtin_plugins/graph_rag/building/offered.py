@@ -32,7 +32,7 @@ def offered(plugin: str, engine: OfferedEngine) -> ExtractionEngine:
             found = list(engine.analyse(texts, language))
             if len(found) != len(texts):
                 raise ValueError(f"analyse() returned {len(found)} results for {len(texts)} texts")
-            return [_found(text, one) for text, one in zip(texts, found, strict=True)]
+            return [_extraction_of(text, one) for text, one in zip(texts, found, strict=True)]
         except ANY_ERROR:  # boundary: another author's engine
             log.exception("the extraction engine '%s' of the plugin '%s' failed", engine.name, plugin)
             raise Unavailable(failed) from None
@@ -40,9 +40,9 @@ def offered(plugin: str, engine: OfferedEngine) -> ExtractionEngine:
     return ExtractionEngine(engine.name, engine.version, analyse, missing)
 
 
-def _found(text: str, found: Any) -> Extraction:
-    links = None if found.links is None else [_link(text, one) for one in found.links]
-    return Extraction([_mention(text, one) for one in found.mentions], links)
+def _extraction_of(text: str, extraction: Any) -> Extraction:
+    links = None if extraction.links is None else [_link(text, one) for one in extraction.links]
+    return Extraction([_mention(text, one) for one in extraction.mentions], links)
 
 
 def _mention(text: str, given: Sequence[Any]) -> Mention:

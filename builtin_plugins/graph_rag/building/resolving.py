@@ -38,14 +38,14 @@ class ResolvedAlias:
 Places = Mapping[str, tuple[int, Mention]]
 
 
-def resolve(texts: Sequence[str], found: Sequence[Sequence[Mention]]) -> dict[str, ResolvedAlias]:
+def resolve(texts: Sequence[str], by_passage: Sequence[Sequence[Mention]]) -> dict[str, ResolvedAlias]:
     """What each alias stands for. An ambiguous alias stands for itself."""
     first: dict[str, tuple[int, Mention]] = {}
-    for position, mentions in enumerate(found):
+    for position, mentions in enumerate(by_passage):
         for mention in mentions:
             first.setdefault(mention.key, (position, mention))
     proposed: dict[str, dict[Reason, dict[str, ResolvedAlias]]] = {}
-    for one in (*_abbreviations(texts, found), *_people(first)):
+    for one in (*_abbreviations(texts, by_passage), *_people(first)):
         proposed.setdefault(one.alias, {}).setdefault(one.reason, {}).setdefault(one.key, one)
     chosen = {alias: _best(reasons) for alias, reasons in proposed.items()}
     return _final({alias: one for alias, one in chosen.items() if one is not None})
@@ -74,9 +74,9 @@ def _final(chosen: Mapping[str, ResolvedAlias]) -> dict[str, ResolvedAlias]:
     return resolved
 
 
-def _abbreviations(texts: Sequence[str], found: Sequence[Sequence[Mention]]) -> Iterator[ResolvedAlias]:
+def _abbreviations(texts: Sequence[str], by_passage: Sequence[Sequence[Mention]]) -> Iterator[ResolvedAlias]:
     """``World Health Organization (WHO)``: brackets after a name that contain its initials."""
-    for position, (text, mentions) in enumerate(zip(texts, found, strict=True)):
+    for position, (text, mentions) in enumerate(zip(texts, by_passage, strict=True)):
         for mention in mentions:
             match = _BRACKETED.match(text, mention.end)
             short = match.group(1).strip() if match else ""

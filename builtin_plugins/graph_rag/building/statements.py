@@ -27,14 +27,14 @@ class NothingStated(Exception):
 
 
 async def store_statements(
-    caller: Caller, document_id: str, found: Mapping[str, Any], title: str | None, source: str | None
+    caller: Caller, document_id: str, content: Mapping[str, Any], title: str | None, source: str | None
 ) -> Constructed:
     """Store statements as a graph of the caller's, replacing an earlier one. Raises NothingStated.
 
-    In `found`, `things` are lists of key, name and label; `statements` are lists of subject, predicate,
+    In `content`, `things` are lists of key, name and label; `statements` are lists of subject, predicate,
     object and weight, and `namings` of another name, the reason and the thing, with things as indexes.
     """
-    built = await asyncio.to_thread(_build, document_id, found)
+    built = await asyncio.to_thread(_build, document_id, content)
     if not built.relations:
         raise NothingStated
     origin = Origin(caller.principal.subject, document_id, title=title, source=source)
@@ -57,11 +57,11 @@ class _Line(NamedTuple):
     naming: ResolvedAlias | None = None
 
 
-def _build(document_id: str, found: Mapping[str, Any]) -> BuiltGraph:
+def _build(document_id: str, content: Mapping[str, Any]) -> BuiltGraph:
     passages: list[rag.Passage] = []
     analysed: list[Extraction] = []
     aliases: dict[str, ResolvedAlias] = {}
-    for at, lines in enumerate(_parts(_lines(found))):
+    for at, lines in enumerate(_parts(_lines(content))):
         start = passages[-1].char_end if passages else 0
         text = "".join(line.text for line in lines)
         made = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{document_id}/{at}"))
@@ -83,11 +83,11 @@ def _build(document_id: str, found: Mapping[str, Any]) -> BuiltGraph:
     return assemble(passages, analysed, aliases, relationships=True)
 
 
-def _lines(found: Mapping[str, Any]) -> Iterator[_Line]:
+def _lines(content: Mapping[str, Any]) -> Iterator[_Line]:
     """A line for each statement, each additional name, and each thing in no statement."""
-    things: Sequence[tuple[str, str, str]] = found["things"]
+    things: Sequence[tuple[str, str, str]] = content["things"]
     alone = set(range(len(things)))
-    for subject, predicate, target, weight in found["statements"]:
+    for subject, predicate, target, weight in content["statements"]:
         alone -= {subject, target}
         text = f"{things[subject][1]} {predicate} {things[target][1]}.\n"
         one, two = _mention(things[subject], text, 0), _mention(things[target], text, -2)
@@ -98,7 +98,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[_Line]:
             yield _Line(text, (one, two), link)
         else:
             yield _Line(text, (one, two))
-    for name, reason, thing in found["namings"]:
+    for name, reason, thing in content["namings"]:
         alone.discard(thing)
         text = f"{things[thing][1]} ({name})\n"
         mention, alias = _mention(things[thing], text, 0), key_of(name)

@@ -71,8 +71,8 @@ def _colours(graph: Any) -> dict[str, str]:
     return {key: _COLOURS[min(at, len(_COLOURS) - 1)] for at, group in enumerate(ordered) for key in group}
 
 
-def _line(places: Mapping[str, tuple[float, float]], one: str, two: str, weight: float) -> str:
-    (x1, y1), (x2, y2) = places[one], places[two]
+def _line(places: Mapping[str, tuple[float, float]], text: str, two: str, weight: float) -> str:
+    (x1, y1), (x2, y2) = places[text], places[two]
     width = round(min(4.0, 0.6 + weight * 0.6), 2)
     return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="#b9bfc7" stroke-width="{width}"/>'
 

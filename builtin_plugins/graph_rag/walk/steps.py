@@ -177,17 +177,17 @@ def _from(
 
 
 def _best(
-    segments: Sequence[Segment], found: Sequence[_Candidates], shares: Sequence[float], most: int
+    segments: Sequence[Segment], candidates: Sequence[_Candidates], shares: Sequence[float], most: int
 ) -> Iterable[_Chosen]:
     """The best step to each passage, for at least `most` passages if there are so many.
 
     The target's words can only lower a worth, so the search ends when no bound can reach the best `most`.
     """
-    if not found:
+    if not candidates:
         return ()
-    bounds = np.concatenate([one.worths * share for one, share in zip(found, shares, strict=True)])
-    owners = [one for one in found for _ in range(len(one.worths))]
-    places = np.concatenate([np.arange(len(one.worths)) for one in found])
+    bounds = np.concatenate([one.worths * share for one, share in zip(candidates, shares, strict=True)])
+    owners = [one for one in candidates for _ in range(len(one.worths))]
+    places = np.concatenate([np.arange(len(one.worths)) for one in candidates])
     best: dict[tuple[int, int], _Chosen] = {}
     highest: list[float] = []  # the `most` best worths, as a heap
     for at in np.argsort(-bounds, kind="stable")[:_LOOKED_AT_MOST].tolist():
@@ -202,13 +202,15 @@ def _best(
     return best.values()
 
 
-def _chosen(segments: Sequence[Segment], one: _Candidates, place: int, bound: float) -> _Chosen:
-    where = int(one.shared.segments[place]), int(one.shared.slots[place])
-    return _Chosen(one, place, where, bound * _brought(segments[where[0]], where[1], one.missing))
+def _chosen(segments: Sequence[Segment], candidates: _Candidates, place: int, bound: float) -> _Chosen:
+    where = int(candidates.shared.segments[place]), int(candidates.shared.slots[place])
+    return _Chosen(
+        candidates, place, where, bound * _brought(segments[where[0]], where[1], candidates.missing)
+    )
 
 
 def _step(
-    segments: Sequence[Segment], one: _Candidates, place: int, where: tuple[int, int], worth: float
+    segments: Sequence[Segment], candidates: _Candidates, place: int, where: tuple[int, int], worth: float
 ) -> WalkStep:
     target, slot = segments[where[0]], where[1]
     return WalkStep(
@@ -216,9 +218,9 @@ def _step(
         target.ids[slot].decode(),
         int(target.positions[slot]),
         worth,
-        one.place,
-        one.names[int(one.shared.keys[place])],
-        bool(one.shared.titles[place]),
+        candidates.place,
+        candidates.names[int(candidates.shared.keys[place])],
+        bool(candidates.shared.titles[place]),
     )
 
 

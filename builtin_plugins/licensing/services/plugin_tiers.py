@@ -93,7 +93,9 @@ async def check(
 ) -> plugin_registry.LicenseVerdict:
     """The answer to the hook `check_license`."""
     places = await organizations_of(platform, subject)
-    tier, license_id, demand = await platform.database.read(_held, platform, held_by(subject, places), plugin)
+    tier, license_id, demand = await platform.database.read(
+        _tiers_of, platform, held_by(subject, places), plugin
+    )
     needed = required if demand is None or covers(required, demand) else demand
     held = highest([tier] if tier else [])
     if known(needed) is None:
@@ -107,7 +109,7 @@ async def check(
     return plugin_registry.LicenseVerdict(True, needed, held)
 
 
-def _held(
+def _tiers_of(
     session: Session, platform: Platform, which: object, plugin: str
 ) -> tuple[str | None, str | None, str | None]:
     """(the best tier held, the id of that license, the tier that an administrator requires)."""

@@ -69,15 +69,15 @@ def _find(session: Session, organization_id: int, license_id: str) -> License:
     return found
 
 
-def _note(unit: Unit, caller: Caller, found: License, action: str, user_id: int) -> None:
+def _note(unit: Unit, caller: Caller, row: License, action: str, user_id: int) -> None:
     audit(
         unit,
         action,
         "license",
-        found.id,
+        row.id,
         after={"user_id": user_id},
         origin=caller.origin,
-        scope_org_id=found.organization_id,
+        scope_org_id=row.organization_id,
     )
 
 

@@ -76,10 +76,12 @@ def _check_all(files: Iterable[Path]) -> Iterator[tuple[str, tuple[list[Problem]
     first: dict[tuple[Path, Claim], str] = {}
     for path in files:
         manifest, problems, odd = _checked(path)
-        yield str(path), ([*problems, *_taken(path, manifest, first)], odd)
+        yield str(path), ([*problems, *_duplicate_claims(path, manifest, first)], odd)
 
 
-def _taken(path: Path, manifest: Manifest | None, first: dict[tuple[Path, Claim], str]) -> Iterator[Problem]:
+def _duplicate_claims(
+    path: Path, manifest: Manifest | None, first: dict[tuple[Path, Claim], str]
+) -> Iterator[Problem]:
     """Claims that another file in the same folder already has; `first` maps claims to their first file."""
     from builtin_plugins.manifest_webhooks.catalog import claims_of
     from builtin_plugins.manifest_webhooks.problems import Problem
@@ -127,13 +129,13 @@ def _for_programs(problems: list[Problem], odd: list[Problem]) -> list[dict[str,
     return errors + [{"severity": "warning", **problem.as_dict()} for problem in odd]
 
 
-def _print_checked(found: dict[str, tuple[list[Problem], list[Problem]]]) -> None:
+def _print_checked(checked: dict[str, tuple[list[Problem], list[Problem]]]) -> None:
     from rich.text import Text
 
     from cli import console
 
     out = console.out()
-    for path, (problems, odd) in found.items():
+    for path, (problems, odd) in checked.items():
         sound = Text("! ", "yellow") if odd else Text("✓ ", "green")
         out.print((Text("✗ ", "bold red") if problems else sound) + Text(path, ""))
         for problem in [*problems, *odd]:

@@ -110,21 +110,21 @@ def _api_version(wheel: Mapping[str, Any] | None) -> Check:
     return _check("api_version", _api_problems(wheel["api_versions"]), fine)
 
 
-def _api_problems(found: Mapping[str, str | None]) -> Iterable[str]:
-    for plugin, version in found.items():
+def _api_problems(versions: Mapping[str, str | None]) -> Iterable[str]:
+    for plugin, version in versions.items():
         if version == "?":
             yield f"The source of plugin '{plugin}' can't be read in the wheel"
         elif version is not None and not fits_contract(version):
             yield f"Plugin '{plugin}' is written for plugin API {version}; this platform offers {API_VERSION}"
 
 
-def _names(session: Session, listing: Listing, taken: frozenset[str]) -> Check:
-    return _check("names", _name_problems(session, listing, taken), "No other plugin has its names")
+def _names(session: Session, listing: Listing, installed_names: frozenset[str]) -> Check:
+    return _check("names", _name_problems(session, listing, installed_names), "No other plugin has its names")
 
 
-def _name_problems(session: Session, listing: Listing, taken: frozenset[str]) -> Iterable[str]:
+def _name_problems(session: Session, listing: Listing, installed_names: frozenset[str]) -> Iterable[str]:
     names = [listing.name_key, *(listing.wheel or {}).get("plugins", ())]
-    for name in dict.fromkeys(name for name in names if name in taken):
+    for name in dict.fromkeys(name for name in names if name in installed_names):
         yield f"A plugin of this platform is called '{name}'"
     if listing.package is None:
         return
@@ -145,14 +145,16 @@ def _name_problems(session: Session, listing: Listing, taken: frozenset[str]) ->
         yield "Another listing with this package is under review"
 
 
-def _conflicts(session: Session, platform: Platform, listing: Listing, taken: frozenset[str]) -> Check:
+def _conflicts(
+    session: Session, platform: Platform, listing: Listing, installed_names: frozenset[str]
+) -> Check:
     problems = list((listing.wheel or {}).get("clashes", ()))
     judged = platform.hooks.ask_now(
         plugin_registry.judge_dependencies, platform=platform, session=session, plugin_id=listing.id
     )
     if judged is not None:
         problems += judged.failures
-        problems += [reason or name for name, reason in judged.conflicts if name in taken]
+        problems += [reason or name for name, reason in judged.conflicts if name in installed_names]
     if not problems and not listing.wheel:
         problems = [_NO_WHEEL]
     return _check("conflicts", problems, "It needs nothing that clashes with this platform")

@@ -127,8 +127,8 @@ def _installed(session: Session, caller: Caller, ids: Iterable[str]) -> set[str]
     return set(session.scalars(query))
 
 
-def _named(found: Collection[plugin_registry.RequiredPlugin]) -> str:
-    return ", ".join(f"'{one.name}'" for one in found)
+def _named(required: Collection[plugin_registry.RequiredPlugin]) -> str:
+    return ", ".join(f"'{one.name}'" for one in required)
 
 
 def _enable_all(unit: Unit, caller: Caller, needed: Sequence[plugin_registry.RequiredPlugin]) -> list[str]:

@@ -34,12 +34,12 @@ async def remove_of_account(platform: Platform, account_id: int) -> None:
 
 def _remove(unit: Unit, subject: str) -> None:
     unpublished = (Listing.submitted_by == subject) & Listing.status.not_in(_PUBLISHED)
-    for listing in unit.session.scalars(_held(unpublished)):
+    for listing in unit.session.scalars(_locked_listings(unpublished)):
         forget(unit, listing.number)
         unit.session.delete(listing)
     unit.session.flush()
     given = select(Rating).where(Rating.user_id == subject)
-    rated = _held(Listing.id.in_(given.with_only_columns(Rating.plugin_id)))
+    rated = _locked_listings(Listing.id.in_(given.with_only_columns(Rating.plugin_id)))
     listings = {listing.id: listing for listing in unit.session.scalars(rated)}
     for rating in unit.session.scalars(given):
         listing = listings[rating.plugin_id]
@@ -49,6 +49,6 @@ def _remove(unit: Unit, subject: str) -> None:
     unit.session.execute(delete(Installation).where(Installation.user_id == subject))
 
 
-def _held(wanted: ColumnElement[bool]) -> Select[Listing]:
+def _locked_listings(wanted: ColumnElement[bool]) -> Select[Listing]:
     """Listings, held in the order of their numbers."""
     return select(Listing).where(wanted).order_by(Listing.number).with_for_update()

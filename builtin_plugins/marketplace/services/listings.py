@@ -53,17 +53,17 @@ def get(session: Session, principal: Principal, plugin_id: str) -> ListingOut:
     return render(find(session, principal, plugin_id), principal)
 
 
-def create(unit: Unit, caller: Caller, wanted: ListingCreate, taken: frozenset[str]) -> ListingOut:
+def create(unit: Unit, caller: Caller, wanted: ListingCreate, installed_names: frozenset[str]) -> ListingOut:
     """A new listing: a draft of the caller, or at once approved when a service makes it.
 
-    `taken` are the names of installed plugins, which nobody else may use. Raises NameTaken,
+    `installed_names` are the names of installed plugins, which nobody else may use. Raises NameTaken,
     TooManyListings, Unprocessable for an unknown category.
     """
     unit.lock(LOCK)
     by_service = caller.principal.is_service
     if not by_service:
         _check_number(unit.session, caller)
-    check_name(unit.session, wanted.name, frozenset() if by_service else taken)
+    check_name(unit.session, wanted.name, frozenset() if by_service else installed_names)
     _check_category(unit.session, wanted.category_id)
     now = utc_now()
     made = Listing(
@@ -93,11 +93,11 @@ def _check_number(session: Session, caller: Caller) -> None:
         raise TooManyListings()
 
 
-def check_name(session: Session, name: str, taken: frozenset[str], own: str | None = None) -> None:
+def check_name(session: Session, name: str, installed_names: frozenset[str], own: str | None = None) -> None:
     """Raise NameTaken where another listing or an installed plugin has the name."""
     key = name_key(name)
     holder = session.scalar(select(Listing.id).where(Listing.name_key == key))
-    if (holder is not None and holder != own) or key in taken:
+    if (holder is not None and holder != own) or key in installed_names:
         raise ListingNameTaken()
 
 
@@ -127,14 +127,14 @@ def read_changes(wanted: ListingUpdate) -> dict[str, Any]:
 
 
 def update(
-    unit: Unit, caller: Caller, plugin_id: str, changes: dict[str, Any], taken: frozenset[str]
+    unit: Unit, caller: Caller, plugin_id: str, changes: dict[str, Any], installed_names: frozenset[str]
 ) -> ListingOut:
     """Change a listing. Raises ListingNotFound, FeaturedByAdministrators, NotEditable, NameTaken."""
     unit.lock(LOCK)
     found = find_writable(unit.session, caller.principal, plugin_id)
     _check_rights(roles_of(caller.principal, found), found, changes)
     if "name" in changes:
-        check_name(unit.session, changes["name"], taken - {found.name_key}, own=found.id)
+        check_name(unit.session, changes["name"], installed_names - {found.name_key}, own=found.id)
         found.name_key = name_key(changes["name"])
     _check_category(unit.session, changes.get("category_id"))
     before = {name: getattr(found, name) for name in changes}
@@ -157,22 +157,22 @@ def find_writable(session: Session, principal: Principal, plugin_id: str, *, loc
     return found
 
 
-def check_unreviewed(principal: Principal, found: Listing) -> None:
+def check_unreviewed(principal: Principal, listing: Listing) -> None:
     """Raise NotEditable if its author would change what is being reviewed, or was."""
-    if found.status not in EDITABLE and not is_privileged(principal):
+    if listing.status not in EDITABLE and not is_privileged(principal):
         raise NotEditable()
 
 
-def _check_rights(roles: frozenset[Role], found: Listing, changes: dict[str, Any]) -> None:
+def _check_rights(roles: frozenset[Role], listing: Listing, changes: dict[str, Any]) -> None:
     if "admin" in roles:
         return
     if "service" in roles:
-        if found.origin == "submitted":
+        if listing.origin == "submitted":
             raise NotEditable("This listing was submitted by a person; services can't change it")
         return
     if "featured" in changes:
         raise FeaturedByAdministrators()
-    if found.status not in EDITABLE:
+    if listing.status not in EDITABLE:
         raise NotEditable()
 
 

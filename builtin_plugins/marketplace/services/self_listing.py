@@ -47,30 +47,32 @@ class SelfListing:
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         self._stopping = asyncio.Event()
-        self._told: object = None
+        self._last_state: object = None
         self._turn = asyncio.Lock()
 
     async def sync(self) -> None:
         """Bring the catalog up to date now; writes nothing if nothing has changed."""
         async with self._turn:
             wanted = await self._installed()
-            told = {
+            state = {
                 name: (entry.version, entry.description, entry.author, entry.status, tools)
                 for name, (entry, tools) in wanted.items()
             }
-            if told == self._told:
+            if state == self._last_state:
                 return
-            self._told = told  # before the write, so that a listing that changes meanwhile is checked again
+            self._last_state = (
+                state  # before the write, so that a listing that changes meanwhile is checked again
+            )
             try:
                 await self._platform.database.write(write_listings, wanted)
             except BaseException:  # however it ended, nothing was written
-                self._told = None
+                self._last_state = None
                 raise
 
     def note_listing(self, _listing: str) -> None:
         """Note a changed listing: it may be that of an installed package."""
         if any(record.distribution and not record.built_in for record in self._platform.plugins):
-            self._told = None
+            self._last_state = None
 
     async def _installed(self) -> Wanted:
         entries = await self._platform.resource(DIRECTORY).entries()

@@ -86,17 +86,17 @@ def acting_as(roles: frozenset[Role]) -> Role:
     return next(role for role in order if role in roles)
 
 
-def _stamp(found: Listing, trigger: Trigger, principal: Principal, notes: str | None) -> None:
+def _stamp(listing: Listing, trigger: Trigger, principal: Principal, notes: str | None) -> None:
     """Set the fields that change with the state."""
-    now = found.updated_at
+    now = listing.updated_at
     if trigger == "submit":
-        found.submitted_at, found.reviewed_by, found.review_notes = now, None, None
+        listing.submitted_at, listing.reviewed_by, listing.review_notes = now, None, None
     elif trigger in ("claim", "approve", "reject"):
-        found.reviewed_by = principal.subject
+        listing.reviewed_by = principal.subject
     if trigger == "approve":
-        found.published_at = now
+        listing.published_at = now
     if trigger == "reject":
-        found.review_notes = notes
+        listing.review_notes = notes
 
 
 def history(session: Session, principal: Principal, plugin_id: str, query: HistoryQuery) -> History:

@@ -73,11 +73,11 @@ def _check(listing: Listing) -> None:
         raise NotEditable()
 
 
-def _keep(unit: Unit, caller: Caller, plugin_id: str, found: dict[str, Any]) -> ListingOut:
+def _keep(unit: Unit, caller: Caller, plugin_id: str, facts: dict[str, Any]) -> ListingOut:
     listing = find_writable(unit.session, caller.principal, plugin_id)
     _check(listing)
-    listing.wheel, listing.updated_at = found, utc_now()
+    listing.wheel, listing.updated_at = facts, utc_now()
     unit.session.flush()
-    after = {"filename": found["filename"], "sha256": found["sha256"]}
+    after = {"filename": facts["filename"], "sha256": facts["sha256"]}
     audit(unit, "listing.wheel_uploaded", "listing", plugin_id, after=after, origin=caller.origin)
     return render(listing, caller.principal)

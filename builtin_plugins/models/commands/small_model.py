@@ -60,14 +60,14 @@ async def try_out(model: Path) -> dict[str, Any]:
     return {**question, "with_model": _answer(told), "without_model": _answer(plain)}
 
 
-def _answer(told: dict[str, Any]) -> dict[str, Any]:
-    return {name: told[name] for name in ("answer", "model_used", "sources")}
+def _answer(comparison: dict[str, Any]) -> dict[str, Any]:
+    return {name: comparison[name] for name in ("answer", "model_used", "sources")}
 
 
-def show(told: dict[str, Any]) -> None:
+def show(comparison: dict[str, Any]) -> None:
     """Print both answers."""
-    _show(told["question"], told["with_model"])
-    _show("The same without a model", told["without_model"])
+    _show(comparison["question"], comparison["with_model"])
+    _show("The same without a model", comparison["without_model"])
     console.note(
         "A model this small invents things: use it to see that everything works. Answers made of sentences "
         f"of your documents stay the default; a question gets the model by its name ('{NAME}')."

@@ -73,10 +73,10 @@ class RuntimeObjects(RuntimeRefused):
 
     code = "model_runtime_objects"
 
-    def __init__(self, upstream_status: int, said: str) -> None:
+    def __init__(self, upstream_status: int, message: str) -> None:
         super().__init__(upstream_status)
         self.status = upstream_status  # type: ignore[misc]  # the runtime's, on this instance only
-        self.detail = f"The model runtime refused the request: {said}"
+        self.detail = f"The model runtime refused the request: {message}"
 
 
 class StreamBroken(ModelRuntimeError):

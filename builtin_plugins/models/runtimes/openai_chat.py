@@ -97,9 +97,9 @@ class OpenAIChatReader:
                 yield self._calls.read(call, place)
 
 
-def logprobs_of(told: object) -> list[Json]:
+def logprobs_of(logprobs: object) -> list[Json]:
     """The entries for tokens, which Ollama writes in the same form."""
-    return [entry for entry in told if isinstance(entry, dict)] if isinstance(told, list) else []
+    return [entry for entry in logprobs if isinstance(entry, dict)] if isinstance(logprobs, list) else []
 
 
 @dataclass

@@ -37,7 +37,7 @@ async def list_models(ctx: Context, query: PageQuery) -> ModelPage:
     found: dict[str, ModelOut] = {}
     for configured in models.all:
         for info in await configured.look(_FRESH):
-            found.setdefault(canonical(info.id), _shown(models, configured, info))
+            found.setdefault(canonical(info.id), _model_out(models, configured, info))
     page = list(found.values())[query.offset : query.offset + query.limit]
     return ModelPage(
         items=page,
@@ -118,7 +118,7 @@ async def _delete(runtime: object, model: str) -> None:
         await runtime.delete(model)
 
 
-def _shown(models: Models, configured: Configured, info: ModelInfo) -> ModelOut:
+def _model_out(models: Models, configured: Configured, info: ModelInfo) -> ModelOut:
     return ModelOut(
         id=info.id,
         name=info.id,

@@ -20,7 +20,7 @@ async def show(ctx: Context, model_id: str, days: int) -> MetricsOut:
     await ctx.resource(MODELS).usage.flush()
     since = utc_now().date() - timedelta(days=days - 1)
     rows = await ctx.read(_rows, canonical(model_id), since)
-    shown = [_shown(row) for row in rows]
+    shown = [_use_out(row) for row in rows]
     return MetricsOut(
         model=canonical(model_id),
         days=shown,
@@ -35,7 +35,7 @@ def _rows(session: Session, model: str, since: date) -> Sequence[ModelUse]:
     return session.scalars(newest.order_by(ModelUse.day.desc(), ModelUse.part)).all()
 
 
-def _shown(row: ModelUse) -> UseOut:
+def _use_out(row: ModelUse) -> UseOut:
     return UseOut(
         day=row.day,
         part=row.part,

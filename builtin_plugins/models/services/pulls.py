@@ -36,7 +36,7 @@ async def begin(ctx: Context, body: PullRequest) -> PullOut | ModelChanged:
         )
     await check_room(configured, settings, PullProgress("", 0, 0))
     row = await ctx.write(_begin, ctx.caller, body.model_id, configured.name, settings.max_concurrent_pulls)
-    return await _shown(ctx.caller, row)
+    return await _pull_out(ctx.caller, row)
 
 
 async def finish(ctx: Context, pull: PullOut) -> ModelChanged:
@@ -60,13 +60,13 @@ async def get(caller: Caller, pull_id: str) -> PullOut:
     row = await caller.platform.database.read(pull_rows.find, pull_id)
     if row is None:
         raise PullNotFound()
-    return await _shown(caller, row)
+    return await _pull_out(caller, row)
 
 
 async def list_page(caller: Caller, query: PageQuery) -> Page[PullOut]:
     """All pulls, newest first."""
     rows, total = await caller.platform.database.read(pull_rows.page, query.limit, query.offset)
-    items = [await _shown(caller, row) for row in rows]
+    items = [await _pull_out(caller, row) for row in rows]
     return Page[PullOut](items=items, total=total, limit=query.limit, offset=query.offset)
 
 
@@ -118,7 +118,7 @@ def _target(models: Models, name: str | None) -> Configured:
     raise NoRuntime()
 
 
-async def _shown(caller: Caller, row: Pull) -> PullOut:
+async def _pull_out(caller: Caller, row: Pull) -> PullOut:
     pull = PullOut(
         id=row.id,
         model=row.model,

@@ -37,19 +37,19 @@ def _text(value: Any) -> str | None:
     return value.strip() or None if isinstance(value, str) else None
 
 
-def _email(settings: OidcSettings, said: Mapping[str, Any]) -> str | None:
+def _email(settings: OidcSettings, claims: Mapping[str, Any]) -> str | None:
     """The address, unless the provider itself calls it unverified: invitations are sent to addresses."""
-    email = _text(said.get("email"))
-    if said.get("email_verified") in (False, "false") and not settings.trust_unverified_email:
+    email = _text(claims.get("email"))
+    if claims.get("email_verified") in (False, "false") and not settings.trust_unverified_email:
         return None
     return email if email and email.isprintable() and _EMAIL.fullmatch(email) else None
 
 
 def _role(
-    settings: OidcSettings, said: Mapping[str, Any], *, unknown: bool
+    settings: OidcSettings, claims: Mapping[str, Any], *, unknown: bool
 ) -> Literal["user", "admin"] | None:
-    groups = _claim(said, settings.groups_claim)
-    if groups is None and _is_elsewhere(said, settings.groups_claim):
+    groups = _claim(claims, settings.groups_claim)
+    if groups is None and _is_elsewhere(claims, settings.groups_claim):
         log.warning(
             "the provider did not send the claim '%s', which is too long or kept elsewhere: the role stays; "
             "let the provider send only the groups that are assigned to this application",
@@ -62,20 +62,20 @@ def _role(
     return "admin" if any(isinstance(g, str) and g in settings.admins for g in listed) else "user"
 
 
-def _is_elsewhere(said: Mapping[str, Any], path: str) -> bool:
+def _is_elsewhere(claims: Mapping[str, Any], path: str) -> bool:
     """Whether the provider says that the claim exists but does not send it: as a distributed claim (OpenID
     Connect Core, section 5.6.2), or by Entra's `hasgroups`.
     """
-    names = said.get("_claim_names")
+    names = claims.get("_claim_names")
     is_distributed = isinstance(names, Mapping) and bool({path, path.partition(".")[0]} & names.keys())
-    return is_distributed or said.get("hasgroups") in (True, "true")
+    return is_distributed or claims.get("hasgroups") in (True, "true")
 
 
-def _claim(said: Mapping[str, Any], path: str) -> Any:
+def _claim(claims: Mapping[str, Any], path: str) -> Any:
     """The claim with exactly this name, else at this path: names may contain dots (a URL does)."""
-    if path in said:
-        return said[path]
-    found: Any = said
+    if path in claims:
+        return claims[path]
+    found: Any = claims
     for part in path.split("."):
         found = found.get(part) if isinstance(found, Mapping) else None
     return found

@@ -84,15 +84,15 @@ class Provider:
             takes_basic=not isinstance(methods, list) or "client_secret_basic" in methods,
         )
 
-    def _needed(self, found: dict[str, Any], name: str) -> str:
-        value = self._endpoint(found, name)
+    def _needed(self, metadata: dict[str, Any], name: str) -> str:
+        value = self._endpoint(metadata, name)
         if value is None:
             log.error("discovery names no usable %s", name)
             raise ProviderFault(f"The identity provider's discovery document has no {name}")
         return value
 
-    def _endpoint(self, found: dict[str, Any], name: str) -> str | None:
-        value = found.get(name)
+    def _endpoint(self, metadata: dict[str, Any], name: str) -> str | None:
+        value = metadata.get(name)
         parts = urlsplit(value) if isinstance(value, str) else None
         allowed = ("http", "https") if self._insecure else ("https",)
         return value if parts is not None and parts.scheme in allowed and parts.hostname else None

@@ -96,8 +96,8 @@ class ToolChat:
         """What follows a turn: the end, or the calls that it requests."""
         theirs = [call for call in calls if call.name in self._theirs]
         if not calls:
-            if turn.held:
-                yield turn.held
+            if turn.pending_text:
+                yield turn.pending_text
             yield self._finished(turn, turn.text)
         elif theirs:
             for index, call in enumerate(theirs):
@@ -111,13 +111,13 @@ class ToolChat:
                 yield text
                 yield self._finished(turn, text, approvals=approvals)
                 return
-            if turn.text and not turn.held:
+            if turn.text and not turn.pending_text:
                 yield "\n\n"  # the model's next text is a new paragraph
             async with aclosing(self._make(planned, turn.text if turn.calls else "")) as events:
                 async for event in events:
                     yield event
 
-    async def _make(self, planned: Sequence[_Planned], said: str) -> Events:
+    async def _make(self, planned: Sequence[_Planned], text: str) -> Events:
         """Make the calls, read-only ones in parallel, and pass the results to the model."""
         for plan in planned:
             yield self._kept(ToolStep("running", plan.call.name, plan.arguments))
@@ -129,7 +129,7 @@ class ToolChat:
         else:
             replies = [await self._reply(plan) for plan in planned]
         calls = [plan.call.as_message_part() for plan in planned]
-        self._messages.append({"role": "assistant", "content": said, "tool_calls": calls})
+        self._messages.append({"role": "assistant", "content": text, "tool_calls": calls})
         for plan, reply in zip(planned, replies, strict=True):
             status: Literal["done", "failed"] = "failed" if reply.failed else "done"
             yield self._kept(ToolStep(status, plan.call.name, plan.arguments, reply.text))

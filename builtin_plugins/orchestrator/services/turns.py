@@ -37,7 +37,7 @@ class ChatTurn:
         return "".join(self._thoughts)
 
     @property
-    def held(self) -> str:
+    def pending_text(self) -> str:
         """Text that `follow` has held back."""
         return "" if self._passed_on else self.text
 
@@ -53,7 +53,7 @@ class ChatTurn:
                 self.began = True
                 if isinstance(event, str):
                     self._texts.append(event)
-                    if said := self._said(event):
+                    if said := self._release(event):
                         yield said
                 elif isinstance(event, inference.Thought):
                     self._thoughts.append(event.text)
@@ -71,7 +71,7 @@ class ChatTurn:
             raise BadGateway("The model runtime stopped in the middle of its response.")
         return self.end
 
-    def _said(self, piece: str) -> str:
+    def _release(self, piece: str) -> str:
         """What may be passed on now: everything, once it can't be a JSON object."""
         if self._passed_on:
             return piece

@@ -119,19 +119,19 @@ async def _rows_and_blobs(
 
 
 async def _take_blobs(
-    source: BackupSource, objects: Objects, held: set[str], taken: dict[str, Content], tell: Tell
+    source: BackupSource, objects: Objects, archived: set[str], contents: dict[str, Content], tell: Tell
 ) -> None:
     """Archive contents that aren't yet archived; those that are missing or damaged are left out."""
     if source.blobs is None:
         return
-    for digest in sorted(held - set(taken)):
+    for digest in sorted(archived - set(contents)):
         try:
             async with HeldBlobs.borrowed_from(source.blobs, digest) as path:
                 content = await asyncio.to_thread(_take_file, path, objects)
         except FileNotFoundError:
             continue
         if content.sha256 == digest:
-            taken[digest] = content
+            contents[digest] = content
             tell("files", 1)
 
 
@@ -160,11 +160,11 @@ def _finish(
     source: BackupSource,
     archives: Archives,
     reason: str,
-    taken: tuple[list[ArchivedOwner], list[Content], list[ArchivedFile]],
+    parts: tuple[list[ArchivedOwner], list[Content], list[ArchivedFile]],
     missing: list[str],
     answers: list[ArchivedAnswer],
 ) -> str:
-    owners, blobs, files = taken
+    owners, blobs, files = parts
     left_out = [] if source.blobs is not None else ["uploaded files"]
     if archives.sealer is None:
         left_out += ["secrets", "config.yaml"]

@@ -80,7 +80,7 @@ async def start(ctx: Context) -> BackupJobOut:
 @routes.get("/v1/backups/jobs", access=ADMIN, returns=BackupJobs)
 async def jobs(ctx: Context) -> BackupJobs:
     """List the last 50 backups, restores and drills."""
-    return await ctx.platform.database.read(journal.shown)
+    return await ctx.platform.database.read(journal.latest_jobs)
 
 
 @routes.get("/v1/backups/jobs/{job_id}", access=ADMIN, returns=BackupJobOut, errors=(BackupJobNotFound,))

@@ -89,7 +89,7 @@ def end(unit: Unit, /, job_id: str, *, error: str | None = None, **values: Any) 
     change(unit, job_id, status=status, phase="", error=error, finished_at=utc_now(), **values)
 
 
-def shown(session: Session) -> BackupJobs:
+def latest_jobs(session: Session) -> BackupJobs:
     """The last jobs."""
     newest = select(BackupJob).order_by(BackupJob.requested_at.desc(), BackupJob.id).limit(_SHOWN)
     return BackupJobs(jobs=[render(job) for job in session.scalars(newest)])

@@ -227,10 +227,10 @@ def apply_files(
     return said
 
 
-def _apply_secrets(found: dict[str, str], secrets: SecretStore) -> list[str]:
+def _apply_secrets(values: dict[str, str], secrets: SecretStore) -> list[str]:
     """The archive's secrets replace those of the same name; all keys that rows may be sealed with stay."""
     changed = []
-    for name, value in sorted(found.items()):
+    for name, value in sorted(values.items()):
         here = secrets.get(name)
         if name == _RING and here is not None:
             lines = dict.fromkeys([*value.split("\n"), *here.split("\n")])

@@ -187,21 +187,21 @@ async def disable(ctx: Context, name: str) -> Disabled:
     )
 
 
-def _rendered(name: str, found: BundleSwitches, there: Fleet) -> BundleOut:
+def _rendered(name: str, switches: BundleSwitches, there: Fleet) -> BundleOut:
     services = [
         BundleService(
             name=service,
-            active=found.is_active(service),
-            claimants=found.claimants(service),
+            active=switches.is_active(service),
+            claimants=switches.claimants(service),
             image=next((one.image for one in there.of(service)), None),
         )
-        for service in found.claims[name]
+        for service in switches.claims[name]
     ]
     return BundleOut(
         name=name,
         core=name == CORE,
-        enabled=found.is_enabled(name),
-        claims=list(found.claims[name]),
+        enabled=switches.is_enabled(name),
+        claims=list(switches.claims[name]),
         services=services,
     )
 

@@ -96,12 +96,12 @@ async def want(caller: Caller, bundle: str, claims: Claims, *, on: bool) -> Bund
     return await caller.platform.database.write(_store, caller, bundle, claims, on)
 
 
-async def put(caller: Caller, found: Fleet, services: Iterable[str], *, on: bool) -> SwitchedServices:
+async def put(caller: Caller, fleet: Fleet, services: Iterable[str], *, on: bool) -> SwitchedServices:
     """Switch these services, one after the other; an error of one doesn't stop the others."""
     done = SwitchedServices()
     for service in services:
         try:
-            outcome = await _put(caller, found, service, on=on)
+            outcome = await _put(caller, fleet, service, on=on)
         except PlatformError as error:
             done.errors.append(f"{service}: {error.detail}")
         else:
@@ -121,10 +121,10 @@ def runs(platform: Platform, service: str) -> bool:
     return service == GATEWAY or (plugin is not None and platform.is_on(plugin))
 
 
-async def _put(caller: Caller, found: Fleet, service: str, *, on: bool) -> Outcome:
-    containers = found.of(service)
-    if found.engine is not None and containers:
-        return await _put_containers(found.engine, containers, on=on)
+async def _put(caller: Caller, fleet: Fleet, service: str, *, on: bool) -> Outcome:
+    containers = fleet.of(service)
+    if fleet.engine is not None and containers:
+        return await _put_containers(fleet.engine, containers, on=on)
     if service == GATEWAY:
         return "already"
     plugin = plugin_of(caller.platform, service)

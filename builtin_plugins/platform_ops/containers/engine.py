@@ -186,7 +186,7 @@ class Engine:
 
     def _check(self, status: int, body: bytes, wanted: int = 200) -> None:
         if status != wanted:
-            raise EngineFailed(f"The container engine answered {status}{_said(body)}")
+            raise EngineFailed(f"The container engine answered {status}{_error_text(body)}")
 
     def _parsed(self, kind: TypeAdapter[Any], body: bytes) -> Any:
         try:
@@ -272,7 +272,7 @@ def _pinned(image: str) -> str | None:
     return image if ("@" in last or ":" in last) and not image.startswith("sha256:") else None
 
 
-def _said(body: bytes) -> str:
+def _error_text(body: bytes) -> str:
     """The engine's error message, as the end of a sentence."""
     try:
         message = json.loads(body).get("message")

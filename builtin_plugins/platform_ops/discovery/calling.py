@@ -71,7 +71,7 @@ async def open_calling(platform: Platform) -> AsyncIterator[Calling]:
         yield Calling(client, frozenset(item.lower() for item in trusted))
 
 
-def told(error: OutgoingError, name: str) -> PlatformError:
+def as_platform_error(error: OutgoingError, name: str) -> PlatformError:
     """What went wrong with a call, in words for the caller."""
     if isinstance(error, DestinationRefused):
         return ServiceRefused(f"The address of '{name}' may not be called; {_REMEDY}")

@@ -14,7 +14,7 @@ from builtin_plugins.platform_ops.discovery.calling import (
     ServiceRefused,
     ServiceSilent,
     ServiceUnreachable,
-    told,
+    as_platform_error,
 )
 from builtin_plugins.platform_ops.discovery.records import ServiceNotFound, ServiceOut, ServiceRegistration
 from kernel.sdk import (
@@ -100,7 +100,7 @@ async def health(ctx: Context, service_name: str) -> ServiceHealth:
         status, said = await _asked(ctx, service)
     except OutgoingError as error:
         await ctx.write(records.note_health, service, "unhealthy")
-        raise told(error, service_name) from None
+        raise as_platform_error(error, service_name) from None
     is_healthy = 200 <= status < 300
     await ctx.write(records.note_health, service, "healthy" if is_healthy else "unhealthy")
     if not is_healthy:

@@ -11,7 +11,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
-from builtin_plugins.platform_ops.discovery.calling import CALLING, told
+from builtin_plugins.platform_ops.discovery.calling import CALLING, as_platform_error
 from builtin_plugins.platform_ops.discovery.records import ServiceOut
 from kernel.sdk import (
     BadGateway,
@@ -50,7 +50,7 @@ async def pass_on(ctx: Context, service: ServiceOut) -> web.StreamResponse:
             limits=_LIMITS,
         )
     except OutgoingError as error:
-        raise body.error or told(error, service.service_name) from None
+        raise body.error or as_platform_error(error, service.service_name) from None
     async with reply:
         return await _back(ctx.request, reply)
 

@@ -68,9 +68,9 @@ def _looked_since(unit: Unit, seconds: float) -> bool:
     return unit.session.scalar(select(HealthRecord.plugin).where(recent).limit(1)) is not None
 
 
-def _keep(unit: Unit, found: list[PluginHealth]) -> None:
+def _keep(unit: Unit, states: list[PluginHealth]) -> None:
     known, now = {row.plugin: row for row in unit.session.scalars(select(HealthRecord))}, unit.now()
-    for health in found:
+    for health in states:
         row = known.pop(health.name, None)
         if row is None:
             row = HealthRecord(plugin=health.name, changed_at=now)

@@ -20,7 +20,7 @@ from .. import permissions
 from ..live import LIVE
 from ..schemas import ConfigChanged, PluginConfig
 from ..services.config import change_config
-from ..services.fields import describe, shown
+from ..services.fields import describe, values_in_effect
 from ..services.records import get_entry
 
 routes = RouteTable("Plugin configuration")
@@ -35,7 +35,7 @@ async def get_config(ctx: Context, name: str) -> PluginConfig:
     cls = await _configurable(ctx, name)
     if cls is None:
         return PluginConfig(plugin=name, configurable=False, fields=[], values={})
-    values = shown(ctx.settings_of(cls))
+    values = values_in_effect(ctx.settings_of(cls))
     return PluginConfig(plugin=name, configurable=True, fields=describe(cls), values=values)
 
 
@@ -59,7 +59,7 @@ async def put_config(ctx: Context, name: str) -> ConfigChanged:
     wanted = json_object(raw, "The body")
     updated = await change_config(ctx.caller, name, cls, wanted)
     await ctx.resource(LIVE).refresh()
-    return ConfigChanged(plugin=name, updated=updated, values=shown(ctx.settings_of(cls)))
+    return ConfigChanged(plugin=name, updated=updated, values=values_in_effect(ctx.settings_of(cls)))
 
 
 async def _configurable(ctx: Context, name: str) -> type[Settings] | None:

@@ -34,9 +34,9 @@ def describe(cls: type[Settings]) -> list[ConfigField]:
     return [_describe(key, cls.model_fields[field]) for key, field in keys_of(cls).items()]
 
 
-def shown(settings: Settings) -> dict[str, Any]:
+def values_in_effect(settings: Settings) -> dict[str, Any]:
     """The values in effect, by key; secrets that are set are masked."""
-    return {key: _shown(getattr(settings, field)) for key, field in keys_of(type(settings)).items()}
+    return {key: _masked(getattr(settings, field)) for key, field in keys_of(type(settings)).items()}
 
 
 def is_secret(cls: type[Settings], field: str) -> bool:
@@ -67,7 +67,7 @@ def _describe(key: str, field: FieldInfo) -> ConfigField:
     return ConfigField(
         key=key,
         type=next((_KINDS[choice] for choice in choices if choice in _KINDS), "string"),
-        default=None if field.default is PydanticUndefined else _shown(field.default),
+        default=None if field.default is PydanticUndefined else _masked(field.default),
         description=field.description or "",
         secret=SecretStr in choices,
         options=[str(choice) for choice in choices if isinstance(choice, str)] or None,
@@ -86,7 +86,7 @@ def _choices(field: FieldInfo) -> list[Any]:
     return found
 
 
-def _shown(value: Any) -> Any:
+def _masked(value: Any) -> Any:
     if isinstance(value, SecretStr):
         return MASK if value.get_secret_value() else ""
     return str(value) if isinstance(value, Path) else value

@@ -97,7 +97,7 @@ async def create(caller: Caller, wanted: EndpointCreate) -> EndpointOut:
         await caller.platform.database.write(_add, caller, made)
     except IntegrityError:
         raise ChatSlugTaken() from None
-    return await _shown(caller.platform, made)
+    return await _endpoint_out(caller.platform, made)
 
 
 def _add(unit: Unit, caller: Caller, made: ChatEndpoint) -> None:
@@ -142,7 +142,7 @@ def _page(session: Session, scope: Scope, query: PageQuery) -> tuple[Sequence[Ch
 async def get(caller: Caller, endpoint_id: str) -> EndpointOut:
     """One endpoint. Raises EndpointNotFound."""
     scope = await scope_of(caller.platform, caller.principal)
-    return await _shown(caller.platform, await caller.platform.database.read(find, scope, endpoint_id))
+    return await _endpoint_out(caller.platform, await caller.platform.database.read(find, scope, endpoint_id))
 
 
 async def update(caller: Caller, endpoint_id: str, change: EndpointUpdate) -> EndpointOut:
@@ -161,7 +161,9 @@ async def update(caller: Caller, endpoint_id: str, change: EndpointUpdate) -> En
         if owner is None:
             raise ChatPipelineNotFound()
         await _check_pipeline(owner, change.pipeline_id)
-    return await _shown(platform, await platform.database.write(_update, caller, scope, endpoint_id, change))
+    return await _endpoint_out(
+        platform, await platform.database.write(_update, caller, scope, endpoint_id, change)
+    )
 
 
 def _update(
@@ -218,21 +220,21 @@ def _remove_next(unit: Unit, caller: Caller, account_id: int) -> bool:
     return found is not None
 
 
-def _delete(unit: Unit, caller: Caller, found: ChatEndpoint) -> None:
+def _delete(unit: Unit, caller: Caller, endpoint: ChatEndpoint) -> None:
     hooks = caller.platform.hooks
-    hooks.ask_now(conversations.forget_turns, platform=caller.platform, unit=unit, holder=found.holder)
+    hooks.ask_now(conversations.forget_turns, platform=caller.platform, unit=unit, holder=endpoint.holder)
     audit(
         unit,
         "published_chat.deleted",
         _TARGET,
-        found.id,
-        before={"slug": found.slug},
+        endpoint.id,
+        before={"slug": endpoint.slug},
         origin=caller.origin,
     )
-    unit.session.delete(found)
+    unit.session.delete(endpoint)
 
 
-async def _shown(platform: Platform, endpoint: ChatEndpoint) -> EndpointOut:
+async def _endpoint_out(platform: Platform, endpoint: ChatEndpoint) -> EndpointOut:
     return _render(endpoint, (await state_of(platform, endpoint))[0])
 
 

@@ -24,7 +24,7 @@ class CitationFilter:
 
     def __init__(self, passages: int) -> None:
         self._passages = passages
-        self._held = ""
+        self._pending = ""
         self._cited: set[int] = set()
 
     @property
@@ -34,15 +34,15 @@ class CitationFilter:
 
     def feed(self, piece: str) -> str:
         """What can be shown after this piece; may be empty."""
-        text = self._held + piece
+        text = self._pending + piece
         unfinished = _UNFINISHED.search(text)
         cut = unfinished.start() if unfinished else len(text)
-        self._held = text[cut:]
+        self._pending = text[cut:]
         return self._checked(text[:cut])
 
     def close(self) -> str:
         """The held-back text, at the end of the answer."""
-        rest, self._held = self._held, ""
+        rest, self._pending = self._pending, ""
         return self._checked(rest)
 
     def _checked(self, text: str) -> str:

@@ -143,26 +143,26 @@ class _Meant:
         return frozenset(which for one in self._meant & stems for which in self._which[one])
 
 
-def _sentence(one: ReadSentence, passage: Passage, meant: _Meant) -> QuotableSentence:
-    own = meant.words(one.stems)
+def _sentence(sentence: ReadSentence, passage: Passage, meant: _Meant) -> QuotableSentence:
+    own = meant.words(sentence.stems)
     return QuotableSentence(
-        one.text,
-        one.start,
-        one.length,
+        sentence.text,
+        sentence.start,
+        sentence.length,
         own,
-        own | meant.words(one.context),
-        one.is_heading,
-        one.under,
-        passage.page_at(one.start),
-        one.of_table,
+        own | meant.words(sentence.context),
+        sentence.is_heading,
+        sentence.under,
+        passage.page_at(sentence.start),
+        sentence.of_table,
     )
 
 
-def _repeats(one: ReadSentence, asked: AskedWords) -> bool:
+def _repeats(sentence: ReadSentence, asked: AskedWords) -> bool:
     """Whether a sentence only asks the same."""
-    return asks(one.text) and one.stems <= content_forms(asked.text, asked.language) | content_forms(
-        asked.text, None
-    )
+    return asks(sentence.text) and sentence.stems <= content_forms(
+        asked.text, asked.language
+    ) | content_forms(asked.text, None)
 
 
 @lru_cache(maxsize=MOST_READ)

@@ -136,20 +136,20 @@ class _Upload:
     async def _some(self, left: Iterator[Path]) -> None:
         for file in left:
             try:
-                await self._one(file)
+                await self._upload(file)
             except OSError as error:
                 if isinstance(error, aiohttp.ClientConnectionError):
                     raise
-                self._report.problems.append((_shown(file), error.strerror or type(error).__name__))
+                self._report.problems.append((_one_line(file), error.strerror or type(error).__name__))
             except SessionLost:
                 raise
             except CommandFailed as error:
                 why = error.text.partition(": ")[2] or error.text
-                self._report.problems.append((_shown(file), why.removeprefix("file: ")))
+                self._report.problems.append((_one_line(file), why.removeprefix("file: ")))
             self._ended += 1
             self._bars.uploaded(self._ended, len(self._files))
 
-    async def _one(self, file: Path) -> None:
+    async def _upload(self, file: Path) -> None:
         digest = await asyncio.to_thread(_digest, file)
         async with self._turns[digest]:
             known = self._known.get(digest)
@@ -158,7 +158,7 @@ class _Upload:
             else:
                 known = self._known[digest] = await self._send(file)
                 self._report.uploaded += 1
-            self._names[known["document_id"]].append(_shown(file))
+            self._names[known["document_id"]].append(_one_line(file))
 
     async def _send(self, file: Path) -> dict[str, Any]:
         from kernel.sdk.http import clean_name
@@ -189,13 +189,13 @@ class _Upload:
             names = {one["document_id"]: one["filename"] async for one in processing}
             going = {key: name for key, name in names.items() if key in documents}
             state = await self._client.get(f"{self._path}/ingestion")
-            done, shown = len(documents) - len(going), await self._shown(going)
+            done, shown = len(documents) - len(going), await self._readings(going)
             self._bars.read(done, len(documents), state["eta_seconds"], shown)
             if not going:
                 return
             await asyncio.sleep(_LOOK_EVERY)
 
-    async def _shown(self, going: Mapping[str, str]) -> list[IngestReading]:
+    async def _readings(self, going: Mapping[str, str]) -> list[IngestReading]:
         """The progress of documents being read, the longest first; empty unless it is shown."""
         if not going or not self._bars.are_seen:
             return []
@@ -208,11 +208,11 @@ class _Upload:
         ]
         return sorted(shown, key=lambda one: (one.done - one.total, one.document_id))
 
-    def _inside(self, found: Sequence[dict[str, Any]], parents: Collection[str]) -> set[str]:
+    def _inside(self, documents: Sequence[dict[str, Any]], parents: Collection[str]) -> set[str]:
         """Documents that were extracted from these and are not files of this run."""
         came = {
             one["document_id"]: f"{one['filename']} (inside {self._names[one['parent_id']][0]})"
-            for one in found
+            for one in documents
             if one["parent_id"] in parents and one["document_id"] not in self._names
         }
         for document, name in came.items():
@@ -234,7 +234,7 @@ class _Upload:
             self._report.notices += [(name, document["notice"]) for name in names]
 
 
-def _shown(file: Path) -> str:
+def _one_line(file: Path) -> str:
     """The path in one line."""
     return _plain(str(file))
 

@@ -26,7 +26,7 @@ from builtin_plugins.rag.questions.conversing import kept, open_turn
 from builtin_plugins.rag.questions.methods import METHODS, Method
 from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.reporting import AnswerBasis, AnswerPiece, Done, Event, WorkStep
-from builtin_plugins.rag.questions.writing import render, shown, write
+from builtin_plugins.rag.questions.writing import draft_parts, render, write
 from builtin_plugins.rag.schemas import (
     GenerationConfig,
     QueryAnswer,
@@ -102,14 +102,14 @@ async def run(method: Method, question: Question) -> AsyncGenerator[Event, None]
     thinking = asyncio.create_task(prepared(method, question))
     thinking.add_done_callback(lambda _: question.trace.close())
     try:
-        async for step in question.trace.told():
+        async for step in question.trace.follow():
             if method.thinks:
                 yield step
         ready = await thinking
     finally:
         thinking.cancel()
         await asyncio.gather(thinking, return_exceptions=True)
-    written = shown(question, ready) if isinstance(ready, Draft) else write(question, ready)
+    written = draft_parts(question, ready) if isinstance(ready, Draft) else write(question, ready)
     async with aclosing(written):
         async for one in written:
             yield Done(render(question, one), one.passages) if isinstance(one, Draft) else one
@@ -152,7 +152,7 @@ async def prepare(
         caller,
         bases,
         full,
-        hybrid_said="hybrid" in full.model_fields_set and full.hybrid is not None,
+        requests_hybrid="hybrid" in full.model_fields_set and full.hybrid is not None,
         config=config,
         history=history,
     )

@@ -26,31 +26,31 @@ MOST_ADDED = 20
 _PAGE = 500
 
 
-async def enhanced(inquiry: Inquiry, found: RetrievedPassages, limit: int) -> RetrievedPassages:
+async def enhanced(inquiry: Inquiry, retrieved: RetrievedPassages, limit: int) -> RetrievedPassages:
     """The ranking as changed by plugins; one that fails or is late is skipped, and a note names it."""
     platform = inquiry.platform
     implementations = platform.hooks.implementations(api.enhance_ranking)
     if not implementations:
         inquiry.trace.degrade("graph: no plugin on this server ranks by a graph")
-        return found
+        return retrieved
     groups = await documents_of(platform, inquiry.bases, inquiry.request.metadata_filter)
     allowed = None if groups is None else [one for ids in groups.values() for one in ids]
     scope = api.RankingScope([base.id for base in inquiry.bases], allowed, limit)
     for implementation in implementations:
-        answer = await _answer(inquiry, implementation, found, scope)
+        answer = await _answer(inquiry, implementation, retrieved, scope)
         if answer:
-            found = await _applied(platform, inquiry.bases, found, scope, answer)
-    return found
+            retrieved = await _applied(platform, inquiry.bases, retrieved, scope, answer)
+    return retrieved
 
 
 async def _answer(
-    inquiry: Inquiry, implementation: Any, found: RetrievedPassages, scope: api.RankingScope
+    inquiry: Inquiry, implementation: Any, retrieved: RetrievedPassages, scope: api.RankingScope
 ) -> Sequence[api.RankedPassage]:
     seconds = inquiry.platform.settings_of(RagSettings).enhance_seconds
     arguments = {
         "caller": inquiry.caller,
         "question": inquiry.request.question,
-        "passages": found.passages,
+        "passages": retrieved.passages,
         "scope": scope,
     }
     try:
@@ -73,22 +73,22 @@ async def _answer(
 async def _applied(
     platform: Platform,
     bases: Sequence[KnowledgeBase],
-    found: RetrievedPassages,
+    retrieved: RetrievedPassages,
     scope: api.RankingScope,
     answer: Sequence[api.RankedPassage],
 ) -> RetrievedPassages:
-    known = {(item.document_id, item.chunk_id): item for item in found.passages}
+    known = {(item.document_id, item.chunk_id): item for item in retrieved.passages}
     wanted = {(one.document_id, one.chunk_id): one for one in answer}
     kept = [_rescored(item, wanted[place]) if place in wanted else item for place, item in known.items()]
     missing = [one for place, one in wanted.items() if place not in known and _within(scope, one)]
     missing = sorted(missing, key=lambda one: -one.score)[:MOST_ADDED]
-    added = await _added(platform, {base.id: base for base in bases}, found, missing)
-    return found.of(sorted([*kept, *added], key=lambda item: -item.score))
+    added = await _added(platform, {base.id: base for base in bases}, retrieved, missing)
+    return retrieved.of(sorted([*kept, *added], key=lambda item: -item.score))
 
 
-def _within(scope: api.RankingScope, one: api.RankedPassage) -> bool:
-    among = scope.document_ids is None or one.document_id in scope.document_ids
-    return one.knowledge_base_id in scope.knowledge_base_ids and among
+def _within(scope: api.RankingScope, passage: api.RankedPassage) -> bool:
+    among = scope.document_ids is None or passage.document_id in scope.document_ids
+    return passage.knowledge_base_id in scope.knowledge_base_ids and among
 
 
 def _rescored(item: Passage, by: api.RankedPassage) -> Passage:
@@ -99,7 +99,7 @@ def _rescored(item: Passage, by: api.RankedPassage) -> Passage:
 async def _added(
     platform: Platform,
     bases: Mapping[str, KnowledgeBase],
-    found: RetrievedPassages,
+    retrieved: RetrievedPassages,
     missing: Sequence[api.RankedPassage],
 ) -> list[Passage]:
     """The added passages with their texts and similarities to the question; deleted ones are left out."""
@@ -114,24 +114,26 @@ async def _added(
         return []
     model = next(iter(bases.values())).embedding_model
     made = await embed(platform, model, [point.text for _, point in points], "passage")
-    cosines = (made.vectors @ found.question.vectors[0]).tolist()
+    cosines = (made.vectors @ retrieved.question.vectors[0]).tolist()
     return [
-        _ranked(one, point, documents[one.document_id][1], found.question.similarity(cosine))
+        _ranked(one, point, documents[one.document_id][1], retrieved.question.similarity(cosine))
         for (one, point), cosine in zip(points, cosines, strict=True)
     ]
 
 
-async def _point(platform: Platform, collection: str, one: api.RankedPassage) -> StoredPoint | None:
+async def _point(platform: Platform, collection: str, passage: api.RankedPassage) -> StoredPoint | None:
     """Read a passage: directly if its position is known, else by searching its document."""
-    if one.chunk_index is not None:
-        rows, _ = await platform.resource(VECTORS).points(collection, one.document_id, 1, one.chunk_index)
-        if rows and rows[0].id == one.chunk_id:
+    if passage.chunk_index is not None:
+        rows, _ = await platform.resource(VECTORS).points(
+            collection, passage.document_id, 1, passage.chunk_index
+        )
+        if rows and rows[0].id == passage.chunk_id:
             return rows[0]
     offset, total = 0, 1
     while offset < total:
-        rows, total = await platform.resource(VECTORS).points(collection, one.document_id, _PAGE, offset)
+        rows, total = await platform.resource(VECTORS).points(collection, passage.document_id, _PAGE, offset)
         for row in rows:
-            if row.id == one.chunk_id:
+            if row.id == passage.chunk_id:
                 return row
         offset += _PAGE
     return None

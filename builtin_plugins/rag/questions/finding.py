@@ -72,7 +72,10 @@ def _trees(inquiry: Inquiry, plan: api.SearchPlan) -> bool:
     """Whether to search trees: `parent_context` and explicitly requested hybrid search take precedence."""
     if not plan.trees:
         return False
-    for name, wanted in (("parent_context", inquiry.request.parent_context), ("hybrid", _said(inquiry))):
+    for name, wanted in (
+        ("parent_context", inquiry.request.parent_context),
+        ("hybrid", _is_asked_for_hybrid(inquiry)),
+    ):
         if wanted:
             inquiry.trace.degrade(f"raptor: {name} was asked for and goes first; summaries were not searched")
             return False
@@ -85,8 +88,8 @@ async def _any_tree(inquiry: Inquiry) -> bool:
     return any([await vectors.count(base.tree_collection) for base in inquiry.bases])
 
 
-def _said(inquiry: Inquiry) -> bool:
-    return inquiry.hybrid and inquiry.hybrid_said
+def _is_asked_for_hybrid(inquiry: Inquiry) -> bool:
+    return inquiry.hybrid and inquiry.requests_hybrid
 
 
 def _label(inquiry: Inquiry, plan: api.SearchPlan) -> str:

@@ -28,7 +28,7 @@ async def ask_measured(
     """
     base = await loading.knowledge_base(caller, kb_id)
     request = arguments_from_object(QueryRequest, {**asdict(configuration), "question": text})
-    question = Question(caller, [base], request, hybrid_said=True)
+    question = Question(caller, [base], request, requests_hybrid=True)
     found: RetrievedPassages | Draft | None = None
     try:
         found = await prepared(caller.platform.resource(METHODS).named(request.method), question)
@@ -40,7 +40,11 @@ async def ask_measured(
 
 
 def _measured(
-    question: Question, found: RetrievedPassages | Draft | None, written: Draft, *, failed: str | None = None
+    question: Question,
+    retrieved: RetrievedPassages | Draft | None,
+    written: Draft,
+    *,
+    failed: str | None = None,
 ) -> api.MeasuredAnswer:
     answer = render(question, written)
     cited, supported = count_citations(written.text, written.passages)
@@ -53,7 +57,7 @@ def _measured(
             answer.tokens_used,
             answer.method,
         ),
-        passages=None if found is None else found.passages,
+        passages=None if retrieved is None else retrieved.passages,
         refused=written.text.startswith(REFUSALS),
         kind=kind_of(question.text),
         citations=cited,

@@ -54,13 +54,13 @@ class _Seen:
         self._all: set[Passage] = set()
         self._latest: dict[str, Passage] = {}
 
-    def note(self, found: RetrievedPassages) -> RetrievedPassages:
+    def note(self, retrieved: RetrievedPassages) -> RetrievedPassages:
         """Keep in mind what was found."""
-        self.last = found
-        for one in (*found.first, *found.passages):
+        self.last = retrieved
+        for one in (*retrieved.first, *retrieved.passages):
             self._all.add(one)
             self._latest[one.chunk_id] = one
-        return found
+        return retrieved
 
     def known(self, passages: Sequence[Passage]) -> list[Passage]:
         """Those that were found, each once and unchanged."""
@@ -123,12 +123,12 @@ class MethodRun:
             return await self._work.search(plan)
         return await self._called(self._work.chosen, search, self._work)
 
-    async def check(self, found: RetrievedPassages) -> RetrievedPassages | Draft:
+    async def check(self, retrieved: RetrievedPassages) -> RetrievedPassages | Draft:
         """The passages to write the answer from, or an answer that is already written and accepted."""
         check = self._method.declared.check
         if check is None:
-            return found
-        return await self._called(self._work.accepted, check, self._work, found)
+            return retrieved
+        return await self._called(self._work.accepted, check, self._work, retrieved)
 
     async def _called(
         self,
@@ -230,8 +230,8 @@ class _Work:
         with self._limit.paused():
             return await self._asked.model.judge(self._name, messages, verdict, keep=keep)
 
-    async def draft(self, found: Sequence[Passage]) -> Draft:
-        own = await self.chosen(found)
+    async def draft(self, passages: Sequence[Passage]) -> Draft:
+        own = await self.chosen(passages)
         with self._limit.paused():
             made = await draft(self._asked, own)
         self._seen.drafts.append(made)
@@ -241,8 +241,8 @@ class _Work:
         budget = self._asked.budget
         return budget.lacks(0, budget.answer_tokens(0), keep=0)
 
-    async def support(self, found: Sequence[Passage]) -> api.Support | None:
-        own = await self.chosen(found)
+    async def support(self, passages: Sequence[Passage]) -> api.Support | None:
+        own = await self.chosen(passages)
         with self._limit.paused():
             return await support(self._asked, own)
 
@@ -309,9 +309,9 @@ class _Delegated:
         with self._limit.paused():
             return await self._run.retrieve(plan)
 
-    async def check(self, found: RetrievedPassages) -> RetrievedPassages | Draft:
+    async def check(self, retrieved: RetrievedPassages) -> RetrievedPassages | Draft:
         with self._limit.paused():
-            return await self._run.check(found)
+            return await self._run.check(retrieved)
 
 
 class Method:

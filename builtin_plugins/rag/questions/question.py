@@ -344,14 +344,14 @@ async def open_question_thread(_platform: Platform) -> AsyncIterator[ThreadPoolE
 class Inquiry:
     """A search by a caller over knowledge bases that it may see.
 
-    `hybrid_said`: whether the client or the pipeline requested hybrid search, which is also the default.
+    `requests_hybrid`: whether the client or the pipeline requested hybrid search, which is also the default.
     `supports` and `languages` cache results that several steps need.
     """
 
     caller: Caller
     bases: Sequence[KnowledgeBase]
     request: SearchRequest
-    hybrid_said: bool = False
+    requests_hybrid: bool = False
     trace: Trace = field(default_factory=Trace)
     supports: dict[tuple[str, tuple[Passage, ...]], Support | None] = field(default_factory=dict, repr=False)
     languages: dict[str, str | None] = field(default_factory=dict, repr=False)

@@ -13,23 +13,23 @@ class RefusalGate:
     """
 
     def __init__(self) -> None:
-        self._held = ""
+        self._pending = ""
         self.refused: bool | None = None
 
     def feed(self, piece: str) -> str:
         """The text that can be shown after this piece; may be empty."""
         if self.refused is not None:
             return piece
-        self._held = (self._held + piece).lstrip()
-        if self._held.startswith(REFUSALS):
+        self._pending = (self._pending + piece).lstrip()
+        if self._pending.startswith(REFUSALS):
             self.refused = True
-        elif not any(one.startswith(self._held) for one in REFUSALS):
+        elif not any(one.startswith(self._pending) for one in REFUSALS):
             self.refused = False
-        return "" if self.refused is None else self._held
+        return "" if self.refused is None else self._pending
 
     def close(self) -> str:
         """The held-back text, once the text has ended; may be empty."""
         if self.refused is not None:
             return ""
         self.refused = False
-        return self._held
+        return self._pending

@@ -62,12 +62,12 @@ def passage_of(
 
 def source_of(passage: Passage, *, explain: bool = False) -> Source:
     """The passage as clients see it."""
-    return _shown(Source, passage, _scores(passage) if explain else None)
+    return _render(Source, passage, _scores(passage) if explain else None)
 
 
 def found_item(passage: Passage) -> SearchItem:
     """The passage as a search returns it."""
-    return _shown(SearchItem, passage, _scores(passage))
+    return _render(SearchItem, passage, _scores(passage))
 
 
 def _scores(passage: Passage) -> LegScores:
@@ -80,7 +80,7 @@ def _scores(passage: Passage) -> LegScores:
     )
 
 
-def _shown(kind: type[Shown], passage: Passage, scores: LegScores | None) -> Shown:
+def _render(kind: type[Shown], passage: Passage, scores: LegScores | None) -> Shown:
     return kind(
         text=passage.text,
         source=passage.source,
@@ -153,12 +153,12 @@ class Trace:
         self.steps: list[StepTime] = []
         self.degraded: list[str] = []
         self.details: dict[str, Any] = {}
-        self._told: asyncio.Queue[WorkStep | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[WorkStep | None] = asyncio.Queue()
 
     @contextmanager
     def step(self, name: str, message: str) -> Iterator[None]:
         """Report that a step begins, and measure its time."""
-        self._told.put_nowait(WorkStep(name, message))
+        self._queue.put_nowait(WorkStep(name, message))
         started = time.perf_counter()
         try:
             yield
@@ -170,11 +170,11 @@ class Trace:
         if note not in self.degraded:
             self.degraded.append(note)
 
-    async def told(self) -> AsyncGenerator[WorkStep, None]:
+    async def follow(self) -> AsyncGenerator[WorkStep, None]:
         """Yield the steps as they begin, until `close`."""
-        while (step := await self._told.get()) is not None:
+        while (step := await self._queue.get()) is not None:
             yield step
 
     def close(self) -> None:
         """End the stream of steps."""
-        self._told.put_nowait(None)
+        self._queue.put_nowait(None)

@@ -18,24 +18,28 @@ LEXICAL_SHARE = 0.3
 """The weight of the words against the search's own score: enough to separate near ties."""
 
 
-async def reranked(inquiry: Inquiry, found: RetrievedPassages, pool: int, top_k: int) -> RetrievedPassages:
+async def reranked(
+    inquiry: Inquiry, retrieved: RetrievedPassages, pool: int, top_k: int
+) -> RetrievedPassages:
     """The best `top_k` in their new order; fewer than two stay as they are.
 
     Whether there is an answer is decided by the best of the first `pool` found, so that it doesn't depend on
     the number of sources requested.
     """
-    if len(found.passages) < 2:
-        return found
-    scores = await _scored(inquiry, found.passages)
+    if len(retrieved.passages) < 2:
+        return retrieved
+    scores = await _scored(inquiry, retrieved.passages)
     if scores is not None:
         inquiry.trace.details["reranker"] = "cross_encoder"
         everything, few = within(scores), within(scores[:pool])
     else:
         inquiry.trace.details["reranker"] = "lexical"
         question = inquiry.request.question
-        everything, few = await in_thread(inquiry.platform, _by_words, question, found.passages, pool)
+        everything, few = await in_thread(inquiry.platform, _by_words, question, retrieved.passages, pool)
     return replace(
-        found, passages=_best(found.passages, everything, top_k), first=_best(found.passages, few, DEPTH)
+        retrieved,
+        passages=_best(retrieved.passages, everything, top_k),
+        first=_best(retrieved.passages, few, DEPTH),
     )
 
 

@@ -41,7 +41,7 @@ class BaseHits:
 
 
 async def merged(
-    platform: Platform, found: Sequence[BaseHits], question: str, asked: Embedded, k: int, *, hybrid: bool
+    platform: Platform, rankings: Sequence[BaseHits], question: str, asked: Embedded, k: int, *, hybrid: bool
 ) -> list[Hit]:
     """The `k` best of all; `asked` is the question, embedded by the first knowledge base's model.
 
@@ -49,12 +49,12 @@ async def merged(
 
     Raises ModelUnavailable when hits of another model can't be embedded again.
     """
-    model = found[0].base.embedding_model
+    model = rankings[0].base.embedding_model
     hits: list[Hit] = []
-    for one in found:
+    for one in rankings:
         own = list(one.hits)
         hits += own if one.base.embedding_model == model else await by_model(platform, model, asked, own)
-    if hybrid and len(found) == 1:
+    if hybrid and len(rankings) == 1:
         return hits[:k]
     return _ranked(hits, asked, hybrid_weight(question, asked.meaning) if hybrid else None)[:k]
 
@@ -254,13 +254,13 @@ def _of_hit(hit: Hit, document: tuple[str, str], question: Embedded) -> Passage:
     return passage_of(hit.point, *document, score, near, matched=hit.words, fused=score)
 
 
-async def widened(platform: Platform, found: RetrievedPassages) -> RetrievedPassages:
+async def widened(platform: Platform, retrieved: RetrievedPassages) -> RetrievedPassages:
     """Each passage with one neighbor on either side, with the scores of the passage itself.
 
     A passage that a better one already shows in full is left out.
     """
-    wide = await asyncio.gather(*(_wide(platform, item) for item in found.passages))
-    return replace(found, passages=_without_repeats(wide, found.passages))
+    wide = await asyncio.gather(*(_wide(platform, item) for item in retrieved.passages))
+    return replace(retrieved, passages=_without_repeats(wide, retrieved.passages))
 
 
 async def _wide(platform: Platform, item: Passage) -> Passage:
@@ -285,10 +285,10 @@ async def _wide(platform: Platform, item: Passage) -> Passage:
     )
 
 
-def place_of(item: Passage, shown: Sequence[Passage]) -> int | None:
+def place_of(item: Passage, passages: Sequence[Passage]) -> int | None:
     """The number, from 1, of the item that shows a passage, alone or within a wider one; None without one."""
-    own = (number for number, one in enumerate(shown, 1) if one.chunk_id == item.chunk_id)
-    wide = (number for number, one in enumerate(shown, 1) if one.child is not None and _holds(one, item))
+    own = (number for number, one in enumerate(passages, 1) if one.chunk_id == item.chunk_id)
+    wide = (number for number, one in enumerate(passages, 1) if one.child is not None and _holds(one, item))
     return next(own, next(wide, None))
 
 

@@ -11,12 +11,12 @@ from builtin_plugins.rag.questions.question import Inquiry, in_thread
 from kernel.sdk import Platform
 
 
-async def support(inquiry: Inquiry, found: RetrievedPassages) -> api.Support | None:
+async def support(inquiry: Inquiry, retrieved: RetrievedPassages) -> api.Support | None:
     """What the deciding passages say: the best few, however many are shown. Results are cached.
 
     None if no plugin measures it.
     """
-    passages = tuple(found.judged)
+    passages = tuple(retrieved.judged)
     key = (inquiry.request.question, passages)
     if key not in inquiry.supports:
         language = await inquiry.language()
@@ -26,10 +26,10 @@ async def support(inquiry: Inquiry, found: RetrievedPassages) -> api.Support | N
     return inquiry.supports[key]
 
 
-async def is_supported(inquiry: Inquiry, found: RetrievedPassages) -> bool:
+async def is_supported(inquiry: Inquiry, retrieved: RetrievedPassages) -> bool:
     """Whether there would be an answer; if nothing measures that, whether anything was found."""
-    measured = await support(inquiry, found)
-    return bool(found.passages) if measured is None else measured.is_enough
+    measured = await support(inquiry, retrieved)
+    return bool(retrieved.passages) if measured is None else measured.is_enough
 
 
 def _asked(

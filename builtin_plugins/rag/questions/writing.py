@@ -59,15 +59,15 @@ def _details(question: Question) -> dict[str, Any]:
 
 
 async def extracted(
-    question: Question, found: RetrievedPassages
+    question: Question, retrieved: RetrievedPassages
 ) -> AsyncGenerator[AnswerBasis | AnswerPiece | Draft, None]:
     """Yields Found, a Piece, the Draft. Raises NoModel if no plugin answers without one."""
     with question.trace.step("answer", "Choosing the sentences that answer"):
-        measured = await support(question, found)
+        measured = await support(question, retrieved)
         if measured is None:
             raise NoModel()
         if measured.is_enough and measured.quotes:
-            text, kept = _cited(measured, found)
+            text, kept = _cited(measured, retrieved)
         else:
             text, kept = refusal_in(await question.language()), []
     yield AnswerBasis(kept, question.request.explain)
@@ -75,9 +75,9 @@ async def extracted(
     yield Draft(text, kept)
 
 
-def _cited(measured: api.Support, found: RetrievedPassages) -> tuple[str, Sequence[Passage]]:
+def _cited(measured: api.Support, retrieved: RetrievedPassages) -> tuple[str, Sequence[Passage]]:
     """The quotations, each with the number of its source, and the sources."""
-    judged, shown = found.judged, list(found.passages)
+    judged, shown = retrieved.judged, list(retrieved.passages)
     if place_of(judged[measured.quotes[0].passage], shown) is None:
         # If few sources are shown, one that answers is worth more than the last of them.
         shown = [*shown[:-1], judged[measured.quotes[0].passage]]
@@ -94,56 +94,56 @@ def _cited(measured: api.Support, found: RetrievedPassages) -> tuple[str, Sequen
 Written = AnswerBasis | AnswerPiece | Draft
 
 
-async def write(question: Question, found: RetrievedPassages) -> AsyncGenerator[Written, None]:
+async def write(question: Question, retrieved: RetrievedPassages) -> AsyncGenerator[Written, None]:
     """Yields Found, Pieces, and at last the Draft. Raises Unavailable when embedding or generation fails.
 
     Found waits until the text is known to be an answer: a refusal has no sources.
     """
-    passages = await _shown(question, found)
+    passages = await _context_passages(question, retrieved)
     limit = question.platform.settings_of(RagSettings).answer_chars
     refusal = refusal_in(await question.language())
     prompt = build_prompt(question.text, passages, question.history, max_chars=limit, refusal=refusal)
     stream = question.model.answer(prompt.messages)
     if stream is None:
         question.trace.degrade(f"generation: {NO_RUNTIME}, the answer quotes the passages")
-        written = extracted(question, found)
-    elif not await worth_asking(question, found):
+        written = extracted(question, retrieved)
+    elif not await worth_asking(question, retrieved):
         await stream.aclose()
         written = _refusal(question)
     else:
-        written = _generated(question, found, stream, prompt.passages_used)
+        written = _generated(question, retrieved, stream, prompt.passages_used)
     async with aclosing(written):
         async for one in written:
             yield one
 
 
-async def draft(question: Question, found: RetrievedPassages) -> Draft:
+async def draft(question: Question, retrieved: RetrievedPassages) -> Draft:
     """The whole answer at once, without showing it."""
-    async with aclosing(write(question, found)) as written:
+    async with aclosing(write(question, retrieved)) as written:
         async for one in written:
             if isinstance(one, Draft):
                 return one
     raise AssertionError("writing ends with a draft")
 
 
-async def shown(question: Question, made: Draft) -> AsyncGenerator[Written, None]:
+async def draft_parts(question: Question, made: Draft) -> AsyncGenerator[Written, None]:
     """An accepted draft, in the form that `write` yields."""
     yield AnswerBasis(made.passages, question.request.explain)
     yield AnswerPiece(made.text)
     yield made
 
 
-async def worth_asking(question: Question, found: RetrievedPassages) -> bool:
+async def worth_asking(question: Question, retrieved: RetrievedPassages) -> bool:
     """Whether anything found suggests an answer; without that, a model invents one."""
-    if not found.passages:
+    if not retrieved.passages:
         return False
-    measured = await support(question, found)
+    measured = await support(question, retrieved)
     return measured is None or measured.is_hopeful
 
 
-async def _shown(question: Question, found: RetrievedPassages) -> Sequence[Passage]:
+async def _context_passages(question: Question, retrieved: RetrievedPassages) -> Sequence[Passage]:
     """The passages to answer from; with `compress`, only their best sentences."""
-    passages = found.passages
+    passages = retrieved.passages
     if not question.request.compress or not passages:
         return passages
     with question.trace.step("compress", "Keeping the sentences that fit"):
@@ -163,10 +163,12 @@ async def _refusal(question: Question) -> AsyncGenerator[Written, None]:
 
 
 async def _generated(
-    question: Question, found: RetrievedPassages, stream: inference.Generation, passages_used: int
+    question: Question, retrieved: RetrievedPassages, stream: inference.Generation, passages_used: int
 ) -> AsyncGenerator[Written, None]:
-    measured = await support(question, found)
-    items = found.passages if measured is None else with_confidence(found.passages, measured.probability)
+    measured = await support(question, retrieved)
+    items = (
+        retrieved.passages if measured is None else with_confidence(retrieved.passages, measured.probability)
+    )
     gate, text, ends = RefusalGate(), list[str](), list[inference.Completion]()
     with question.trace.step("answer", "Writing the answer"):
         async with aclosing(_checked(stream, passages_used, gate, ends)) as pieces:

@@ -72,20 +72,20 @@ class StoredContents:
         self, unit: Unit, knowledge_base_id: str, document_id: str | None = None, *, to_change: bool = False
     ) -> WholeBase:
         """See `BaseContents`."""
-        base = _held(unit, knowledge_base_id, to_change=to_change)
+        base = _lock_base(unit, knowledge_base_id, to_change=to_change)
         if document_id is not None:
             _row(unit, document_id)
         return _whole(base)
 
     def begin(self, unit: Unit, knowledge_base_id: str) -> None:
         """See `BaseContents`."""
-        _held(unit, knowledge_base_id, to_change=True).importing = True
+        _lock_base(unit, knowledge_base_id, to_change=True).importing = True
 
     def add(
         self, unit: Unit, knowledge_base_id: str, document: WholeDocument, staged: Staged
     ) -> ArrivedDocument:
         """See `BaseContents`."""
-        base = _held(unit, knowledge_base_id)
+        base = _lock_base(unit, knowledge_base_id)
         known: Document | None = unit.session.get(Document, document.id)
         if known is not None:
             return ArrivedDocument(document.id, known.status == "processing")
@@ -117,7 +117,7 @@ class StoredContents:
 
     def publish(self, unit: Unit, knowledge_base_id: str, document_id: str) -> None:
         """See `BaseContents`."""
-        base, row = _held(unit, knowledge_base_id), _row(unit, document_id)
+        base, row = _lock_base(unit, knowledge_base_id), _row(unit, document_id)
         row.chunk_count = self._platform.resource(VECTORS).publish(unit, base.collection, row.id)
         row.status, row.completed_at = "completed", utc_now()
         unit.emit(
@@ -135,7 +135,7 @@ class StoredContents:
 
     def end(self, unit: Unit, knowledge_base_id: str) -> None:
         """See `BaseContents`."""
-        _held(unit, knowledge_base_id, to_change=True).importing = False
+        _lock_base(unit, knowledge_base_id, to_change=True).importing = False
         unit.session.flush()
         forget_ended(unit, self._platform, knowledge_base_id)
         unit.enqueue(TELL_LANGUAGES, NoPayload())
@@ -147,7 +147,7 @@ class StoredContents:
             delete_base(unit, self._platform, base)
 
 
-def _held(unit: Unit, knowledge_base_id: str, *, to_change: bool = False) -> KnowledgeBase:
+def _lock_base(unit: Unit, knowledge_base_id: str, *, to_change: bool = False) -> KnowledgeBase:
     mine = select(KnowledgeBase).where(KnowledgeBase.id == knowledge_base_id)
     base: KnowledgeBase | None = unit.session.scalar(mine.with_for_update(read=not to_change, key_share=True))
     if base is None:

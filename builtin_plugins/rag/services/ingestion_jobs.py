@@ -45,7 +45,7 @@ async def _read(platform: Platform, payload: IngestPayload, progress: Progress) 
         log.info("document %s was deleted, cancelled or started over in the meantime", payload.document_id)
         return await outcome(platform, payload)
     if inside is not None:
-        progress.report(message=inside.told)
+        progress.report(message=inside.message)
     return result
 
 

@@ -219,7 +219,7 @@ _BASE: Any = KnowledgeBase.__table__
 _COLUMNS = [_BASE.c[name] for name in _FIELDS]
 
 
-def _one() -> Prepared:
+def _single_base() -> Prepared:
     page = select(*_COLUMNS).where(_BASE.c.id == bindparam("kb_id"), visible(_BASE.c)).cte("page")
     return Prepared(_counted(page, select(page).select_from(page)))
 
@@ -251,5 +251,5 @@ def _counted(page: CTE, rows: Select[Any]) -> Select[Any]:
     ).outerjoin(completed, completed.c.knowledge_base_id == page.c.id)
 
 
-_ONE, _PAGE = _one(), _page()
+_ONE, _PAGE = _single_base(), _page()
 _OUTS = TypeAdapter(list[KnowledgeBaseOut])

@@ -56,7 +56,7 @@ _TOLD_CHARS: Final = 360
 class Inside:
     """What happened to the files inside a document, in words; `left_out` if some became no documents."""
 
-    told: str
+    message: str
     left_out: str | None
 
 
@@ -91,7 +91,7 @@ async def take_out(
         ]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return _told(members, taken)
+    return _summary(members, taken)
 
 
 class _Pictures:
@@ -180,11 +180,13 @@ def _keep(
         queue(unit, document)
 
 
-def _told(members: list[Member], taken: list[str | None]) -> Inside | None:
+def _summary(members: list[Member], reasons: list[str | None]) -> Inside | None:
     if not members:
         return None
     left = [
-        f"{clean_name(member.name)[-100:]} ({why})" for member, why in zip(members, taken, strict=True) if why
+        f"{clean_name(member.name)[-100:]} ({why})"
+        for member, why in zip(members, reasons, strict=True)
+        if why
     ]
     became = len(members) - len(left)
     text = f"{_some(became, len(members))} became {'a document' if became == 1 else 'documents'}"

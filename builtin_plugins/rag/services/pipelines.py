@@ -81,7 +81,7 @@ async def get(caller: Caller, pipeline_id: str) -> PipelineOut:
 
 
 def _get(session: Session, scope: Scope, pipeline_id: str) -> PipelineOut:
-    return _shown(session, scope, find(session, scope, pipeline_id))
+    return _render_visible(session, scope, find(session, scope, pipeline_id))
 
 
 async def update(caller: Caller, pipeline_id: str, change: PipelineUpdate) -> PipelineOut:
@@ -102,7 +102,7 @@ def _update(unit: Unit, scope: Scope, pipeline_id: str, change: PipelineUpdate) 
     share_anew(found, scope, change)
     if change.knowledge_base_ids is not None:
         _replace_sources(unit.session, scope, pipeline_id, change.knowledge_base_ids)
-    return _shown(unit.session, scope, found)
+    return _render_visible(unit.session, scope, found)
 
 
 def _replace_sources(session: Session, scope: Scope, pipeline_id: str, wanted: Sequence[str]) -> None:
@@ -154,7 +154,7 @@ def _ids_of(session: Session, scope: Scope, pipelines: Sequence[str]) -> dict[st
     return found
 
 
-def _shown(session: Session, scope: Scope, pipeline: Pipeline) -> PipelineOut:
+def _render_visible(session: Session, scope: Scope, pipeline: Pipeline) -> PipelineOut:
     """The record of a pipeline, with the ids of the knowledge bases that the caller may see."""
     return _render(pipeline, _ids_of(session, scope, [pipeline.id]).get(pipeline.id, []))
 

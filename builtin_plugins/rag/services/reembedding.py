@@ -81,7 +81,7 @@ def _switch(
     unit: Unit, platform: Platform, payload: ReembedPayload, done: Mapping[str, int]
 ) -> dict[str, int] | None:
     """Switch if all is embedded (None), or return the missing documents and how many passages each has."""
-    base = _held(unit.session, payload)
+    base = _lock_base(unit.session, payload)
     if base is None:
         return None
     wanted = (Document.knowledge_base_id == base.id) & (Document.status == "completed")
@@ -99,7 +99,7 @@ def _switch(
     return None
 
 
-def _held(session: Session, payload: ReembedPayload) -> KnowledgeBase | None:
+def _lock_base(session: Session, payload: ReembedPayload) -> KnowledgeBase | None:
     """Lock the knowledge base, if this change is still current; no ingestion ends before the unit does."""
     mine = (KnowledgeBase.id == payload.knowledge_base_id) & (KnowledgeBase.reembedding == payload.change)
     found: KnowledgeBase | None = session.scalar(select(KnowledgeBase).where(mine).with_for_update())
@@ -195,7 +195,7 @@ async def abandon(platform: Platform, payload: ReembedPayload) -> None:
 
 
 def _abandon(unit: Unit, platform: Platform, payload: ReembedPayload) -> None:
-    base = _held(unit.session, payload)
+    base = _lock_base(unit.session, payload)
     if base is not None:
         base.reembedding = None
         platform.resource(VECTORS).drop(unit, coming_collection(base.id, payload.change))

@@ -150,11 +150,11 @@ def _load(session: Session, jobs: Mapping[str, IngestPayload]) -> tuple[list[_Sm
     return small, [job_id for job_id, payload in jobs.items() if payload.document_id not in rows]
 
 
-async def _chunked(platform: Platform, found: Sequence[_Small]) -> Iterator[_Small]:
+async def _chunked(platform: Platform, documents: Sequence[_Small]) -> Iterator[_Small]:
     parsers = platform.resource(PARSERS)
     fit: list[_Small] = []
     given: list[tuple[Path, Parser]] = []
-    for small in found:
+    for small in documents:
         parser = parsers.for_media_type(small.document.content_type)
         if parser in PLAIN_TEXT_PARSERS:
             with suppress(OriginalLost):  # its own job says so
@@ -206,7 +206,7 @@ def _store(
 
 
 def _points(
-    small: Sequence[_Small], embedded: Embedded, held: Collection[str]
+    small: Sequence[_Small], embedded: Embedded, locked: Collection[str]
 ) -> Mapping[str, Sequence[Point]]:
     """The passages of locked documents, by collection: storing them together halves the cost."""
     import numpy as np
@@ -214,7 +214,7 @@ def _points(
     ends = np.cumsum([len(one.chunks) for one in small])
     found = defaultdict[str, list[Point]](list)
     for one, rows in zip(small, np.split(embedded.vectors, ends[:-1]), strict=True):
-        if one.document.id in held:
+        if one.document.id in locked:
             pairs = zip(one.chunks, rows, strict=True)
             found[one.base.collection] += [
                 point_of(one.document.id, item, row, one.language) for item, row in pairs

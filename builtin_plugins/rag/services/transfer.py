@@ -105,19 +105,19 @@ async def _unavailable_models(platform: Platform, rows: Sequence[KnowledgeBaseRo
 class Names:
     """Names that are taken."""
 
-    def __init__(self, taken: Iterable[str]) -> None:
-        self._taken = set(taken)
+    def __init__(self, names_in_use: Iterable[str]) -> None:
+        self._names_in_use = set(names_in_use)
         self._last: dict[str, int] = {}
 
     def claim(self, name: str) -> str:
         """Take the name, or the first free one of 'name (2)', 'name (3)' …."""
         number, free = self._last.get(name, 1), name
-        while free in self._taken:
+        while free in self._names_in_use:
             number += 1
             suffix = f" ({number})"
             free = name[: _LONGEST_NAME - len(suffix)] + suffix
         self._last[name] = number
-        self._taken.add(free)
+        self._names_in_use.add(free)
         return free
 
 
@@ -141,28 +141,28 @@ class Arrival:
 
     def write(self, unit: Unit) -> dict[str, list[tenancy.ImportedRow]]:
         """Add what is missing; knowledge bases first, as pipelines refer to them."""
-        taken = self._taken(unit.session, KnowledgeBase)
-        names = Names(taken)
-        bases = [self._base(unit, row, taken, names) for row in self._wanted.knowledge_bases]
-        taken = self._taken(unit.session, Pipeline)
-        names = Names(taken)
-        pairs = [self._pipeline(unit, row, taken, names) for row in self._wanted.pipelines]
+        ids_by_name = self._shared_ids(unit.session, KnowledgeBase)
+        names = Names(ids_by_name)
+        bases = [self._base(unit, row, ids_by_name, names) for row in self._wanted.knowledge_bases]
+        ids_by_name = self._shared_ids(unit.session, Pipeline)
+        names = Names(ids_by_name)
+        pairs = [self._pipeline(unit, row, ids_by_name, names) for row in self._wanted.pipelines]
         unit.session.flush()
         unit.session.add_all(source for _, sources in pairs for source in sources)
         return {"knowledge_bases": bases, "pipelines": [outcome for outcome, _ in pairs]}
 
-    def _taken(self, session: Session, table: type[R]) -> Mapping[str, str]:
+    def _shared_ids(self, session: Session, table: type[R]) -> Mapping[str, str]:
         """The ids of what is shared there, by name; the oldest one's for duplicate names."""
         query = select(table.name, table.id).where(self._place.holds(table))
         rows = session.execute(query.order_by(table.created_at.desc(), table.id.desc()))
         return {row.name: row.id for row in rows}
 
     def _base(
-        self, unit: Unit, row: KnowledgeBaseRow, taken: Mapping[str, str], names: Names
+        self, unit: Unit, row: KnowledgeBaseRow, ids_by_name: Mapping[str, str], names: Names
     ) -> tenancy.ImportedRow:
         kind, problem = "knowledge_base", self._problems.get(row.embedding_model)
-        if row.name in taken and self._policy != "rename":
-            self._bases[row.name] = taken[row.name]
+        if row.name in ids_by_name and self._policy != "rename":
+            self._bases[row.name] = ids_by_name[row.name]
             return self._kept(kind, row.name)
         if problem is not None:
             return tenancy.ImportedRow("failed", kind, row.name, problem)
@@ -173,10 +173,10 @@ class Arrival:
         return _made(kind, row.name, name)
 
     def _pipeline(
-        self, unit: Unit, row: PipelineRow, taken: Mapping[str, str], names: Names
+        self, unit: Unit, row: PipelineRow, ids_by_name: Mapping[str, str], names: Names
     ) -> tuple[tenancy.ImportedRow, list[PipelineSource]]:
         kind = "pipeline"
-        if row.name in taken and self._policy != "rename":
+        if row.name in ids_by_name and self._policy != "rename":
             return self._kept(kind, row.name), []
         missing = next((name for name in row.knowledge_bases if name not in self._bases), None)
         if missing is not None:

@@ -89,11 +89,11 @@ async def _left_in(platform: Platform, collection: str, receipt: ReceiptFacts) -
 async def _files(platform: Platform, receipt: ReceiptFacts) -> int:
     """How many of the listed files are still stored although no document refers to them any more."""
     digests = {one.sha256 for one in receipt.documents}
-    unheld = digests - await platform.database.read(_held, sorted(digests))
+    unheld = digests - await platform.database.read(_digests_in_use, sorted(digests))
     paths = [await platform.blobs.local(digest) for digest in sorted(unheld)]
     return await asyncio.to_thread(lambda: sum(path.exists() for path in paths))
 
 
-def _held(session: Session, digests: Collection[str]) -> set[str]:
+def _digests_in_use(session: Session, digests: Collection[str]) -> set[str]:
     """Those that other documents refer to."""
     return set(session.scalars(select(Document.sha256).where(Document.sha256.in_(digests))))

@@ -74,9 +74,9 @@ class Espeak:
             ) from error
 
 
-def _read_wav(said: bytes) -> Sound:
+def _read_wav(audio: bytes) -> Sound:
     """The samples in the program's output, after a canonical 44-byte header with meaningless lengths."""
-    if len(said) < 44 or said[:4] != b"RIFF":
+    if len(audio) < 44 or audio[:4] != b"RIFF":
         raise CannotSpeak("The text can't be spoken: espeak-ng produced no sound")
-    (rate,) = struct.unpack_from("<I", said, 24)
-    return Sound(said[44 : len(said) - len(said) % 2], rate)
+    (rate,) = struct.unpack_from("<I", audio, 24)
+    return Sound(audio[44 : len(audio) - len(audio) % 2], rate)

@@ -23,7 +23,9 @@ class _Offered:
     def __init__(self, plugin: str, engine: Speaker | Transcriber, seconds: float) -> None:
         self._plugin = plugin
         self._seconds = seconds
-        self._told = f"the engine '{engine.name}' of the plugin '{plugin}' failed; the server's log says why"
+        self._failure_text = (
+            f"the engine '{engine.name}' of the plugin '{plugin}' failed; the server's log says why"
+        )
         self._missing = engine.missing
         self.name = engine.name
 
@@ -47,7 +49,7 @@ class _Offered:
             raise
         except ANY_ERROR:  # boundary: another author's engine
             self._report()
-            raise Unavailable(self._told) from None
+            raise Unavailable(self._failure_text) from None
 
 
 class OfferedSpeaker(_Offered):

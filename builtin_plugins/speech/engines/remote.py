@@ -119,13 +119,13 @@ def _text_of(answer: bytes) -> str:
     return str(text).strip()
 
 
-def _read_wav(said: bytes) -> Sound:
+def _read_wav(audio: bytes) -> Sound:
     """The samples of a 16-bit WAV file; only the first of several channels."""
     try:
-        with wave.open(io.BytesIO(said)) as file:
+        with wave.open(io.BytesIO(audio)) as file:
             if file.getsampwidth() != 2:
                 raise CannotSpeak("The speech server sent sound that is not 16-bit; change its settings")
-            samples = file.readframes(len(said))
+            samples = file.readframes(len(audio))
             step = 2 * file.getnchannels()
             if step > 2:
                 samples = b"".join(samples[at : at + 2] for at in range(0, len(samples), step))

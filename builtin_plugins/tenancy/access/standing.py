@@ -71,11 +71,11 @@ class Standing:
 
     def holds(self, key: str, lineage: Sequence[int]) -> bool:
         """Whether a key is held in the first of these organizations, directly or from one above."""
-        return any(self._held(key, place, lineage[0]) for place in lineage)
+        return any(self._has_grant(key, place, lineage[0]) for place in lineage)
 
     def holds_below(self, key: str, lineage: Iterable[int]) -> bool:
         """Whether a key is held in the first of these organizations and in all below it."""
-        return any(self._held(key, place, _BELOW) for place in lineage)
+        return any(self._has_grant(key, place, _BELOW) for place in lineage)
 
     def grants_in(self, lineage: Sequence[int]) -> list[Grant]:
         """The valid grants that count in the first of these organizations: direct, then inherited ones."""
@@ -88,9 +88,9 @@ class Standing:
 
     def places_of(self, key: str) -> list[int]:
         """The organizations in which a key is held directly."""
-        return [place for place in self._by_place if self._held(key, place, place)]
+        return [place for place in self._by_place if self._has_grant(key, place, place)]
 
-    def _held(self, key: str, place: int, wanted_in: int) -> bool:
+    def _has_grant(self, key: str, place: int, wanted_in: int) -> bool:
         found = self._by_key.get((key, place))
         return any(grant.is_valid and grant.reaches(wanted_in) for grant in found or ())
 

@@ -71,7 +71,7 @@ def upsert(unit: Unit, caller: Caller, organization_id: int, wanted: MemberUpser
         _add(target, wanted.org_role)
     else:
         _give(target, wanted.org_role)
-    return _shown(target), target.row is None
+    return _member_out(target), target.row is None
 
 
 def _add(target: _Target, org_role: str) -> None:
@@ -159,14 +159,14 @@ def set_suspended(
         if suspended:
             revoke_sessions(unit, user_id)
         target.audit("member_suspended" if suspended else "member_unsuspended", before, _state(row))
-    return _shown(target)
+    return _member_out(target)
 
 
 def _state(row: Membership) -> dict[str, Any]:
     return {"org_role": row.org_role, "suspended": row.suspended_at is not None}
 
 
-def _shown(target: _Target) -> MemberOut:
+def _member_out(target: _Target) -> MemberOut:
     """The record as the caller sees it after the change."""
     target.change.session.flush()
     return render_one(target.change.session, target.change.authority, target.organization_id, target.user_id)

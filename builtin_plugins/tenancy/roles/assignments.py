@@ -72,7 +72,7 @@ def assign_many(
     """Give many members a role, in one transaction; the result names those who can't have it (spec 2.5)."""
     change = change_roles(unit, caller, organization_id)
     assigning = _prepare(change, wanted.role_id, wanted.expires_at, wanted.user_ids)
-    results = [_one(assigning, user_id) for user_id in wanted.user_ids]
+    results = [_assign_member(assigning, user_id) for user_id in wanted.user_ids]
     changed(change.unit, [one.user_id for one in results if one.status == ASSIGNED])
     return BulkRoleAssignResponse(
         results=results,
@@ -81,7 +81,7 @@ def assign_many(
     )
 
 
-def _one(assigning: _Assigning, user_id: int) -> BulkRoleAssignItem:
+def _assign_member(assigning: _Assigning, user_id: int) -> BulkRoleAssignItem:
     try:
         assigning.check_member(user_id)
     except PlatformError as error:

@@ -97,9 +97,12 @@ class RoleContents:
     permissions: Mapping[int, list[str]]
     groups: Mapping[int, list[GroupRef]]
 
-    def of(self, one: int) -> Contents:
+    def of(self, definition_id: int) -> Contents:
         """The contents of one role or group."""
-        return Contents(frozenset(self.permissions[one]), frozenset(ref.id for ref in self.groups[one]))
+        return Contents(
+            frozenset(self.permissions[definition_id]),
+            frozenset(ref.id for ref in self.groups[definition_id]),
+        )
 
 
 def change_roles(unit: Unit, caller: Caller, organization_id: int) -> Change:
@@ -141,10 +144,10 @@ def get(
     kind: Kind[Out],
     permissions: Mapping[str, Permission],
     organization_id: int,
-    one: int,
+    definition_id: int,
 ) -> Out:
     """One that is usable here. Raises the `not_found` of its kind."""
-    rows = find_usable(session, kind, require_lineage(session, organization_id), [one])
+    rows = find_usable(session, kind, require_lineage(session, organization_id), [definition_id])
     return _show(session, kind, permissions, organization_id, rows)[0]
 
 
@@ -194,22 +197,22 @@ def update(
     caller: Caller,
     kind: Kind[Out],
     organization_id: int,
-    one: int,
+    definition_id: int,
     wanted: RoleUpdate | GroupUpdate,
 ) -> Out:
     """Change one, with immediate effect wherever it is used. Raises as `create`, and for an inherited one."""
     change = change_roles(unit, caller, organization_id)
-    row = find_own(change, kind, one)
-    old, before = show_one(change, kind, row), contents_of(change, kind, one)
+    row = find_own(change, kind, definition_id)
+    old, before = show_one(change, kind, row), contents_of(change, kind, definition_id)
     after = before.replaced(wanted)
     check_keys(caller.platform.permissions, wanted.permissions or (), known=before.permissions)
     change.authority.require_to_grant(keys_within(change, before) | keys_within(change, after))
     if wanted.name is not None:
-        _refuse_taken(change, kind, wanted.name, but=one)
+        _refuse_taken(change, kind, wanted.name, but=definition_id)
         row.name, row.name_key = wanted.name, name_key(wanted.name)
     if wanted.description is not None:
         row.description = wanted.description
-    replace(change, kind, one, before, after)
+    replace(change, kind, definition_id, before, after)
     new = show_one(change, kind, row)
     if new != old:
         record(change, kind, "updated", old, new)
@@ -217,18 +220,18 @@ def update(
 
 
 def remove(
-    unit: Unit, caller: Caller, kind: Kind[Out], organization_id: int, one: int, *, force: bool
+    unit: Unit, caller: Caller, kind: Kind[Out], organization_id: int, definition_id: int, *, force: bool
 ) -> None:
     """Delete one. Raises InUse while something uses it; with `force`, it is taken from all instead."""
     change = change_roles(unit, caller, organization_id)
-    row = find_own(change, kind, one)
-    change.authority.require_to_grant(keys_within(change, contents_of(change, kind, one)))
-    uses, in_use = kind.uses(change.session, one)
+    row = find_own(change, kind, definition_id)
+    change.authority.require_to_grant(keys_within(change, contents_of(change, kind, definition_id)))
+    uses, in_use = kind.uses(change.session, definition_id)
     if in_use is not None and not force:
         raise InUse(in_use)
     before = {**_state(kind, show_one(change, kind, row)), **uses}
     change.session.delete(row)
-    change.audit(f"{kind.target_type}.deleted", kind.target_type, one, before=before)
+    change.audit(f"{kind.target_type}.deleted", kind.target_type, definition_id, before=before)
     changed_for_all(change.unit)
 
 
@@ -239,9 +242,9 @@ def record(change: Change, kind: Kind[Out], what: str, old: Out, new: Out) -> No
     changed_for_all(change.unit)
 
 
-def find_own(change: Change, kind: Kind[Out], one: int) -> Any:
+def find_own(change: Change, kind: Kind[Out], definition_id: int) -> Any:
     """One that is defined in this very organization. Raises its `not_found`, BuiltinRole, DefinedAbove."""
-    [row] = find_usable(change.session, kind, change.authority.lineage, [one])
+    [row] = find_usable(change.session, kind, change.authority.lineage, [definition_id])
     if row.organization_id is None:
         raise BuiltinRole()
     if row.organization_id != change.organization_id:
@@ -250,9 +253,9 @@ def find_own(change: Change, kind: Kind[Out], one: int) -> Any:
     return row
 
 
-def contents_of(change: Change, kind: Kind[Out], one: int) -> Contents:
+def contents_of(change: Change, kind: Kind[Out], definition_id: int) -> Contents:
     """The direct contents of one."""
-    return _list(change.session, kind, [one]).of(one)
+    return _list(change.session, kind, [definition_id]).of(definition_id)
 
 
 def keys_within(change: Change, contents: Contents) -> set[str]:
@@ -262,18 +265,21 @@ def keys_within(change: Change, contents: Contents) -> set[str]:
     return graph.keys_within(contents.groups) | contents.permissions
 
 
-def replace(change: Change, kind: Kind[Out], one: int, before: Contents, after: Contents) -> None:
+def replace(change: Change, kind: Kind[Out], definition_id: int, before: Contents, after: Contents) -> None:
     """Replace the existing contents."""
     session = change.session
     gone = kind.keys.permission_key.in_(before.permissions - after.permissions)
-    session.execute(delete(kind.keys).where(kind.keys_of == one, gone))
+    session.execute(delete(kind.keys).where(kind.keys_of == definition_id, gone))
     out = kind.group_id.in_(before.groups - after.groups)
-    session.execute(delete(kind.groups).where(kind.groups_of == one, out))
+    session.execute(delete(kind.groups).where(kind.groups_of == definition_id, out))
     own, nested, group_id = kind.keys_of.key, kind.groups_of.key, kind.group_id.key
     session.add_all(
-        kind.keys(**{own: one, "permission_key": key}) for key in after.permissions - before.permissions
+        kind.keys(**{own: definition_id, "permission_key": key})
+        for key in after.permissions - before.permissions
     )
-    session.add_all(kind.groups(**{nested: one, group_id: group}) for group in after.groups - before.groups)
+    session.add_all(
+        kind.groups(**{nested: definition_id, group_id: group}) for group in after.groups - before.groups
+    )
     session.flush()
 
 
@@ -349,9 +355,9 @@ def _show(
     return [kind.show(row, organization_id, permissions, listed) for row in rows]
 
 
-def _state(kind: Kind[Out], shown: Out) -> dict[str, Any]:
+def _state(kind: Kind[Out], record: Out) -> dict[str, Any]:
     """What the audit log records."""
-    return shown.model_dump(include=set(kind.audited))
+    return record.model_dump(include=set(kind.audited))
 
 
 def _refuse_taken(change: Change, kind: Kind[Out], name: str, but: int | None = None) -> None:

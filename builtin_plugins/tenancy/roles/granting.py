@@ -39,17 +39,17 @@ class Assigners:
     """The managers of roles here whom the caller may see, the nearest first."""
 
     def __init__(
-        self, session: Session, authority: Authority, found: Mapping[int, tuple[Assigner, str]]
+        self, session: Session, authority: Authority, by_user: Mapping[int, tuple[Assigner, str]]
     ) -> None:
         self._session = session
         self._authority = authority
-        self._found = found
+        self._by_user = by_user
         self._standings: dict[int, Standing] = {}
 
     def who_hold(self, keys: Collection[str]) -> list[Assigner]:
         """Those who hold all these keys here and below, and so may grant them."""
         return [
-            shown for shown, org_role in self._found.values() if self._holds(shown.user_id, org_role, keys)
+            shown for shown, org_role in self._by_user.values() if self._holds(shown.user_id, org_role, keys)
         ]
 
     def _holds(self, user_id: int, org_role: str, keys: Collection[str]) -> bool:

@@ -67,7 +67,7 @@ async def list_page(caller: Caller, query: TeamQuery) -> tuple[list[TeamOut], in
     rows, total = await caller.platform.database.read(read_page, _PAGE, values)
     if own is None or all(row["organization_id"] is None for row in rows):
         return [TeamOut(**row) for row in rows], total
-    return await caller.platform.database.read(_shown, rows, own), total
+    return await caller.platform.database.read(_team_outs, rows, own), total
 
 
 async def get(caller: Caller, team_id: int) -> TeamDetails:
@@ -137,10 +137,10 @@ def _read(session: Session, team_id: int, own: Own) -> TeamOut:
     row = session.execute(_RECORDS.where(_TEAM.id == team_id)).mappings().first()
     if row is None:
         raise TeamNotFound()
-    return _shown(session, [dict(row)], own)[0]
+    return _team_outs(session, [dict(row)], own)[0]
 
 
-def _shown(session: Session, records: list[dict[str, Any]], own: Own) -> list[TeamOut]:
+def _team_outs(session: Session, records: list[dict[str, Any]], own: Own) -> list[TeamOut]:
     """The records, naming only organizations that the caller may know of."""
     if own is not None:
         known = _known_homes(session, {one["organization_id"] for one in records} - {None}, own)

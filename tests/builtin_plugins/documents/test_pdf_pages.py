@@ -18,7 +18,7 @@ from builtin_plugins.documents.blocks import UnparsableDocument
 from builtin_plugins.documents.detection import detect_media_type
 from builtin_plugins.documents.extraction import extract_into
 from builtin_plugins.documents.images import from_image, ocr
-from builtin_plugins.documents.images.ocr import Said, likelier
+from builtin_plugins.documents.images.ocr import OcrText, likelier
 from builtin_plugins.documents.pdf import from_pdf
 from tests.builtin_plugins.documents import sample_documents as made
 from tests.builtin_plugins.documents.sample_documents import SENTENCE, picture
@@ -258,10 +258,10 @@ def test_few_figures_stay_upright(tmp_path: Path) -> None:
     assert [line for line in block.text.split("\n") if line.strip()] == rows
 
 
-def table_of(*words: tuple[str, int]) -> Said:
+def table_of(*words: tuple[str, int]) -> OcrText:
     """What tesseract writes of some words, with how sure it is of each."""
     rows = (f"5\t1\t1\t1\t1\t{n}\t0\t0\t9\t9\t{sure}\t{word}" for n, (word, sure) in enumerate(words))
-    return Said("\n".join([*rows, " ".join(word for word, _ in words)]))
+    return OcrText("\n".join([*rows, " ".join(word for word, _ in words)]))
 
 
 def test_a_sure_letter_does_not_stand_in_for_a_page() -> None:

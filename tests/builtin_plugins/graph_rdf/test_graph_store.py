@@ -245,7 +245,7 @@ def test_a_copy_says_the_same(tmp_path: Path) -> None:
         assert store.stale(graphs) == graphs[:1]
         assert store.merged(graphs[1:]) == [OWNERS[1], OWNERS[0]]
         seals = sum(seal_of(f"s{number}") for number in (1, 3, 5))
-        assert holds(store.held(), [VisibleGraphs(OWNERS[1], 3, seals)])
+        assert holds(store.inventory(), [VisibleGraphs(OWNERS[1], 3, seals)])
         assert said(store, [OWNERS[0]]) == {"2", "102", "4", "104"}
         store.close()
         store = RdfStore(tmp_path)
