@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from builtin_plugins.embeddings.batching import Gathered, are_few
 from builtin_plugins.embeddings.catalog import LocalModel, find_model, is_left_out
 from builtin_plugins.embeddings.engines.base import DeclaredWrongly, EmbeddingEngine, EngineError, Vectors
-from builtin_plugins.embeddings.gathering import Gathered, are_few
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.embeddings.spans import embedding_span
 from builtin_plugins.embeddings.weights import WeightsError

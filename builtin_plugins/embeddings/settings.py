@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from builtin_plugins.embeddings.further.declared import (
+from builtin_plugins.embeddings.further.declarations import (
     RESERVED,
     FurtherModel,
     checked_keys,

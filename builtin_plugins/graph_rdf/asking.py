@@ -21,9 +21,9 @@ from .children import RDF_CHILDREN
 from .endpoint import ENDPOINT, RESULTS, SparqlEndpoint
 from .errors import QueryTooExpensive
 from .live import RDF_GRAPHS
+from .query_slots import QUERY_TURNS
 from .rows import seen
 from .settings import RdfSettings
-from .turns import QUERY_TURNS
 
 _OUTPUT = 32 * 1024 * 1024
 _ANSWER = "builtin_plugins.graph_rdf.child:ask"

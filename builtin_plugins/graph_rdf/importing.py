@@ -8,8 +8,8 @@ from builtin_plugins.graph_rag.api import Constructed, NothingStated, store_stat
 from kernel.sdk import Caller, Unprocessable
 
 from .asking import call_child
+from .query_slots import QUERY_TURNS
 from .schemas import ImportRequest
-from .turns import QUERY_TURNS
 
 _READ = "builtin_plugins.graph_rdf.reading:read"
 _MOST_STATEMENTS = 50_000

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from builtin_plugins.graph_rag.api import GRAPHS_GONE, GraphSight
 from kernel.sdk import ChildFailed, ChildLimits, Children, MachineFault, Platform, ResourceKey, Unavailable
 
-from . import filling
+from . import row_file
 from .children import RDF_CHILDREN
 from .clearing import Clearing
 from .rows import GraphRows, VisibleGraph, holdings, rows_of_several, seen, there
@@ -237,7 +237,7 @@ class LiveRdf:
         place = await self._do(store.lend, [one.name for one in graphs])
         file = self._platform.scratch.new(".jsonl")
         try:
-            await asyncio.to_thread(filling.write, file, graphs)
+            await asyncio.to_thread(row_file.write, file, graphs)
             await self._children.call(_FILL, str(place), str(file), limits=_COPYING)
         except (ChildFailed, MachineFault) as error:
             await self._let_go()

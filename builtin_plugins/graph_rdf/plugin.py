@@ -9,8 +9,8 @@ from builtin_plugins.graph_rdf.children import RDF_CHILDREN, open_children
 from builtin_plugins.graph_rdf.endpoint import ENDPOINT, check_server, open_endpoint
 from builtin_plugins.graph_rdf.handlers import routes
 from builtin_plugins.graph_rdf.live import RDF_GRAPHS, open_rdf
+from builtin_plugins.graph_rdf.query_slots import QUERY_TURNS, open_turns
 from builtin_plugins.graph_rdf.settings import RdfSettings
-from builtin_plugins.graph_rdf.turns import QUERY_TURNS, open_turns
 from kernel.sdk import HealthCheck, Plugin, Resource, RouteTable, hookimpl
 
 

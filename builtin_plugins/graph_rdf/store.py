@@ -28,7 +28,7 @@ from typing import Any
 from builtin_plugins.graph_rag.api import seal_of
 from kernel.sdk.operations import take_slot
 
-from . import filling
+from . import row_file
 from .marks import OWNER, SPENT, STAMP, STORE, WRITING, mark, read_marks
 from .rows import VisibleGraph, VisibleGraphs
 from .triples import lines
@@ -298,7 +298,7 @@ def fill(place: str, rows: str) -> bool:
     thousands of graphs take a core a minute.
     """
     store = _opened(Path(place))
-    load(store, {one: lines(found) for one, found in filling.read(Path(rows))})
+    load(store, {one: lines(found) for one, found in row_file.read(Path(rows))})
     store.flush()
     return True
 

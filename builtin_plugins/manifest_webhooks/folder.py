@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from kernel.sdk.operations import data_folder
 
 from .catalog import EMPTY, Catalog, Holders, resolve
+from .folder_watch import Fingerprint, scan
 from .loading import read_manifest
 from .manifest import Manifest
 from .problems import ManifestError, Problem
 from .validation import check_manifest, oddities
-from .watching import Fingerprint, scan
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator

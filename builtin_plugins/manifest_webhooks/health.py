@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from kernel.sdk import Platform
 from kernel.sdk.telemetry import NotChecked
 
+from .live_folder import FOLDER
 from .secrets import how_to_set, missing_secret
-from .watched import FOLDER
 
 _NAMED = 3
 

@@ -16,6 +16,7 @@ from .admission import Admission
 from .deliveries import DeliveryLog, Fate, Sent, sent_of, why_unwanted
 from .errors import ManifestAway, ProofRefused, SecretNotSet, UnknownWebhook, WebhookDisabled
 from .folder import LiveManifest
+from .live_folder import WatchedFolder
 from .manifest import Manifest
 from .payload import PayloadError, Record, render
 from .proofs import Proof, ProofError, SecretUnusable, challenge_of, check_headers, unsigned, verify
@@ -23,7 +24,6 @@ from .secrets import how_to_set, secrets_of
 from .settings import WebhookSettings
 from .storing import PointKeeper, Stored, embed, find_points
 from .templates import MissingValue, TemplateError, names_in
-from .watched import WatchedFolder
 
 _MB = 1024 * 1024
 _UNKNOWN = "unknown"  # one allowance for all paths without a manifest, as there are infinitely many

@@ -23,10 +23,10 @@ from kernel.sdk import (
 
 from . import handlers, health, models
 from .inbox import INBOX, Inbox
+from .live_folder import FOLDER, WatchedFolder
 from .settings import WebhookSettings
 from .source import SOURCE, ManifestSource
 from .storing import FORGET_OLD
-from .watched import FOLDER, WatchedFolder
 
 if TYPE_CHECKING:
     from typer import Typer

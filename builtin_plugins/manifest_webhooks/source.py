@@ -29,6 +29,7 @@ from kernel.sdk import (
 from .claims import forget_claims, holder_of
 from .files import add_file, remove_file, replace_file
 from .folder import LiveManifest, name_of
+from .live_folder import WatchedFolder
 from .loading import load_manifest
 from .manifest import Manifest
 from .problems import ManifestError, Problem
@@ -36,7 +37,6 @@ from .searching import search_action
 from .secrets import how_to_set, missing_secret
 from .storing import PointKeeper
 from .validation import check_manifest
-from .watched import WatchedFolder
 
 NAME = "manifest"
 _REASON_LIMIT = 1000

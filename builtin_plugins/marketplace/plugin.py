@@ -29,7 +29,7 @@ from kernel.sdk.operations import PluginPackage
 from .handlers import installs, listings, submissions, tools
 from .models import DERIVED, Base
 from .package_lookup import own_package, package_elsewhere
-from .services import leaving
+from .services import account_removal
 from .services.refs import find_refs, find_together
 from .services.search import derive
 from .services.self_listing import SELF_LISTING, open_self_listing
@@ -87,11 +87,11 @@ class MarketplacePlugin(Plugin):
 
     @hookimpl(optionalhook=True)
     def hand_over_shared(self, unit: Unit, account: Account, heir: Scope | None) -> Sequence[SharedThing]:
-        return leaving.hand_over(unit, account, heir)
+        return account_removal.hand_over(unit, account, heir)
 
     @hookimpl(optionalhook=True)
     async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
-        await leaving.remove_of_account(platform, account_id)
+        await account_removal.remove_of_account(platform, account_id)
 
 
 async def _check(platform: Platform) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from builtin_plugins.mcp_client.handlers import routes
-from builtin_plugins.mcp_client.offering import offered
 from builtin_plugins.mcp_client.servers import SERVERS, Server, open_servers
 from builtin_plugins.mcp_client.settings import McpClientSettings
+from builtin_plugins.mcp_client.tool_catalog import offered
 from builtin_plugins.tools.api import Tool
 from kernel.sdk import (
     Context,

@@ -13,8 +13,8 @@ from builtin_plugins.models.handlers import catalog, pulls, rules, system
 from builtin_plugins.models.models import Base
 from builtin_plugins.models.mounts import SERVICE
 from builtin_plugins.models.services.constraints import forget_name
-from builtin_plugins.models.services.door import MODELS
 from builtin_plugins.models.services.health import check_servers, health_fields
+from builtin_plugins.models.services.model_calls import MODELS
 from builtin_plugins.models.services.opening import open_models
 from builtin_plugins.models.services.pulling import PULL
 from builtin_plugins.models.settings import ModelsSettings

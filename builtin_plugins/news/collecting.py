@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 
 from kernel.sdk import Caller, Platform, PlatformError, Principal, Unavailable, Unit, utc_now
 
+from .feed_reader import READER, FeedContent, FeedUnreadable
 from .models import Feed, Item, Library
-from .reading import READER, FeedContent, FeedUnreadable
 from .settings import NewsSettings
 
 try:

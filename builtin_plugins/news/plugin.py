@@ -10,9 +10,9 @@ from kernel.sdk import Action, HealthCheck, JobRef, Platform, Plugin, Resource, 
 
 from . import models
 from .collecting import collect
-from .reading import READER, FeedReader, open_reader
+from .feed_reader import READER, FeedReader, open_reader
+from .queries import ACTIONS, REFRESH, analyze, check_feeds
 from .settings import NewsSettings
-from .telling import ACTIONS, REFRESH, analyze, check_feeds
 
 
 class NewsPlugin(Plugin):

@@ -20,7 +20,7 @@ from builtin_plugins.platform_ops.bundles import handlers as bundles
 from builtin_plugins.platform_ops.configuration import handlers as configuration
 from builtin_plugins.platform_ops.containers.engine import ENGINE, open_engine
 from builtin_plugins.platform_ops.discovery import handlers as services
-from builtin_plugins.platform_ops.discovery.calling import CALLING, open_calling
+from builtin_plugins.platform_ops.discovery.service_calls import CALLING, open_calling
 from builtin_plugins.platform_ops.logs import handlers as logs
 from builtin_plugins.platform_ops.logs.ring import RING, open_ring
 from builtin_plugins.platform_ops.models import Base

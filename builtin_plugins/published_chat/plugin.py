@@ -11,9 +11,9 @@ from builtin_plugins.published_chat.handlers import endpoints, public
 from builtin_plugins.published_chat.models import Base
 from builtin_plugins.published_chat.permissions import PUBLISH
 from builtin_plugins.published_chat.services import feedback
-from builtin_plugins.published_chat.services.doors import THRESHOLD, open_threshold
 from builtin_plugins.published_chat.services.endpoints import remove_of_account
 from builtin_plugins.published_chat.services.retention import TIDY
+from builtin_plugins.published_chat.services.visitor_access import THRESHOLD, open_threshold
 from builtin_plugins.published_chat.settings import PublishedChatSettings
 from builtin_plugins.published_chat.tokens import SECRET, VISITOR_TOKENS, open_visitor_tokens
 from builtin_plugins.published_chat.widget import WIDGET, open_widget

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from builtin_plugins.rag.answering.quotable import AskedWords as AskedWords
-from builtin_plugins.rag.answering.quotable import QuotablePassage as QuotablePassage
-from builtin_plugins.rag.answering.quotable import QuotableSentence as QuotableSentence
-from builtin_plugins.rag.answering.quotable import Quote as Quote
-from builtin_plugins.rag.answering.quotable import Support as Support
+from builtin_plugins.rag.answering.quotations import AskedWords as AskedWords
+from builtin_plugins.rag.answering.quotations import QuotablePassage as QuotablePassage
+from builtin_plugins.rag.answering.quotations import QuotableSentence as QuotableSentence
+from builtin_plugins.rag.answering.quotations import Quote as Quote
+from builtin_plugins.rag.answering.quotations import Support as Support
 from builtin_plugins.rag.contents import CONTENTS as CONTENTS
 from builtin_plugins.rag.contents import ArrivedDocument as ArrivedDocument
 from builtin_plugins.rag.contents import BaseContents as BaseContents

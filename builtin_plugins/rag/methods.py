@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from builtin_plugins.rag.answering.quotable import Support
+from builtin_plugins.rag.answering.quotations import Support
 from builtin_plugins.rag.passages import Draft, Passage, RetrievedPassages
 
 if TYPE_CHECKING:

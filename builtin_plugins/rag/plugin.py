@@ -20,8 +20,8 @@ from builtin_plugins.rag.handlers import (
     ingestion,
     knowledge_bases,
     pipelines,
-    sight,
     system,
+    visibility,
 )
 from builtin_plugins.rag.handlers.aliases import singular
 from builtin_plugins.rag.models import Base, KnowledgeBase
@@ -31,19 +31,19 @@ from builtin_plugins.rag.questions.measuring import ask_measured
 from builtin_plugins.rag.questions.methods import METHODS, Methods
 from builtin_plugins.rag.questions.question import QUESTION_THREAD, open_question_thread
 from builtin_plugins.rag.questions.rerankers import RERANKER, open_reranker
-from builtin_plugins.rag.services import feeding, graphs, leaving, lookup, reading
+from builtin_plugins.rag.services import account_removal, graphs, lookup, plugin_documents, reading
 from builtin_plugins.rag.services.contents import open_contents
 from builtin_plugins.rag.services.health import check_reranker, health_fields
 from builtin_plugins.rag.services.ingestion_jobs import INGEST
+from builtin_plugins.rag.services.language_detection import TELL_LANGUAGES
 from builtin_plugins.rag.services.loading import LANGUAGES, seen_bases
-from builtin_plugins.rag.services.offering import ask_pipeline, pipeline_tools
+from builtin_plugins.rag.services.pipeline_tools import ask_pipeline, pipeline_tools
 from builtin_plugins.rag.services.receipts import KEY, SIGNER, WITHOUT_KEY, open_signer
 from builtin_plugins.rag.services.records import OUTCOMES, Outcomes
 from builtin_plugins.rag.services.reembedding import REEMBED
 from builtin_plugins.rag.services.removal import REMOVE
 from builtin_plugins.rag.services.samples import sample_answers
-from builtin_plugins.rag.services.small import EMBEDDING_LINE, EmbeddingLine
-from builtin_plugins.rag.services.telling import TELL_LANGUAGES
+from builtin_plugins.rag.services.small_texts import EMBEDDING_LINE, EmbeddingLine
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import BUILD_TREES
 from builtin_plugins.tools.api import Tool
@@ -140,7 +140,7 @@ class RagPlugin(Plugin):
     def register_services(self) -> Sequence[Service]:
         tables = (
             *(system.routes, knowledge_bases.routes),
-            *(documents.routes, ingestion.routes, sight.routes, pipelines.routes),
+            *(documents.routes, ingestion.routes, visibility.routes, pipelines.routes),
         )
         old = singular(knowledge_bases.routes, documents.routes)
         return [
@@ -159,11 +159,11 @@ class RagPlugin(Plugin):
 
     @hookimpl(optionalhook=True)
     def hand_over_shared(self, unit: Unit, account: Account, heir: Scope | None) -> Sequence[SharedThing]:
-        return leaving.hand_over(unit, account, heir)
+        return account_removal.hand_over(unit, account, heir)
 
     @hookimpl(optionalhook=True)
     async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
-        await leaving.remove_owned(platform, account_id)
+        await account_removal.remove_owned(platform, account_id)
 
     @hookimpl
     async def offer_tools(self, ctx: Context) -> Sequence[Tool]:
@@ -242,17 +242,17 @@ class RagPlugin(Plugin):
     async def open_knowledge_base(
         self, caller: Caller, known: str | None, name: str, description: str
     ) -> str:
-        return await feeding.open_knowledge_base(caller, known, name, description)
+        return await plugin_documents.open_knowledge_base(caller, known, name, description)
 
     @hookimpl
     async def store_document(
         self, caller: Caller, knowledge_base_id: str, filename: str, content: bytes
     ) -> str:
-        return await feeding.store_document(caller, knowledge_base_id, filename, content)
+        return await plugin_documents.store_document(caller, knowledge_base_id, filename, content)
 
     @hookimpl
     async def delete_document(self, caller: Caller, knowledge_base_id: str, document_id: str) -> bool:
-        return await feeding.delete_document(caller, knowledge_base_id, document_id)
+        return await plugin_documents.delete_document(caller, knowledge_base_id, document_id)
 
     @hookimpl(optionalhook=True)
     async def find_sample_answers(self, platform: Platform) -> Mapping[str, str]:

@@ -11,12 +11,12 @@ from sqlalchemy import Select
 from builtin_plugins.accounts.api import OrganizationMembership
 from builtin_plugins.tenancy import api
 from builtin_plugins.tenancy.access import decisions, memberships
+from builtin_plugins.tenancy.access.cache import REMEMBERED, open_remembered, standing_of
 from builtin_plugins.tenancy.access.changes import LOCK
-from builtin_plugins.tenancy.access.remembered import REMEMBERED, open_remembered, standing_of
 from builtin_plugins.tenancy.invites import handlers as invites
 from builtin_plugins.tenancy.invites.tokens import INVITE_SECRET, open_secret
+from builtin_plugins.tenancy.members import account_removal
 from builtin_plugins.tenancy.members import handlers as members
-from builtin_plugins.tenancy.members import leaving
 from builtin_plugins.tenancy.members.owners import keep_owners_of_all
 from builtin_plugins.tenancy.models import Base
 from builtin_plugins.tenancy.organizations import handlers as organizations
@@ -136,9 +136,9 @@ class TenancyPlugin(Plugin):
             unit.lock(LOCK)
             keep_owners_of_all(unit.session, account.id)
         if change == "deleted":
-            leaving.keep_admins_of_all(unit.session, account.id)
-            leaving.forget_invites(unit, account.email_key)
+            account_removal.keep_admins_of_all(unit.session, account.id)
+            account_removal.forget_invites(unit, account.email_key)
 
     @hookimpl
     async def on_account_deleted(self, platform: Platform, account_id: int) -> None:
-        await platform.database.write(leaving.end_all, account_id)
+        await platform.database.write(account_removal.end_all, account_id)

@@ -26,7 +26,7 @@ from builtin_plugins.embeddings.catalog import MODELS
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.graph_rag.building.grammar import GrammarEngine
 from builtin_plugins.graph_rag.building.protocol import ExtractionEngine
-from builtin_plugins.graph_rag.building.ruled import rules
+from builtin_plugins.graph_rag.building.rule_engine import rules
 from builtin_plugins.graph_rag.extraction.rules import extract
 from builtin_plugins.graph_rag.walk.digests import digest
 from builtin_plugins.graph_rag.walk.index import WalkIndex

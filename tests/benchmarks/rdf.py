@@ -20,7 +20,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.graph_rag.building.documents import build
-from builtin_plugins.graph_rag.building.ruled import rules
+from builtin_plugins.graph_rag.building.rule_engine import rules
 from builtin_plugins.graph_rag.models import Entity
 from builtin_plugins.graph_rag.storing.writing import Origin, drop_of_document, write_graph
 from builtin_plugins.rag import api as rag

@@ -19,7 +19,7 @@ import pytest_asyncio
 from builtin_plugins.inference import api as inference
 from builtin_plugins.models.local.child import ServerOptions
 from builtin_plugins.models.local.memory import available_mb
-from builtin_plugins.models.services.door import MODELS
+from builtin_plugins.models.services.model_calls import MODELS
 from kernel.testing import Actor, Running, eventually, platforms, somebody
 from tests.fakes.small_model import model_file
 

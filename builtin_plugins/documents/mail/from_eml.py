@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from builtin_plugins.documents.blocks import Block
 from builtin_plugins.documents.extraction import ExtractedFile
-from builtin_plugins.documents.mail.flowed import unwrapped
+from builtin_plugins.documents.mail.format_flowed import unwrapped
 from builtin_plugins.documents.mail.smime import is_encrypted, signed_content
 from builtin_plugins.documents.mail.tnef import files_in_tnef
 from builtin_plugins.documents.markup.from_html import blocks_of, saved_page

@@ -17,7 +17,7 @@ from pypdfium2 import raw
 from builtin_plugins.documents.blocks import Block, UnparsableDocument
 from builtin_plugins.documents.images.ocr import Recognizer, begin_page
 from builtin_plugins.documents.pdf.accents import with_accents
-from builtin_plugins.documents.pdf.attached import names_in
+from builtin_plugins.documents.pdf.attachments import names_in
 from builtin_plugins.documents.pdf.forms import briefly, filled_in
 from builtin_plugins.documents.pdf.powers import Written, with_powers, written
 from builtin_plugins.documents.pdf.rtl import read_lines

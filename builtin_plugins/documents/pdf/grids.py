@@ -16,7 +16,7 @@ from pypdfium2 import raw
 
 from builtin_plugins.documents.pdf.boxes import box_of, turned
 from builtin_plugins.documents.pdf.rtl import is_from_right, mirrored
-from builtin_plugins.documents.pdf.ruled import Glyph, HorizontalRule, Region, has_rules, ruled_regions
+from builtin_plugins.documents.pdf.ruled_tables import Glyph, HorizontalRule, Region, has_rules, ruled_regions
 from builtin_plugins.documents.pdf.unspaced import goes_on
 from builtin_plugins.documents.tables.portions import names_columns
 from builtin_plugins.documents.tables.spans import CellGrid as Columns

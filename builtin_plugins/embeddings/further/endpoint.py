@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from builtin_plugins.embeddings.engines.base import DeclaredWrongly, Vectors, normalized
-from builtin_plugins.embeddings.further.declared import FurtherModel, check_dimension, digest
+from builtin_plugins.embeddings.further.declarations import FurtherModel, check_dimension, digest
 from builtin_plugins.embeddings.spans import embedding_span
 from builtin_plugins.inference import api as inference
 from builtin_plugins.inference.api import Embedded

@@ -12,7 +12,7 @@ from typing import Any
 
 from builtin_plugins.embeddings.catalog import LocalModel
 from builtin_plugins.embeddings.engines.base import DeclaredWrongly, EmbeddingEngine, EngineError
-from builtin_plugins.embeddings.further.declared import FurtherModel, check_dimension, digest
+from builtin_plugins.embeddings.further.declarations import FurtherModel, check_dimension, digest
 from builtin_plugins.embeddings.settings import EmbeddingsSettings
 from builtin_plugins.embeddings.weights import FULL_INSTALL, WeightsDamaged, WeightsNotFound
 from builtin_plugins.inference import api as inference

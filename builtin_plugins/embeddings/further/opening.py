@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from builtin_plugins.embeddings.catalog import LocalModel
-from builtin_plugins.embeddings.further.declared import keys_of
+from builtin_plugins.embeddings.further.declarations import keys_of
 from builtin_plugins.embeddings.further.endpoint import EndpointModel
 from builtin_plugins.embeddings.further.folder import folder_model
 from builtin_plugins.embeddings.settings import EmbeddingsSettings

@@ -13,7 +13,7 @@ from builtin_plugins.evaluation.errors import CandidateNotFound
 from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionSet
 from builtin_plugins.evaluation.schemas import Accepted, Added, CandidateOut
 from builtin_plugins.evaluation.services.access import EvaluationSight, sight_of
-from builtin_plugins.evaluation.services.holding import of_kept_documents
+from builtin_plugins.evaluation.services.deletion_guard import of_kept_documents
 from builtin_plugins.evaluation.services.sets import add_rows
 from kernel.sdk import Caller, Page, PageQuery, Unit, Unprocessable
 

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.evaluation.models import EvaluationQuestion, QuestionSet
 from builtin_plugins.evaluation.schemas import MOST_QUESTIONS, QuestionIn, SetName
-from builtin_plugins.evaluation.services.holding import of_kept_documents
+from builtin_plugins.evaluation.services.deletion_guard import of_kept_documents
 from kernel.sdk import Platform, Unit, Unprocessable, utc_now
 
 PART = "evaluation"

@@ -26,9 +26,9 @@ from builtin_plugins.evaluation.schemas import (
     SetOut,
 )
 from builtin_plugins.evaluation.services.access import sight_of
+from builtin_plugins.evaluation.services.deletion_guard import of_kept_documents
+from builtin_plugins.evaluation.services.generated_questions import ask_model
 from builtin_plugins.evaluation.services.generating import DraftQuestion, make_questions
-from builtin_plugins.evaluation.services.holding import of_kept_documents
-from builtin_plugins.evaluation.services.modelled import ask_model
 from builtin_plugins.rag import api as rag
 from kernel.sdk import Caller, Conflict, Page, PageQuery, Platform, Unit, utc_now
 

@@ -11,10 +11,10 @@ from kernel.sdk import Platform, ResourceKey, Unavailable
 from .. import api
 from ..settings import GraphSettings
 from .grammar import GrammarEngine
-from .modelled import ModelEngine
-from .offered import offered as checked
+from .model_engine import ModelEngine
+from .plugin_engines import offered as checked
 from .protocol import ExtractionEngine
-from .ruled import rules
+from .rule_engine import rules
 
 log = logging.getLogger("platform.graph_rag")
 

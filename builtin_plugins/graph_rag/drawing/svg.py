@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .places import NodeSpace, placed
+from .layout import NodeSpace, placed
 
 _MOST = 60
 _SEED = 3

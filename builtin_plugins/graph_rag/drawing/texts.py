@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..building.documents import build
 from ..building.passages import cut
-from ..building.ruled import rules
+from ..building.rule_engine import rules
 from .svg import Edge, Picture, draw
 
 

@@ -62,7 +62,7 @@ def validate(
 
 
 def _files(paths: Sequence[Path]) -> Iterator[Path]:
-    from builtin_plugins.manifest_webhooks.watching import is_manifest_name
+    from builtin_plugins.manifest_webhooks.folder_watch import is_manifest_name
 
     for path in paths:
         if path.is_dir():
@@ -97,11 +97,11 @@ def _duplicate_claims(
 
 def _checked(path: Path) -> tuple[Manifest | None, list[Problem], list[Problem]]:
     from builtin_plugins.manifest_webhooks.folder import ManifestFolder
+    from builtin_plugins.manifest_webhooks.folder_watch import is_manifest_name
     from builtin_plugins.manifest_webhooks.loading import load_manifest, read_manifest
     from builtin_plugins.manifest_webhooks.problems import ManifestError
     from builtin_plugins.manifest_webhooks.tree import MAX_MANIFEST_BYTES
     from builtin_plugins.manifest_webhooks.validation import check_manifest, oddities
-    from builtin_plugins.manifest_webhooks.watching import is_manifest_name
 
     validator = ManifestFolder(path.parent, frozenset).validator
     try:

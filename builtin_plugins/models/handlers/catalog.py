@@ -12,7 +12,7 @@ from builtin_plugins.models.schemas import (
     TestRequest,
 )
 from builtin_plugins.models.services import catalog
-from builtin_plugins.models.services.door import MODELS
+from builtin_plugins.models.services.model_calls import MODELS
 from kernel.sdk import (
     ADMIN_OR_SERVICE,
     AUTHENTICATED,

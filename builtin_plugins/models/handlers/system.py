@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builtin_plugins.models.schemas import RootOut
-from builtin_plugins.models.services.door import MODELS
+from builtin_plugins.models.services.model_calls import MODELS
 from kernel.sdk import PUBLIC, Context, RouteTable
 
 routes = RouteTable("Models")

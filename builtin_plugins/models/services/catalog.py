@@ -20,7 +20,7 @@ from builtin_plugins.models.schemas import (
     OpenAIModel,
     TestOut,
 )
-from builtin_plugins.models.services.door import MODELS, Configured, Models
+from builtin_plugins.models.services.model_calls import MODELS, Configured, Models
 from kernel.sdk import Caller, Context, PageQuery, Unavailable, Unit, audit
 
 _FRESH: Final = 2.0

@@ -10,7 +10,7 @@ from builtin_plugins.models.models import ModelRule
 from builtin_plugins.models.names import canonical
 from builtin_plugins.models.schemas import Constraints, ConstraintsOut
 from builtin_plugins.models.services.catalog import find
-from builtin_plugins.models.services.door import MODELS
+from builtin_plugins.models.services.model_calls import MODELS
 from builtin_plugins.models.services.rules import CHANGED
 from kernel.sdk import Account, Caller, Context, Unit, audit, utc_now
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from builtin_plugins.models.services.door import MODELS
+from builtin_plugins.models.services.model_calls import MODELS
 from kernel.sdk import NotConfigured, Platform, Unhealthy
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from builtin_plugins.models.models import ModelUse
 from builtin_plugins.models.names import canonical
 from builtin_plugins.models.schemas import MetricsOut, UseOut
-from builtin_plugins.models.services.door import MODELS
+from builtin_plugins.models.services.model_calls import MODELS
 from kernel.sdk import Context, utc_now
 
 

@@ -13,7 +13,7 @@ from builtin_plugins.models.local.runtime import LocalLimits, LocalRuntime
 from builtin_plugins.models.runtimes.ollama import OllamaRuntime
 from builtin_plugins.models.runtimes.openai import OpenAIRuntime
 from builtin_plugins.models.runtimes.protocol import ModelRuntime, RuntimeLimits
-from builtin_plugins.models.services.door import Configured, Models
+from builtin_plugins.models.services.model_calls import Configured, Models
 from builtin_plugins.models.services.rules import Rules
 from builtin_plugins.models.services.usage import ModelUsage
 from builtin_plugins.models.settings import ModelsSettings

@@ -15,7 +15,7 @@ from builtin_plugins.models.errors import StoreFull
 from builtin_plugins.models.runtimes.errors import ModelRuntimeError, RuntimeLacksModel
 from builtin_plugins.models.runtimes.protocol import ManagedRuntime, PullProgress
 from builtin_plugins.models.services import pull_rows
-from builtin_plugins.models.services.door import MODELS, Configured
+from builtin_plugins.models.services.model_calls import MODELS, Configured
 from builtin_plugins.models.settings import ModelsSettings
 from kernel.sdk import JobFailed, LongJob, Platform, Progress, Unit
 

@@ -14,7 +14,7 @@ from builtin_plugins.models.runtimes.errors import RuntimeUnreachable
 from builtin_plugins.models.runtimes.protocol import ManagedRuntime, PullProgress
 from builtin_plugins.models.schemas import ModelChanged, PullOut, PullRequest
 from builtin_plugins.models.services import pull_rows
-from builtin_plugins.models.services.door import MODELS, Configured, Models
+from builtin_plugins.models.services.model_calls import MODELS, Configured, Models
 from builtin_plugins.models.services.pulling import PULL, PullPayload, check_room
 from builtin_plugins.models.settings import ModelsSettings
 from kernel.sdk import Caller, Context, NotFound, Page, PageQuery, Unit, audit, set_within

@@ -17,9 +17,9 @@ from builtin_plugins.inference import api as inference
 from builtin_plugins.orchestrator.events import Approval, Events, Finished, TokenUsage, ToolCall, ToolStep
 from builtin_plugins.orchestrator.schemas import ChatBody
 from builtin_plugins.orchestrator.services.approvals import confirmed, keep_waiting
-from builtin_plugins.orchestrator.services.calling import arguments_of, call_in_text
-from builtin_plugins.orchestrator.services.marking import flattened, with_rule
+from builtin_plugins.orchestrator.services.call_parsing import arguments_of, call_in_text
 from builtin_plugins.orchestrator.services.plain import ask_model, plain_chat
+from builtin_plugins.orchestrator.services.tool_results import flattened, with_rule
 from builtin_plugins.orchestrator.services.turns import ChatTurn
 from builtin_plugins.orchestrator.settings import OrchestratorSettings
 from builtin_plugins.tools.api import TOOLS, Tool, ToolReply, failed_reply

@@ -12,9 +12,9 @@ from pathlib import Path
 from builtin_plugins.platform_ops.backup.errors import ArchiveBroken, BackupFailed
 from builtin_plugins.platform_ops.backup.manifest import NAME, ArchiveManifest, Content, packed, read_manifest
 from builtin_plugins.platform_ops.backup.objects import Objects
-from builtin_plugins.platform_ops.backup.places import BackupStore, FolderPlace, StoredFile, place_at
 from builtin_plugins.platform_ops.backup.rows import check_rows
 from builtin_plugins.platform_ops.backup.sealing import Sealer, sealer_of
+from builtin_plugins.platform_ops.backup.storage import BackupStore, FolderPlace, StoredFile, place_at
 from builtin_plugins.platform_ops.settings import OpsSettings
 from kernel.sdk import utc_now
 

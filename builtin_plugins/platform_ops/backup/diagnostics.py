@@ -10,8 +10,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.platform_ops.backup.errors import BackupFailed
-from builtin_plugins.platform_ops.backup.places import StoredFile
 from builtin_plugins.platform_ops.backup.service import archives_of, storage_problem
+from builtin_plugins.platform_ops.backup.storage import StoredFile
 from builtin_plugins.platform_ops.settings import OpsSettings
 from kernel.sdk import Account, Diagnostic, Finding, Platform, utc_now
 

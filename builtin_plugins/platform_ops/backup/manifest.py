@@ -19,8 +19,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from builtin_plugins.platform_ops.backup.errors import ArchiveBroken
-from builtin_plugins.platform_ops.backup.places import BackupStore
 from builtin_plugins.platform_ops.backup.sealing import Sealed
+from builtin_plugins.platform_ops.backup.storage import BackupStore
 
 NAME = re.compile(r"platform-[0-9]{8}-[0-9]{6}\.tar\.gz")
 """The names of archives (wire-facts 9.4): the date and time of creation, in UTC."""

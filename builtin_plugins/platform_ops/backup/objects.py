@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from builtin_plugins.platform_ops.backup.compression import Damaged, compressed, decompressed
 from builtin_plugins.platform_ops.backup.errors import ArchiveBroken
-from builtin_plugins.platform_ops.backup.places import BackupStore
+from builtin_plugins.platform_ops.backup.storage import BackupStore
 
 PIECE = 4 * 1024 * 1024
 """The maximum of bytes in a piece, before compression."""

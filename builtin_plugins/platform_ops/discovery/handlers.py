@@ -9,14 +9,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from builtin_plugins.platform_ops.discovery import records
-from builtin_plugins.platform_ops.discovery.calling import (
+from builtin_plugins.platform_ops.discovery.records import ServiceNotFound, ServiceOut, ServiceRegistration
+from builtin_plugins.platform_ops.discovery.service_calls import (
     CALLING,
     ServiceRefused,
     ServiceSilent,
     ServiceUnreachable,
     as_platform_error,
 )
-from builtin_plugins.platform_ops.discovery.records import ServiceNotFound, ServiceOut, ServiceRegistration
 from kernel.sdk import (
     ADMIN_OR_SERVICE,
     PUBLIC,

@@ -9,9 +9,13 @@ from aiohttp import web
 from pydantic import BaseModel
 
 from builtin_plugins.platform_ops.discovery import records
-from builtin_plugins.platform_ops.discovery.calling import ServiceRefused, ServiceSilent, ServiceUnreachable
 from builtin_plugins.platform_ops.discovery.records import ServiceNotFound, ServiceOut
-from builtin_plugins.platform_ops.proxy.passing import pass_on
+from builtin_plugins.platform_ops.discovery.service_calls import (
+    ServiceRefused,
+    ServiceSilent,
+    ServiceUnreachable,
+)
+from builtin_plugins.platform_ops.proxy.forwarding import pass_on
 from kernel.sdk import (
     ADMIN_OR_SERVICE,
     PUBLIC,

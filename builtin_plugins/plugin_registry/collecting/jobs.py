@@ -25,7 +25,7 @@ from kernel.sdk import (
 
 from ..models import Collection
 from ..settings import RegistrySettings
-from .asking import TookTooLong, ask_alone, question_to
+from .isolated_call import TookTooLong, ask_alone, question_to
 
 log = logging.getLogger("platform.registry")
 

@@ -23,7 +23,7 @@ from kernel.sdk import (
     utc_now,
 )
 
-from ..collecting.asking import Question, TookTooLong, ask_alone, question_to
+from ..collecting.isolated_call import Question, TookTooLong, ask_alone, question_to
 from ..collecting.jobs import request_collection
 from ..models import Collection
 from ..schemas import CollectionOut, CollectionTriggered

@@ -25,8 +25,8 @@ from builtin_plugins.published_chat.schemas import (
     ChatSession,
     RagConfig,
 )
-from builtin_plugins.published_chat.services import doors, feedback, messages, sessions
-from builtin_plugins.published_chat.services.doors import THRESHOLD
+from builtin_plugins.published_chat.services import feedback, messages, sessions, visitor_access
+from builtin_plugins.published_chat.services.visitor_access import THRESHOLD
 from builtin_plugins.published_chat.tokens import VISITOR_TOKENS
 from builtin_plugins.published_chat.widget import WIDGET
 from kernel.sdk import PUBLIC, Context, RouteTable, TooManyRequests, Unavailable, send_events
@@ -42,11 +42,11 @@ _REFUSED = (ChatNotFound, OriginRefused, ChatClosed)
 async def page(ctx: Context, slug: str) -> ChatPage:
     """Show what a page needs for the chat: its name and its texts."""
     async with ctx.resource(THRESHOLD):
-        endpoint = await doors.find_chat(ctx, slug)
+        endpoint = await visitor_access.find_chat(ctx, slug)
         sent = ctx.request.headers.get("Origin")
         if sent is not None and not origins.allowed(endpoint.allowed_origins, sent):
             raise OriginRefused()
-        await doors.check_open(ctx, endpoint)
+        await visitor_access.check_open(ctx, endpoint)
     config = RagConfig.model_validate(endpoint.rag_config)
     return ChatPage(
         slug=endpoint.slug, name=endpoint.name, greeting=config.greeting, placeholder=config.placeholder
@@ -69,9 +69,9 @@ async def session(ctx: Context, slug: str) -> ChatSession:
     """
     tokens, past = ctx.resource(VISITOR_TOKENS), []
     async with ctx.resource(THRESHOLD):
-        door = await doors.open_door(ctx, slug)
+        door = await visitor_access.open_door(ctx, slug)
         if door.credential is None:
-            await doors.count_session(ctx, door)
+            await visitor_access.count_session(ctx, door)
             visitor = tokens.new()
         else:
             visitor = tokens.verify_for_renewal(door.credential, door.endpoint.id, door.origin)
@@ -97,9 +97,9 @@ async def ask(ctx: Context, slug: str, body: ChatMessage) -> ChatAnswer | web.St
     `done`.
     """
     async with ctx.resource(THRESHOLD):
-        door = await doors.open_door(ctx, slug)
-        visitor = doors.visitor_of(ctx, door)
-        await doors.count_question(ctx, door, visitor)
+        door = await visitor_access.open_door(ctx, slug)
+        visitor = visitor_access.visitor_of(ctx, door)
+        await visitor_access.count_question(ctx, door, visitor)
         pieces = await messages.ask(door, visitor, body)
     if "text/event-stream" in ctx.request.headers.get("Accept", ""):
         return await send_events(ctx.request, _as_events(pieces))
@@ -129,9 +129,9 @@ async def _as_events(pieces: messages.Pieces) -> AsyncGenerator[tuple[str, Any],
 async def rate(ctx: Context, slug: str, body: ChatFeedback) -> None:
     """Rate an answer of the session."""
     async with ctx.resource(THRESHOLD):
-        door = await doors.open_door(ctx, slug)
-        visitor = doors.visitor_of(ctx, door)
-        await doors.count_feedback(ctx, visitor)
+        door = await visitor_access.open_door(ctx, slug)
+        visitor = visitor_access.visitor_of(ctx, door)
+        await visitor_access.count_feedback(ctx, visitor)
         await feedback.rate(door, visitor, body)
 
 
@@ -145,7 +145,7 @@ async def rate(ctx: Context, slug: str, body: ChatFeedback) -> None:
 )
 async def widget(ctx: Context, slug: str) -> web.Response:
     """Get the script that shows the chat on a page."""
-    await doors.find_chat(ctx, slug)
+    await visitor_access.find_chat(ctx, slug)
     return web.Response(
         body=ctx.resource(WIDGET),
         headers={

@@ -14,8 +14,8 @@ from builtin_plugins.published_chat.errors import VisitorTurnNotFound
 from builtin_plugins.published_chat.models import ChatEndpoint, Day, VisitorSession, VisitorTurn
 from builtin_plugins.published_chat.schemas import ChatFeedback, FeedbackItem, FeedbackQuery
 from builtin_plugins.published_chat.services import endpoints
-from builtin_plugins.published_chat.services.doors import Door
 from builtin_plugins.published_chat.services.sessions import read_session
+from builtin_plugins.published_chat.services.visitor_access import Door
 from builtin_plugins.published_chat.tokens import Visitor
 from kernel.sdk import Caller, Scope, Unit, scope_of, utc_now
 

@@ -17,7 +17,7 @@ from builtin_plugins.inference import api as inference
 from builtin_plugins.published_chat.errors import ChatClosed, DailyLimit
 from builtin_plugins.published_chat.models import ChatEndpoint, Day, VisitorSession, VisitorTurn
 from builtin_plugins.published_chat.schemas import ChatAnswer, ChatMessage, CitedSource, RagConfig
-from builtin_plugins.published_chat.services.doors import Door
+from builtin_plugins.published_chat.services.visitor_access import Door
 from builtin_plugins.published_chat.tokens import Visitor
 from builtin_plugins.rag import api as rag
 from kernel.sdk import (

@@ -13,8 +13,8 @@ from builtin_plugins.published_chat.errors import SessionNotFound
 from builtin_plugins.published_chat.models import VisitorSession, VisitorTurn
 from builtin_plugins.published_chat.schemas import PastMessage, SessionItem, SessionTurn
 from builtin_plugins.published_chat.services import endpoints
-from builtin_plugins.published_chat.services.doors import Door
 from builtin_plugins.published_chat.services.messages import holder_of
+from builtin_plugins.published_chat.services.visitor_access import Door
 from builtin_plugins.published_chat.tokens import Visitor
 from kernel.sdk import Caller, PageQuery, Scope, Unit, scope_of
 

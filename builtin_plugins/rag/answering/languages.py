@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from builtin_plugins.rag.answering.refusing import SPOKEN
+from builtin_plugins.rag.answering.refusal_texts import SPOKEN
 from builtin_plugins.rag.answering.words import is_function_word, words
 from kernel.sdk.operations import mapped
 

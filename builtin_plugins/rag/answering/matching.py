@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from builtin_plugins.documents.api import asks
 from builtin_plugins.rag.answering.languages import are_alike
-from builtin_plugins.rag.answering.quotable import AskedWords, QuotablePassage, QuotableSentence
+from builtin_plugins.rag.answering.quotations import AskedWords, QuotablePassage, QuotableSentence
 from builtin_plugins.rag.answering.sentences import split_sentences
 from builtin_plugins.rag.answering.words import (
     Stems,

@@ -15,7 +15,7 @@ from functools import lru_cache
 from builtin_plugins.inference import api as inference
 from builtin_plugins.rag.answering.citations import without_citations
 from builtin_plugins.rag.answering.matching import MOST_READ
-from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
+from builtin_plugins.rag.answering.refusal_texts import NOT_SUPPORTED
 from builtin_plugins.rag.passages import Passage
 
 MAX_TURNS = 3

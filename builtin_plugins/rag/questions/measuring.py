@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 
 from builtin_plugins.rag import api
-from builtin_plugins.rag.answering.cited import count_citations
-from builtin_plugins.rag.answering.refusing import REFUSALS
+from builtin_plugins.rag.answering.citation_support import count_citations
+from builtin_plugins.rag.answering.refusal_texts import REFUSALS
 from builtin_plugins.rag.errors import AnswerFailed
 from builtin_plugins.rag.passages import Draft, RetrievedPassages
 from builtin_plugins.rag.questions.asking import prepared

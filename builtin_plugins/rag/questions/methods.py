@@ -17,10 +17,10 @@ from builtin_plugins.rag.answering.prompting import defused
 from builtin_plugins.rag.answering.words import content_stems, stem, words
 from builtin_plugins.rag.errors import MethodFailed
 from builtin_plugins.rag.passages import Draft, Passage, RetrievedPassages
-from builtin_plugins.rag.questions.finding import find
 from builtin_plugins.rag.questions.judging import verdict_messages
 from builtin_plugins.rag.questions.question import Question
 from builtin_plugins.rag.questions.reporting import plural
+from builtin_plugins.rag.questions.retrieval_stages import find
 from builtin_plugins.rag.questions.support import support
 from builtin_plugins.rag.questions.writing import draft
 from builtin_plugins.rag.settings import RagSettings

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from builtin_plugins.inference import api as inference
 from builtin_plugins.rag.answering.prompting import EarlierTurn
-from builtin_plugins.rag.answering.quotable import Support
+from builtin_plugins.rag.answering.quotations import Support
 from builtin_plugins.rag.errors import AnswerFailed, GenerationFailed
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.passages import Passage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from builtin_plugins.rag.answering.refusing import REFUSALS
+from builtin_plugins.rag.answering.refusal_texts import REFUSALS
 
 
 class RefusalGate:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from builtin_plugins.rag import api
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.questions.asking import sources_of, with_defaults
-from builtin_plugins.rag.questions.finding import find
 from builtin_plugins.rag.questions.question import Inquiry
 from builtin_plugins.rag.questions.reporting import found_item
+from builtin_plugins.rag.questions.retrieval_stages import find
 from builtin_plugins.rag.questions.support import is_supported
 from builtin_plugins.rag.schemas import SearchAnswer, SearchRequest
 from builtin_plugins.rag.services import loading

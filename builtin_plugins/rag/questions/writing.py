@@ -8,10 +8,10 @@ from typing import Any
 
 from builtin_plugins.inference import api as inference
 from builtin_plugins.rag import api
+from builtin_plugins.rag.answering.citation_support import pages_cited
 from builtin_plugins.rag.answering.citations import CitationFilter, quoted
-from builtin_plugins.rag.answering.cited import pages_cited
 from builtin_plugins.rag.answering.prompting import build_prompt
-from builtin_plugins.rag.answering.refusing import refusal_in
+from builtin_plugins.rag.answering.refusal_texts import refusal_in
 from builtin_plugins.rag.errors import AnswerFailed, NoModel
 from builtin_plugins.rag.methods import NO_RUNTIME
 from builtin_plugins.rag.passages import Draft, Passage, RetrievedPassages

@@ -23,7 +23,7 @@ from builtin_plugins.rag.services.attempts import (
 )
 from builtin_plugins.rag.services.ingest import ingest, readable_documents
 from builtin_plugins.rag.services.members import DEEPEST, Inside, take_out
-from builtin_plugins.rag.services.small import ingest_small
+from builtin_plugins.rag.services.small_texts import ingest_small
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import LongJob, Platform, Progress, Unit
 from kernel.sdk.jobs import Gather, Lane

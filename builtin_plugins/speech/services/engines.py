@@ -10,8 +10,8 @@ from pydantic import SecretStr
 
 from builtin_plugins.speech import api
 from builtin_plugins.speech.engines.espeak import Espeak
-from builtin_plugins.speech.engines.offered import OfferedSpeaker, OfferedTranscriber
 from builtin_plugins.speech.engines.piper import Piper
+from builtin_plugins.speech.engines.plugin_engines import OfferedSpeaker, OfferedTranscriber
 from builtin_plugins.speech.engines.protocol import Speaker, Transcriber
 from builtin_plugins.speech.engines.remote import RemoteServer, RemoteSpeaker, RemoteTranscriber
 from builtin_plugins.speech.engines.sphinx import Sphinx

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from builtin_plugins.tenancy.access.remembered import lineage_of, standing_of
+from builtin_plugins.tenancy.access.cache import lineage_of, standing_of
 from builtin_plugins.tenancy.access.standing import NOBODY, OWNER, TEAM_ADMIN, Standing, read_standing
 from builtin_plugins.tenancy.access.tree import read_home, read_lineage
 from builtin_plugins.tenancy.errors import KeyNotHeld, NotAMember, OrganizationNotFound

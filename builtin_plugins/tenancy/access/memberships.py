@@ -11,8 +11,8 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.accounts.api import OrganizationMembership
+from builtin_plugins.tenancy.access.cache import standing_of
 from builtin_plugins.tenancy.access.decisions import decide
-from builtin_plugins.tenancy.access.remembered import standing_of
 from builtin_plugins.tenancy.access.standing import read_memberships
 from builtin_plugins.tenancy.access.tree import descendants
 from builtin_plugins.tenancy.models import Membership, Organization

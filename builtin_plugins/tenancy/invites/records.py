@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.tenancy.access.cache import standing_of
 from builtin_plugins.tenancy.access.changes import lock
 from builtin_plugins.tenancy.access.decisions import decide
-from builtin_plugins.tenancy.access.remembered import standing_of
 from builtin_plugins.tenancy.access.standing import shared_now
 from builtin_plugins.tenancy.errors import InviteNotFound, InviteNotPending
 from builtin_plugins.tenancy.invites.offers import Offer, OfferTarget, find_target, invites_to, offer_of

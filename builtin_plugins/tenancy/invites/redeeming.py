@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.tenancy.access.cache import changed
 from builtin_plugins.tenancy.access.changes import lock
-from builtin_plugins.tenancy.access.remembered import changed
 from builtin_plugins.tenancy.access.tree import find_team
 from builtin_plugins.tenancy.errors import (
     AlreadyMember,

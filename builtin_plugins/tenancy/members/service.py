@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import delete, select
 
+from builtin_plugins.tenancy.access.cache import changed
 from builtin_plugins.tenancy.access.changes import Change, change_in
-from builtin_plugins.tenancy.access.remembered import changed
 from builtin_plugins.tenancy.access.standing import OWNER
 from builtin_plugins.tenancy.errors import MemberNotFound, NotAMember, UserNotFound
 from builtin_plugins.tenancy.invites.offers import Offer

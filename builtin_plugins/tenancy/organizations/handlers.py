@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builtin_plugins.tenancy.errors import NotAMember, OrganizationNotFound, SlugTaken, TooDeep
-from builtin_plugins.tenancy.organizations import founding, service
+from builtin_plugins.tenancy.organizations import creation, service
 from builtin_plugins.tenancy.organizations.schemas import (
     MyOrganization,
     OrganizationCreate,
@@ -37,7 +37,7 @@ async def create(ctx: Context, body: OrganizationCreate) -> OrganizationCreated:
     For instance administrators and Platform Admins; with `parent_id` also for those who have
     `org.settings.manage` in the parent organization.
     """
-    return await founding.create(ctx.caller, body)
+    return await creation.create(ctx.caller, body)
 
 
 @routes.post(

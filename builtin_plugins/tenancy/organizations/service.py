@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.accounts.api import ACCOUNTS
 from builtin_plugins.tenancy.access.authority import remembered_authority
+from builtin_plugins.tenancy.access.cache import standing_of
 from builtin_plugins.tenancy.access.changes import change_in
-from builtin_plugins.tenancy.access.remembered import standing_of
 from builtin_plugins.tenancy.access.tree import find_organization, require_lineage
 from builtin_plugins.tenancy.errors import NotAMember, OrganizationNotFound, SlugTaken
 from builtin_plugins.tenancy.models import Membership, Organization

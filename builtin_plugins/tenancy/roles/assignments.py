@@ -11,8 +11,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.tenancy.access.authority import read_callers_authority
+from builtin_plugins.tenancy.access.cache import changed
 from builtin_plugins.tenancy.access.changes import Change
-from builtin_plugins.tenancy.access.remembered import changed
 from builtin_plugins.tenancy.access.standing import keys_of_roles, shared_now
 from builtin_plugins.tenancy.errors import AssignmentNotFound, MemberNotFound, MemberSuspended
 from builtin_plugins.tenancy.models import Membership, Role, RoleAssignment

@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.tenancy.access.cache import changed_for_all
 from builtin_plugins.tenancy.access.changes import Change, change_in
-from builtin_plugins.tenancy.access.remembered import changed_for_all
 from builtin_plugins.tenancy.access.standing import BUILTIN_ROLES
 from builtin_plugins.tenancy.access.tree import require_lineage
 from builtin_plugins.tenancy.errors import (

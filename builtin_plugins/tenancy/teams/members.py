@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, func, null, select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.tenancy.access.cache import changed, standing_of
 from builtin_plugins.tenancy.access.changes import Change, change_team
 from builtin_plugins.tenancy.access.decisions import decide, require
-from builtin_plugins.tenancy.access.remembered import changed, standing_of
 from builtin_plugins.tenancy.access.standing import TEAM_ADMIN
 from builtin_plugins.tenancy.access.tree import find_team
 from builtin_plugins.tenancy.errors import (

@@ -10,8 +10,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from builtin_plugins.tenancy.access.authority import is_platform_admin_now
+from builtin_plugins.tenancy.access.cache import changed, standing_of
 from builtin_plugins.tenancy.access.changes import change_team, lock
-from builtin_plugins.tenancy.access.remembered import changed, standing_of
 from builtin_plugins.tenancy.access.standing import TEAM_ADMIN
 from builtin_plugins.tenancy.errors import NotAMember, TeamNameTaken, TeamNotFound
 from builtin_plugins.tenancy.models import OrganizationAncestor, Team, TeamMember

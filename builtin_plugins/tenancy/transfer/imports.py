@@ -14,7 +14,7 @@ from typing import Any
 from builtin_plugins.tenancy import api
 from builtin_plugins.tenancy.access.changes import Change, change_in, change_team
 from builtin_plugins.tenancy.permissions import SETTINGS_MANAGE
-from builtin_plugins.tenancy.transfer.roster import Joined, join_organization, join_team
+from builtin_plugins.tenancy.transfer.member_import import Joined, join_organization, join_team
 from builtin_plugins.tenancy.transfer.schemas import (
     ImportItem,
     ImportReport,

@@ -24,7 +24,7 @@ from tests.builtin_plugins.documents import sample_documents as made
 from tests.builtin_plugins.documents.sample_documents import SENTENCE, picture
 
 needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
-PDF_FILES = "builtin_plugins.documents.pdf.attached:extract"
+PDF_FILES = "builtin_plugins.documents.pdf.attachments:extract"
 LINES = ["The harbour master counted all", "ships that were there in", "the year of the great storm."]
 ROWS = [
     ("Name", "Town", "Trade"),

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from builtin_plugins.graph_rag.building.protocol import Extraction, ExtractionEngine
-from builtin_plugins.graph_rag.building.ruled import rules
+from builtin_plugins.graph_rag.building.rule_engine import rules
 from kernel.sdk import Plugin, hookimpl
 from kernel.testing import candidates_of
 from tests.fakes.hash_embeddings import HashEmbeddings

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from builtin_plugins.manifest_webhooks.claims import TOPIC
-from builtin_plugins.manifest_webhooks.watched import FOLDER
+from builtin_plugins.manifest_webhooks.live_folder import FOLDER
 from kernel.testing import Running, Start, platforms
 from tests.builtin_plugins.manifest_webhooks.webhook_support import drop, manifest, names, send, until
 from tests.fakes.hash_embeddings import HashEmbeddings

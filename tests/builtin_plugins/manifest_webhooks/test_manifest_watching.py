@@ -12,7 +12,7 @@ from pathlib import Path, PosixPath
 import pytest
 import watchfiles
 
-from builtin_plugins.manifest_webhooks.watching import FolderChanges, scan, watch
+from builtin_plugins.manifest_webhooks.folder_watch import FolderChanges, scan, watch
 
 LIMIT = 2.0
 

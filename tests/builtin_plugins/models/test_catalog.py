@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from builtin_plugins.models.services.door import MODELS
+from builtin_plugins.models.services.model_calls import MODELS
 from kernel.testing import Running, Start, audited, somebody
 from tests.fakes.model_server import ModelServer, Script, model_server
 

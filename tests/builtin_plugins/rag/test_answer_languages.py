@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
+from builtin_plugins.rag.answering.refusal_texts import NOT_SUPPORTED
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
 

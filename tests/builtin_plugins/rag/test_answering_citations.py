@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from builtin_plugins.rag.answering.citation_support import count_citations, pages_cited
 from builtin_plugins.rag.answering.citations import CitationFilter, check_citations, without_citations
-from builtin_plugins.rag.answering.cited import count_citations, pages_cited
 from builtin_plugins.rag.passages import Passage
 from builtin_plugins.rag.questions.reporting import with_confidence
 

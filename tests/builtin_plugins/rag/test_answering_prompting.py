@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from builtin_plugins.rag.answering.prompting import EarlierTurn, build_prompt, defused
-from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
+from builtin_plugins.rag.answering.refusal_texts import NOT_SUPPORTED
 from builtin_plugins.rag.passages import Passage
 
 

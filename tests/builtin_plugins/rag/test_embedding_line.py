@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from builtin_plugins.inference.api import Embedded
-from builtin_plugins.rag.services.small import EMBEDDING_LINE
+from builtin_plugins.rag.services.small_texts import EMBEDDING_LINE
 from kernel.sdk import Platform, Unavailable, hookimpl
 from kernel.testing import Start, eventually
 from tests.fakes.hash_embeddings import HashEmbeddings

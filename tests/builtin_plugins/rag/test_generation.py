@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from builtin_plugins.rag.answering.refusing import NOT_SUPPORTED
+from builtin_plugins.rag.answering.refusal_texts import NOT_SUPPORTED
 from kernel.testing import Actor, Reply, Running, platforms
 from tests.builtin_plugins.documents.sample_documents import pdf
 from tests.builtin_plugins.rag.rag_support import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from builtin_plugins.rag.answering.refusing import REFUSALS
+from builtin_plugins.rag.answering.refusal_texts import REFUSALS
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import (
     HANDBOOK,

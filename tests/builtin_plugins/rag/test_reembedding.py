@@ -17,7 +17,7 @@ from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.errors import EngineChanged
 from builtin_plugins.rag.models import KnowledgeBase
 from builtin_plugins.rag.questions.retrieval import Sought, retrieve
-from builtin_plugins.rag.services.telling import tell_languages
+from builtin_plugins.rag.services.language_detection import tell_languages
 from builtin_plugins.vectors.api import VECTORS
 from builtin_plugins.vectors.models import CollectionRecord
 from kernel.sdk import NoPayload, hookimpl

@@ -14,7 +14,7 @@ import jwt
 from sqlalchemy import Executable, update
 from sqlalchemy.orm import Session
 
-from builtin_plugins.tenancy.access.remembered import changed, changed_for_all
+from builtin_plugins.tenancy.access.cache import changed, changed_for_all
 from builtin_plugins.tenancy.access.tree import place
 from builtin_plugins.tenancy.models import (
     Membership,

@@ -8,9 +8,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.tenancy.access.authority import is_platform_admin_now, read_callers_authority
+from builtin_plugins.tenancy.access.cache import changed
 from builtin_plugins.tenancy.access.changes import lock
 from builtin_plugins.tenancy.access.decisions import decide
-from builtin_plugins.tenancy.access.remembered import changed
 from builtin_plugins.tenancy.access.standing import OWNER, TEAM_ADMIN
 from builtin_plugins.tenancy.access.tree import place, read_lineage
 from builtin_plugins.tenancy.errors import SlugTaken, TooDeep

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlalchemy import delete, exists, or_, select
 from sqlalchemy.orm import Session, aliased
 
+from builtin_plugins.tenancy.access.cache import changed
 from builtin_plugins.tenancy.access.changes import lock
-from builtin_plugins.tenancy.access.remembered import changed
 from builtin_plugins.tenancy.access.standing import TEAM_ADMIN
 from builtin_plugins.tenancy.errors import LastTeamAdmin
 from builtin_plugins.tenancy.models import Invite, InviteUse, Membership, RoleAssignment, Team, TeamMember

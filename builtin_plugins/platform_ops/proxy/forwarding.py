@@ -11,8 +11,8 @@ from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
-from builtin_plugins.platform_ops.discovery.calling import CALLING, as_platform_error
 from builtin_plugins.platform_ops.discovery.records import ServiceOut
+from builtin_plugins.platform_ops.discovery.service_calls import CALLING, as_platform_error
 from kernel.sdk import (
     BadGateway,
     CallLimits,

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.rag.errors import MemberUnknown
 from builtin_plugins.rag.models import KnowledgeBase
-from builtin_plugins.rag.schemas_sight import Reason, Sight
+from builtin_plugins.rag.schemas_visibility import Reason, Sight
 from builtin_plugins.rag.services.knowledge_bases import find_own
 from kernel.sdk import ACCOUNT_STATES, Caller, Platform, Scope, scope_of
 

@@ -21,7 +21,7 @@ from kernel.sdk import GatewayTimeout, Platform, PlatformError, Unavailable
 
 from ..extraction.mentions import LABELS, NOUN_PHRASE, Mention, key_of
 from .protocol import EntityLink, Extraction, ExtractionEngine
-from .ruled import rules
+from .rule_engine import rules
 
 log = logging.getLogger("platform.graph_rag")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import ColumnElement, Select, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.tenancy.access.remembered import changed
+from builtin_plugins.tenancy.access.cache import changed
 from builtin_plugins.tenancy.models import Membership, Team, TeamMember
 from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE
 from builtin_plugins.tenancy.transfer.schemas import (

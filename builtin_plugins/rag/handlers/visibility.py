@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from builtin_plugins.rag.errors import KnowledgeBaseNotFound, MemberUnknown, NotOwner
-from builtin_plugins.rag.schemas_sight import Sight, SightQuery
-from builtin_plugins.rag.services import sight as service
+from builtin_plugins.rag.schemas_visibility import Sight, SightQuery
+from builtin_plugins.rag.services import visibility_check as service
 from kernel.sdk import AUTHENTICATED, Context, RouteTable
 
 routes = RouteTable("Knowledge bases")

@@ -12,8 +12,8 @@ from kernel.sdk import DIRECTORY, Platform, ResourceKey, lasting
 
 from .claims import TOPIC, read_claims, settle_claims
 from .folder import ManifestFolder
+from .folder_watch import SETTLED_SECONDS, FolderChanges, Snapshot, watch
 from .settings import WebhookSettings
-from .watching import SETTLED_SECONDS, FolderChanges, Snapshot, watch
 
 log = logging.getLogger("platform.manifests")
 
