@@ -1,8 +1,10 @@
-"""The plugin's service as the gateway mounts it (spec 4.5), known while the plugin is off."""
+"""The plugin's service as the gateway mounts it (spec 4.5), known while the plugin is off; its version."""
 
 from __future__ import annotations
 
 from kernel.sdk import Mount, Service
+
+VERSION = "0.1.0"
 
 SERVICE = Service(
     "platform-ops",

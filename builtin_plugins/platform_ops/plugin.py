@@ -24,10 +24,9 @@ from builtin_plugins.platform_ops.discovery.service_calls import CALLING, open_c
 from builtin_plugins.platform_ops.logs import handlers as logs
 from builtin_plugins.platform_ops.logs.ring import RING, open_ring
 from builtin_plugins.platform_ops.models import Base
-from builtin_plugins.platform_ops.mounts import SERVICE
+from builtin_plugins.platform_ops.mounts import SERVICE, VERSION
 from builtin_plugins.platform_ops.proxy import handlers as proxy
 from builtin_plugins.platform_ops.settings import OpsSettings
-from builtin_plugins.platform_ops.version import VERSION
 from kernel.sdk import (
     Diagnostic,
     HealthCheck,

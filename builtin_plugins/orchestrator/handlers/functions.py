@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from builtin_plugins.orchestrator.schemas import FunctionResult
-from builtin_plugins.orchestrator.services.call_parsing import unwrapped
+from builtin_plugins.orchestrator.services.call_parsing import loose_object, unwrapped
 from builtin_plugins.orchestrator.services.tool_server import document
 from builtin_plugins.orchestrator.settings import OrchestratorSettings
 from builtin_plugins.tools.api import TOOLS, ToolDefinitions, query_values
@@ -26,8 +26,6 @@ from kernel.sdk import (
     read_body,
     utc_now,
 )
-
-from ..services.loose import loose_object
 
 routes = RouteTable("Tools")
 

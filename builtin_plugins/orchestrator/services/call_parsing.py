@@ -38,6 +38,15 @@ def unwrapped(arguments: Mapping[str, Any], tool: Tool) -> dict[str, Any]:
     return dict(arguments)
 
 
+def loose_object(raw: bytes) -> dict[str, Any]:
+    """The JSON object in a body; an empty body, or anything else, means no arguments (wire-facts 8.1)."""
+    try:
+        document = json.loads(raw)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
 def call_in_text(text: str, names: Container[str]) -> ToolCall | None:
     """The call in a text that is exactly one JSON object naming one of these tools."""
     text = text.strip()

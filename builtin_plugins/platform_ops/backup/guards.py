@@ -17,8 +17,8 @@ from builtin_plugins.platform_ops.backup.creating import BackupSource, create
 from builtin_plugins.platform_ops.backup.errors import ArchiveBroken, BackupFailed
 from builtin_plugins.platform_ops.backup.restoring import apply_files, replace_rows
 from builtin_plugins.platform_ops.models import BackupJob
+from builtin_plugins.platform_ops.mounts import VERSION
 from builtin_plugins.platform_ops.settings import OpsSettings
-from builtin_plugins.platform_ops.version import VERSION
 from kernel.sdk import ANY_ERROR, Account, StartupError, is_machine_fault
 from kernel.sdk.operations import Opening, StartGuard
 from kernel.sdk.storage import BlobsAway, Pending

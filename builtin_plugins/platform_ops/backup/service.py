@@ -15,8 +15,8 @@ from builtin_plugins.platform_ops.backup.creating import BackupSource, create
 from builtin_plugins.platform_ops.backup.errors import BackupFailed
 from builtin_plugins.platform_ops.backup.manifest import ArchivedAnswer, ArchiveManifest
 from builtin_plugins.platform_ops.backup.restoring import bring_blobs, check, holder_of, release_blobs
+from builtin_plugins.platform_ops.mounts import VERSION
 from builtin_plugins.platform_ops.settings import OpsSettings
-from builtin_plugins.platform_ops.version import VERSION
 from kernel.sdk import Platform, Unit, audit
 from kernel.sdk.operations import request_restart
 from kernel.sdk.storage import SCHEMA, held_blobs_of
