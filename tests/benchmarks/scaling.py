@@ -5,9 +5,8 @@ python -m tests.benchmarks.scaling [PASSAGES]
 The set-up of docs/how-to/more-than-one-machine.md, on one machine: PostgreSQL with pgvector, Redis, an S3
 store and nginx share its processor with the processes that are measured, and with the load. So each figure
 comes with the cores that every kind of process had: the costs of a request and of a passage are what
-carries over to more machines. The last rows say where the curves flatten, and what a thousand questions a
-second and ten million passages would take. With 51,000 PASSAGES, the default, a vector graph is built as
-well.
+carries over to more machines. With 51,000 PASSAGES, the default, a vector graph is
+built as well.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import secrets
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,13 +32,6 @@ from kernel.settings.loading import SettingsLoader
 from kernel.testing import REDIS, candidates_of, eventually, postgres_database
 from tests.benchmarks.load import load_of, raw_request
 from tests.benchmarks.query import Bench, served
-from tests.benchmarks.scaling_paper import (
-    PassageCost,
-    Point,
-    flattening,
-    many_passages,
-    thousand_questions,
-)
 from tests.benchmarks.shares import Pids, Shares, shares
 from tests.benchmarks.table import Row, print_table
 from tests.benchmarks.texts import article
@@ -72,6 +64,17 @@ class Shape:
 
     def __str__(self) -> str:
         return f"{self.apis} API, {self.workers} worker{'s' * (self.workers > 1)}"
+
+
+@dataclass(frozen=True)
+class PassageCost:
+    """What one passage costs: kilobytes in PostgreSQL by part; in each API process kilobytes, and
+    milliseconds before its first answer.
+    """
+
+    stored: Mapping[str, float]
+    memory: float
+    loading: float
 
 
 SHAPES = (Shape(1, 1), Shape(2, 2), Shape(3, 3))
@@ -374,15 +377,8 @@ def costs_of(cost: PassageCost, passages: int) -> list[Row]:
     ]
 
 
-def curve(figures: list[Figure], what: str) -> list[Point]:
-    """Its rates by the processes that do it."""
-    mine = [figure for figure in figures if figure.what == what]
-    of_workers = what == INGESTED
-    return [Point(one.shape.workers if of_workers else one.shape.apis, one.rate, one.shares) for one in mine]
-
-
 async def main(passages: int = PASSAGES) -> None:
-    """All shapes, what one of each thing costs, and what follows."""
+    """All shapes, and what one of each thing costs."""
     with tempfile.TemporaryDirectory() as name:
         async with town(Path(name), passages) as (found, cost):
             figures = []
@@ -392,8 +388,7 @@ async def main(passages: int = PASSAGES) -> None:
     firsts = {figure.what: figure for figure in reversed(figures)}
     rows = [figure.row(firsts[figure.what]) for figure in figures]
     rows += [figure.costs() for figure in firsts.values()] + costs_of(cost, passages)
-    rows += [flattening(what, curve(figures, what)) for what in firsts]
-    print_table([*rows, thousand_questions(firsts[ASKED].each()), *many_passages(cost)])
+    print_table(rows)
 
 
 if __name__ == "__main__":
