@@ -111,13 +111,11 @@ class Way:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The caller's key."""
         return {"Authorization": f"Bearer {self.token}"}
 
 
 @asynccontextmanager
 async def runtime() -> AsyncIterator[Served]:
-    """The scripted model."""
     port = free_port()
     command = [sys.executable, "-c", RUNTIME, str(port)]
     async with process_of(command, dict(os.environ), port, "/v1/models") as served:
@@ -239,7 +237,6 @@ async def others(served: Served, way: Way, model: Served) -> Row:
 
 
 async def main() -> None:
-    """All of them."""
     limits = aiohttp.TCPConnector(limit=0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

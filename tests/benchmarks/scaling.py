@@ -102,7 +102,6 @@ class Figure:
         return self.shares.each(self.count)
 
     def costs(self) -> Row:
-        """The same as a row."""
         figure = ", ".join(f"{kind} {cost:.2f}" for kind, cost in self.each().items() if cost >= 0.005)
         return Row("B18", f"ms of a core for one of {self.what}, {self.shape}", figure, "none", True)
 
@@ -121,7 +120,6 @@ class Town:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Of a signed-in client."""
         return {"Authorization": f"Bearer {self.token}"}
 
 
@@ -170,7 +168,6 @@ async def town(folder: Path, passages: int) -> AsyncIterator[tuple[Town, Passage
 
 
 def running(found: list[Machine]) -> list[int]:
-    """The processes of machines that run."""
     return [each.process.pid for each in found if each.process and each.process.returncode is None]
 
 
@@ -185,7 +182,6 @@ def _listens(connection: psutil._common.sconn, port: int) -> bool:
 
 
 def named(name: str) -> list[int]:
-    """The processes of a program."""
     return [process.pid for process in psutil.process_iter(["name"]) if process.info["name"] == name]
 
 
@@ -226,7 +222,6 @@ async def filled(
 
 
 def memory(machine: Machine) -> int:
-    """Bytes that a machine's process keeps to itself."""
     assert machine.process is not None
     return int(psutil.Process(machine.process.pid).memory_full_info().uss)
 
@@ -248,7 +243,6 @@ async def graphed(url: str, passages: int) -> None:
 
 
 async def sizes(url: str, passages: int) -> dict[str, float]:
-    """Kilobytes of a passage in PostgreSQL, by part."""
     connection = await asyncpg.connect(url)
     try:
         await connection.execute("VACUUM ANALYZE")
@@ -282,12 +276,10 @@ async def shaped(found: Town, shape: Shape) -> AsyncIterator[int]:
 
 
 def listening(port: int) -> bool:
-    """Whether somebody takes connections there."""
     return any(_listens(each, port) for each in psutil.net_connections("tcp"))
 
 
 async def warm(found: Town, port: int) -> None:
-    """Have a process load its model and its index."""
     timeout = aiohttp.ClientTimeout(total=1800)
     path = f"http://127.0.0.1:{port}/v1/rag/pipeline/{found.pipeline}/query"
     async with (
@@ -298,7 +290,6 @@ async def warm(found: Town, port: int) -> None:
 
 
 async def measure(found: Town, shape: Shape) -> list[Figure]:
-    """The three curves at one shape."""
     async with shaped(found, shape) as port:
         reads = [f"{BASES}/{found.base}", BASES, f"{BASES}/{found.base}/documents", "/v1/permissions"]
         asked = [raw_request(path, found.token) for path in reads]
@@ -309,7 +300,6 @@ async def measure(found: Town, shape: Shape) -> list[Figure]:
 
 
 def questions(found: Town) -> Iterator[str]:
-    """Each is asked once."""
     path = f"/v1/rag/pipeline/{found.pipeline}/query"
     for _ in range(QUESTIONS):
         yield raw_request(path, found.token, f'{{"question": "{next(found.questions)}"}}')
@@ -318,7 +308,6 @@ def questions(found: Town) -> Iterator[str]:
 async def requested(
     what: str, found: Town, shape: Shape, port: int, requests: list[str], connections: int
 ) -> Figure:
-    """A closed loop of requests through nginx."""
     await load_of(port, requests[-50:], connections=connections, seconds=1)
     async with shares(found.kinds) as spent:
         done = await load_of(port, requests[:-50] or requests, connections=connections, seconds=SECONDS)
@@ -357,18 +346,15 @@ async def ingest(session: aiohttp.ClientSession, base: str, documents: int) -> i
 
 
 async def left(session: aiohttp.ClientSession, base: str) -> int:
-    """How many documents are not yet completed."""
     async with session.get(f"{BASES}/{base}/documents", params={"status": "processing"}) as answer:
         return int((await answer.json())["total"])
 
 
 def tell(text: str) -> None:
-    """How far it is."""
     print(f"{time.monotonic() - BEGAN:6.0f} s: {text}", file=sys.stderr, flush=True)
 
 
 def costs_of(cost: PassageCost, passages: int) -> list[Row]:
-    """What a passage costs."""
     stored = ", ".join(f"{kind} {size:.2f} kB" for kind, size in cost.stored.items())
     held = f"{cost.memory:.2f} kB of memory, {cost.loading:.2f} ms before the first answer"
     return [
@@ -378,7 +364,6 @@ def costs_of(cost: PassageCost, passages: int) -> list[Row]:
 
 
 async def main(passages: int = PASSAGES) -> None:
-    """All shapes, and what one of each thing costs."""
     with tempfile.TemporaryDirectory() as name:
         async with town(Path(name), passages) as (found, cost):
             figures = []

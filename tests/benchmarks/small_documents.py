@@ -28,10 +28,7 @@ _MODEL = "all-minilm"
 async def small_documents(folder: Path, files: int) -> list[Row]:
     """Upload `files` files over a few connections, and wait until none is being processed."""
     texts = [article(number, 4)[:_CHARS].strip() for number in range(files)]
-    async with (
-        engine_alone(folder, _MODEL, "auto", "auto") as engine,
-        platform(folder / "home") as served,
-    ):
+    async with engine_alone(folder, _MODEL, "auto", "auto") as engine, platform(folder / "home") as served:
         token = await account(served)
         headers = {"Authorization": f"Bearer {token}"}
         async with aiohttp.ClientSession(served.url, headers=headers) as session:
@@ -77,14 +74,12 @@ class Watched:
         self._parsers_before = self._parsers()
 
     def milliseconds(self, files: int) -> str:
-        """Processor milliseconds a file, by process."""
         spent = {name: _seconds(process) - self._before[name] for name, process in self._processes.items()}
         spent["parsers"] = self._parsers() - self._parsers_before
         return ", ".join(f"{name} {1000 * seconds / files:.1f} ms" for name, seconds in spent.items())
 
     @property
     def peak(self) -> float:
-        """The worker's resident memory, in MB."""
         return float(self.worker.memory_info().rss) / 2**20
 
     def _parsers(self) -> float:
@@ -139,7 +134,6 @@ async def _passages(session: aiohttp.ClientSession, base: str) -> list[str]:
 
 
 async def main() -> None:
-    """B20."""
     with tempfile.TemporaryDirectory() as name:
         print_table(await small_documents(Path(name), int(sys.argv[1]) if len(sys.argv) > 1 else FILES))
 

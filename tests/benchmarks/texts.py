@@ -18,7 +18,6 @@ _TAILS = (
 
 
 def article(number: int, paragraphs: int) -> str:
-    """The article with this number; no two are alike."""
     chance = random.Random(number)
     return "\n\n".join(_paragraph(chance, number, at) for at in range(paragraphs))
 
