@@ -26,14 +26,12 @@ def test_hybrid_is_not_below_the_better_leg(name: str, openvino_engine: OpenVino
 def test_openvino_ranks_as_well_as_the_reference(
     name: str, openvino_engine: OpenVinoEngine, reference_engine: SentenceTransformersEngine
 ) -> None:
-    """nDCG@10 differs by less than 0.005."""
     fast, reference = (measure(load(name), engine) for engine in (openvino_engine, reference_engine))
     assert fast.dense == pytest.approx(reference.dense, abs=0.005)
     assert fast.hybrid == pytest.approx(reference.hybrid, abs=0.005)
 
 
 def test_ndcg_is_that_of_the_literature() -> None:
-    """1 for the ideal order, 0 without a relevant passage, discounted in between."""
     grades = {1: 2, 2: 1}
     assert ndcg([1, 2, 9], grades) == pytest.approx(1.0)
     assert ndcg([8, 9], grades) == 0.0
