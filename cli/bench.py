@@ -86,11 +86,11 @@ def _checkout() -> Path:
 
 
 def _benchmarks() -> list[Benchmark]:
-    """Scripts with a `main` and a docstring, except those that only write data."""
+    """Scripts with a `main`; the first line of a docstring says what it prints."""
     found = []
     for path in sorted((_checkout() / "tests" / "benchmarks").glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         has_main = any(isinstance(node, ast.If) and "__main__" in ast.dump(node.test) for node in tree.body)
-        if has_main and not path.stem.startswith("make_"):
+        if has_main:
             found.append(Benchmark(path.stem, (ast.get_docstring(tree) or "").partition("\n")[0]))
     return found

@@ -92,7 +92,6 @@ class AnswerSet:
 
 
 def collections() -> Iterator[Collection]:
-    """Everything that answers are measured on."""
     sets = {one.name: one for one in answer_sets()}
     for name, one in sets.items():
         cases = list(_cases(one))
@@ -151,7 +150,6 @@ def _group(name: str) -> str:
 
 
 def answer_sets() -> Iterator[AnswerSet]:
-    """All sets, by language."""
     for language in ARTICLE_LANGUAGES:
         found = articles(language)
         asked = [Labelled(one, one.paragraph % 2) for one in found.questions]
@@ -166,12 +164,10 @@ def answer_sets() -> Iterator[AnswerSet]:
 
 
 def subjects(language: str) -> AnswerSet:
-    """Several paragraphs about each subject."""
     return AnswerSet(f"{language} subjects", *_subjects(language, "subjects.json", halves=(0, 1)))
 
 
 def unseen() -> AnswerSet:
-    """Ten more German subjects."""
     return AnswerSet("de unseen", *_subjects("de", "subjects_unseen.json", halves=(HELD_OUT, HELD_OUT)))
 
 
@@ -245,7 +241,6 @@ def nonsense() -> AnswerSet:
 
 
 def _meaningless(chance: random.Random, times: int) -> list[str]:
-    """Three texts each time."""
     texts = list[str]()
     for _ in range(times):
         count = chance.randint(2, 6)

@@ -69,7 +69,6 @@ class Answerer:
         self._questions: dict[str, Vectors] = {}
 
     def given(self, case: Case) -> Given:
-        """The answer to a question."""
         language, passages = self._detector.of(case.question), self._passages(case)
         quotable(asked_words(case.question, language), passages)
         started = time.perf_counter()
@@ -123,7 +122,6 @@ def auroc(given: Sequence[Given]) -> float:
 
 
 def curve(given: Sequence[Given]) -> Iterator[str]:
-    """The share of right answers by confidence."""
     told = [one for one in given if not one.refused]
     for low in np.arange(0.0, 1.0, 0.2):
         part = [one.right for one in told if low <= one.confidence < low + 0.2 + (low > 0.7)]

@@ -37,7 +37,6 @@ class Quality:
 
     @property
     def margin(self) -> float:
-        """By how much hybrid is above the better leg."""
         return self.hybrid - max(self.dense, self.text)
 
 

@@ -26,14 +26,12 @@ _FORMATTED = re.compile(r"[A-Z]<<? ?([^<>]*?) ?>?>")
 
 
 def folder() -> Path | None:
-    """Where the manuals are, if they are installed."""
     named = os.environ.get("PLATFORM_BENCH_PODS")
     places = [Path(named)] if named else sorted(Path("/usr/share/perl").glob("*/pod"))
     return next((place for place in places if (place / "perlfaq4.pod").exists()), None)
 
 
 def load(place: Path) -> EvaluationSet:
-    """The questions, and all passages."""
     passages: list[str] = []
     questions: list[Question] = []
     for path in sorted(place.glob("perlfaq[1-9].pod")):
@@ -73,7 +71,6 @@ def sections(path: Path) -> list[tuple[str, str]]:
 
 
 def plain(path: Path) -> str:
-    """The text of a manual."""
     return _plain(path.read_text(encoding="utf-8", errors="replace"))
 
 

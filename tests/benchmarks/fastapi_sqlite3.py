@@ -88,9 +88,7 @@ async def get_knowledge_base(kb_id: uuid.UUID, me: Me) -> KnowledgeBaseOut:
 
 @app.get("/v1/rag/knowledge-bases")
 async def list_knowledge_bases(
-    me: Me,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    offset: Annotated[int, Query(ge=0)] = 0,
+    me: Me, limit: Annotated[int, Query(ge=1, le=500)] = 50, offset: Annotated[int, Query(ge=0)] = 0
 ) -> KnowledgeBases:
     given = {**scope(me), "limit": limit, "offset": offset}
     (total,) = connection.execute(TOTAL, given).fetchone()
@@ -100,9 +98,7 @@ async def list_knowledge_bases(
 
 @app.get("/v1/teams")
 async def list_teams(
-    _me: Me,
-    limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    offset: Annotated[int, Query(ge=0)] = 0,
+    _me: Me, limit: Annotated[int, Query(ge=1, le=500)] = 50, offset: Annotated[int, Query(ge=0)] = 0
 ) -> Teams:
     (total,) = connection.execute("SELECT count(*) FROM tenancy_team").fetchone()
     items = [TeamOut(**dict(row)) for row in connection.execute(TEAMS, (limit, offset))]

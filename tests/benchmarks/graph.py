@@ -99,7 +99,6 @@ def walked(
 
 
 def rankings(collection: EvaluationSet, extractors: Mapping[str, ExtractionEngine]) -> Rankings:
-    """All methods on one set."""
     engine = MODEL.load(EmbeddingsSettings())
     labels, passages = np.arange(len(collection.passages)), collection.passages
     near, worded = DenseIndex(engine.dimension), TextIndex()
@@ -138,7 +137,6 @@ def recall(places: Ranking, question: Question, k: int) -> float:
 
 
 def interval(differences: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """The 95 % interval of their mean."""
     chance = np.random.default_rng(7)
     picks = chance.integers(0, len(differences), (2_000, len(differences)))
     low, high = np.quantile(differences[picks].mean(axis=1), [0.025, 0.975])
@@ -146,7 +144,6 @@ def interval(differences: npt.NDArray[np.float64]) -> tuple[float, float]:
 
 
 def print_quality(collection: EvaluationSet, extractors: Mapping[str, ExtractionEngine]) -> None:
-    """A row for each measure."""
     found = rankings(collection, extractors)
     plain = {"bm25": found.bm25, "dense": found.dense, "hybrid": found.hybrid}
     measures: Mapping[str, Callable[[Ranking, Question], float]] = {
@@ -205,7 +202,6 @@ def _milliseconds(index: WalkIndex, made: MultiHopSet, question: str, chance: np
 
 
 def print_speed(engine: ExtractionEngine) -> None:
-    """Passages a second of one core."""
     passages = make("bridge", size=1_000, questions=1).passages
     engine.analyse(passages[:10], None)  # loads the pipeline
     started = time.process_time()
@@ -233,14 +229,12 @@ def print_real_sets(extractors: Mapping[str, ExtractionEngine]) -> None:
 
 
 def print_head(extractors: Mapping[str, ExtractionEngine]) -> None:
-    """The names of the columns."""
     heads = "".join(f"{head:>8}" for head in ("bm25", "dense", "hybrid", *extractors))
     gains = "".join(f"{f'{name} gains, points':>22}" for name in extractors)
     print(f"{'set':<12}{'measure':<10}{heads}{gains}")
 
 
 def print_sets(extractors: Mapping[str, ExtractionEngine]) -> None:
-    """What the walk adds on each set."""
     print_head(extractors)
     for style in ("bridge", "chain", "single"):
         print_quality(as_evaluation(style, make(style, seed=11, size=ARTICLES)), extractors)
@@ -253,7 +247,6 @@ def print_sets(extractors: Mapping[str, ExtractionEngine]) -> None:
 
 
 def main() -> None:
-    """The sets, unless only the cost is asked for, and the cost."""
     sizes, extractors = [size for size in sys.argv[1:] if size.isdigit()], engines()
     if "--cost" not in sys.argv:
         print_real_sets(extractors)

@@ -82,7 +82,6 @@ async def _until_started(file: Path, since: float) -> float:
 
 
 async def main() -> None:
-    """Both."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
     env = {"DATABASE_URL": sys.argv[2]} if len(sys.argv) > 2 else {}
     with tempfile.TemporaryDirectory() as name:

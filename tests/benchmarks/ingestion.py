@@ -62,7 +62,6 @@ class EngineAlone:
 
 @asynccontextmanager
 async def engine_alone(folder: Path, model: str, engine: str, precision: str) -> AsyncIterator[EngineAlone]:
-    """A loaded and warmed engine."""
     command = (sys.executable, "-c", _ENGINE, model, engine, precision)
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
@@ -181,7 +180,6 @@ async def _chunks(session: aiohttp.ClientSession, base: str, number: int) -> lis
 
 
 async def main() -> None:
-    """B5 and B6."""
     with tempfile.TemporaryDirectory() as name:
         print_table(await ingestion(Path(name), sys.argv[1] if len(sys.argv) > 1 else MINILM.name))
 

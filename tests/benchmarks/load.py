@@ -53,7 +53,6 @@ class _Connection(asyncio.Protocol):
         self._transport = transport
 
     def send(self, due: float) -> None:
-        """Send the request that fell due then."""
         self._due = due
         self._transport.write(next(self._load.requests))
 
@@ -223,7 +222,6 @@ async def load_of(
 
 
 def main() -> None:
-    """One run, described by JSON on standard input; prints a line at its begin, and then the result."""
     port, requests, connections, seconds, rate = json.load(sys.stdin)
     raw = [request.encode() for request in requests]
     made = _ClosedLoad(raw, seconds) if rate is None else _OpenLoad(raw, seconds, rate)

@@ -43,7 +43,6 @@ async def rate(session: aiohttp.ClientSession, url: str, token: str) -> float:
 
 
 async def compare(model: SmallModel, folder: Path) -> tuple[float, float]:
-    """The medians of both ways, asked in turn."""
     async with platforms(folder) as start:
         running = await start("models", "orchestrator", env=model.env)
         ann = await somebody(running)

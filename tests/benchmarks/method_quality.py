@@ -28,18 +28,13 @@ from tests.builtin_plugins.evaluation.evaluation_support import API, SETS, call,
 from tests.fakes.small_model import SmallModel, serving
 
 METHODS = ("standard", "hyde", "self_rag", "corrective", "raptor", "auto")
-STRATEGIES: tuple[dict[str, Any], ...] = (
-    {"hybrid": False},
-    {"parent_context": True},
-    {"rerank": True},
-)
+STRATEGIES: tuple[dict[str, Any], ...] = ({"hybrid": False}, {"parent_context": True}, {"rerank": True})
 
 PATIENT = {"PLATFORM_RAG_QUESTION_SECONDS": "1800", "PLATFORM_RAG_STEP_SECONDS": "600"}
 """With a model on a shared core, the processor's load would decide which answers are cut off."""
 
 
 def questions(name: str, count: int | None) -> list[dict[str, Any]]:
-    """So many questions of a set, spread over it."""
     lines = [json.loads(line) for line in (SETS / name / "questions.jsonl").read_text().splitlines()]
     return lines if count is None else lines[:: max(1, len(lines) // count)][:count]
 
@@ -84,14 +79,12 @@ async def bench(home: Path, model: SmallModel | None, wanted: argparse.Namespace
 
 
 async def actor_of(running: Running, account_id: int) -> Actor:
-    """The account with a new token."""
     account = await running.platform.database.read(lambda session: session.get(Account, account_id))
     assert account is not None
     return Actor(running, running.platform.resource(TOKENS).mint(account, {}))
 
 
 def main() -> None:
-    """Print the table."""
     parser = argparse.ArgumentParser()
     model_of = parser.add_mutually_exclusive_group()
     model_of.add_argument("--model", action="store_true", help="with the small real model")

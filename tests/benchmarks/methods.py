@@ -86,7 +86,6 @@ class Cost:
 
     @classmethod
     def now(cls) -> Cost:
-        """Since the start; in the event loop."""
         return cls(time.thread_time(), time.process_time())
 
     def __add__(self, other: Cost) -> Cost:
@@ -121,7 +120,6 @@ class QuickModel(SayingModel):
     tokens = 100
 
     def say(self, messages: Sequence[inference.ChatMessage]) -> str:
-        """See `SayingModel`."""
         start = messages[0].content
         return next((said for known, said in _SAID.items() if start.startswith(known)), "It is repaired [1].")
 
@@ -136,7 +134,6 @@ class Spent:
 
 
 def asked(number: int) -> str:
-    """A question that no cache has seen."""
     return f"Which turbine does the engineer in Aarhus repair, number {number}?"
 
 
@@ -155,7 +152,6 @@ class Clock:
         return Cost.now() - self._engine.spent
 
     def lap(self) -> None:
-        """The end of a question."""
         now = self._now()
         self._laps.append(now - self._start)
         self._start = now
@@ -240,7 +236,6 @@ async def bench(folder: Path) -> list[Row]:
 
 
 def main() -> None:
-    """Print the figures."""
     with tempfile.TemporaryDirectory() as folder:
         print_table(uvloop.run(bench(Path(folder))))
 

@@ -262,7 +262,6 @@ class World:
 
 
 def make(style: str, *, seed: int = 1, size: int = 1500, questions: int = 200) -> MultiHopSet:
-    """A set of `style`: `bridge`, `chain` or `single`."""
     world = World(seed, size)
     makers = {"bridge": _bridge, "chain": _chain, "single": _single}
     places = {article.title: at for at, article in enumerate(world.articles)}
@@ -331,7 +330,6 @@ def _chain(world: World, places: dict[str, int]) -> HopQuestion:
 
 
 def _single(world: World, places: dict[str, int]) -> HopQuestion:
-    """One passage says it."""
     chance = world.chance
     if chance.random() < 0.5:
         person = chance.choice(world.people)

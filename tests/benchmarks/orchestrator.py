@@ -1,11 +1,9 @@
-"""B16: what a chat through the platform costs beyond its model runtime, beside LiteLLM's proxy.
+"""B16: what a chat through the platform costs beyond its model runtime.
 
 The runtime is a script that stamps each piece with the clock, so that the time of passing one on is measured
 piece by piece; all processes are on one machine and share the clock.
 
-python -m tests.benchmarks.orchestrator [--alone]
-
-With `--alone` LiteLLM is left out; else its environment is made by pip, once on a machine.
+python -m tests.benchmarks.orchestrator
 """
 
 from __future__ import annotations
@@ -28,7 +26,6 @@ import psutil
 from tests.benchmarks.load import load
 from tests.benchmarks.serving import Served, account, free_port, platform, process_of
 from tests.benchmarks.table import Row, print_table
-from tests.fakes.client_environments import environment_of
 
 CALLS = 200
 STREAMS = 200
@@ -102,17 +99,11 @@ async def main():
 uvloop.run(main())
 """
 BESIDE = ["nice", "-n", "10"]
-LITELLM = """
-general_settings: {{master_key: sk-litellm}}
-model_list:
-  - model_name: m
-    litellm_params: {{model: openai/m, api_base: {url}/v1, api_key: none}}
-"""
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to the model: straight, or through somebody."""
+    """One way to the model: straight, or through the platform."""
 
     name: str
     url: str
@@ -120,28 +111,14 @@ class Way:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The caller's key."""
         return {"Authorization": f"Bearer {self.token}"}
 
 
 @asynccontextmanager
 async def runtime() -> AsyncIterator[Served]:
-    """The scripted model."""
     port = free_port()
     command = [sys.executable, "-c", RUNTIME, str(port)]
     async with process_of(command, dict(os.environ), port, "/v1/models") as served:
-        yield served
-
-
-@asynccontextmanager
-async def litellm(model: Served, folder: Path) -> AsyncIterator[Served]:
-    """LiteLLM's proxy in front of the same model, in its own environment."""
-    port, config = free_port(), folder / "litellm.yaml"
-    config.write_text(LITELLM.format(url=model.url))
-    program = str(environment_of("litellm") / "litellm")
-    command = [program, "--config", str(config), "--port", str(port), "--host", "127.0.0.1"]
-    environment = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
-    async with process_of(command, environment, port, "/health/liveliness") as served:
         yield served
 
 
@@ -188,11 +165,8 @@ async def alone(session: aiohttp.ClientSession, ways: list[Way]) -> list[Row]:
             base = straight.setdefault(what, figure)
             if way is ways[0]:
                 continue
-            adds, ours = figure - base, way.name == "platform"
-            said = f"{adds:.2f} ms beyond {base:.2f} ms"
-            rows.append(
-                Row("B16", f"{way.name}: {what}", said, "< 2 ms" if ours else "-", not ours or adds < 2)
-            )
+            adds = figure - base
+            rows.append(Row("B16", what, f"{adds:.2f} ms beyond {base:.2f} ms", "< 2 ms", adds < 2))
     return rows
 
 
@@ -204,17 +178,10 @@ async def crowd(session: aiohttp.ClientSession, way: Way, process: psutil.Proces
     over.set()
     memory = await peak - idle
     lags = sorted(lag for lags in found for lag in lags)
-    ours = way.name == "platform"
     said = f"p50 {lags[len(lags) // 2]:.1f} ms, p99 {lags[len(lags) * 99 // 100]:.1f} ms"
     return [
-        Row("B16", f"{way.name}: {STREAMS} streams at {1 / PAUSE:.0f} pieces/s, lag", said, "-", True),
-        Row(
-            "B16",
-            f"{way.name}: memory beyond idle",
-            f"{memory:.0f} MB",
-            "< 150 MB" if ours else "-",
-            not ours or memory < 150,
-        ),
+        Row("B16", f"{STREAMS} streams at {1 / PAUSE:.0f} pieces/s, lag", said, "-", True),
+        Row("B16", "memory beyond idle", f"{memory:.0f} MB", "< 150 MB", memory < 150),
     ]
 
 
@@ -270,7 +237,6 @@ async def others(served: Served, way: Way, model: Served) -> Row:
 
 
 async def main() -> None:
-    """All of them."""
     limits = aiohttp.TCPConnector(limit=0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -282,11 +248,6 @@ async def main() -> None:
                 rows = await alone(session, [straight, ours])
                 rows += await crowd(session, ours, psutil.Process(served.process.pid))
                 rows.append(await others(served, ours, model))
-            if "--alone" not in sys.argv:
-                async with litellm(model, folder) as proxy:
-                    theirs = Way("LiteLLM", f"{proxy.url}/v1", "sk-litellm")
-                    rows += await alone(session, [straight, theirs])
-                    rows += await crowd(session, theirs, psutil.Process(proxy.process.pid))
     print_table(rows)
 
 

@@ -30,7 +30,6 @@ _WIDTH = 95
 
 
 def pdf(pages: int) -> bytes:
-    """A PDF with a full page of text on each page."""
     buffer = io.BytesIO()
     canvas = Canvas(buffer, pagesize=A4)
     for number in range(pages):
@@ -45,7 +44,6 @@ def pdf(pages: int) -> bytes:
 
 
 async def read_long_pdf(children: Children, folder: Path) -> Row:
-    """B8."""
     (folder / "long.pdf").write_bytes(pdf(PAGES))
     started = time.perf_counter()
     parsed = await parse(children, folder / "long.pdf", BUILTIN_PARSERS[0], LIMITS, folder / "sink")
@@ -76,7 +74,6 @@ def processor_seconds() -> float:
 
 
 async def main() -> None:
-    """Both, through the same processes."""
     with tempfile.TemporaryDirectory() as name:
         async with aclosing(parser_processes()) as children:
             rows = [await read_long_pdf(children, Path(name)), await read_short_texts(children, Path(name))]

@@ -57,7 +57,6 @@ _SUMMARY = re.compile(r"\s*(.+?)\n\s*\n(.+)", re.DOTALL)
 
 
 def documents() -> tuple[list[str], list[str]]:
-    """Questions and the texts that they are about."""
     pairs = sorted(set(_pairs()))
     random.Random(5).shuffle(pairs)
     questions, texts = zip(*pairs[:MOST], strict=True)

@@ -42,7 +42,6 @@ class Faq:
 
 
 def faqs() -> Iterator[Faq]:
-    """Those that are on this machine."""
     root = Path(os.environ.get("PLATFORM_BENCH_DOCS", "/"))
     debian = root / "usr/share/doc/debian/FAQ"
     for language in LANGUAGES:

@@ -76,13 +76,11 @@ class Bench:
         self.engine = (await self.embed(["warm"])).engine
 
     async def post(self, path: str, body: dict[str, object]) -> dict[str, str]:
-        """POST JSON; the answer must be a success."""
         async with self.session.post(path, json=body) as answer:
             assert answer.status == 200, await answer.text()
             return dict(await answer.json())
 
     async def embed(self, texts: list[str]):  # type: ignore[no-untyped-def]
-        """Vectors of questions."""
         return await self.platform.hooks.ask(
             inference.embed_texts, self.platform, model=self.model, texts=texts, purpose="query"
         )
@@ -131,7 +129,6 @@ class Bench:
         )
 
     async def ask(self, number: int) -> None:
-        """One question over HTTP."""
         await self.post(f"/v1/rag/pipeline/{self.pipeline}/query", {"question": self.question(number)})
 
     def question(self, number: int) -> str:
@@ -141,7 +138,6 @@ class Bench:
 
 
 async def timed(call: Callable[[int], Awaitable[object]], count: int = QUESTIONS) -> float:
-    """Median milliseconds of `call(0)`, `call(1)` …"""
     seconds = []
     for number in range(count):
         started = time.perf_counter()
@@ -200,7 +196,6 @@ def _covered(spans: list[tuple[float, float]]) -> float:
 
 
 async def query_rows(bench: Bench, spent: Spent) -> list[Row]:
-    """B7."""
     await bench.ask(-1)
     spent.take()
     figures = list[tuple[float, float, float, float]]()
@@ -258,7 +253,6 @@ async def _accounts(platform: Platform, upto: int) -> None:
 
 
 async def main() -> None:
-    """B9 while filling up, then B7."""
     spent = Spent()
     with tempfile.TemporaryDirectory() as name, spent.watched():  # before an engine is loaded
         loader = SettingsLoader(served(Path(name)))

@@ -84,7 +84,6 @@ def _document(unit: Unit, base: str, number: int) -> None:
 
 
 async def ask(actor: Actor, query: str) -> int:
-    """Ask until the store is ready; the number of rows."""
     while True:
         answer = await actor.post("/v1/graph-rag/sparql", json={"query": PREFIXES + query})
         if answer.status == 200:
@@ -95,7 +94,6 @@ async def ask(actor: Actor, query: str) -> int:
 
 
 async def timed(actor: Actor, query: str) -> str:
-    """How long one query takes."""
     spent = time.process_time()
     async with shares({"all": lambda: (os.getpid(),)}) as every:
         rows = await ask(actor, query)
@@ -107,7 +105,6 @@ async def timed(actor: Actor, query: str) -> str:
 
 
 async def median(actor: Actor, query: str) -> str:
-    """The median of some."""
     found, rows, before = [], 0, time.process_time()
     for _ in range(ROUNDS):
         started = time.perf_counter()
@@ -121,7 +118,6 @@ async def median(actor: Actor, query: str) -> str:
 
 
 async def bench(folder: Path, count: int) -> None:
-    """Print the figures as they come."""
     made = make("bridge", size=int(count / 1.12), questions=1)
     texts = made.passages[:count]
     async with platforms(folder) as start:
@@ -147,7 +143,6 @@ async def bench(folder: Path, count: int) -> None:
 
 
 async def fill_one(running: Running, base: str, number: int) -> None:
-    """One document more."""
 
     def write(unit: Unit) -> None:
         _document(unit, base, number)
@@ -161,20 +156,17 @@ async def fill_one(running: Running, base: str, number: int) -> None:
 
 
 def a_name(session: Session) -> str:
-    """One that about ten documents know."""
     known = func.count().between(8, 12)
     of_some = select(Entity.name).where(Entity.name.not_like("%'%")).group_by(Entity.name).having(known)
     return str(session.scalars(of_some.order_by(Entity.name).limit(1)).one())
 
 
 def remove(unit: Unit, document_id: str) -> None:
-    """Its row and its graph."""
     drop_of_document(unit, document_id)
     unit.session.delete(unit.session.get(Document, document_id))
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of the RDF stores."""
     files = (path for path in (folder / "graph_rag").rglob("*") if path.is_file())
     return sum({(stat := path.stat()).st_ino: stat.st_size for path in files}.values())
 
@@ -190,7 +182,6 @@ def holds(folder: Path) -> bool:
 
 
 def main() -> None:
-    """All of it."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else DOCUMENTS
     with tempfile.TemporaryDirectory() as folder:
         uvloop.run(bench(Path(folder) / "home", count))

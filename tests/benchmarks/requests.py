@@ -68,7 +68,6 @@ async def requests(folder: Path) -> list[Row]:
 
 
 async def _fill(served: Served, token: str) -> str:
-    """Some knowledge bases; returns the path of one."""
     headers = {"Authorization": f"Bearer {token}"}
     async with aiohttp.ClientSession(served.url, headers=headers) as session:
         for number in range(ITEMS):
@@ -79,7 +78,6 @@ async def _fill(served: Served, token: str) -> str:
 
 
 async def _key(served: Served, token: str) -> str:
-    """A personal access token of the same account."""
     headers = {"Authorization": f"Bearer {token}"}
     async with (
         aiohttp.ClientSession(served.url, headers=headers) as session,
@@ -173,7 +171,6 @@ async def start(folder: Path) -> list[Row]:
 
 
 async def main() -> None:
-    """All of them."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows = [*await start(folder), *await requests(folder), *await forwarding(folder)]

@@ -46,7 +46,6 @@ class Paragraphs:
 
 
 def every_set() -> Iterator[Paragraphs]:
-    """All sets, English first."""
     for language in LANGUAGES:
         if language in ARTICLE_LANGUAGES:
             yield _of("articles", articles(language))
@@ -86,7 +85,6 @@ class Shelf:
         return self._engine.encode([self._model.prefixes[purpose] + text for text in texts])
 
     def found(self, questions: Sequence[str], leg: str, k: int) -> list[list[int]]:
-        """The first `k` places for each question."""
         vectors = self._encode(questions, "query")
         return [self._by(leg, text, vector, k) for text, vector in zip(questions, vectors, strict=True)]
 
@@ -111,7 +109,6 @@ class Ranked:
 
     @classmethod
     def measure(cls, one: Paragraphs, model: LocalModel, engine: EmbeddingEngine) -> Ranked:
-        """Of one set."""
         shelf, asked = Shelf(one.texts, model, engine), [each.text for each in one.questions]
         found = {leg: shelf.found(asked, leg, DEPTH) for leg in LEGS}
         gains = {
@@ -124,7 +121,6 @@ class Ranked:
         return cls(one, gains, float(np.mean([each.grades.get(places[0], 0) > 0 for places, each in both])))
 
     def row(self) -> str:
-        """As it is printed."""
         figures = "".join(f"{self.gains[leg].mean():9.3f}" for leg in LEGS)
         more, low, high = self._above_better()
         asked = f"{len(self.of.questions):10}{more:+13.3f} [{low:+.3f}, {high:+.3f}]"
@@ -137,7 +133,6 @@ class Ranked:
 
 
 def means(name: str, ranked: Sequence[Ranked]) -> str:
-    """Over sets, each counting once."""
     figures = [float(np.mean([one.gains[leg].mean() for one in ranked])) for leg in LEGS]
     first = float(np.mean([one.first for one in ranked]))
     return f"{name:15}" + "".join(f"{figure:9.3f}" for figure in (*figures, first))
@@ -151,7 +146,6 @@ def from_english(language: str, model: LocalModel, engine: EmbeddingEngine) -> f
 
 
 def main() -> None:
-    """Of all models, or of those named."""
     names = sys.argv[1:] or [model.name for model in MODELS]
     heads = "".join(f"{head:>9}" for head in (*LEGS, "first")) + f"{'questions':>10}  above the better leg"
     for model in (model for model in MODELS if model.name in names):

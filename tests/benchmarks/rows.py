@@ -55,7 +55,6 @@ class Pair:
 
 @asynccontextmanager
 async def serving(dialect: str) -> AsyncIterator[Pair]:
-    """Both servers on one database with a few rows."""
     secret = secrets.token_hex(32)
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -112,7 +111,6 @@ def _add_documents(unit: Unit) -> None:
 async def compare(
     pair: Pair, path: str, connections: int, body: str | None = None
 ) -> list[tuple[Result, Result]]:
-    """(Ours, theirs) of each round."""
     options: dict[str, Any] = {"token": pair.token, "seconds": SECONDS, "body": body}
     found = []
     for served in (pair.ours, pair.theirs):
@@ -124,7 +122,6 @@ async def compare(
 
 
 async def same_answers(pair: Pair, path: str) -> None:
-    """Both say the same, or the comparison is none."""
     said = []
     async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {pair.token}"}) as session:
         for served in (pair.ours, pair.theirs):
@@ -140,7 +137,6 @@ def _plain(value: Any) -> Any:
 
 
 def rated(budget: str, what: str, rounds: Sequence[tuple[Result, Result]], least: float) -> Row:
-    """Requests a second."""
     ratio = median(ours.rate / theirs.rate for ours, theirs in rounds)
     mine, others = (median(pair[i].rate for pair in rounds) for i in (0, 1))
     errors = sum(ours.errors + theirs.errors for ours, theirs in rounds)
@@ -149,13 +145,11 @@ def rated(budget: str, what: str, rounds: Sequence[tuple[Result, Result]], least
 
 
 def late(budget: str, what: str, rounds: Sequence[tuple[Result, Result]]) -> Row:
-    """The 99th percentile."""
     mine, others = (median(pair[i].p99 for pair in rounds) for i in (0, 1))
     return Row(budget, f"{what}, p99", f"{mine:.1f} ms (FastAPI {others:.1f} ms)", "< 40 ms", mine < 40)
 
 
 async def measure(dialect: str) -> list[Row]:
-    """The rows of one database."""
     rows = []
     async with serving(dialect) as pair:
         routes = {"one row by id": f"{BASES}/{pair.base}", f"list of {ITEMS}": BASES, "teams": TEAMS}
@@ -177,7 +171,6 @@ async def measure(dialect: str) -> list[Row]:
 
 
 async def main(*dialects: str) -> None:
-    """All of them."""
     print_table([row for dialect in dialects or ("sqlite", "postgresql") for row in await measure(dialect)])
 
 

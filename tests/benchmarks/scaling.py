@@ -5,9 +5,8 @@ python -m tests.benchmarks.scaling [PASSAGES]
 The set-up of docs/how-to/more-than-one-machine.md, on one machine: PostgreSQL with pgvector, Redis, an S3
 store and nginx share its processor with the processes that are measured, and with the load. So each figure
 comes with the cores that every kind of process had: the costs of a request and of a passage are what
-carries over to more machines. The last rows say where the curves flatten, and what a thousand questions a
-second and ten million passages would take. With 51,000 PASSAGES, the default, a vector graph is built as
-well.
+carries over to more machines. With 51,000 PASSAGES, the default, a vector graph is
+built as well.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import secrets
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,13 +32,6 @@ from kernel.settings.loading import SettingsLoader
 from kernel.testing import REDIS, candidates_of, eventually, postgres_database
 from tests.benchmarks.load import load_of, raw_request
 from tests.benchmarks.query import Bench, served
-from tests.benchmarks.scaling_paper import (
-    PassageCost,
-    Point,
-    flattening,
-    many_passages,
-    thousand_questions,
-)
 from tests.benchmarks.shares import Pids, Shares, shares
 from tests.benchmarks.table import Row, print_table
 from tests.benchmarks.texts import article
@@ -74,6 +66,17 @@ class Shape:
         return f"{self.apis} API, {self.workers} worker{'s' * (self.workers > 1)}"
 
 
+@dataclass(frozen=True)
+class PassageCost:
+    """What one passage costs: kilobytes in PostgreSQL by part; in each API process kilobytes, and
+    milliseconds before its first answer.
+    """
+
+    stored: Mapping[str, float]
+    memory: float
+    loading: float
+
+
 SHAPES = (Shape(1, 1), Shape(2, 2), Shape(3, 3))
 
 
@@ -99,7 +102,6 @@ class Figure:
         return self.shares.each(self.count)
 
     def costs(self) -> Row:
-        """The same as a row."""
         figure = ", ".join(f"{kind} {cost:.2f}" for kind, cost in self.each().items() if cost >= 0.005)
         return Row("B18", f"ms of a core for one of {self.what}, {self.shape}", figure, "none", True)
 
@@ -118,7 +120,6 @@ class Town:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Of a signed-in client."""
         return {"Authorization": f"Bearer {self.token}"}
 
 
@@ -167,7 +168,6 @@ async def town(folder: Path, passages: int) -> AsyncIterator[tuple[Town, Passage
 
 
 def running(found: list[Machine]) -> list[int]:
-    """The processes of machines that run."""
     return [each.process.pid for each in found if each.process and each.process.returncode is None]
 
 
@@ -182,7 +182,6 @@ def _listens(connection: psutil._common.sconn, port: int) -> bool:
 
 
 def named(name: str) -> list[int]:
-    """The processes of a program."""
     return [process.pid for process in psutil.process_iter(["name"]) if process.info["name"] == name]
 
 
@@ -223,7 +222,6 @@ async def filled(
 
 
 def memory(machine: Machine) -> int:
-    """Bytes that a machine's process keeps to itself."""
     assert machine.process is not None
     return int(psutil.Process(machine.process.pid).memory_full_info().uss)
 
@@ -245,7 +243,6 @@ async def graphed(url: str, passages: int) -> None:
 
 
 async def sizes(url: str, passages: int) -> dict[str, float]:
-    """Kilobytes of a passage in PostgreSQL, by part."""
     connection = await asyncpg.connect(url)
     try:
         await connection.execute("VACUUM ANALYZE")
@@ -279,12 +276,10 @@ async def shaped(found: Town, shape: Shape) -> AsyncIterator[int]:
 
 
 def listening(port: int) -> bool:
-    """Whether somebody takes connections there."""
     return any(_listens(each, port) for each in psutil.net_connections("tcp"))
 
 
 async def warm(found: Town, port: int) -> None:
-    """Have a process load its model and its index."""
     timeout = aiohttp.ClientTimeout(total=1800)
     path = f"http://127.0.0.1:{port}/v1/rag/pipeline/{found.pipeline}/query"
     async with (
@@ -295,7 +290,6 @@ async def warm(found: Town, port: int) -> None:
 
 
 async def measure(found: Town, shape: Shape) -> list[Figure]:
-    """The three curves at one shape."""
     async with shaped(found, shape) as port:
         reads = [f"{BASES}/{found.base}", BASES, f"{BASES}/{found.base}/documents", "/v1/permissions"]
         asked = [raw_request(path, found.token) for path in reads]
@@ -306,7 +300,6 @@ async def measure(found: Town, shape: Shape) -> list[Figure]:
 
 
 def questions(found: Town) -> Iterator[str]:
-    """Each is asked once."""
     path = f"/v1/rag/pipeline/{found.pipeline}/query"
     for _ in range(QUESTIONS):
         yield raw_request(path, found.token, f'{{"question": "{next(found.questions)}"}}')
@@ -315,7 +308,6 @@ def questions(found: Town) -> Iterator[str]:
 async def requested(
     what: str, found: Town, shape: Shape, port: int, requests: list[str], connections: int
 ) -> Figure:
-    """A closed loop of requests through nginx."""
     await load_of(port, requests[-50:], connections=connections, seconds=1)
     async with shares(found.kinds) as spent:
         done = await load_of(port, requests[:-50] or requests, connections=connections, seconds=SECONDS)
@@ -354,18 +346,15 @@ async def ingest(session: aiohttp.ClientSession, base: str, documents: int) -> i
 
 
 async def left(session: aiohttp.ClientSession, base: str) -> int:
-    """How many documents are not yet completed."""
     async with session.get(f"{BASES}/{base}/documents", params={"status": "processing"}) as answer:
         return int((await answer.json())["total"])
 
 
 def tell(text: str) -> None:
-    """How far it is."""
     print(f"{time.monotonic() - BEGAN:6.0f} s: {text}", file=sys.stderr, flush=True)
 
 
 def costs_of(cost: PassageCost, passages: int) -> list[Row]:
-    """What a passage costs."""
     stored = ", ".join(f"{kind} {size:.2f} kB" for kind, size in cost.stored.items())
     held = f"{cost.memory:.2f} kB of memory, {cost.loading:.2f} ms before the first answer"
     return [
@@ -374,15 +363,7 @@ def costs_of(cost: PassageCost, passages: int) -> list[Row]:
     ]
 
 
-def curve(figures: list[Figure], what: str) -> list[Point]:
-    """Its rates by the processes that do it."""
-    mine = [figure for figure in figures if figure.what == what]
-    of_workers = what == INGESTED
-    return [Point(one.shape.workers if of_workers else one.shape.apis, one.rate, one.shares) for one in mine]
-
-
 async def main(passages: int = PASSAGES) -> None:
-    """All shapes, what one of each thing costs, and what follows."""
     with tempfile.TemporaryDirectory() as name:
         async with town(Path(name), passages) as (found, cost):
             figures = []
@@ -392,8 +373,7 @@ async def main(passages: int = PASSAGES) -> None:
     firsts = {figure.what: figure for figure in reversed(figures)}
     rows = [figure.row(firsts[figure.what]) for figure in figures]
     rows += [figure.costs() for figure in firsts.values()] + costs_of(cost, passages)
-    rows += [flattening(what, curve(figures, what)) for what in firsts]
-    print_table([*rows, thousand_questions(firsts[ASKED].each()), *many_passages(cost)])
+    print_table(rows)
 
 
 if __name__ == "__main__":

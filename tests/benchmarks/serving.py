@@ -41,12 +41,10 @@ class Served:
 
     @property
     def url(self) -> str:
-        """Its base address."""
         return f"http://127.0.0.1:{self.port}"
 
 
 def free_port() -> int:
-    """A port that nobody uses."""
     import socket
 
     with socket.socket() as probe:
@@ -58,7 +56,6 @@ def free_port() -> int:
 async def platform(
     home: Path, *arguments: str, env: Mapping[str, str] | None = None
 ) -> AsyncIterator[Served]:
-    """`platformctl serve` on a free port."""
     port = free_port()
     environment = {
         **os.environ,
@@ -131,7 +128,6 @@ async def _wait(url: str, process: asyncio.subprocess.Process) -> None:
 
 
 async def account(served: Served, name: str = "bench") -> str:
-    """A token of a new account."""
     async with aiohttp.ClientSession(served.url) as session:
         password = "a long enough password"
         body = {"username": name, "email": f"{name}@example.org", "password": password}

@@ -1,18 +1,14 @@
 """B20: many small text files, from the first upload to the last `completed`, against the engine's own rate.
 
-python -m tests.benchmarks.small_documents [FILES] [--profile FILE]
-
-With --profile the worker is watched by py-spy, which must be installed, and FILE gets its folded stacks.
+python -m tests.benchmarks.small_documents [FILES]
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
+import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
@@ -29,13 +25,10 @@ _CHARS = 1_024
 _MODEL = "all-minilm"
 
 
-async def small_documents(folder: Path, files: int, profile: str | None) -> list[Row]:
+async def small_documents(folder: Path, files: int) -> list[Row]:
     """Upload `files` files over a few connections, and wait until none is being processed."""
     texts = [article(number, 4)[:_CHARS].strip() for number in range(files)]
-    async with (
-        engine_alone(folder, _MODEL, "auto", "auto") as engine,
-        platform(folder / "home") as served,
-    ):
+    async with engine_alone(folder, _MODEL, "auto", "auto") as engine, platform(folder / "home") as served:
         token = await account(served)
         headers = {"Authorization": f"Bearer {token}"}
         async with aiohttp.ClientSession(served.url, headers=headers) as session:
@@ -44,12 +37,11 @@ async def small_documents(folder: Path, files: int, profile: str | None) -> list
             await settled(session, base)
             before = await engine.seconds(texts[: files // 2])
             watched = Watched(served)
-            async with _profiled(watched.worker, profile):
-                started = time.perf_counter()
-                await _upload_all(session, base, texts)
-                uploaded = time.perf_counter() - started
-                await settled(session, base)
-                seconds = time.perf_counter() - started
+            started = time.perf_counter()
+            await _upload_all(session, base, texts)
+            uploaded = time.perf_counter() - started
+            await settled(session, base)
+            seconds = time.perf_counter() - started
             shares = watched.milliseconds(files)
             peak = watched.peak
             passages = await _passages(session, base)
@@ -82,14 +74,12 @@ class Watched:
         self._parsers_before = self._parsers()
 
     def milliseconds(self, files: int) -> str:
-        """Processor milliseconds a file, by process."""
         spent = {name: _seconds(process) - self._before[name] for name, process in self._processes.items()}
         spent["parsers"] = self._parsers() - self._parsers_before
         return ", ".join(f"{name} {1000 * seconds / files:.1f} ms" for name, seconds in spent.items())
 
     @property
     def peak(self) -> float:
-        """The worker's resident memory, in MB."""
         return float(self.worker.memory_info().rss) / 2**20
 
     def _parsers(self) -> float:
@@ -100,21 +90,6 @@ def _seconds(process: psutil.Process, *, ended: bool = False) -> float:
     times = process.cpu_times()
     own = times.user + times.system
     return float(own + times.children_user + times.children_system if ended else own)
-
-
-@asynccontextmanager
-async def _profiled(worker: psutil.Process, file: str | None) -> AsyncIterator[None]:
-    if file is None:
-        yield
-        return
-    command = ["py-spy", "record", "--pid", str(worker.pid), "--format", "raw", "--output", file]
-    command += ["--rate", "100", "--threads", "--duration", "100000", "--nonblocking"]
-    spy = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.DEVNULL)
-    try:
-        yield
-    finally:
-        spy.send_signal(2)
-        await spy.wait()
 
 
 async def _base(session: aiohttp.ClientSession) -> str:
@@ -159,13 +134,8 @@ async def _passages(session: aiohttp.ClientSession, base: str) -> list[str]:
 
 
 async def main() -> None:
-    """B20."""
-    options = argparse.ArgumentParser()
-    options.add_argument("files", nargs="?", type=int, default=FILES)
-    options.add_argument("--profile")
-    given = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        print_table(await small_documents(Path(name), given.files, given.profile))
+        print_table(await small_documents(Path(name), int(sys.argv[1]) if len(sys.argv) > 1 else FILES))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ class Row:
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    """A Markdown table."""
     print("| # | What | Figure | Budget | Met |")
     print("| --- | --- | --- | --- | --- |")
     for row in rows:

@@ -4,54 +4,10 @@ from __future__ import annotations
 
 import random
 
-_SUBJECTS = [
-    "committee",
-    "engineer",
-    "harbour",
-    "library",
-    "orchard",
-    "museum",
-    "council",
-    "laboratory",
-    "railway",
-    "hospital",
-]
-_VERBS = [
-    "describes",
-    "measures",
-    "repairs",
-    "restores",
-    "examines",
-    "delivers",
-    "schedules",
-    "inspects",
-    "replaces",
-    "compares",
-]
-_OBJECTS = [
-    "turbine",
-    "archive",
-    "bridge",
-    "contract",
-    "filter",
-    "manuscript",
-    "signal",
-    "pipeline",
-    "reservoir",
-    "vehicle",
-]
-_PLACES = [
-    "Aarhus",
-    "Bergen",
-    "Coimbra",
-    "Dresden",
-    "Espoo",
-    "Fribourg",
-    "Ghent",
-    "Heraklion",
-    "Innsbruck",
-    "Jelgava",
-]
+_SUBJECTS = "committee engineer harbour library orchard museum council laboratory railway hospital"
+_VERBS = "describes measures repairs restores examines delivers schedules inspects replaces compares"
+_OBJECTS = "turbine archive bridge contract filter manuscript signal pipeline reservoir vehicle"
+_PLACES = "Aarhus Bergen Coimbra Dresden Espoo Fribourg Ghent Heraklion Innsbruck Jelgava"
 _TAILS = (
     "because the previous report left several questions open",
     "although the budget for the season had already been spent",
@@ -62,7 +18,6 @@ _TAILS = (
 
 
 def article(number: int, paragraphs: int) -> str:
-    """The article with this number; no two are alike."""
     chance = random.Random(number)
     return "\n\n".join(_paragraph(chance, number, at) for at in range(paragraphs))
 
@@ -72,6 +27,10 @@ def _paragraph(chance: random.Random, number: int, at: int) -> str:
 
 
 def _sentence(chance: random.Random, number: int, at: int) -> str:
-    subject, verb, thing = chance.choice(_SUBJECTS), chance.choice(_VERBS), chance.choice(_OBJECTS)
-    place, tail = chance.choice(_PLACES), chance.choice(_TAILS)
+    subject, verb, thing = (
+        chance.choice(_SUBJECTS.split()),
+        chance.choice(_VERBS.split()),
+        chance.choice(_OBJECTS.split()),
+    )
+    place, tail = chance.choice(_PLACES.split()), chance.choice(_TAILS)
     return f"The {subject} in {place} {verb} {thing} {number}-{at}-{chance.randint(1, 999)} {tail}."

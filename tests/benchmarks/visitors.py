@@ -84,7 +84,6 @@ class Visit:
 
 @asynccontextmanager
 async def runtime() -> AsyncIterator[Served]:
-    """The scripted model."""
     port = free_port()
     command = ["nice", "-n", POLITE, sys.executable, "-c", RUNTIME, str(port), str(PIECES), str(PAUSE)]
     async with process_of(command, dict(os.environ), port, "/v1/models") as served:
@@ -159,7 +158,6 @@ class Crowd:
 
     @classmethod
     async def gather(cls, url: str, first: int) -> Crowd:
-        """With addresses from this number on."""
         command = ("nice", "-n", POLITE, sys.executable, "-m", "tests.benchmarks.visitors", url, str(first))
         pipe = asyncio.subprocess.PIPE
         crowd = cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe))
@@ -167,15 +165,12 @@ class Crowd:
         return crowd
 
     def come(self) -> None:
-        """All at once."""
         self._asked.write(b"come\n")
 
     async def all_begun(self) -> None:
-        """Each of them has the first piece of its answer."""
         await self._said.readline()
 
     async def visits(self) -> list[Visit]:
-        """What each of them got."""
         output, _ = await self._process.communicate()
         return [Visit(**one) for one in json.loads(output.splitlines()[-1])]
 
@@ -252,7 +247,6 @@ async def measure(served: Served, control: Served, session: aiohttp.ClientSessio
 
 
 async def main() -> None:
-    """All of it."""
     limits = aiohttp.TCPConnector(limit=0)
     with tempfile.TemporaryDirectory() as name:
         async with runtime() as model:

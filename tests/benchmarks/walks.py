@@ -62,7 +62,6 @@ class Tracer:
         self._walk: Walk | None = None
 
     def install(self) -> None:
-        """Begin to listen; nothing is noted yet."""
         threading.setprofile(self._note)
 
     def _note(self, frame: FrameType, event: str, _argument: object) -> None:
@@ -71,7 +70,6 @@ class Tracer:
 
     @contextmanager
     def noted(self) -> Iterator[Walk]:
-        """Note what runs during the block."""
         self._walk = walk = Walk()
         sys.setprofile(self._note)
         try:
@@ -82,7 +80,6 @@ class Tracer:
 
 
 async def walks(tracer: Tracer, folder: Path) -> dict[str, Walk]:
-    """Each walk, done for the second time."""
     manifests = folder / "manifests"
     manifests.mkdir()
     (manifests / "notes.yaml").write_text(yaml.safe_dump(manifest()), encoding="utf-8")
@@ -158,7 +155,6 @@ def _folder(path: Path) -> str:
 
 
 def main() -> None:
-    """Print the table, or the files of one walk."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", metavar="WALK", help="list the files of this walk")
     arguments = parser.parse_args()

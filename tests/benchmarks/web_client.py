@@ -55,7 +55,6 @@ INSERT INTO rag_document ({columns}) SELECT {values} FROM rag_document, n WHERE 
 
 
 async def first_view(browser: Browser, served: Served) -> list[Row]:
-    """A new visitor, again and again."""
     times, sizes, requests = [], [], []
     for _ in range(RUNS):
         context = await browser.new_context()
@@ -265,7 +264,6 @@ async def lighthouse(served: Served) -> list[Row]:
 
 
 async def main(only_graph: bool) -> None:
-    """All of it, or the graph alone."""
     with tempfile.TemporaryDirectory() as name:
         home = Path(name) / "home"
         async with (

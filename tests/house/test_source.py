@@ -42,19 +42,6 @@ def test_modules_have_one_subject() -> None:
     assert {str(path): length for path, length in lengths.items() if length > LONGEST_MODULE} == {}
 
 
-def test_tests_say_what_they_hold() -> None:
-    """Every test has a docstring: what must be true, not how it is looked at."""
-    silent = [
-        f"{path}: {node.name}"
-        for path, tree in modules("tests")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.name.startswith("test_")
-        and not ast.get_docstring(node)
-    ]
-    assert silent == []
-
-
 def test_no_diary() -> None:
     """Comments give a reason; what used to be, and what is still to do, stand elsewhere."""
     marks = ("TODO", "FIXME", "XXX", "HACK")

@@ -20,7 +20,6 @@ class Covered:
     _tests: dict[tuple[str, int], set[str]] = field(default_factory=dict)
 
     def add(self, seconds: dict[str, float], lines: dict[str, dict[str, list[str]]]) -> None:
-        """What was found out about the tests of a file."""
         self.seconds |= seconds
         for module, tests_of in lines.items():
             for line, tests in tests_of.items():
@@ -73,6 +72,5 @@ def _closeness(files: set[str], module: str) -> dict[str, int]:
 
 
 def nearest(files: Iterable[str], module: str) -> list[str]:
-    """The files, nearest to a module first."""
     close = _closeness(set(files), module)
     return sorted(close, key=lambda file: (-close[file], file))

@@ -70,13 +70,11 @@ class Bench:
         ]
 
     def close(self) -> None:
-        """End the process."""
         assert self._warm.stdin is not None
         self._warm.stdin.close()
         self._warm.wait()
 
     def cover(self, tests: list[str], modules: list[str]) -> Row:
-        """Which lines of `modules` each test runs."""
         enough = self._settings["seconds_of_a_file"]
         return self._ask(tests, 3 * enough, cover=modules, enough=enough)
 

@@ -80,14 +80,12 @@ class Ran:
         self.say(test=nodeid)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note the time, and the first that fails."""
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0) + report.duration
         if report.failed and not self.failed:
             self.failed = report.nodeid
             self.say(failed=report.nodeid)
 
     def say(self, **what: Any) -> None:
-        """Write a line."""
         self.answers.write(json.dumps(what) + "\n")
         self.answers.flush()
 
@@ -100,7 +98,6 @@ class Warm:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Answer until nobody asks any more."""
         self._session = session
         self._items = {item.nodeid: item for item in session.items}
         self._functions = Functions()

@@ -93,7 +93,6 @@ async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage
 
 
 def check_answer(answer: dict[str, Any]) -> None:
-    """A model was asked and counted, and cites nothing that is not there."""
     assert answer["model_used"] in ("tiny", "extractive") and answer["answer"].strip()
     assert answer["model_calls"] >= 1 and answer["tokens_used"] > answer["output_tokens"] > 0
     cited = {int(number) for number in re.findall(r"\[(\d+)\]", answer["answer"])}
@@ -144,10 +143,7 @@ async def test_pipeline_as_model(stage: Stage) -> None:
         assert whole.usage.prompt_tokens > whole.usage.completion_tokens
         text, usage = "", None
         async for chunk in await client.chat.completions.create(
-            model="pipeline/Handbook",
-            messages=messages,
-            stream=True,
-            stream_options={"include_usage": True},
+            model="pipeline/Handbook", messages=messages, stream=True, stream_options={"include_usage": True}
         ):
             usage = chunk.usage or usage
             text += "".join(choice.delta.content or "" for choice in chunk.choices)

@@ -129,7 +129,6 @@ async def test_it_answers(running: Running, ann: Actor, children: Children) -> N
 
 
 async def test_the_server_is_for_us_alone(ann: Actor, children: Children) -> None:
-    """It listens on loopback only, and answers nobody without its key."""
     await ask(ann, "Hello")
     [child] = children()
     [listening] = [one for one in child.net_connections("tcp") if one.status == psutil.CONN_LISTEN]
@@ -169,7 +168,6 @@ async def test_json_by_grammar(ann: Actor) -> None:
 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
 async def test_a_demanded_tool_is_called(ann: Actor, choice: Any) -> None:
-    """`tool_choice` leaves the model no other way, whatever its template knows of tools."""
     answer = await ask(ann, "Weather in Paris?", 60, tools=[WEATHER], tool_choice=choice)
     assert answer.status == 200, answer.body
     [said] = answer.json()["choices"]
@@ -199,7 +197,6 @@ async def test_a_demanded_call_that_is_cut_off(ann: Actor, tokens: int, stream: 
 
 
 async def test_a_demanded_call_that_ends_with_the_tokens(ann: Actor) -> None:
-    """The limit falls just behind the call: it is whole, and told as a whole one."""
     demanded: dict[str, Any] = {"tools": [WEATHER], "tool_choice": "required"}
     used = (await ask(ann, "Weather in Paris?", 60, **demanded)).json()["usage"]["completion_tokens"]
     for tokens in (used - 1, used):  # the last one is the end itself
@@ -260,20 +257,17 @@ async def test_a_choice_that_names_no_function_demands_none(ann: Actor) -> None:
     ],
 )
 async def test_what_it_can_not_do_is_the_requests_fault(ann: Actor, change: dict[str, Any]) -> None:
-    """400 in words: a 503 would be sent again, and would say nothing."""
     refused = await ask(ann, "Hello", 3, **change)
     assert (refused.status, refused.json()["code"]) == (400, "model_runtime_objects"), refused.body
     assert "local model" in refused.detail
 
 
 async def test_a_name_that_no_model_has(ann: Actor) -> None:
-    """404 where there are others; with no model at all it would be 503."""
     refused = await ask(ann, "Hello", 3, model="tinny")
     assert (refused.status, refused.json()["code"]) == (404, "model_not_found"), refused.body
 
 
 async def test_a_damaged_file_hurts_nobody(running: Running, ann: Actor) -> None:
-    """The child dies of it, the client reads why, the platform and the other model go on."""
     refused = await ask(ann, "Hello", model="liar")
     assert (refused.status, refused.json()["code"]) == (503, "local_model_unusable"), refused.body
     assert "damaged" in refused.detail
@@ -287,7 +281,6 @@ async def test_a_damaged_file_hurts_nobody(running: Running, ann: Actor) -> None
 
 
 async def test_a_killed_model_comes_back(ann: Actor, children: Children) -> None:
-    """The next question starts it again."""
     await ask(ann, "Hello", 3)
     [child] = children()
     os.kill(child.pid, signal.SIGKILL)

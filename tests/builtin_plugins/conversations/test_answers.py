@@ -20,7 +20,6 @@ ANSWER = "A hotel may cost 130 EUR [1]. Meals are 42 EUR [2][3]. All in all it a
     ],
 )
 def test_pieces_are_the_whole(answer: str) -> None:
-    """Nothing is lost, nothing comes twice."""
     assert "".join(text or "" for text, _ in cut(answer)) == answer
 
 
@@ -35,17 +34,14 @@ def test_pieces_are_the_whole(answer: str) -> None:
     ],
 )
 def test_what_cites_a_passage_goes(gone: list[int], left: str) -> None:
-    """A sentence goes with each passage that it cites, one without a citation with any."""
     assert join(without(cut(ANSWER), gone)) == left
 
 
 def test_citations_behind_the_stop() -> None:
-    """They belong to the sentence before them."""
     pieces = cut("Ends after its stop. [1] Then another. [2]")
     assert [numbers for _, numbers in pieces] == [[1], [2]]
 
 
 def test_what_is_gone_stays_gone() -> None:
-    """A piece that was deleted is not told again."""
     left = without(cut(ANSWER), [1])
     assert join(without(left, [])) == join(left)

@@ -100,7 +100,6 @@ async def test_what_is_shared_no_more_ends(talk: Talk) -> None:
 
 @pytest.mark.each_database
 async def test_what_is_deleted_while_it_is_read(talk: Talk) -> None:
-    """A conversation is whole, or not there: the parts of a page are of one moment."""
     carl = await somebody(talk.running)
     subject = str(carl.user["id"])
     await talk.running.platform.database.write(_talk_for_years, subject, 2, 3, 1)

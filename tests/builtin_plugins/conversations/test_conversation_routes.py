@@ -33,7 +33,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 class TestKeeping:
     async def test_a_conversation_is_made_when_asked(self, talk: Talk) -> None:
-        """The first question makes it; each turn has its question, answer, sources and time."""
         mine = fresh()
         answer = await talk.ask(talk.ann, mine)
         assert answer["method_details"]["conversation"]["conversation_id"] == mine
@@ -59,7 +58,6 @@ class TestKeeping:
         assert (await talk.running.anonymous.get(MINE)).status == 401
 
     async def test_a_stream_is_kept_too(self, talk: Talk) -> None:
-        """The turn is stored before the stream's last event."""
         mine = fresh()
         path = f"/v1/rag/pipeline/{talk.pipeline}/query"
         headers = {"Accept": "text/event-stream"}
@@ -69,7 +67,6 @@ class TestKeeping:
 
     @pytest.mark.each_database
     async def test_many_questions_at_once(self, talk: Talk) -> None:
-        """None is lost, each has its own place, in one conversation."""
         mine = fresh()
         wanted = [f"How much may a hotel in Oslo cost, case {n}?" for n in range(8)]
         answers = await asyncio.gather(*(talk.ask(talk.ann, mine, question) for question in wanted))
@@ -81,7 +78,6 @@ class TestKeeping:
         assert told == set(ids)
 
     async def test_a_question_that_is_refused_leaves_nothing(self, talk: Talk) -> None:
-        """A pipeline that is not there keeps no turn and makes no conversation."""
         mine = fresh()
         nowhere = "00000000-0000-4000-8000-000000000000"
         assert (await ask_raw(talk.ann, nowhere, OSLO, conversation_id=mine)).status == 404
@@ -97,7 +93,6 @@ class TestKeeping:
 
 class TestFollowUps:
     async def test_the_subject_is_carried_over(self, talk: Talk) -> None:
-        """ "and in Bergen?" asks for the hotel's cost there, and the details say what was asked."""
         mine = fresh()
         await talk.ask(talk.ann, mine)
         answer = await talk.ask(talk.ann, mine, "and in Bergen?")
@@ -123,7 +118,6 @@ class TestFollowUps:
 
 class TestSharing:
     async def test_whoever_may_ask_reads_and_writes(self, talk: Talk) -> None:
-        """One thread for both, in the list of who began it; sharing twice is the same."""
         mine = fresh()
         await talk.ask(talk.ann, mine)
         for _ in range(2):
@@ -193,7 +187,6 @@ class TestSharing:
         assert (await talk.bob.get(path)).status == 404
 
     async def test_who_loses_the_pipeline_loses_the_thread(self, running: Running) -> None:
-        """Shared is with those who may use the pipeline now."""
         talk = await open_talk(running)
         mine = fresh()
         await talk.ask(talk.ann, mine)
@@ -205,7 +198,6 @@ class TestSharing:
 
     @pytest.mark.each_database
     async def test_one_id_is_shared_once(self, talk: Talk) -> None:
-        """A second conversation of the same id can't be shared over the same pipeline."""
         mine = fresh()
         await talk.ask(talk.ann, mine)
         await talk.ask(talk.bob, mine)
@@ -219,7 +211,6 @@ class TestSharing:
 
 class TestChanging:
     async def test_rename_and_delete(self, talk: Talk) -> None:
-        """A title, none, and gone."""
         mine = fresh()
         await talk.ask(talk.ann, mine)
         path = f"/v1/conversations/{mine}"
@@ -291,7 +282,6 @@ class TestDeletedDocuments:
         assert "130 EUR" in (await turns(talk.ann, mine))[0]["answer"]
 
     async def test_with_the_knowledge_base(self, running: Running) -> None:
-        """The same for a whole knowledge base."""
         talk = await open_talk(running)
         mine = fresh()
         await talk.ask(talk.ann, mine)
@@ -302,7 +292,6 @@ class TestDeletedDocuments:
 
 
 def _stored(session: Session, conversation: str) -> list[str]:
-    """Every row of a conversation, as text."""
     of_thread = "thread_id = (SELECT id FROM conversations_thread WHERE conversation_id = :id)"
     queries = (
         f"SELECT * FROM conversations_turn WHERE {of_thread}",

@@ -118,7 +118,6 @@ async def test_it_dies_in_the_second_of_three_calls(server: ModelServer, talk: T
 
 
 async def test_a_first_question_that_fails_makes_no_conversation(server: ModelServer, talk: Talk) -> None:
-    """Neither in the list nor in the tables."""
     mine = fresh()
     play(server, WHOLE, Refusal(500))
     assert (await ask_raw(talk.ann, talk.pipeline, OSLO, conversation_id=mine)).status == 503
@@ -144,7 +143,6 @@ async def test_a_client_that_leaves(server: ModelServer, talk: Talk) -> None:
 
 
 async def test_questions_at_once_keep_their_order(server: ModelServer, talk: Talk) -> None:
-    """A slow first question and a quick second one: both are kept, in the order of asking."""
     mine = fresh()
     play(server, WHOLE)
     await talk.ask(talk.ann, mine, "How much may a hotel in Oslo cost, to begin with?")

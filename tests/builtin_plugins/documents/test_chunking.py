@@ -33,7 +33,6 @@ def sizes(draw: st.DrawFn) -> tuple[int, int]:
 
 
 def page_of(blocks: list[Block], position: int) -> int | None:
-    """Return the page of a position by adding up the blocks."""
     end = 0
     for block in blocks:
         end += len(block.text)
@@ -43,7 +42,7 @@ def page_of(blocks: list[Block], position: int) -> int | None:
     raise AssertionError("position beyond the text")
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(blocks=BLOCKS, size_and_overlap=sizes())
 def test_invariants(blocks: list[Block], size_and_overlap: tuple[int, int]) -> None:
     """Slices are exact, bounded, trimmed, in order, on their page; nothing visible is lost."""
@@ -88,7 +87,6 @@ def test_blocks_of_one_page_may_be_split_or_joined(
 @settings(max_examples=200, deadline=None)
 @given(words=WORDS, overlap=st.integers(8, 40))
 def test_words_stay_whole(words: list[str], overlap: int) -> None:
-    """Where words are shorter than the overlap, chunks begin and end between words, and do overlap."""
     text = " ".join(words)
     chunks = list(chunk([Block(text)], 80, overlap))
     for before, after in pairwise(chunks):
@@ -97,17 +95,14 @@ def test_words_stay_whole(words: list[str], overlap: int) -> None:
 
 
 def texts(source: str, size: int, overlap: int = 0) -> list[str]:
-    """Return the chunk texts of one block."""
     return [found.text for found in chunk([Block(source)], size, overlap)]
 
 
 def test_short_text_is_one_chunk() -> None:
-    """What fits is not cut."""
     assert list(chunk([Block("one\n\ntwo")], 512, 50)) == [Chunk(0, "one\n\ntwo", None, 0, 8)]
 
 
 def test_no_text_no_chunks() -> None:
-    """Nothing, empty blocks and white space give nothing."""
     assert list(chunk([], 10, 0)) == list(chunk([Block(""), Block(" \n")], 10, 0)) == []
 
 
@@ -134,7 +129,6 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("sentence", SCRIPTS.values(), ids=SCRIPTS)
 def test_sentences_end_in_every_script(sentence: str) -> None:
-    """Long passages end and overlap at the marks of their script, closing quotes included."""
     whole = sentence.strip()
     found = texts(sentence * 40, 10 * len(sentence), 3 * len(sentence))
     assert len(found) > 4
@@ -143,7 +137,6 @@ def test_sentences_end_in_every_script(sentence: str) -> None:
 
 
 def test_separator_early_in_the_chunk_does_not_make_a_crumb() -> None:
-    """A blank line in the first half is passed over for a sentence in the second."""
     source = "Intro\n\n" + " ".join(prose(3))
     assert texts(source, 120)[0] == "Intro\n\n" + prose(1)[0]
 
@@ -180,14 +173,12 @@ def test_heading_goes_with_its_text() -> None:
 
 
 def test_list_items_are_no_headings() -> None:
-    """A paragraph that ends a sentence or begins a list stays where it fits."""
     body = " ".join(prose(2))
     for item in ("- a point", "It ends."):
         assert texts(f"{body}\n\n{item}\n\n{body}", len(body) + 14)[0] == f"{body}\n\n{item}"
 
 
 def test_pages_are_not_crossed_when_they_have_enough_text() -> None:
-    """Each chunk ends with its page, and nothing is repeated from the page before."""
     pages = [Block(" ".join(prose(12, 100 * number)), number) for number in range(1, 6)]
     text = parsed_text(pages)
     chunks = list(chunk(pages, 400, 80))
@@ -200,7 +191,6 @@ def test_pages_are_not_crossed_when_they_have_enough_text() -> None:
 
 
 def test_tiny_pages_share_a_chunk() -> None:
-    """Slides of a few words are gathered until there is a quarter of a chunk."""
     chunks = list(chunk([Block(f"Slide {number}", number) for number in range(1, 41)], 120, 10))
     assert chunks[0].text == "Slide 1\n\nSlide 2\n\nSlide 3\n\nSlide 4"
     assert [found.page for found in chunks[:3]] == [1, 5, 9]
@@ -216,7 +206,6 @@ def test_last_chunk_of_a_page_is_no_crumb() -> None:
 
 
 def test_pathological_white_space_is_passed_over() -> None:
-    """A million blank lines between two words cost no chunks and no time worth noting."""
     found = list(chunk([Block("a" + "\n" * 1_000_000 + "b")], 8_192, 8_191))
     assert [(c.text, c.char_start) for c in found] == [("a", 0), ("b", 1_000_001)]
 

@@ -57,7 +57,6 @@ def test_a_parser_that_is_asked_with_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("brand", [b"heic", b"mif1", b"avif"])
 def test_a_picture_of_a_phone(tmp_path: Path, brand: bytes) -> None:
-    """HEIC and AVIF are named with the way out; a film with the same container is not."""
     path = tmp_path / "blob"
     path.write_bytes(b"\0\0\0\x18ftyp" + brand + bytes(40))
     assert "JPEG" in (why_refused(path) or "")

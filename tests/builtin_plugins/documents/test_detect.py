@@ -22,21 +22,18 @@ SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
 def detect(folder: Path, data: bytes, name: str | None = None) -> str | None:
-    """Detect the type of these bytes in a file whose own name says nothing."""
     path = folder / "blob"
     path.write_bytes(data)
     return detect_media_type(path, name)
 
 
 def test_office_documents_by_their_main_part(tmp_path: Path) -> None:
-    """The three office formats are told apart whatever the file is called."""
     assert detect_media_type(word(tmp_path / "a", lambda d: d.add_paragraph("x")), "a.pdf") == WORD
     assert detect_media_type(slides(tmp_path / "b", [("t", "b")]), "b.txt") == SHOW
     assert detect_media_type(workbook(tmp_path / "c", {"s": [["x"]]}), "c.docx") == SHEET
 
 
 def test_macro_variant_has_its_own_type(tmp_path: Path) -> None:
-    """A document with macros keeps its media type, and a parser claims it."""
     package = word(tmp_path / "m", lambda d: d.add_paragraph("x"))
     main = f"{WORD}.main+xml".encode()
     macro = b"application/vnd.ms-word.document.macroEnabled.main+xml"
@@ -57,7 +54,6 @@ def test_main_part_declared_by_its_suffix(tmp_path: Path) -> None:
 
 
 def test_word_document_with_embedded_sheet_stays_word(tmp_path: Path) -> None:
-    """An embedded workbook's type beside the main part does not confuse the detection."""
     package = word(tmp_path / "e", lambda d: d.add_paragraph("x"))
     extra = f'<Override PartName="/word/embeddings/s.xlsx" ContentType="{SHEET}"/></Types>'.encode()
     rewrite(package, lambda name, data: data.replace(b"</Types>", extra))
@@ -85,7 +81,6 @@ def test_other_zip_is_an_archive(tmp_path: Path) -> None:
 
 
 def test_huge_zip_directory_is_not_loaded(tmp_path: Path) -> None:
-    """A zip with a directory beyond the limit is refused by its end record alone."""
     path = tmp_path / "z"
     with zipfile.ZipFile(path, "w") as archive:
         for number in range(MAX_DIRECTORY_BYTES // 240 + 1):
@@ -113,14 +108,12 @@ def test_bomb_in_place_of_a_type(tmp_path: Path, name: str, method: int) -> None
 
 @pytest.mark.parametrize("cut", [4, 30, 200, -10])
 def test_broken_zip_is_unsupported(tmp_path: Path, cut: int) -> None:
-    """A truncated zip ends in None and never in an exception."""
     data = word(tmp_path / "w", lambda d: d.add_paragraph("x")).read_bytes()
     assert detect(tmp_path, data[:cut]) is None
 
 
 @pytest.mark.parametrize("cut", [7, 900])
 def test_zip_with_a_piece_missing(tmp_path: Path, cut: int) -> None:
-    """Its directory then names places before the beginning of the file."""
     data = word(tmp_path / "w", lambda d: d.add_paragraph("x")).read_bytes()
     assert detect(tmp_path, data[:100] + data[100 + cut :]) is None
 
@@ -169,7 +162,6 @@ def test_flavours_of_text(tmp_path: Path, text: str, expected: str) -> None:
 
 
 def test_name_breaks_ties_only_between_text_flavours(tmp_path: Path) -> None:
-    """A name may choose Markdown, CSV or plain text; it can't make text a PDF or JSON a text."""
     assert detect(tmp_path, b"plain words", "notes.MD") == "text/markdown"
     assert detect(tmp_path, b"plain words", "list.csv") == "text/csv"
     assert detect(tmp_path, b"a,b,c\n1,2,3\n4,5,6", "list.txt") == "text/plain"
@@ -223,15 +215,8 @@ def test_binary_is_unsupported(tmp_path: Path, data: bytes) -> None:
 
 
 def test_few_control_characters_are_tolerated(tmp_path: Path) -> None:
-    """Less than one percent of unprintable characters is text, more is not."""
     assert detect(tmp_path, b"a" * 999 + b"\x01") == "text/plain"
     assert detect(tmp_path, b"a" * 95 + b"\x01" * 5) is None
-
-
-@pytest.mark.parametrize("piece", ["<!--x-->", "<!--", "[[[[[", "|||| ", '"\\', "{[", '{"a":'])
-def test_no_pattern_backtracks(tmp_path: Path, piece: str) -> None:
-    """Repeated fragments that invite backtracking are decided at once (the suite would hang otherwise)."""
-    assert detect(tmp_path, (piece * 65_536)[:65_536].encode()) is not None
 
 
 def test_content_types_without_end(tmp_path: Path) -> None:
@@ -243,12 +228,10 @@ def test_content_types_without_end(tmp_path: Path) -> None:
 
 
 def test_deep_json_is_json(tmp_path: Path) -> None:
-    """Detection follows nesting without recursion."""
     assert detect(tmp_path, b"[" * 100_000 + b"]" * 100_000) == "application/json"
     assert detect(tmp_path, json.dumps([{"k": "v" * 70_000}]).encode()) == "application/json"
 
 
 def test_every_detected_type_has_one_parser() -> None:
-    """No two built-in parsers claim the same media type."""
     claimed = [kind for parser in BUILTIN_PARSERS for kind in parser.media_types]
     assert len(claimed) == len(set(claimed))

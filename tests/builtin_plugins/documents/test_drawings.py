@@ -79,7 +79,6 @@ def test_numbers_of_a_chart(tmp_path: Path) -> None:
     ],
 )
 def test_comments_on_a_slide(tmp_path: Path, comment: str) -> None:
-    """A comment follows the slide, whichever PowerPoint wrote it."""
     path = slides(tmp_path / "a", [("Title", "Body")])
     kind = b"http://schemas.openxmlformats.org/officeDocument/2006/relationships/comments"
     relation = b'<Relationship Id="rId9" Type="%b" Target="../comments/c.xml"/></Relationships>' % kind

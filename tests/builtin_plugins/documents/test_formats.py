@@ -45,7 +45,6 @@ def write(folder: Path, content: str | bytes) -> Path:
 
 
 def html(folder: Path, source: str | bytes) -> list[str]:
-    """Return the cleaned block texts of a page."""
     return [text for block in from_html.parse(write(folder, source)) if (text := clean(block.text))]
 
 
@@ -53,7 +52,6 @@ def html(folder: Path, source: str | bytes) -> list[str]:
 
 
 def test_pdf_pages_in_order(tmp_path: Path) -> None:
-    """Each page is one block with its number; a page without text keeps its place."""
     blocks = list(from_pdf.parse(pdf(tmp_path / "p", [prose(2), [], prose(1, 7)])))
     assert [block.page for block in blocks] == [1, 2, 3]
     assert "number 1 jumps" in blocks[0].text and blocks[1].text == "" and "number 7" in blocks[2].text
@@ -68,7 +66,6 @@ def test_pdf_joins_lines_of_one_sentence(tmp_path: Path) -> None:
 
 
 def test_encrypted_pdf(tmp_path: Path) -> None:
-    """A password ends as `encrypted`."""
     with pytest.raises(UnparsableDocument) as caught:
         list(from_pdf.parse(pdf(tmp_path / "p", [prose(1)], password="secret")))
     assert caught.value.code == "encrypted"
@@ -85,7 +82,6 @@ def test_truncated_pdf(tmp_path: Path, share: float) -> None:
 
 
 def test_scanned_pdf_has_empty_pages(tmp_path: Path) -> None:
-    """Drawings give no text, and the pages are still counted."""
     blocks = from_pdf.parse(scanned_pdf(tmp_path / "p"))
     assert [(block.text, block.page) for block in blocks] == [("", 1), ("", 2)]
 
@@ -94,7 +90,6 @@ def test_scanned_pdf_has_empty_pages(tmp_path: Path) -> None:
 
 
 def fill(document: docx.document.Document) -> None:
-    """A heading, text, a table, text."""
     document.add_heading("Report", 1)
     document.add_paragraph("Before the table.")
     table = document.add_table(2, 2)
@@ -125,8 +120,6 @@ def test_docx_nested_table_and_long_table(tmp_path: Path) -> None:
 
 
 def test_docx_portions_of_a_table_begin_with_the_names_of_its_columns(tmp_path: Path) -> None:
-    """None holds names alone, and no row is lost."""
-
     def build(document: docx.document.Document) -> None:
         table = document.add_table(41, 2)
         for number, row in enumerate(table.rows):
@@ -164,8 +157,6 @@ def test_docx_tracked_changes_text_boxes_and_content_controls(tmp_path: Path) ->
 
 
 def test_docx_comments_headers_and_footers(tmp_path: Path) -> None:
-    """They follow the body; what every section repeats is read once."""
-
     def build(document: docx.document.Document) -> None:
         paragraph = document.add_paragraph("Body")
         for _ in range(2):
@@ -180,8 +171,6 @@ def test_docx_comments_headers_and_footers(tmp_path: Path) -> None:
 
 
 def test_docx_tab_stops_are_not_tabs(tmp_path: Path) -> None:
-    """The definition of a tab stop writes nothing."""
-
     def build(document: docx.document.Document) -> None:
         paragraph = document.add_paragraph("x")
         paragraph.paragraph_format.tab_stops.add_tab_stop(914_400)
@@ -221,7 +210,6 @@ def test_docx_text_as_the_page_shows_it(tmp_path: Path) -> None:
 
 
 def test_docx_with_macros_and_templates(tmp_path: Path) -> None:
-    """A macro variant is read like any other."""
     package = word(tmp_path / "w", fill)
     main = b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
     macro = b"application/vnd.ms-word.document.macroEnabled.main+xml"
@@ -238,7 +226,6 @@ def test_docx_with_entity_bomb(tmp_path: Path) -> None:
 
 
 def test_docx_with_a_drawing_of_another_program(tmp_path: Path) -> None:
-    """Drawings (SVG) often begin with a document type; they are not read."""
     package = word(tmp_path / "w", lambda d: d.add_paragraph("Drawn."))
     with zipfile.ZipFile(package, "a") as archive:
         declared = '<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "svg11.dtd">'
@@ -328,7 +315,6 @@ def test_xlsx_with_absurd_dimensions(tmp_path: Path) -> None:
 
 
 def test_xlsx_with_entity_bomb(tmp_path: Path) -> None:
-    """Nested entities in a sheet are refused."""
     book = workbook(tmp_path / "x", {"S": [["LAUGH"]]})
     with pytest.raises(UnparsableDocument, match="document type"):
         list(from_xlsx.parse(billion_laughs(book, "xl/worksheets/sheet1.xml")))
@@ -374,7 +360,6 @@ def test_html_keeps_the_entries_of_contents_apart(tmp_path: Path) -> None:
 
 
 def test_html_that_is_navigation_as_a_whole(tmp_path: Path) -> None:
-    """A page whose author marks all of it so is read nevertheless."""
     assert html(tmp_path, '<body role="navigation"><p>Pumps hum.') == ["Pumps hum."]
 
 
@@ -395,12 +380,10 @@ def test_html_entities_and_charsets(tmp_path: Path) -> None:
 
 
 def test_html_nested_deeply_and_unclosed(tmp_path: Path) -> None:
-    """Ten thousand open tags cost no recursion and lose no text."""
     assert html(tmp_path, "<div>" * 10_000 + "deep") == ["deep"]
 
 
 def test_html_without_paragraphs_is_bounded(tmp_path: Path) -> None:
-    """One endless line of text leaves in portions; nothing is lost."""
     words = " ".join(f"word{n}" for n in range(60_000))
     blocks = list(from_html.parse(write(tmp_path, "<html><body>" + words)))
     assert max(len(block.text) for block in blocks) < 200_000
@@ -428,7 +411,6 @@ def test_markdown_drops_what_no_reader_sees(tmp_path: Path) -> None:
 
 
 def test_markdown_never_cuts_inside_a_fence(tmp_path: Path) -> None:
-    """A block boundary waits for the end of fenced code."""
     code = "```\n" + "\n\n".join(f"line {n}" for n in range(1_200)) + "\n```"
     source = "x" * 100 + "\n\n" + code + "\n\nend\n\n" + "more\n\n" * 3_000
     blocks = [block.text for block in from_markdown.parse(write(tmp_path, source))]
@@ -445,7 +427,6 @@ def test_markdown_code_within_a_longer_fence(tmp_path: Path, fence: str) -> None
 
 
 def test_text_is_read_in_pieces_at_blank_lines(tmp_path: Path) -> None:
-    """A long text arrives in bounded pieces whose parsed text is the original."""
     source = "\n\n".join(f"Paragraph {n} with a few words." for n in range(5_000))
     blocks = list(from_text.parse(write(tmp_path, source)))
     assert len(blocks) > 3 and max(len(block.text) for block in blocks) <= from_text.PIECE_CHARS
@@ -465,13 +446,11 @@ def test_text_with_stray_bytes(tmp_path: Path) -> None:
 
 
 def test_text_that_begins_like_a_picture(tmp_path: Path) -> None:
-    """Letters alone don't make a picture."""
     path = write(tmp_path, "GIF89a and its loops\n\nThe format is from 1989.\n")
     assert detect_media_type(path, "gif.txt") == "text/plain"
 
 
 def test_docx_parts_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small file may name the same header for thousands of sections."""
     read = []
 
     def texts(archive: zipfile.ZipFile, part: str, *label: Any) -> Iterator[str]:
@@ -497,7 +476,6 @@ def test_csv_rows_are_records(tmp_path: Path) -> None:
 
 
 def test_csv_without_header_and_header_alone(tmp_path: Path) -> None:
-    """A first row with numbers is data; a header without rows is still text."""
     assert [b.text for b in from_csv.parse(write(tmp_path, "1,x\n2,y\n"))] == [
         "column 1: 1\ncolumn 2: x",
         "column 1: 2\ncolumn 2: y",
@@ -559,7 +537,6 @@ def test_json_lines(tmp_path: Path) -> None:
 
 
 def test_clean_leaves_only_what_can_be_stored() -> None:
-    """NUL, controls and lone surrogates are gone, breaks are newlines, indentation stays."""
     assert clean("\r\n  a\x00b\r\nc\rd\ud800e\x1b\u2028f \n\n") == "  ab\nc\nd\ufffde\nf"
 
 
@@ -620,13 +597,11 @@ INSERTED = "<!DOCTYPE html><html><body><p>High water at nine.</p></body></html>"
     ],
 )
 def test_docx_with_another_document_in_it(tmp_path: Path, name: str, content: bytes) -> None:
-    """It is read in its place, whatever its format; a page's document type does no harm."""
     blocks = from_docx.parse(embed(tmp_path / "a.docx", name, content))
     assert [clean(block.text) for block in blocks] == ["Before.", "High water at nine.", "After."]
 
 
 def test_docx_with_a_page_that_nothing_reads(tmp_path: Path) -> None:
-    """A part that no reader opens may contain anything."""
     path = word(tmp_path / "a.docx", lambda document: document.add_paragraph("Before."))
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("customXml/page.xml", INSERTED)

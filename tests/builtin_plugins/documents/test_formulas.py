@@ -23,7 +23,6 @@ def texts(blocks: list[Block]) -> str:
 
 
 def read_page(folder: Path, formula: str) -> str:
-    """What is read from a web page with a formula between two words."""
     (folder / "a.html").write_text(f"<html><body><p>So {formula} holds</p></body></html>")
     return texts(list(from_html.parse(folder / "a.html")))
 
@@ -33,7 +32,6 @@ def run(text: str) -> str:
 
 
 def part(name: str, *operands: tuple[str, str], **properties: str) -> str:
-    """An element of Office Math with its properties and operands."""
     values = "".join(f'<m:{key} m:val="{value}"/>' for key, value in properties.items())
     written = "".join(f"<m:{operand}>{text}</m:{operand}>" for operand, text in operands)
     return f"<m:{name}><m:{name}Pr>{values}<m:ctrlPr/></m:{name}Pr>{written}</m:{name}>"
@@ -79,7 +77,6 @@ def test_formula_of_word(tmp_path: Path, formula: str, expected: str) -> None:
 
 
 def test_deleted_part_of_a_formula(tmp_path: Path) -> None:
-    """What tracked changes removed is left out of formulas, as it is of the text."""
     document = docx.Document()
     space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     formula = f'{run("x=1")}<w:del xmlns:w="{space}">{run("000")}</w:del>'
@@ -112,10 +109,7 @@ def test_deleted_part_of_a_formula(tmp_path: Path) -> None:
             "<mtr><mtd><mn>0</mn></mtd><mtd><mtext>else</mtext></mtd></mtr></mtable>",
             "{1, if true; 0, else",
         ),
-        (
-            "<semantics><mi>E</mi><annotation encoding='application/x-tex'>\\E</annotation></semantics>",
-            "E",
-        ),
+        ("<semantics><mi>E</mi><annotation encoding='application/x-tex'>\\E</annotation></semantics>", "E"),
     ],
 )
 @pytest.mark.parametrize("prefix", ["", "m:"])
@@ -127,7 +121,6 @@ def test_formula_of_a_page(tmp_path: Path, formula: str, expected: str, prefix: 
 
 
 def test_formula_after_a_number(tmp_path: Path) -> None:
-    """Two and a half is not 21/2."""
     document = docx.Document()
     half = part("f", ("num", run("1")), ("den", run("2")))
     document.add_paragraph("2")._p.append(parse_xml(f'<m:oMath xmlns:m="{OFFICE_MATH}">{half}</m:oMath>'))
@@ -138,7 +131,6 @@ def test_formula_after_a_number(tmp_path: Path) -> None:
 
 
 def test_formula_that_a_page_draws_again(tmp_path: Path) -> None:
-    """KaTeX writes each formula twice, for readers and for the screen; it is read once."""
     formula = "<math><msup><mi>c</mi><mn>2</mn></msup></math>"
     drawn = '<span class="katex-html" aria-hidden="true"><span>c</span><span>2</span></span>'
     page = f'<span class="katex"><span class="katex-mathml">{formula}</span>{drawn}</span>'
@@ -146,7 +138,6 @@ def test_formula_that_a_page_draws_again(tmp_path: Path) -> None:
 
 
 def test_formula_that_a_page_only_draws(tmp_path: Path) -> None:
-    """KaTeX can leave MathML out; then what it draws is all there is."""
     page = '<span class="katex"><span class="katex-html" aria-hidden="true"><span>E</span></span></span>'
     assert read_page(tmp_path, page) == "So E holds"
 
@@ -159,7 +150,6 @@ def test_formula_nested_without_end(tmp_path: Path) -> None:
 
 
 def test_formula_of_open_document(tmp_path: Path) -> None:
-    """LibreOffice keeps each formula in a part of its own."""
     spaces = " ".join(
         f'xmlns:{name}="{OPEN}{uri}:1.0"' for name, uri in (("office", "office"), ("text", "text"))
     )

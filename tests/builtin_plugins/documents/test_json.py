@@ -22,7 +22,6 @@ def written(folder: Path, source: str) -> Path:
     ['{"a": 1}{"a": 2} {"a": 3}', '{\n "a": 1\n}\n{\n "a": 2\n}\n{"a": 3}', '{"a": 1}\n{"a":\n2}{"a": 3}\n'],
 )
 def test_json_values_in_a_row(tmp_path: Path, source: str) -> None:
-    """Values that share a line or take several, as programs write them, are records too."""
     assert detect_media_type(written(tmp_path, source)) == "application/x-ndjson"
     assert [block.text for block in from_json.parse_lines(tmp_path / "values")] == ["a: 1", "a: 2", "a: 3"]
     with pytest.raises(UnparsableDocument) as caught:

@@ -17,7 +17,6 @@ BARE = "From \n"
 
 
 def message(subject: str, text: str, more: str = "") -> str:
-    """A message whose text is in base64, which nobody can read as it is."""
     encoded = base64.b64encode(text.encode()).decode()
     return (
         f"{more}From: ann@example.org\nSubject: {subject}\nMIME-Version: 1.0\n"
@@ -38,7 +37,6 @@ def texts(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("separator", [GMAIL, THUNDERBIRD, BARE])
 def test_messages_are_decoded(tmp_path: Path, separator: str) -> None:
-    """A mailbox is told from text and from a message, and each of its messages is decoded."""
     path = written(
         tmp_path, separator + message("Rent", "Fünfzig Euro") + separator + message("Tide", "High")
     )
@@ -84,7 +82,6 @@ def test_text_that_begins_like_a_separator(tmp_path: Path) -> None:
 
 
 def test_deleted_messages_are_left_out(tmp_path: Path) -> None:
-    """Thunderbird keeps deleted messages in the file; nobody wants to find them again."""
     gone = message("Gone", "secret", "X-Mozilla-Status: 0009\nX-Mozilla-Status2: 00000000\n")
     kept = message("Kept", "plain", "X-Mozilla-Status: 0001\nX-Mozilla-Status2: 00000000\n")
     path = written(tmp_path, THUNDERBIRD + gone + THUNDERBIRD + kept)
@@ -139,6 +136,5 @@ def test_quoted_messages(tmp_path: Path, said: str) -> None:
 
 
 def test_quotes_of_what_is_not_there(tmp_path: Path) -> None:
-    """They stay, with the line that introduces them."""
     text = "Fine.\n\nOn Monday, Ann wrote:\n> The crane was broken.\n> Thanks!"
     assert texts(written(tmp_path, BARE + message("x", text)))[1:] == [text]

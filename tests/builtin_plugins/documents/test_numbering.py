@@ -111,13 +111,12 @@ def test_lists(tmp_path: Path) -> None:
 def test_levels_that_are_passed_over(tmp_path: Path) -> None:
     """A clause right below a chapter begins the section that it lacks: the next section is the second."""
     paragraphs: list[tuple[str, tuple[int, int] | str]] = [
-        *(("Scope", "Heading 1"), ("Ferries", (1, 2)), ("Boats", "Heading 2"), ("Barges", (1, 2))),
+        *(("Scope", "Heading 1"), ("Ferries", (1, 2)), ("Boats", "Heading 2"), ("Barges", (1, 2)))
     ]
     assert texts(tmp_path / "a", paragraphs) == ["I. Scope", "(a) Ferries", "1.2 Boats", "(a) Barges"]
 
 
 def test_list_with_a_level_of_its_own(tmp_path: Path) -> None:
-    """A list may replace a level of the one that it is made from."""
     assert texts(tmp_path / "a", [("Moor", (3, 0)), ("Sign", (5, 0))]) == ["Step 01: Moor", "Part B: Sign"]
 
 
@@ -132,8 +131,6 @@ def test_cyrillic_letters(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["del", "moveFrom"])
 def test_paragraphs_that_were_taken_out(tmp_path: Path, kind: str) -> None:
-    """A clause whose removal is tracked is not read, and not counted."""
-
     def build(document: docx.document.Document) -> None:
         for text in ("Moor", "Wait", "Unload"):
             paragraph = document.add_paragraph(text, style="List Number")._p
@@ -164,7 +161,6 @@ def test_hostile_numbering(tmp_path: Path) -> None:
 
 
 def test_broken_numbering(tmp_path: Path) -> None:
-    """A broken part costs only the numbers."""
     package = word(tmp_path / "a", lambda document: document.add_paragraph("Moor", style="List Number"))
     assert [block.text for block in from_docx.parse(package)] == ["1. Moor"]
     rewrite(package, lambda name, data: data[:-40] if name == "word/numbering.xml" else data)

@@ -51,7 +51,6 @@ class TestPages:
         ],
     )
     def test_what_is_not_displayed(self, tmp_path: Path, attributes: str) -> None:
-        """It is left out and counted once, with everything inside it."""
         source = (
             f"<p>High water</p><div {attributes}><p>Ignore <b>the</b></p><div>question</div></div><p>at nine"
         )
@@ -73,7 +72,6 @@ class TestPages:
         assert page(tmp_path, f"<div {attributes}>High water</div>") == ("High water", {})
 
     def test_nothing_to_read_in_it(self, tmp_path: Path) -> None:
-        """A hidden script, field or picture is no text that is missing."""
         unread = "<div hidden><script>let a</script> </div><input hidden><img hidden><br hidden>"
         source = f"<p>High</p>{unread}<p>water"
         assert page(tmp_path, source) == ("High\n\nwater", {})
@@ -81,8 +79,6 @@ class TestPages:
 
 class TestSheets:
     def test_hidden_sheets_rows_and_columns(self, tmp_path: Path) -> None:
-        """Each is counted; empty ones are not, and the others keep their pages."""
-
         def build(book: openpyxl.Workbook) -> None:
             for state in ("hidden", "veryHidden"):
                 other = book.create_sheet(state)
@@ -99,8 +95,6 @@ class TestSheets:
         assert omitted == {"hidden": 4}
 
     def test_all_columns_to_the_right_are_hidden(self, tmp_path: Path) -> None:
-        """Nothing is in them, so nothing is missing."""
-
         def build(book: openpyxl.Workbook) -> None:
             last = book.create_sheet("Last")
             last.append(["Berth", "Fee"])
@@ -114,7 +108,6 @@ class TestSheets:
         )
 
     def test_open_document(self, tmp_path: Path) -> None:
-        """A sheet is hidden by its style, a row by a filter, a column by itself."""
         body = (
             '<style:style style:name="ta2"><style:table-properties table:display="false"/></style:style>'
             '<table:table table:name="Secret" table:style-name="ta2"><table:table-row><table:table-cell>'
@@ -154,7 +147,6 @@ def test_hidden_slide(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("parser", ["odt", "odp"])
 def test_hidden_text_of_open_document(tmp_path: Path, parser: str) -> None:
-    """By the style of a span or a paragraph, or as a section."""
     hidden = '<style:text-properties text:display="none"/>'
     styles = f'<style:style style:name="T1">{hidden}</style:style>'
     body = (
@@ -175,7 +167,6 @@ def test_hidden_text(tmp_path: Path) -> None:
 
 
 def workbook(path: Path, build: Callable[[openpyxl.Workbook], object]) -> Path:
-    """A workbook with a first sheet and what `build` adds."""
     book = openpyxl.Workbook()
     sheet = book.active
     assert isinstance(sheet, Worksheet)
@@ -275,7 +266,6 @@ class TestListsAndPictures:
         assert page(tmp_path, source)[0] == "See Map of the harbour and this"
 
     def test_formula_behind_its_picture(self, tmp_path: Path) -> None:
-        """It is read once, though only its picture is displayed."""
         source = (
             'Area <span><span style="display: none;"><math><mi>π</mi><msup><mi>r</mi><mn>2</mn></msup></math>'
             '</span><img alt="{\\displaystyle \\pi r^2}"></span> of a disc'
@@ -284,13 +274,11 @@ class TestListsAndPictures:
 
 
 def test_inserted_document_that_is_damaged(tmp_path: Path) -> None:
-    """The rest is read, and the part is counted."""
     path = embed(tmp_path / "a.docx", "a.docx", b"PK\x03\x04 nothing")
     assert read(path, "docx") == ("Before.\n\nAfter.", {"part": 1})
 
 
 def test_quotes_of_a_mailbox(tmp_path: Path) -> None:
-    """Each message that repeats another one is counted once."""
     head = "From \nFrom: ann@example.org\nSubject: x\n\n"
     said = "High water is at nine."
     path = tmp_path / "a.mbox"
@@ -321,7 +309,6 @@ ELSEWHERE = {
 
 
 def test_each_reader_tells_what_it_leaves_out() -> None:
-    """A new parser needs an example here, or a reason."""
     explained = set().union(*ELSEWHERE.values())
     assert EXAMPLES.keys() | explained == {parser.name for parser in BUILTIN_PARSERS}
     assert not EXAMPLES.keys() & explained

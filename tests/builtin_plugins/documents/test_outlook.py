@@ -20,20 +20,17 @@ REPEATED = bytes.fromhex("1a0000001c0000004c5a4675e2d44b51410004205758595a0d6e7d
 
 
 def written(folder: Path, tree: made.Tree) -> Path:
-    """A file with the properties of a message."""
     path = folder / "message.msg"
     path.write_bytes(made.compound_file(tree))
     return path
 
 
 def read(folder: Path, fields: dict[int, str | bytes], code_page: int | None = None) -> list[str]:
-    """The texts of a message."""
     path = written(folder, made.outlook_properties(fields, {}, code_page))
     return [text for block in from_msg.parse(path) if (text := block.text.strip())]
 
 
 def plain(rtf: bytes) -> bytes:
-    """RTF that isn't packed."""
     return struct.pack("<II4sI", len(rtf) + 12, len(rtf), b"MELA", 0) + rtf
 
 
@@ -46,7 +43,6 @@ def plain(rtf: bytes) -> bytes:
     ],
 )
 def test_text_that_is_only_rtf(tmp_path: Path, rtf: bytes, expected: str) -> None:
-    """Outlook may store only RTF, usually packed; what was cut off does not matter."""
     assert read(tmp_path, {SUBJECT: "Tank", RTF: rtf}) == ["Subject: Tank", expected]
     assert read(tmp_path, {SUBJECT: "Tank", TEXT: "Plain.", RTF: rtf})[1:] == ["Plain."]
     assert read(tmp_path, {SUBJECT: "Tank", RTF: rtf[:10]}) == ["Subject: Tank"]
@@ -61,7 +57,6 @@ def test_damaged_rtf(tmp_path: Path) -> None:
 
 
 def test_text_that_is_only_html(tmp_path: Path) -> None:
-    """HTML is read as a web page is, and is preferred to RTF."""
     html = "<p>Die Fähre fährt um <b>7:45</b>.</p><p>Täglich.</p>".encode().ljust(4096)
     assert read(tmp_path, {SUBJECT: "Fähre", HTML: html, RTF: HELLO})[1:] == [
         "Die Fähre fährt um 7:45.",
@@ -78,7 +73,6 @@ def test_text_in_a_declared_code_page(tmp_path: Path, code_page: int, subject: s
 
 
 def test_sender_without_an_internet_address(tmp_path: Path) -> None:
-    """An Exchange address means nothing to people; any other is shown beside the name."""
     assert read(tmp_path, {SENDER: "Ada", ADDRESS: "ada@example.org"}) == ["From: Ada <ada@example.org>"]
     assert read(tmp_path, {SENDER: "Ada", ADDRESS: "/O=NORDLYS/CN=ADA"}) == ["From: Ada"]
 
@@ -124,7 +118,6 @@ def test_very_many_messages_inside_each_other(tmp_path: Path) -> None:
 
 
 def test_signed_message(tmp_path: Path) -> None:
-    """Outlook keeps the text and the files of a signed message in its only attachment."""
     signed = (
         b'Content-Type: multipart/signed; boundary=s; protocol="application/pkcs7-signature"\n\n'
         b"--s\nContent-Type: multipart/mixed; boundary=m\n\n"

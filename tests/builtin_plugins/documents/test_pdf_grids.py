@@ -29,13 +29,11 @@ def table(rows: Sequence[Sequence[Any]], *styles: Any, widths: Sequence[int] | N
 
 
 def pages(path: Path, *flowables: Flowable) -> list[str]:
-    """The texts of the pages of a PDF with these contents."""
     SimpleDocTemplate(str(path)).build(list(flowables))
     return [clean(block.text) for block in from_pdf.parse(path)]
 
 
 def test_cells_of_several_lines(tmp_path: Path) -> None:
-    """The lines of a cell stay together, and so do the cells of a row."""
     note = Paragraph("Replace the rubber seal every two years, or earlier when it is cracked", STYLE)
     rows = [["Part", "Note", "Price"], ["A-17", note, "3.20"], ["B-22", "None", "18.75"]]
     before, after = Paragraph("Spare parts.", STYLE), Paragraph("Ask the harbour master.", STYLE)
@@ -50,7 +48,6 @@ def test_cells_of_several_lines(tmp_path: Path) -> None:
 
 
 def test_japanese_cells_of_several_lines(tmp_path: Path) -> None:
-    """A word that is split between lines gets no space."""
     registerFont(UnicodeCIDFont("HeiseiMin-W3"))
     style = ParagraphStyle("japanese", fontName="HeiseiMin-W3", wordWrap="CJK")
     words = "海水で使用するための接続部品を含む。二年ごとに交換します。"
@@ -146,7 +143,6 @@ def test_pages_that_are_shown_turned(tmp_path: Path, shown: int, drawn: int) -> 
 
 @pytest.mark.parametrize("bottom", [-8, -6, -4, -2])
 def test_a_table_at_the_edge_of_a_page(tmp_path: Path, bottom: int) -> None:
-    """Letters where the positions of a page begin are read like all others."""
     canvas = Canvas(str(tmp_path / "a.pdf"), pagesize=(600, 600))
     canvas.drawString(50, 500, "Spare parts.")
     drawing = table([["Part", "Price"], ["A-17", "3.20"], ["B-22", "18.75"]], widths=[60, 60])

@@ -59,14 +59,12 @@ def test_pages_that_are_shown_turned(tmp_path: Path, shown: int, drawn: int) -> 
 
 @pytest.mark.parametrize("drawn", [90, 270])
 def test_text_that_lies_on_its_side(tmp_path: Path, drawn: int) -> None:
-    """The last word of a line is not glued to the first of the next."""
     (block,) = from_pdf.parse(turned_pdf(tmp_path / "a.pdf", 0, drawn))
     expected = " ".join([*LINES, *map(" ".join, ROWS)])
     assert sorted(block.text.split()) == sorted(expected.split())
 
 
 def test_text_beyond_the_page_stays_there(tmp_path: Path) -> None:
-    """What nobody sees is not read, on a page with turned text either."""
     page = canvas.Canvas(str(tmp_path / "a.pdf"), pagesize=(600, 600))
     page.drawString(50, 900, "Beyond the page")
     page.rotate(90)
@@ -212,7 +210,6 @@ def typed_on(path: Path, text: str, kind: str = "FreeText") -> Path:
 
 
 def test_text_that_was_typed_onto_a_page(tmp_path: Path) -> None:
-    """It is read as the page's own text is."""
     (block,) = from_pdf.parse(typed_on(tmp_path / "a.pdf", "Paid on Friday"))
     assert block.text.strip() == "Paid on Friday"
 
@@ -226,7 +223,6 @@ def test_comments(tmp_path: Path, kind: str, expected: str) -> None:
 
 @needs_tesseract
 def test_a_scan_that_was_filled_in(tmp_path: Path) -> None:
-    """What was filled in does not stand in for the picture below it."""
     page = canvas.Canvas(str(tmp_path / "a.pdf"))
     page.drawInlineImage(picture("The harbour master"), 0, 500, 595, 134)
     page.acroForm.textfield(name="n", value="Eleonora", x=50, y=100, width=200, height=20)
@@ -243,7 +239,6 @@ WORDS = [SENTENCE.format(number)[:54] for number in range(8)]
 @needs_tesseract
 @pytest.mark.parametrize("angle", [90, 180, 270])
 def test_pictures_that_lie_on_their_side(tmp_path: Path, angle: int) -> None:
-    """A photo that was taken with the telephone turned is read as an upright one is."""
     picture(*WORDS).rotate(angle, expand=True, fillcolor=255).save(tmp_path / "a.png")
     (block,) = from_image.parse(tmp_path / "a.png")
     assert [line for line in block.text.split("\n") if line.strip()] == WORDS
@@ -265,7 +260,6 @@ def table_of(*words: tuple[str, int]) -> OcrText:
 
 
 def test_a_sure_letter_does_not_stand_in_for_a_page() -> None:
-    """A poor photo is not read as the one letter that is seen in it when it is turned."""
     poor = table_of(("harbour", 60), ("master", 66), ("counted", 58))
     assert poor.is_doubtful
     assert likelier(poor, table_of(("l", 96))) is poor
@@ -274,7 +268,6 @@ def test_a_sure_letter_does_not_stand_in_for_a_page() -> None:
 
 @pytest.mark.parametrize("fault", ["sleep 9", "exit 1"])
 def test_what_was_read_first_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    """Where the second look fails or takes too long, the page is read as it was at first."""
     row = "5\\t1\\t1\\t1\\t1\\t1\\t0\\t0\\t9\\t9\\t50\\tharbour"
     program = tmp_path / "tesseract"
     program.write_text(f'#!/bin/sh\ncase "$*" in *psm*) {fault};; esac\nprintf "{row}\\nharbour\\n"\n')
@@ -319,13 +312,11 @@ def test_huge_bitmaps(tmp_path: Path, size: tuple[int, int]) -> None:
     ],
 )
 def test_texts_that_begin_like_bitmaps(tmp_path: Path, text: str) -> None:
-    """Two letters alone make no picture, nor do numbers after them."""
     (tmp_path / "a").write_text(text, encoding="utf-8")
     assert detect_media_type(tmp_path / "a", "a.txt") == "text/plain"
 
 
 def test_a_white_bitmap_has_no_text(tmp_path: Path) -> None:
-    """A bitmap's bytes are never taken for letters."""
     buffer = io.BytesIO()
     Image.new("RGB", (400, 300), "white").save(buffer, "BMP")
     (tmp_path / "a").write_bytes(buffer.getvalue())
@@ -333,7 +324,6 @@ def test_a_white_bitmap_has_no_text(tmp_path: Path) -> None:
 
 
 def columns_pdf(path: Path, *columns: list[str]) -> Path:
-    """A page whose columns are drawn line by line, across all of them."""
     page = canvas.Canvas(str(path), pagesize=(600, 800))
     page.drawString(50, 780, "The harbour of Bergen")
     for number, line in enumerate(zip(*columns, strict=True)):
@@ -358,7 +348,6 @@ RIGHT = [
 
 
 def test_columns_drawn_across_the_page(tmp_path: Path) -> None:
-    """Each column is read by itself; a word that was cut goes on in its own column."""
     (block,) = from_pdf.parse(columns_pdf(tmp_path / "a.pdf", LEFT, RIGHT))
     assert block.text.split("\n") == [
         "The harbour of Bergen",
@@ -370,7 +359,6 @@ def test_columns_drawn_across_the_page(tmp_path: Path) -> None:
 
 
 def test_long_cells_are_no_columns(tmp_path: Path) -> None:
-    """Rows of long cells stay rows."""
     left = [f"Requirement {number} of the harbour master" for number in range(5)]
     right = [f"Described in chapter {number} of the handbook" for number in range(5)]
     (block,) = from_pdf.parse(columns_pdf(tmp_path / "a.pdf", left, right))
@@ -402,7 +390,6 @@ def test_cells_of_small_letters_are_no_columns(tmp_path: Path, rows: list[tuple[
 
 
 def test_columns_that_begin_beyond_the_page(tmp_path: Path) -> None:
-    """What is cut off above takes nothing with it of what is shown."""
     page = canvas.Canvas(str(tmp_path / "a.pdf"), pagesize=(600, 800))
     for number, line in enumerate(zip(LEFT + RIGHT, RIGHT + LEFT, strict=True)):
         for column, text in enumerate(line):
@@ -414,6 +401,5 @@ def test_columns_that_begin_beyond_the_page(tmp_path: Path) -> None:
 
 
 def test_lines_that_come_twice_in_columns(tmp_path: Path) -> None:
-    """Columns whose lines are repeated are read once, with the repetition."""
     (block,) = from_pdf.parse(columns_pdf(tmp_path / "a.pdf", LEFT + LEFT, RIGHT + RIGHT))
     assert [block.text.count(line.rstrip("-")) for line in [*LEFT, *RIGHT]] == [2] * 8

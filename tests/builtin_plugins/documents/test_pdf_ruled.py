@@ -27,7 +27,6 @@ PUMP = "Heat pump with outdoor unit, including mounting material and a first ins
 
 
 def lines(path: Path, *flowables: Any) -> list[str]:
-    """The lines of a PDF of one page with these contents."""
     SimpleDocTemplate(str(path)).build(list(flowables))
     (block,) = from_pdf.parse(path)
     return block.text.strip().splitlines()
@@ -56,7 +55,6 @@ def test_cells_of_several_lines(tmp_path: Path, style: str) -> None:
 
 @pytest.mark.parametrize("style", STYLES)
 def test_every_cell_of_several_lines(tmp_path: Path, style: str) -> None:
-    """Also the first cell of a row may be wrapped."""
     told = [
         (
             "Dr. Anna Berger, head of research",
@@ -75,7 +73,6 @@ def test_every_cell_of_several_lines(tmp_path: Path, style: str) -> None:
 
 @pytest.mark.parametrize("style", STYLES)
 def test_cells_of_as_many_lines(tmp_path: Path, style: str) -> None:
-    """Two wordings beside each other often have as many lines."""
     told = [
         "The tenant keeps the flat clean and tells the owner of each damage at once by letter.",
         "The tenant keeps the flat clean and tells the owner of damage within a week by e-mail.",
@@ -108,7 +105,6 @@ def test_names_that_span_columns(tmp_path: Path) -> None:
 
 
 def test_prose_between_lines_is_no_table(tmp_path: Path) -> None:
-    """Paragraphs may be parted by lines."""
     canvas = Canvas(str(tmp_path / "a.pdf"))
     told = ["The harbour is open until the end of May.", "It is closed in June, as every year."] * 3
     for at, text in enumerate(told):
@@ -120,7 +116,6 @@ def test_prose_between_lines_is_no_table(tmp_path: Path) -> None:
 
 
 def test_more_lines_than_any_table_has(tmp_path: Path) -> None:
-    """A page of thousands of lines, all of different widths, is read like any other."""
     canvas = Canvas(str(tmp_path / "a.pdf"))
     for at in range(4_000):
         canvas.line(10, at / 5, 100 + at / 10, at / 5)

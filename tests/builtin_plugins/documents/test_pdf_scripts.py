@@ -106,7 +106,6 @@ def test_lines_of_a_paragraph(tmp_path: Path) -> None:
 
 
 def test_letters_with_room_between_them(tmp_path: Path) -> None:
-    """Some fonts have gaps within a word, which no space is for."""
     line = "سعر الغرفة في الفندق الجديد"
     assert read(pdf(tmp_path / "a.pdf", [drawn(line)], between=2.5)) == line
 
@@ -118,7 +117,6 @@ def test_narrow_spaces(tmp_path: Path) -> None:
 
 
 def test_latin_lines_are_left_alone(tmp_path: Path) -> None:
-    """A line in Latin script that quotes a word of another one keeps its order."""
     latin = list("The word ") + drawn("سلام") + list(" means peace (mostly).")
     text = read(pdf(tmp_path / "a.pdf", [latin]))
     assert text.startswith("The word ") and text.endswith(" means peace (mostly).")
@@ -213,7 +211,6 @@ def test_accents_on_letters(tmp_path: Path) -> None:
 
 
 def test_accents_on_their_own(tmp_path: Path) -> None:
-    """An accent beside letters stays where it is."""
     page = canvas.Canvas(str(tmp_path / "a.pdf"))
     page.drawString(50, 700, "The sign ¨ is a diaeresis, and ´ an acute.")
     page.save()
@@ -221,7 +218,6 @@ def test_accents_on_their_own(tmp_path: Path) -> None:
 
 
 def test_accents_and_a_power(tmp_path: Path) -> None:
-    """A power in a line with an accent is marked as one."""
     page = canvas.Canvas(str(tmp_path / "a.pdf"))
     line = page.beginText(50, 700)
     for text, size, rise in (("zur Dauer fur 10", 10, 0), ("6", 6, 4), (" Leute in Munchen", 10, 0)):

@@ -58,7 +58,6 @@ def word(folder: Path) -> Path:
 
 
 def word_of_libreoffice(folder: Path) -> Path:
-    """Moves the letters up and makes them smaller, where Word has a mark."""
     document = docx.Document()
     paragraph = document.add_paragraph()
     for text, how in PARTS:
@@ -141,14 +140,12 @@ def printed(folder: Path) -> Path:
 def test_superscript_is_no_digit_of_the_number_before(
     tmp_path: Path, write: Callable[[Path], Path], parse: Callable[[Path], list[Block]]
 ) -> None:
-    """A power is marked as one; other superscript, and subscript, stays as it is."""
     read = "\n".join(block.text for block in parse(write(tmp_path))).strip()
     assert read.split("\n")[0] == EXPECTED
     assert "room 10^6" not in read
 
 
 def test_powers_in_a_formula_of_word(tmp_path: Path) -> None:
-    """An exponent of Word's formulas is in a part of its own, not in raised letters."""
     document = docx.Document()
     formula = (
         f'<m:oMath xmlns:m="{MATH}"><m:sSup><m:e><m:r><m:t>10</m:t></m:r></m:e>'

@@ -128,7 +128,6 @@ def taken(folder: Path, sizes: list[int], bounds: Bounds) -> list[Any]:
 
 
 def test_the_sum_is_used_up(tmp_path: Path) -> None:
-    """A file that is too large by itself is told from one for which nothing is left."""
     assert taken(tmp_path, [200, 80, 10, 90, 0], Bounds(9, 100, 200)) == [
         "too_large",
         None,
@@ -157,7 +156,6 @@ def blank_png(width: int, height: int, depth: int) -> bytes:
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
 def test_a_picture_of_too_many_pixels(tmp_path: Path) -> None:
-    """It is not said to be damaged; one that is still is."""
     path = tmp_path / "a.png"
     whole = io.BytesIO()
     picture("Invoice").save(whole, "PNG")
@@ -224,7 +222,6 @@ def test_a_pdf_stored_first(tmp_path: Path) -> None:
 
 
 def tar(path: Path, mode: str, files: dict[str, bytes]) -> Path:
-    """A tar with these files, a folder, and a link to the first."""
     with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
         folder = tarfile.TarInfo("docs")
         folder.type = tarfile.DIRTYPE
@@ -301,7 +298,6 @@ class TestTar:
         assert taken == [["", None, "damaged"]]
 
     def test_a_text_that_begins_as_bzip2(self, tmp_path: Path) -> None:
-        """Its sign is three letters."""
         (tmp_path / "a").write_text("BZh9 is how bzip2 begins.")
         assert detect_media_type(tmp_path / "a", "a.txt") == "text/plain"
 

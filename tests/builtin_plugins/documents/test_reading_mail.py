@@ -25,7 +25,6 @@ def parts(kind: str, *inside: str) -> str:
 
 
 def message(body: str, headers: str = "From: ann@example.org\n") -> str:
-    """A message as it is sent."""
     return f"{headers}MIME-Version: 1.0\n{body}"
 
 
@@ -52,12 +51,10 @@ class TestTexts:
 
     @pytest.mark.parametrize("blank", ["", " \n\t\n", "\u00a0"])
     def test_blank_text_beside_html(self, tmp_path: Path, blank: str) -> None:
-        """The HTML is read where the plain text says nothing."""
         body = parts("alternative", PLAIN.format(blank), HTML.format("High water"))
         assert read(tmp_path, message(body)) == ["High water"]
 
     def test_alternatives_are_read_once(self, tmp_path: Path) -> None:
-        """The plain text goes before HTML in any order, HTML before a calendar."""
         plain, html = PLAIN.format("High water"), parts("related", HTML.format("Noise"), PICTURE)
         calendar = "Content-Type: text/calendar\n\nBEGIN:VCALENDAR\n"
         for order in ((plain, html, calendar), (calendar, html, plain)):
@@ -67,7 +64,6 @@ class TestTexts:
         assert found == ["A page"]
 
     def test_html_in_pieces_beside_text(self, tmp_path: Path) -> None:
-        """An alternative that is itself made of several parts is read whole."""
         pieces = parts("mixed", HTML.format("One"), PICTURE, HTML.format("Two"))
         body = parts("alternative", PLAIN.format(""), pieces)
         assert read(tmp_path, message(body)) == ["One", "Two", "Attachments: map.png"]
@@ -100,7 +96,6 @@ class TestAttachments:
         assert [(one.name, one.content) for one in from_eml.extract(path)] == [(n, b"words") for n in names]
 
     def test_message_that_is_one_file(self, tmp_path: Path) -> None:
-        """A scanner's message without any text is its attachment."""
         body = "Content-Type: application/pdf\nContent-Transfer-Encoding: base64\n\nJVBERg==\n"
         source = message(f"Content-Disposition: attachment\n{body}")
         assert read(tmp_path, source) == ["Attachments: attachment 1.pdf"]
@@ -137,7 +132,6 @@ class TestBrokenHeaders:
         assert file.content.decode().strip() == inner.strip()
 
     def test_whole_headers_are_decoded(self, tmp_path: Path) -> None:
-        """What can be parsed still is."""
         letter = EmailMessage()
         letter["Subject"], letter["To"] = "Flo og fjære", "Bjørn Ås <b@example.org>"
         letter.set_content("Hei.")
@@ -161,7 +155,6 @@ class TestDamage:
         assert isinstance(file.content, bytes) and file.content.startswith(words[:600].encode())
 
     def test_text_that_only_claims_to_be_encoded(self, tmp_path: Path) -> None:
-        """It is read as it is."""
         words = "High water, at nine: be careful."
         body = f"Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n{words}\n"
         assert read(tmp_path, message(body)) == [words]
@@ -172,7 +165,6 @@ class TestDamage:
     def test_foreign_letters_that_only_claim_to_be_encoded(
         self, tmp_path: Path, codec: str, words: str
     ) -> None:
-        """They are read in the character set that the message names."""
         head = f"Content-Type: text/plain; charset={codec}\nContent-Transfer-Encoding: base64\n\n"
         assert read(tmp_path, message(head).encode() + words.encode(codec)) == [words]
 
@@ -186,7 +178,6 @@ class TestDamage:
         assert read(tmp_path, message(f"Content-Type: text/plain; charset=utf-8\n{body}")) == [words]
 
     def test_forwarded_message_that_is_encoded(self, tmp_path: Path) -> None:
-        """Some servers encode it, which no standard allows; its name and text are not lost."""
         inner = base64.encodebytes(message(PLAIN.format("Wind."), "Subject: Storm\n").encode()).decode()
         part = f"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n{inner}"
         source = message(parts("mixed", PLAIN.format("Read this."), part))
@@ -202,7 +193,6 @@ class TestDamage:
         ],
     )
     def test_headers_that_are_not_encoded(self, tmp_path: Path, subject: str, codec: str) -> None:
-        """They are read as what their bytes show."""
         head = f"Subject: {subject}\nFrom: ann@example.org\n".encode(codec)
         assert read_all(tmp_path, head + b"\nHello.\n")[0].startswith(f"Subject: {subject}\n")
 
@@ -213,8 +203,6 @@ class TestDamage:
 
 
 def wrapped(*files: tuple[str, str, bytes]) -> bytes:
-    """A winmail.dat with these files: short name, long name, content."""
-
     def attribute(tag: int, value: bytes) -> bytes:
         return struct.pack("<BII", 2, tag, len(value)) + value + struct.pack("<H", sum(value) & 0xFFFF)
 
@@ -309,7 +297,6 @@ def test_signature_beside_the_message(tmp_path: Path, kind: str) -> None:
 
 
 def test_what_is_damaged_stays_closed(tmp_path: Path) -> None:
-    """A signature that was cut off: the message is there, with its attachment."""
     whole = sealed(PLAIN.format("Fifty euro.").encode(), open_end=True)
     for data in (whole[:40], whole[:-3][:60], b"0" * 50, b""):
         path = written(tmp_path, message(in_signature(data)))
@@ -332,7 +319,6 @@ def enciphered(kind: str) -> str:
 @pytest.mark.parametrize("kind", ["S/MIME", "S/MIME, cut off", "PGP"])
 @pytest.mark.parametrize("is_part", [False, True])
 def test_what_is_encrypted_says_so(tmp_path: Path, kind: str, is_part: bool) -> None:
-    """Nobody wonders why nothing of it is found, in a message of a mailing list too."""
     body = enciphered(kind)
     path = written(tmp_path, message(parts("mixed", body, PLAIN.format("Footer.")) if is_part else body))
     texts = [block.text.strip() for block in from_eml.parse(path)][1:]

@@ -30,7 +30,6 @@ def test_rows_have_tabs_and_names(tmp_path: Path) -> None:
 
 
 def test_row_that_does_not_end(tmp_path: Path) -> None:
-    """A table that a careless program left open is read nevertheless."""
     assert texts(tmp_path, "\\trowd\\cellx9 One\\cell Two\\cell\\pard After.") == ["One\tTwo\tAfter."]
 
 
@@ -97,7 +96,6 @@ def test_letters_of_two_bytes(tmp_path: Path, code_page: int, expected: str, wri
 
 @pytest.mark.parametrize("after", [b"\0\0junk", b"\n<!-- sent by a scanner -->", b"{not closed"])
 def test_bytes_after_the_last_brace(tmp_path: Path, after: bytes) -> None:
-    """Programs stop at the end of the outermost group, and so does this."""
     path = tmp_path / "a.rtf"
     path.write_bytes(b"{\\rtf1 High {\\b water} at nine.}" + after)
     assert "".join(block.text for block in from_rtf.parse(path)).strip() == "High water at nine."

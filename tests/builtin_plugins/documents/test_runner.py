@@ -48,7 +48,6 @@ HOSTILE = "tests.builtin_plugins.documents.hostile_parsers"
 
 
 def hostile(name: str) -> Parser:
-    """Return the parser of that name in `hostile_parsers.py`."""
     return Parser(name, (), f"{HOSTILE}:{name}")
 
 
@@ -195,7 +194,6 @@ async def test_misbehaving_parser(parse: Parse, document: Path, name: str, code:
 
 @pytest.mark.parametrize("target", [f"{HOSTILE}:no_such", "no_such_module:parse", "nonsense"])
 async def test_parser_that_cannot_be_started(parse: Parse, document: Path, target: str) -> None:
-    """A wrong target is the installation's fault and is not blamed on the document."""
     with pytest.raises(ParserUnavailable, match="cannot be started"):
         await parse(document, Parser("x", (), target), LIMITS, document.parent / "sink")
     assert list(document.parent.iterdir()) == [document]
@@ -204,7 +202,6 @@ async def test_parser_that_cannot_be_started(parse: Parse, document: Path, targe
 async def test_what_a_parser_says_goes_to_the_log_only(
     parse: Parse, document: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A parser's own words are for the operator; the user reads ours."""
     with caplog.at_level(logging.INFO):
         error = await failure(parse, document, hostile("raises_code"))
     assert "stranger" not in f"{error} {error.detail}"
@@ -220,7 +217,6 @@ async def test_unstorable_characters_never_reach_the_sink(parse: Parse, document
 
 
 async def test_secrets_do_not_reach_the_parser(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process sees none of our environment."""
     monkeypatch.setenv("JWT_SECRET", "hidden")
     monkeypatch.setenv("DATABASE_URL", "hidden")
     async with aclosing(parser_processes()) as children:
@@ -258,7 +254,6 @@ async def test_cancellation_kills_the_process(parse: Parse, pipe: tuple[Path, in
 
 
 async def test_grandchildren_do_not_outlive_the_parser(parse: Parse, document: Path) -> None:
-    """What a parser has started ends with it, though the parser ended well."""
     found = await parse(document, hostile("leaves_child"), LIMITS, document.parent / "sink")
     pid = int(parsed_text(read_blocks(found.sink)))
     assert await gone(pid)
@@ -281,7 +276,6 @@ async def test_what_is_imported_for_later_documents(document: Path) -> None:
 
 
 async def test_process_dies_with_its_parent(parse: Parse, pipe: tuple[Path, int]) -> None:
-    """When the worker is killed, its parser goes too."""
     path, reader = pipe
     program = (
         "import asyncio, pathlib, sys\n"
@@ -390,7 +384,6 @@ async def test_more_hostile_texts(parse: Parse, tmp_path: Path) -> None:
 
 
 async def test_text_limit_is_exact(parse: Parse, tmp_path: Path) -> None:
-    """A text of exactly the limit passes, one character more does not."""
     folder = tmp_path / "in"
     folder.mkdir()
     path = folder / "blob"

@@ -15,7 +15,6 @@ from tests.builtin_plugins.documents.sample_documents import package
 
 
 def read_word(folder: Path, runs: str) -> str:
-    """What is read from a Word document with these runs."""
     document = docx.Document()
     document.element.body.insert(0, parse_xml(f"<w:p {nsdecls('w')}>{runs}</w:p>"))
     document.save(str(folder / "a.docx"))
@@ -23,7 +22,6 @@ def read_word(folder: Path, runs: str) -> str:
 
 
 def field(value: str) -> str:
-    """An old form field, whose value is in its properties alone."""
     return (
         f'<w:r><w:fldChar w:fldCharType="begin"><w:ffData>{value}</w:ffData></w:fldChar></w:r>'
         '<w:r><w:instrText> FORM </w:instrText></w:r><w:r><w:fldChar w:fldCharType="end"/></w:r>'
@@ -49,7 +47,6 @@ def field(value: str) -> str:
     ],
 )
 def test_symbols_of_word(tmp_path: Path, font: str, code: str, expected: str) -> None:
-    """A character of a symbol font is the one that it shows: 5 μm is not 5 m."""
     runs = (
         f'<w:r><w:t>5</w:t></w:r><w:r><w:sym w:font="{font}" w:char="{code}"/></w:r><w:r><w:t>m</w:t></w:r>'
     )
@@ -72,13 +69,11 @@ def test_symbols_of_word(tmp_path: Path, font: str, code: str, expected: str) ->
     ],
 )
 def test_old_form_fields_of_word(tmp_path: Path, value: str, expected: str) -> None:
-    """A form is read with what was ticked and chosen in it."""
     runs = f"<w:r><w:t>Insured:</w:t></w:r>{field(value)}<w:r><w:t>.</w:t></w:r>"
     assert read_word(tmp_path, runs) == f"Insured:{expected}."
 
 
 def test_pronunciation_above_asian_letters(tmp_path: Path) -> None:
-    """It isn't read: 東とう京きょう would not be found as 東京."""
     (tmp_path / "a.html").write_text(
         "<html><body><p><ruby>東<rp>(</rp><rt>とう</rt><rp>)</rp>京<rt>きょう</rt></ruby>です</p></body></html>"
     )

@@ -31,7 +31,6 @@ ROLLING = (
 
 
 def texts(path: Path, name: str) -> list[str]:
-    """The blocks of a file as the parser of its media type reads it."""
     media_type = detect_media_type(path, name)
     parser = next(parser for parser in BUILTIN_PARSERS if media_type in parser.media_types)
     read = {"subtitles": from_subtitles.parse, "notebook": from_notebook.parse}[parser.name]
@@ -71,7 +70,6 @@ def test_long_talk_is_parted_at_sentences(tmp_path: Path) -> None:
 
 
 def test_text_that_mentions_times_stays_text(tmp_path: Path) -> None:
-    """A note about WebVTT is a text."""
     path = tmp_path / "a"
     path.write_text("WEBVTT is a format.\n\nIts times are written 00:00:01.000 --> 00:00:02.000.\n")
     assert detect_media_type(path, "note.txt") == "text/plain"
@@ -116,7 +114,6 @@ def test_notebook(tmp_path: Path, name: str) -> None:
 
 
 def test_other_json_called_a_notebook(tmp_path: Path) -> None:
-    """What only has the name of a notebook is read as JSON, so that nothing is lost."""
     path = tmp_path / "a"
     path.write_text('{"worksheets": [{"cells": ["old"]}]}')
     assert texts(path, "old.ipynb") == ["worksheets[0].cells[0]: old"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from tests.builtin_plugins.documents.sample_documents import rewrite
 
 
 def book(path: Path, value: object, number_format: str | None = None) -> Path:
-    """A workbook with one value below its name."""
     workbook = openpyxl.Workbook()
     sheet = workbook.active
     assert sheet is not None
@@ -79,12 +78,10 @@ def shown(path: Path) -> str:
 def test_values_as_they_are_shown(
     tmp_path: Path, value: object, number_format: str | None, expected: str
 ) -> None:
-    """A share of 12.5% is not 0.125, and a day has no midnight."""
     assert shown(book(tmp_path / "a.xlsx", value, number_format)) == expected
 
 
 def test_style_that_is_not_there(tmp_path: Path) -> None:
-    """A number whose style the workbook lacks is read as it is."""
     path = book(tmp_path / "a.xlsx", 7, "0%")
     rewrite(path, lambda name, data: data.replace(b' s="1"', b' s="77"'))
     assert shown(path) == "7"
@@ -125,7 +122,6 @@ def test_strict_workbook(tmp_path: Path) -> None:
 
 
 def sheets(path: Path, build: Callable[[Worksheet], object]) -> list[str]:
-    """The texts of a workbook whose only sheet `build` fills."""
     workbook = openpyxl.Workbook()
     sheet = workbook.active
     assert isinstance(sheet, Worksheet)
@@ -135,8 +131,6 @@ def sheets(path: Path, build: Callable[[Worksheet], object]) -> list[str]:
 
 
 def test_names_below_a_merged_cell(tmp_path: Path) -> None:
-    """Each portion begins with whole names: the year of the merged cell, and what is below it."""
-
     def build(sheet: Worksheet) -> None:
         sheet.append(["Region", "2023", None, "2024", None])
         sheet.append([None, "Wind", "Sun", "Wind", "Sun"])
@@ -150,18 +144,6 @@ def test_names_below_a_merged_cell(tmp_path: Path) -> None:
     names = "Region\t2023 Wind\t2023 Sun\t2024 Wind\t2024 Sun"
     assert {portion.split("\n")[0] for portion in portions} == {names}
     assert sum(portion.count("Region 7\t7\t8\t9\t10") for portion in portions) == 1
-
-
-def test_rows_below_a_merged_cell(tmp_path: Path) -> None:
-    """A row of values is not taken for names, even below names with a merged cell."""
-
-    def build(sheet: Worksheet) -> None:
-        sheet.append(["Region", "Output", None])
-        sheet.merge_cells("B1:C1")
-        sheet.append(["Lund", 12, 7.5])
-        sheet.append(["Malmo", 40, 8])
-
-    assert sheets(tmp_path / "a.xlsx", build) == ["Region\tOutput\tOutput\nLund\t12\t7.5\nMalmo\t40\t8"]
 
 
 def test_tables_below_each_other(tmp_path: Path) -> None:
@@ -190,27 +172,6 @@ def test_tables_below_each_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "rows",
-    [
-        (["", "Person", "Age"], ["", "Ann", 30]),
-        (["Country", 2022, 2023], ["Norway", 7, 8]),
-        (["Country", "Q1", "Q2"], ["Norway", 7, 8]),
-        (["", "East", "West"], ["Bolts", 7, 8]),
-        (["Person", "Age", "Remark"], ["Ann", 30]),
-    ],
-)
-def test_names_of_a_second_table(tmp_path: Path, rows: Sequence[list[object]]) -> None:
-    """Years, quarters, a table beside the edge, a cross table, and values that are missing at the end."""
-
-    def build(sheet: Worksheet) -> None:
-        for row in (["Harbour", "Berths"], ["Lund", 12], [], *rows):
-            sheet.append(row)
-
-    first, second = ("\t".join(map(str, row)) for row in rows)
-    assert sheets(tmp_path / "a.xlsx", build) == ["Harbour\tBerths\nLund\t12", f"{first}\n{second}"]
-
-
-@pytest.mark.parametrize(
     "row", [["Total", 52], ["Norway", 1960, 1961], ["A-12", "closed"], ["", "closed"], ["Malmo", ""]]
 )
 def test_rows_below_a_gap(tmp_path: Path, row: list[object]) -> None:
@@ -223,31 +184,9 @@ def test_rows_below_a_gap(tmp_path: Path, row: list[object]) -> None:
     assert len(sheets(tmp_path / "a.xlsx", build)) == 1
 
 
-def test_names_in_two_rows_without_merged_cells(tmp_path: Path) -> None:
-    """A year that is written once stands for the columns to its right."""
-
-    def build(sheet: Worksheet) -> None:
-        sheet.append(["Region", "2023", None, "2024", None])
-        sheet.append([None, "Wind", "Sun", "Wind", "Sun"])
-        sheet.append(["Lund", 12, 7, 14, 8])
-
-    names = "Region\t2023 Wind\t2023 Sun\t2024 Wind\t2024 Sun"
-    assert sheets(tmp_path / "a.xlsx", build) == [f"{names}\nLund\t12\t7\t14\t8"]
-
-
 def test_huge_number_format(tmp_path: Path) -> None:
     """A format beyond Excel's limit of 255 characters is ignored."""
     assert shown(book(tmp_path / "a.xlsx", 7.5, "[" * 1_000_000)) == "7.5"
-
-
-def test_row_of_values_that_repeat(tmp_path: Path) -> None:
-    """Below names without a gap, it is no second row of names."""
-
-    def build(sheet: Worksheet) -> None:
-        for row in (["Task", "Done", "Checked"], [None, "yes", "yes"], ["Moor", "yes", "no"]):
-            sheet.append(row)
-
-    assert sheets(tmp_path / "a.xlsx", build) == ["Task\tDone\tChecked\n\tyes\tyes\nMoor\tyes\tno"]
 
 
 def test_unclosed_merged_cells(tmp_path: Path) -> None:
@@ -328,50 +267,82 @@ def test_texts_that_cells_share(tmp_path: Path) -> None:
     assert row == "Two\twords & more\t\u6771\u4eac\t\t_x0041_ A"
 
 
-def test_cells_merged_over_rows(tmp_path: Path) -> None:
-    """What such a cell says holds for each of its rows, down to its last."""
+YEARS = ["Region\t2023 Wind\t2023 Sun\t2024 Wind\t2024 Sun\nLund\t12\t7\t14\t8"]
+HARBOURS = [["Harbour", "Berths"], ["Lund", 12], []]
+TABLES: dict[str, tuple[list[list[object]], str, list[str]]] = {
+    "a row of values below a merged name": (
+        [["Region", "Output", None], ["Lund", 12, 7.5], ["Malmo", 40, 8]],
+        "B1:C1",
+        ["Region\tOutput\tOutput\nLund\t12\t7.5\nMalmo\t40\t8"],
+    ),
+    "years that are written once": (
+        [
+            ["Region", "2023", None, "2024", None],
+            [None, "Wind", "Sun", "Wind", "Sun"],
+            ["Lund", 12, 7, 14, 8],
+        ],
+        "",
+        YEARS,
+    ),
+    "a group above the names": (
+        [
+            [None, "2023", None, "2024", None],
+            ["Region", "Wind", "Sun", "Wind", "Sun"],
+            ["Lund", 12, 7, 14, 8],
+        ],
+        "",
+        YEARS,
+    ),
+    "a merged group above the names": (
+        [
+            [None, "2023", None, "2024", None],
+            ["Region", "Wind", "Sun", "Wind", "Sun"],
+            ["Lund", 12, 7, 14, 8],
+        ],
+        "B1:C1 D1:E1",
+        YEARS,
+    ),
+    "one group of some columns": (
+        [[None, "Output", None], ["Region", "Wind", "Sun"], ["Lund", 12, 7.5]],
+        "B1:C1",
+        ["Region\tOutput Wind\tOutput Sun\nLund\t12\t7.5"],
+    ),
+    "values that repeat": (
+        [["Task", "Done", "Checked"], [None, "yes", "yes"], ["Moor", "yes", "no"]],
+        "",
+        ["Task\tDone\tChecked\n\tyes\tyes\nMoor\tyes\tno"],
+    ),
+    "a cell merged over rows": (
+        [["Region", "Harbour"], ["North", "Lund"], [None, "Malmo"], [None, "Ystad"], ["South", "Kiel"]],
+        "A2:A4",
+        ["Region\tHarbour\nNorth\tLund\nNorth\tMalmo\nNorth\tYstad\nSouth\tKiel"],
+    ),
+    **{
+        f"a second table of {what}": (
+            [*HARBOURS, *rows],
+            "",
+            ["Harbour\tBerths\nLund\t12", "\n".join("\t".join(map(str, row)) for row in rows)],
+        )
+        for what, rows in {
+            "people": [["", "Person", "Age"], ["", "Ann", 30]],
+            "years": [["Country", 2022, 2023], ["Norway", 7, 8]],
+            "quarters": [["Country", "Q1", "Q2"], ["Norway", 7, 8]],
+            "two dimensions": [["", "East", "West"], ["Bolts", 7, 8]],
+            "rows that end early": [["Person", "Age", "Remark"], ["Ann", 30]],
+        }.items()
+    },
+}
 
+
+@pytest.mark.parametrize(("rows", "merged", "expected"), TABLES.values(), ids=TABLES)
+def test_names_of_columns(tmp_path: Path, rows: list[list[object]], merged: str, expected: list[str]) -> None:
     def build(sheet: Worksheet) -> None:
-        for row in (
-            ["Region", "Harbour", "Berths"],
-            ["North", "Lund", 12],
-            [None, "Malmo", 40],
-            [None, "Ystad", 7],
-        ):
+        for row in rows:
             sheet.append(row)
-        sheet.append(["South", "Kiel", 9])
-        sheet.merge_cells("A2:A4")
+        for cells in merged.split():
+            sheet.merge_cells(cells)
 
-    expected = "Region\tHarbour\tBerths\nNorth\tLund\t12\nNorth\tMalmo\t40\nNorth\tYstad\t7\nSouth\tKiel\t9"
-    assert sheets(tmp_path / "a.xlsx", build) == [expected]
-
-
-@pytest.mark.parametrize("merged", [True, False])
-def test_group_of_columns(tmp_path: Path, merged: bool) -> None:
-    """The name of a group above the names of its columns is part of them, and no title."""
-
-    def build(sheet: Worksheet) -> None:
-        sheet.append([None, "2023", None, "2024", None])
-        sheet.append(["Region", "Wind", "Sun", "Wind", "Sun"])
-        sheet.append(["Lund", 12, 7.5, 14, 8])
-        if merged:
-            sheet.merge_cells("B1:C1")
-            sheet.merge_cells("D1:E1")
-
-    names = "Region\t2023 Wind\t2023 Sun\t2024 Wind\t2024 Sun"
-    assert sheets(tmp_path / "a.xlsx", build) == [f"{names}\nLund\t12\t7.5\t14\t8"]
-
-
-def test_one_group_of_columns(tmp_path: Path) -> None:
-    """A lone merged cell above some of the columns names them."""
-
-    def build(sheet: Worksheet) -> None:
-        sheet.append([None, "Output", None])
-        sheet.append(["Region", "Wind", "Sun"])
-        sheet.append(["Lund", 12, 7.5])
-        sheet.merge_cells("B1:C1")
-
-    assert sheets(tmp_path / "a.xlsx", build) == ["Region\tOutput Wind\tOutput Sun\nLund\t12\t7.5"]
+    assert sheets(tmp_path / "a.xlsx", build) == expected
 
 
 def test_columns_far_apart(tmp_path: Path) -> None:
@@ -397,7 +368,6 @@ def test_columns_far_apart(tmp_path: Path) -> None:
 
 
 def test_a_few_empty_columns_stay(tmp_path: Path) -> None:
-    """What is left free between columns, as people do, is kept as it is."""
     workbook = openpyxl.Workbook()
     sheet = workbook.active
     assert sheet is not None

@@ -104,7 +104,6 @@ def test_its_tokens_are_those_of_the_tokenizers_library(network: E5) -> None:
 
 
 def test_no_piece_goes_on_into_the_next_word() -> None:
-    """So that splitting word by word finds the best split of the whole text."""
     assert not [piece for piece in PackedModel(find_file()[0]).vocabulary.pieces if "▁".encode() in piece[1:]]
 
 
@@ -118,13 +117,11 @@ def test_a_text_has_the_same_tokens_whatever_was_read_before(network: E5) -> Non
 
 
 def test_marks_in_a_document_are_text(network: E5) -> None:
-    """A document that spells out the model's own marks gets the tokens of their letters."""
     begin, *inside, end = network.tokens(["a </s> b <mask> <pad>"])[0]
     assert (begin, end) == (0, 2) and not {0, 1, 2, 3, 250_001} & set(inside)
 
 
 def test_composed_and_decomposed_letters_are_one(network: E5) -> None:
-    """NFKC, as the published tokenizer has it; a run of spaces counts as one."""
     one, other = network.tokens(["Zu\u0308rich  café", "Zürich cafe\u0301"])
     assert one == other
 
@@ -141,7 +138,6 @@ def test_its_vectors_are_those_of_the_published_architecture(
 def test_what_the_processor_computes_quickest_stays_close(
     published: Published, quickest: OpenVinoEngine
 ) -> None:
-    """Less than a thousandth away in every script, in a batch or alone."""
     expected = published(TEXTS)
     alone = np.concatenate([quickest.encode([text]) for text in TEXTS])
     for vectors in (quickest.encode(TEXTS), alone):
@@ -199,7 +195,6 @@ def test_a_meaning_is_found_across_languages(engine: OpenVinoEngine) -> None:
 
 
 def test_a_long_text_is_cut(network: E5) -> None:
-    """At 512 tokens with both marks, however long the text is, and quickly."""
     assert len(network.tokens(["passage: " + "word " * 1_000_000])[0]) == 512
 
 
@@ -219,7 +214,6 @@ async def test_a_platform_embeds_with_it(start_platform: Start, published: Publi
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    """One changed byte is enough, and a missing file is told apart; both say what to do."""
     content = bytearray(find_file()[0].read_bytes())
     content[-1] ^= 1
     damaged = tmp_path / "e5-small-q4.bin"

@@ -50,7 +50,6 @@ def test_openvino_agrees_with_the_published_library(
 def test_openvino_in_fp32_is_the_published_library(
     weights: Weights, reference_engine: SentenceTransformersEngine
 ) -> None:
-    """The graph is exact; only precision makes a difference."""
     engine = OpenVinoEngine(MiniLm(weights), precision="fp32", threads=1)
     assert np.abs(engine.encode(TEXTS) - reference_engine.encode(TEXTS)).max() < 1e-5
 
@@ -58,14 +57,12 @@ def test_openvino_in_fp32_is_the_published_library(
 def test_the_stored_reference_is_what_the_published_library_gives(
     reference_engine: SentenceTransformersEngine,
 ) -> None:
-    """Otherwise engines would be held to something else."""
     assert verify(reference_engine, Reference.read(REFERENCE_FILE)) > 0.99999
 
 
 def test_the_reference_engine_in_bf16_stays_close(
     weights: Weights, reference_engine: SentenceTransformersEngine
 ) -> None:
-    """And it says so in its identity."""
     engine = SentenceTransformersEngine(weights, precision="bf16")
     assert engine.identity != reference_engine.identity
     some = [*SHORT, TEXTS[8]]  # with a truncated one; all of them take seconds
@@ -74,7 +71,6 @@ def test_the_reference_engine_in_bf16_stays_close(
 
 @pytest.mark.parametrize("name", ["openvino_engine", "reference_engine"])
 def test_vectors_are_of_length_one(name: str, request: pytest.FixtureRequest) -> None:
-    """So that an inner product is a cosine; no texts give no rows, of the right width."""
     engine = request.getfixturevalue(name)
     vectors = engine.encode(TEXTS)
     assert vectors.dtype == np.float32
@@ -84,7 +80,6 @@ def test_vectors_are_of_length_one(name: str, request: pytest.FixtureRequest) ->
 
 
 def test_a_text_has_the_same_vector_in_any_company(openvino_engine: OpenVinoEngine) -> None:
-    """Sorting and padding a large batch neither mixes up rows nor leaks into a vector."""
     together = openvino_engine.encode(MANY)
     picked = [*range(0, len(MANY), 17), len(MANY) - 2]
     alone = np.concatenate([openvino_engine.encode([MANY[row]]) for row in picked])
@@ -103,7 +98,6 @@ def test_batches_side_by_side_give_the_same_vectors(
 
 
 def test_threads_share_an_engine(openvino_engine: OpenVinoEngine) -> None:
-    """Four callers at once get each their own vectors."""
     sets = [[f"text {number} of caller {caller}" for number in range(40)] for caller in range(4)]
     expected = [openvino_engine.encode(texts) for texts in sets]
     with ThreadPoolExecutor(4) as threads:
@@ -112,7 +106,6 @@ def test_threads_share_an_engine(openvino_engine: OpenVinoEngine) -> None:
 
 
 def test_other_threads_run_while_it_computes(openvino_engine: OpenVinoEngine) -> None:
-    """The interpreter is free during inference: this loop gets its turns."""
     done, turns = threading.Event(), 0
 
     def encode() -> None:
@@ -130,14 +123,12 @@ def test_other_threads_run_while_it_computes(openvino_engine: OpenVinoEngine) ->
 def test_identities_tell_engine_model_precision_and_weights(
     openvino_engine: OpenVinoEngine, reference_engine: SentenceTransformersEngine, weights: Weights
 ) -> None:
-    """Two engines whose vectors must not be mixed never share one."""
     assert reference_engine.identity == f"sentence-transformers/all-MiniLM-L6-v2/fp32/{weights.fingerprint}"
     assert openvino_engine.identity.startswith("openvino/all-MiniLM-L6-v2/")
     assert openvino_engine.identity.endswith(weights.fingerprint)
 
 
 def test_an_engine_that_computes_wrongly_is_refused(openvino_engine: OpenVinoEngine) -> None:
-    """Vectors of other texts stand for a kernel that is wrong on this processor."""
     good = Reference.read(REFERENCE_FILE)
     with pytest.raises(EngineError, match="choose another engine or precision"):
         verify(openvino_engine, Reference(good.texts, np.roll(good.vectors, 1, axis=0)))

@@ -59,7 +59,6 @@ def test_openvino_loads_without_torch_and_without_telemetry(model: str, home: Pa
 
 @pytest.mark.long
 def test_the_reference_engine_calls_nobody(home: Path) -> None:
-    """It loads from the folder alone, and runs none of the weights' package's code."""
     found = probe("all-minilm", "sentence-transformers", home)
     assert "socket.connect" not in found["events"]
     assert "socket.getaddrinfo" not in found["events"]

@@ -33,19 +33,16 @@ def copy(weights: Weights, tmp_path: Path) -> Path:
 
 
 def test_the_installed_package_holds_the_published_files(weights: Weights) -> None:
-    """The fingerprint that enters an engine's identity is that of the verified file."""
     assert weights.tensors.is_file()
     assert WEIGHTS_SHA256.startswith(weights.fingerprint)
 
 
 def test_a_folder_of_the_operator_is_taken_instead(copy: Path) -> None:
-    """The package is not looked at when a folder is named."""
     assert find_weights(copy).folder == copy
 
 
 @pytest.mark.parametrize("name", [WEIGHTS_FILE, CONFIG_FILE, "tokenizer.json"])
 def test_a_file_that_differs_is_refused(copy: Path, name: str) -> None:
-    """One changed byte is enough; the message names file and remedy."""
     content = bytearray((copy / name).read_bytes())
     content[-2] ^= 1
     (copy / name).unlink()
@@ -56,15 +53,12 @@ def test_a_file_that_differs_is_refused(copy: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", [WEIGHTS_FILE, "vocab.txt", "1_Pooling/config.json"])
 def test_a_folder_that_lacks_a_file_is_refused(copy: Path, name: str) -> None:
-    """The message names what is missing."""
     (copy / name).unlink()
     with pytest.raises(WeightsNotFound, match=f"has no {name}"):
         find_weights(copy)
 
 
 def test_without_package_and_folder_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is fetched in its place."""
-
     def not_installed(name: str) -> metadata.Distribution:
         raise metadata.PackageNotFoundError(name)
 
@@ -74,6 +68,5 @@ def test_without_package_and_folder_the_remedy_is_named(monkeypatch: pytest.Monk
 
 
 def test_a_download_never_replaces_a_folder(tmp_path: Path) -> None:
-    """It is refused before anything is fetched."""
     with pytest.raises(WeightsError, match="exists"):
         download_weights(tmp_path)

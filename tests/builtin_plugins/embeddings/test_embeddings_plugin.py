@@ -59,7 +59,6 @@ async def test_many_at_once(start_platform: Start) -> None:
 
 
 async def test_who_leaves_while_it_is_loaded(start_platform: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine is loaded once, although whoever asked for it first did not wait."""
     begun, go, loads = threading.Event(), threading.Event(), list[str]()
 
     def held(model: LocalModel, settings: EmbeddingsSettings, home: Path) -> EmbeddingEngine:
@@ -91,7 +90,6 @@ async def test_any_text(start_platform: Start) -> None:
 
 
 async def test_without_its_files(start_platform: Start, tmp_path: Path) -> None:
-    """The platform starts and is degraded; who embeds hears that the model's files are missing."""
     running = await start_platform("embeddings", env={"PLATFORM_EMBEDDINGS_WEIGHTS": str(tmp_path / "none")})
     health = await running.anonymous.get("/health")
     assert (health.status, health.json()["status"]) == (200, "degraded")
@@ -111,7 +109,6 @@ async def test_without_its_package(start_platform: Start, monkeypatch: pytest.Mo
 
 
 async def test_nothing_is_loaded_before_the_first_text(start_platform: Start) -> None:
-    """A start and a health check leave the engine alone, and all is well."""
     running = await start_platform("embeddings")
     health = (await running.anonymous.get("/health")).json()
     assert health["checks"]["embeddings"] == "healthy" and health["status"] == "healthy"
@@ -126,7 +123,6 @@ async def test_nothing_is_loaded_before_the_first_text(start_platform: Start) ->
 async def test_a_worker_embeds_two_batches_side_by_side(
     start_platform: Start, role: Literal["api", "worker"], env: dict[str, str], expected: int | None
 ) -> None:
-    """Everyone else one at a time, and anyone as many as the setting says."""
     asked: list[int | None] = []
 
     def load(settings: EmbeddingsSettings, home: Path | None = None) -> EmbeddingEngine:
@@ -153,7 +149,6 @@ async def test_preloaded_models(start_platform: Start, caplog: pytest.LogCapture
 
 
 async def test_what_can_not_be_preloaded(start_platform: Start, tmp_path: Path) -> None:
-    """A name of no model is refused; files that are missing stop nothing."""
     running = await start_platform("embeddings", env={"PLATFORM_EMBEDDINGS_PRELOAD": "gpt"})
     reasons = {record.name: str(record.reason) for record in running.platform.plugins}
     assert "PLATFORM_EMBEDDINGS_PRELOAD" in reasons["embeddings"] and "called 'gpt'" in reasons["embeddings"]

@@ -93,7 +93,6 @@ async def test_a_folder(stage: Stage) -> None:
 
 @session
 async def test_the_prefix_of_passages_is_part_of_the_engine(stage: Stage) -> None:
-    """So is the most tokens that are read: such vectors must not be mixed."""
     one, other = await stage.embed("tiny", ["hotel"]), await stage.embed("other-tiny", ["hotel"])
     assert one.engine.rpartition("/")[2] != other.engine.rpartition("/")[2]
     assert not np.allclose(one.vectors, other.vectors)
@@ -119,7 +118,6 @@ async def test_an_endpoint(stage: Stage) -> None:
 @session
 @pytest.mark.parametrize("model", ["tiny", "far"])
 async def test_from_the_knowledge_base_to_the_answer(stage: Stage, model: str) -> None:
-    """Documents are embedded and found by either kind."""
     base = await make_base(stage.ann, embedding_model=model)
     assert (await ingest(stage.running, stage.ann, base, "a.txt", TEXT))["status"] == "completed"
     found = await stage.ann.post(f"/v1/rag/knowledge-bases/{base}/search", json={"question": QUESTION})
@@ -132,7 +130,6 @@ async def test_from_the_knowledge_base_to_the_answer(stage: Stage, model: str) -
     [("wrong", "'dimension'.*is 384"), ("long", "reads 64 tokens"), ("far-wrong", "vectors of 16 numbers")],
 )
 async def test_a_setting_that_does_not_fit_the_model(stage: Stage, model: str, reason: str) -> None:
-    """The reason names the field; no knowledge base is made with it."""
     refused = await stage.ann.post("/v1/rag/knowledge-bases", json={"name": "n", "embedding_model": model})
     assert refused.status == 503
     with pytest.raises(Unavailable, match=reason):
@@ -142,7 +139,6 @@ async def test_a_setting_that_does_not_fit_the_model(stage: Stage, model: str, r
 @session
 @pytest.mark.parametrize("model", ["gone", "damaged"])
 async def test_a_folder_that_cannot_be_read(stage: Stage, model: str) -> None:
-    """The public reads that files are missing or damaged, and no path."""
     with pytest.raises(Unavailable, match=f"files of {model} are missing or damaged") as refused:
         await stage.embed(model, ["x"])
     assert "/" not in str(refused.value.detail)
@@ -185,7 +181,6 @@ async def test_it_does_not_fit_what_a_collection_holds(stage: Stage, tmp_path: P
 
 @asynccontextmanager
 async def far_away(folder: Path) -> AsyncIterator[tuple[ModelServer, Running, Actor, str]]:
-    """A knowledge base whose embedding model is an endpoint's."""
     async with model_server() as server, platforms(folder) as start:
         server.script = Script(models=("far",))
         models = declared(far={"url": server.url, "dimension": 16})
@@ -197,7 +192,6 @@ async def far_away(folder: Path) -> AsyncIterator[tuple[ModelServer, Running, Ac
 
 
 async def test_an_endpoint_that_asks_for_patience(tmp_path: Path) -> None:
-    """A job waits as `Retry-After` says, as often as that; a question is refused at once."""
     async with far_away(tmp_path) as (server, running, ann, base):
         busy = Refusal(429, headers={"Retry-After": "0"})
         begun = len(server.requests)
@@ -252,12 +246,10 @@ async def test_a_real_server(tmp_path: Path) -> None:
     ],
 )
 def test_settings_that_make_no_sense(models: str, reason: str) -> None:
-    """What is said names the field."""
     with pytest.raises(ValidationError, match=reason):
         EmbeddingsSettings.model_validate({"models": models})
 
 
 def test_a_key_without_a_model() -> None:
-    """The error names it."""
     with pytest.raises(ValidationError, match="'far'"):
         EmbeddingsSettings.model_validate({"keys": "far=secret"})

@@ -30,7 +30,6 @@ class HeldEngine:
         """Which batch is held again, and that it is."""
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """A vector that only its text has."""
         self.batches.append(list(texts))
         self.begun.set()
         assert self.go.wait(60)
@@ -55,7 +54,6 @@ async def embedded(running: Running, texts: Sequence[str], purpose: inference.Pu
 
 
 def lengths(found: Embedded) -> list[int]:
-    """The lengths of the texts, by their vectors."""
     return [round(x / y) for x, y in found.vectors.tolist()]
 
 
@@ -118,7 +116,6 @@ async def test_the_same_bad_question_at_once(start_platform: Start, engine: Held
 
 
 async def test_one_text_twice_in_a_question(start_platform: Start, engine: HeldEngine) -> None:
-    """Each place has its vector, in the order of the texts."""
     running = await start_platform("embeddings")
     engine.go.set()
     found = await embedded(running, ["aa", "b", "aa", "ccc"])
@@ -205,7 +202,6 @@ async def test_many_texts_keep_no_question_waiting(start_platform: Start, engine
 
 
 async def test_an_answers_sentences_and_its_subject(start_platform: Start, engine: HeldEngine) -> None:
-    """They come at once, and are computed at once: each run reads the whole network."""
     running = await start_platform("embeddings")
     engine.go.set()
     sentences = [f"sentence {number}" for number in range(8)]

@@ -16,7 +16,6 @@ LENGTHS = st.lists(st.integers(1, 512), min_size=1, max_size=40)
 
 
 def tokens_of(lengths: list[int]) -> list[list[int]]:
-    """Texts of these lengths, whose tokens are all different."""
     ends = np.cumsum(lengths).tolist()
     return [list(range(end - length + 1, end + 1)) for end, length in zip(ends, lengths, strict=True)]
 
@@ -37,7 +36,6 @@ def test_every_text_is_whole(lengths: list[int]) -> None:
 
 @given(lengths=LENGTHS)
 def test_never_more_tokens_than_with_a_row_for_each(lengths: list[int]) -> None:
-    """A row is as long as the longest text, or as short ones share."""
     assert packed(tokens_of(lengths)).ids.size <= len(lengths) * padded_length(max(lengths))
 
 
@@ -58,7 +56,6 @@ def test_little_padding(lengths: list[int], most: int) -> None:
 
 @pytest.mark.parametrize(("tokens", "padded"), [(1, 8), (8, 8), (9, 16), (255, 256), (512, 512)])
 def test_a_runtime_sees_few_lengths(tokens: int, padded: int) -> None:
-    """Lengths are padded in steps of eight, and never beyond what a model reads."""
     assert padded_length(tokens) == padded
     assert packed([[1] * tokens]).ids.shape == (1, padded)
 

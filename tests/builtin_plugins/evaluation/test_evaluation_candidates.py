@@ -22,7 +22,6 @@ ORIGIN = "https://www.example.org"
 
 
 async def rated(actor: Actor, pipeline: str, question: str, rating: str, talk: str = "talk") -> int:
-    """Ask in a conversation and rate the answer; returns the turn's id."""
     body = {"question": question, "conversation_id": talk}
     answer = await actor.post(f"/v1/rag/pipeline/{pipeline}/query", json=body)
     assert answer.status == 200, answer.body
@@ -33,7 +32,6 @@ async def rated(actor: Actor, pipeline: str, question: str, rating: str, talk: s
 
 
 async def visited(running: Running, slug: str, question: str, rating: str) -> None:
-    """A visitor of a published chat asks and rates."""
     visitor = Actor(running)
     headers = {"Origin": ORIGIN}
     session = await visitor.post(f"/v1/chat/{slug}/session", headers=headers)
@@ -44,7 +42,7 @@ async def visited(running: Running, slug: str, question: str, rating: str) -> No
     assert (await visitor.post(f"/v1/chat/{slug}/feedback", json=body, headers=headers)).status < 300
 
 
-async def test_candidates(start_platform: Start, database_url: str | None) -> None:
+async def test_candidates(start_platform: Start) -> None:
     """Ratings of the caller's conversations and published chats; accepted ones are asked in a run."""
     plugins = (
         "rag",
@@ -54,7 +52,7 @@ async def test_candidates(start_platform: Start, database_url: str | None) -> No
         HashEmbeddings(),
         EvaluationPlugin,
     )
-    running = await start_platform(*plugins, env={"DATABASE_URL": database_url})
+    running = await start_platform(*plugins)
     ann, base = await nordlys(running, visibility="shared")
     set_id = await make_set(ann, base, [{"question": "Why?", "unanswerable": True}])
     pipeline = await make_pipeline(ann, base)
@@ -157,7 +155,6 @@ async def test_a_model_makes_questions(start_platform: Start) -> None:
 
 @pytest.mark.parametrize("model", [None, Scripted(Unavailable("away"))])
 async def test_without_a_model_rules_make_them(start_platform: Start, model: Scripted | None) -> None:
-    """No runtime, or one that fails: the answer says so."""
     running = await boot(start_platform, None, EvaluationPlugin, *([model] if model else []))
     ann, base = await nordlys(running)
     set_id = await make_set(ann, base, [{"question": "Why?", "unanswerable": True}])
@@ -185,7 +182,6 @@ class Meanwhile(SayingModel):
 async def test_what_is_deleted_meanwhile_leaves_no_questions(
     start_platform: Start, database_url: str | None
 ) -> None:
-    """No question is kept of a document that was deleted while a model was making questions of it."""
     model = Meanwhile()
     running = await boot(start_platform, database_url, EvaluationPlugin, model)
     ann, base = await nordlys(running)

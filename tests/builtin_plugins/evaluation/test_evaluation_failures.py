@@ -84,7 +84,6 @@ class Runtime:
 
 @asynccontextmanager
 async def refusing(start_platform: Start, refuses: Callable[[str], bool]) -> AsyncIterator[tuple[Any, ...]]:
-    """A platform over such a runtime, somebody, and a knowledge base."""
     async with model_server() as server:
         runtime = Runtime(server, refuses)
         server.script = Script(turn=runtime.turn, models=("llama3.2",))
@@ -140,7 +139,6 @@ async def test_a_runtime_that_goes_away(start_platform: Start) -> None:
 
 
 async def test_a_runtime_that_was_never_there(start_platform: Start) -> None:
-    """Nothing is stored as failed: the job is tried again, as the runtime may come."""
     async with refusing(start_platform, lambda text: True) as (runtime, running, ann, base):
         body = {"set_id": await make_set(ann, base, hotels("one")), "configurations": [{}]}
         made = await call(ann, "post", "/runs", 202, json=body)

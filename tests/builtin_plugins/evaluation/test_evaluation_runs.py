@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import pytest
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.evaluation.models import Result
 from builtin_plugins.evaluation.plugin import EvaluationPlugin
-from builtin_plugins.evaluation.services.running import RUN, RunPayload
 from builtin_plugins.rag import api as rag
-from kernel.sdk import Plugin, Progress, hookimpl
+from kernel.sdk import Plugin, hookimpl
 from kernel.testing import Running, Start, environment, platforms
 from tests.builtin_plugins.evaluation.evaluation_support import (
     API,
@@ -58,9 +55,9 @@ class Backwards(Plugin):
         return list(reversed(await work.search(rag.SearchPlan(work.question, top_k=20))))
 
 
-async def test_measures(start_platform: Start, database_url: str | None) -> None:
+async def test_measures(start_platform: Start) -> None:
     """On the public set: figures with intervals, a table, a plot; deeper searches find no less."""
-    running = await boot(start_platform, database_url)
+    running = await boot(start_platform)
     ann, base = await nordlys(running)
     run = await measure(running, ann, await make_set(ann, base), SHALLOW, DEEP)
     assert (run["status"], run["done"], run["total"], run["error"]) == ("done", 48, 48, None)
@@ -96,27 +93,6 @@ async def test_known_figures(start_platform: Start) -> None:
     worst, best = (one["values"] for one in found)
     assert (worst["ndcg@10"], worst["recall@5"], worst["mrr"], worst["contains"]) == (0, 0, 0, None)
     assert (best["ndcg@10"], best["recall@5"], best["contains"], best["refused_wrong"]) == (1, 1, 1, 0)
-
-
-@pytest.mark.each_database
-async def test_goes_on_after_a_death(start_platform: Start, database_url: str | None) -> None:
-    """A worker that dies in the middle: what was measured stays, no question is asked or stored twice."""
-    method = Backwards()
-    running = await boot(start_platform, database_url, EvaluationPlugin, method)
-    ann, base = await nordlys(running)
-    set_id = await make_set(ann, base)
-    made = await call(
-        ann, "post", "/runs", 202, json={"set_id": set_id, "configurations": [{"method": "backwards"}]}
-    )
-    method.dies_at = 7
-    with contextlib.suppress(KeyboardInterrupt):
-        await RUN.handler(running.platform, RunPayload(run_id=made["id"]), Progress())
-    assert await running.platform.database.read(_results) == 7
-    await running.run_jobs()
-    run = await call(ann, "get", f"/runs/{made['id']}")
-    assert (run["status"], run["done"], run["total"]) == ("done", 24, 24)
-    assert len(method.asked) == len(set(method.asked)) == 24
-    assert await running.platform.database.read(_results) == 24
 
 
 async def test_goes_on_after_kill_9(tmp_path: Path) -> None:
@@ -247,7 +223,6 @@ async def test_rights_of_the_moment(start_platform: Start) -> None:
 
 
 async def test_deleted_documents_leave_their_questions(start_platform: Start) -> None:
-    """What was generated from a document goes with it, out of runs as well."""
     running: Running = await boot(start_platform)
     ann, base = await nordlys(running)
     set_id = await make_set(ann, base, [{"question": "Why?", "unanswerable": True}])

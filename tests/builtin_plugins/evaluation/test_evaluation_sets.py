@@ -70,9 +70,9 @@ async def test_a_large_file(start_platform: Start, monkeypatch: pytest.MonkeyPat
     assert refused.status == 413 and "values" in refused.json()["detail"]
 
 
-async def test_generated(start_platform: Start, database_url: str | None) -> None:
+async def test_generated(start_platform: Start) -> None:
     """Headings, definitions and figures of the documents, marked as generated, each once."""
-    running = await boot(start_platform, database_url)
+    running = await boot(start_platform)
     ann, base = await nordlys(running)
     set_id = await make_set(ann, base, [{"question": "Why?", "unanswerable": True}])
     made = await call(ann, "post", f"/sets/{set_id}/generate", json={"limit": 200})
@@ -127,7 +127,6 @@ async def test_who_may(start_platform: Start) -> None:
     [{"question": "x"}, {"question": "x", "answers": ["a"], "unanswerable": True}, {"question": " "}],
 )
 async def test_a_question_expects_something(start_platform: Start, question: dict[str, object]) -> None:
-    """Neither nothing nor both an answer and a refusal."""
     running = await boot(start_platform)
     ann = await somebody(running)
     base = await make_base(ann, embedding_model="all-minilm")

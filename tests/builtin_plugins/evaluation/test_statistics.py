@@ -25,7 +25,6 @@ def test_many_columns_at_once() -> None:
 
 @pytest.mark.parametrize("column", COLUMNS[:4])
 def test_the_interval_of_a_mean(column: list[float]) -> None:
-    """Two standard errors on both sides of the mean; one value is its own interval."""
     low, high = intervals([column])[0]
     error = statistics.pstdev(column) / len(column) ** 0.5
     mean = statistics.mean(column)

@@ -18,7 +18,6 @@ LEAVE = "Employees get 25 days of annual leave. Sick leave longer than three day
 
 
 def test_the_quotation_is_a_part_of_its_passage() -> None:
-    """Neighboring sentences as they stand, with their place."""
     found = judged("How long is the warranty of the X200?", passages(LEAVE, WARRANTY))
     best = found.quotes[0]
     assert found.is_enough and best.passage == 1
@@ -27,7 +26,6 @@ def test_the_quotation_is_a_part_of_its_passage() -> None:
 
 
 def test_a_window_is_bounded() -> None:
-    """However long the passage, no more is quoted than helps."""
     text = " ".join(f"The warranty of drill {n} lasts {n} years." for n in range(200))
     found = judged("How long is the warranty of drill 77?", passages(text, text.replace("drill", "saw")))
     assert "drill 77" in found.quotes[0].text
@@ -36,14 +34,12 @@ def test_a_window_is_bounded() -> None:
 
 
 def test_a_sentence_of_two_passages_is_quoted_once() -> None:
-    """Passages of a document overlap."""
     first = "Intro words. The warranty lasts 24 months from the date of purchase."
     second = "The warranty lasts 24 months from the date of purchase. Bring the receipt."
     assert len(judged("How long does the warranty last?", passages(first, second)).quotes) == 1
 
 
 def test_another_passage_that_is_nearly_as_good_is_quoted_too() -> None:
-    """Two sources that say different things are both shown."""
     lines = (
         "The warranty of the drill motor lasts 2 years.",
         "The warranty of the drill motor lasts 3 years.",
@@ -53,7 +49,6 @@ def test_another_passage_that_is_nearly_as_good_is_quoted_too() -> None:
 
 
 def test_what_a_pronoun_refers_to_is_quoted_with_it() -> None:
-    """The sentence that answers has nothing of the subject."""
     text = (
         "Each autumn Ithena celebrates a festival of lanterns. Children carry lights through the lanes. "
         "The custom goes back to Jonas Falk, a teacher."
@@ -66,7 +61,6 @@ def test_what_a_pronoun_refers_to_is_quoted_with_it() -> None:
     ["What is the capital of Mongolia?", "asdf qwer", "???", "", "the of and to", "Who won in 2018?"],
 )
 def test_nothing_about_it_is_refused(question: str) -> None:
-    """A question about something else, or about nothing, has no answer."""
     assert not judged(question, passages(WARRANTY, LEAVE)).is_enough
 
 
@@ -96,7 +90,6 @@ def test_a_name_that_is_in_no_passage_is_refused(question: str, answers: bool) -
 
 
 def test_an_amount_is_no_name() -> None:
-    """EUR500 names nothing: what is said of another amount may well be the answer."""
     text = "A hotel may cost up to EUR750 a night. Breakfast is included."
     assert "EUR750" in quoted("May a hotel cost EUR500 a night?", text)
 
@@ -119,7 +112,6 @@ TABLE = "Model\tPower\tWarranty\nAurora 2\t12 W\t2 years\nAurora 3\t15 W\t5 year
 
 
 def test_a_row_says_what_its_cells_mean() -> None:
-    """With the names of the columns."""
     assert "Model: Aurora 3; Power: 15 W; Warranty: 5 years" in quoted(
         "What is the warranty of the Aurora 3?", TABLE
     )
@@ -137,25 +129,21 @@ Sets how many tries are kept. It needs a restart. The default is 7.
 
 @pytest.mark.parametrize(("setting", "default"), [("queue_size", 40), ("retry_size", 7)])
 def test_a_sentence_means_what_its_heading_names(setting: str, default: int) -> None:
-    """What a manual says of one setting, it says in the same words of the next."""
     text = quoted(f"What is the default of {setting}?", SETTINGS)
     assert text.startswith(f"{setting} (integer): ") and f"The default is {default}." in text
 
 
 @pytest.mark.parametrize("heading", ["", "## "])
 def test_a_question_of_the_document_is_no_answer(heading: str) -> None:
-    """What stands below it is."""
     asked = "When is the dining car open?"
     assert quoted(asked, f"{heading}{asked}\n\nFrom 18:00 until midnight.") == "From 18:00 until midnight."
 
 
 def test_a_question_alone_supports_nothing() -> None:
-    """Somebody else asked the same, and nobody answered."""
     assert not judged("When is the dining car open?", passages("When is the dining car open?")).is_enough
 
 
 def test_a_line_without_a_full_stop_answers() -> None:
-    """It looks like a heading, but nothing stands below it."""
     assert quoted("When does the office close?", "The office closes at five") == "The office closes at five"
 
 
@@ -171,21 +159,18 @@ Thank you for shopping with us
 
 
 def test_lines_of_marks_end_what_is_above_them() -> None:
-    """A receipt is not one sentence."""
     found = judged("What is the total?", passages(RECEIPT))
     assert found.is_enough and "$821.14" in found.quotes[0].text
     assert "---" not in found.quotes[0].text and "===" not in found.quotes[0].text
 
 
 def test_a_date_and_its_place_are_shown_together() -> None:
-    """Each is on a line of its own."""
     text = "Annual meeting\nDate: 12 May 2026\nPlace: Town hall, room 4\nPlease register by the end of April."
     found = quoted("When is the annual meeting?", text)
     assert "12 May 2026" in found and "Town hall" in found
 
 
 def test_a_policy_that_is_in_force() -> None:
-    """It says so in other words."""
     text = "Travel policy\n\nThis policy replaces the earlier one from 1 March 2026. Hotels cost 120 EUR."
     given = [replace(passages(text)[0], near=0.45), *passages("", LEAVE)[1:]]
     found = judged("Which policy is in force?", given)
@@ -200,7 +185,6 @@ def test_a_policy_that_is_in_force() -> None:
     ],
 )
 def test_windows_without_spaces_are_not_cut_within_a_phrase(question: str, text: str) -> None:
-    """They begin and end where phrases do."""
     whole = set(text.replace("。", "。 ").split())
     shown = judged(question, passages(text)).quotes[0].text.replace("。", "。 ").split()
     assert shown and set(shown) <= whole

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import pytest_asyncio
 
-from kernel.testing import Running
+from kernel.testing import Actor, Running, somebody
+from tests.builtin_plugins.rag.rag_support import make_base
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.kept import Kept
 
@@ -16,3 +17,15 @@ async def running(request: pytest.FixtureRequest, kept: Kept) -> Running:
     return await kept.platform(
         "graph_rag", request.param, "rag", "extractive_answers", "graph_rag", HashEmbeddings()
     )
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ann(running: Running) -> Actor:
+    """A new account."""
+    return await somebody(running)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def base(ann: Actor) -> str:
+    """The id of an empty knowledge base of hers."""
+    return await make_base(ann)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from kernel.testing import Running, somebody
+from kernel.testing import Actor
 from tests.builtin_plugins.graph_rag.graph_support import API, call, construct, names
 
 pytestmark = [
@@ -21,9 +21,9 @@ CHINESE = "王小明博士在北京大学研究《红楼梦》。北京大学位
 
 
 class TestTexts:
-    async def test_five_megabytes(self, running: Running) -> None:
+    @pytest.mark.long
+    async def test_five_megabytes(self, ann: Actor) -> None:
         """A text of 5 MB is built, in a bounded time, while others are answered."""
-        ann = await somebody(running)
         sentences = (
             f"Ship {n} of Captain Brandt {n % 97} reached Port Haven {n % 89}. " for n in range(95_000)
         )
@@ -36,9 +36,8 @@ class TestTexts:
         assert time.monotonic() - started < 120
         await ann.delete(f"{API}/graph/document/large")
 
-    async def test_too_long(self, running: Running) -> None:
+    async def test_too_long(self, ann: Actor) -> None:
         """Longer ones are refused with the remedy."""
-        ann = await somebody(running)
         body = io.BytesIO(json.dumps({"document_id": "a", "text": "x" * 5_000_001}).encode())
         headers = {"Content-Type": "application/json"}
         refused = await ann.post(f"{API}/construct-graph", data=body, headers=headers)
@@ -62,9 +61,8 @@ class TestTexts:
         ],
         ids=["control", "one-word", "no-space", "brackets", "quotes", "bidi", "marks", "emoji", "dots"],
     )
-    async def test_strange_ones(self, running: Running, text: str) -> None:
+    async def test_strange_ones(self, ann: Actor, text: str) -> None:
         """Each is built within seconds; offsets cut the mentions out of the text."""
-        ann = await somebody(running)
         started = time.monotonic()
         await construct(ann, "a", text)
         found = await call(ann, "extract", text=text[:200_000])
@@ -73,43 +71,21 @@ class TestTexts:
         assert time.monotonic() - started < 20
 
     @pytest.mark.parametrize("text", [HEBREW, CHINESE], ids=["hebrew", "chinese"])
-    async def test_scripts(self, running: Running, text: str) -> None:
+    async def test_scripts(self, ann: Actor, text: str) -> None:
         """Scripts without capitals, from right to left and without spaces, are asked like others."""
-        ann = await somebody(running)
         made = await construct(ann, "a", text)
         assert made["entity_count"] > 0
         found = await call(ann, "extract", text=text)
         longest = max(names(found), key=len)
         assert longest in names(await call(ann, "graph/search", query=longest, limit=50))
 
-    async def test_chinese_question(self, running: Running) -> None:
+    async def test_chinese_question(self, ann: Actor) -> None:
         """A question without spaces names entities, too."""
-        ann = await somebody(running)
         await construct(ann, "a", CHINESE)
         related = await call(ann, "retrieve", query="红楼梦的作者是谁?", limit=50)
         assert related["entity_count"] > 0
 
     @pytest.mark.parametrize("name", ["a\u0000b", "a\ud800"])
-    async def test_what_no_database_holds(self, running: Running, name: str) -> None:
-        """Zero bytes and lone surrogates are 422."""
-        ann = await somebody(running)
+    async def test_what_no_database_holds(self, ann: Actor, name: str) -> None:
         refused = await ann.post(f"{API}/construct-graph", json={"document_id": name, "text": "Ada"})
         assert refused.status == 422
-
-
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("extract", {"text": "Ada Lindqvist leads it."}),
-        ("construct-graph", {"document_id": "a", "text": "Ada Lindqvist leads it."}),
-        ("retrieve", {"query": "Ada"}),
-        ("entity-context", {"entity_text": "Ada"}),
-        ("graph/search", {"query": "Ada"}),
-        ("graph/correlate", {}),
-    ],
-)
-async def test_a_field_that_nobody_reads(running: Running, path: str, body: dict[str, object]) -> None:
-    """A misspelled field is refused by its name, and not ignored."""
-    ann = await somebody(running)
-    refused = await ann.post(f"{API}/{path}", json={**body, "limt": 5})
-    assert refused.status == 422 and refused.detail[0]["loc"] == ["body", "limt"]

@@ -29,8 +29,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def rows(running: Running, base: str) -> dict[str, int]:
-    """How many rows the graphs of a knowledge base have in each table."""
-
     def count(session: Any) -> dict[str, int]:
         graphs = Base.metadata.tables["graph_rag_graph"]
         mine = select(graphs.c.id).where(graphs.c.knowledge_base_id == base)
@@ -51,9 +49,7 @@ async def jobs_of(actor: Actor) -> list[dict[str, Any]]:
 
 
 class TestSwitch:
-    async def test_from_the_start(self, running: Running) -> None:
-        """A knowledge base with `graph` gets one with each document; without it, none."""
-        ann = await somebody(running)
+    async def test_from_the_start(self, running: Running, ann: Actor) -> None:
         plain, graph = await make_base(ann), await make_base(ann, graph=True)
         assert (await ann.get(f"/v1/rag/knowledge-bases/{graph}")).json()["graph"] is True
         await ingest(running, ann, plain, "a.txt", INSTITUTE)
@@ -63,10 +59,8 @@ class TestSwitch:
         assert (shown["title"], shown["kb_id"]) == ("b.txt", graph)
         assert (await ann.get(f"{API}/graph/documents?kb_id={plain}")).json()["count"] == 0
 
-    async def test_on_builds_what_is_there(self, running: Running) -> None:
+    async def test_on_builds_what_is_there(self, running: Running, ann: Actor, base: str) -> None:
         """In a job that its owner can follow; sent again it builds what is missing, here nothing."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         first = await ingest(running, ann, base, "a.txt", INSTITUTE)
         second = await ingest(running, ann, base, "b.txt", STATION)
         assert (await switch(ann, base, True)).json()["graph"] is True
@@ -82,9 +76,7 @@ class TestSwitch:
         await running.run_jobs()
         assert await rows(running, base) == before
 
-    async def test_off_hides_at_once_and_drops(self, running: Running) -> None:
-        """The answer comes after it: nobody finds anything; then the rows go."""
-        ann = await somebody(running)
+    async def test_off_hides_at_once_and_drops(self, running: Running, ann: Actor) -> None:
         base = await make_base(ann, graph=True)
         await ingest(running, ann, base, "a.txt", INSTITUTE)
         await switch(ann, base, False)
@@ -94,10 +86,7 @@ class TestSwitch:
         await running.run_jobs()
         assert set((await rows(running, base)).values()) == {0}
 
-    async def test_off_before_the_build(self, running: Running) -> None:
-        """What was asked for and taken back is not built."""
-        ann = await somebody(running)
-        base = await make_base(ann)
+    async def test_off_before_the_build(self, running: Running, ann: Actor, base: str) -> None:
         await ingest(running, ann, base, "a.txt", INSTITUTE)
         await switch(ann, base, True)
         await switch(ann, base, False)
@@ -139,9 +128,8 @@ class TestSwitch:
 
 
 class TestDeletion:
-    async def test_document(self, running: Running) -> None:
+    async def test_document(self, running: Running, ann: Actor) -> None:
         """Gone from every answer with the document; what the other documents say stays."""
-        ann = await somebody(running)
         base = await make_base(ann, graph=True)
         first = await ingest(running, ann, base, "a.txt", INSTITUTE)
         second = await ingest(running, ann, base, "b.txt", STATION)
@@ -154,9 +142,7 @@ class TestDeletion:
         assert (await rows(running, base))["graph_rag_graph"] == 1
 
     @pytest.mark.each_database
-    async def test_documents_at_the_same_time(self, running: Running) -> None:
-        """Their receipts together count each entity once, however many of them named it."""
-        ann = await somebody(running)
+    async def test_documents_at_the_same_time(self, running: Running, ann: Actor) -> None:
         base = await make_base(ann, graph=True)
         ids = [await ingest(running, ann, base, f"{n}.txt", f"{INSTITUTE} Part {n}.") for n in range(6)]
         before = (await stats(ann))["entities"]
@@ -167,19 +153,16 @@ class TestDeletion:
         await running.run_jobs()
         assert set((await rows(running, base)).values()) == {0}
 
-    async def test_document_before_its_graph(self, running: Running) -> None:
+    async def test_document_before_its_graph(self, running: Running, ann: Actor, base: str) -> None:
         """A document that goes before the worker builds its graph gets none."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         document = await ingest(running, ann, base, "a.txt", INSTITUTE)
         await switch(ann, base, True)
         await ann.delete(f"/v1/rag/knowledge-bases/{base}/documents/{document}")
         await running.run_jobs()
         assert set((await rows(running, base)).values()) == {0}
 
-    async def test_knowledge_base(self, running: Running) -> None:
+    async def test_knowledge_base(self, running: Running, ann: Actor) -> None:
         """Nothing is found with the answer, and the rows follow."""
-        ann = await somebody(running)
         base = await make_base(ann, graph=True)
         await ingest(running, ann, base, "a.txt", INSTITUTE)
         assert (await ann.delete(f"/v1/rag/knowledge-bases/{base}")).status == 200
@@ -188,7 +171,6 @@ class TestDeletion:
         assert set((await rows(running, base)).values()) == {0}
 
     async def test_not_by_the_graph_routes(self, running: Running) -> None:
-        """A document of a knowledge base is deleted there; who doesn't see it is told nothing."""
         ann, bob = await somebody(running), await somebody(running)
         base = await make_base(ann, graph=True)
         document = await ingest(running, ann, base, "a.txt", INSTITUTE)

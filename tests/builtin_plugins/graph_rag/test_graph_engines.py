@@ -29,10 +29,7 @@ class VerbPlugin(Plugin):
         return [self._found(text) for text in texts]
 
     def _found(self, text: str) -> Extraction:
-        mentions = [
-            Mention(0, 3, text[0:3], "ann", "PERSON"),
-            Mention(9, 12, text[9:12], "bob", "PERSON"),
-        ]
+        mentions = [Mention(0, 3, text[0:3], "ann", "PERSON"), Mention(9, 12, text[9:12], "bob", "PERSON")]
         return Extraction(mentions, [EntityLink("ann", "greets", "bob", "SVO", 1.0, 0, 12)])
 
 

@@ -69,7 +69,6 @@ async def _steps(ann: Actor) -> dict[str, int]:
 
 
 async def test_the_cost_is_linear(kept: Kept) -> None:
-    """SQLite doesn't look for each of many names in each of many graphs."""
     running = await kept.platform(
         "graph_rag", "sqlite", "rag", "extractive_answers", "graph_rag", HashEmbeddings()
     )

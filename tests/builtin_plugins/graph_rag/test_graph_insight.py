@@ -37,9 +37,8 @@ async def make(actor: Actor) -> None:
 
 
 class TestCorrelate:
-    async def test_of_a_document(self, running: Running) -> None:
+    async def test_of_a_document(self, ann: Actor) -> None:
         """Documents that name the same rare things, with a sentence from each for each of these."""
-        ann = await somebody(running)
         await make(ann)
         [one] = await items(ann, document_id="museum")
         assert (one["source"], one["target"], one["kind"]) == ("museum", "harbour", "SHARED_ENTITIES")
@@ -49,9 +48,8 @@ class TestCorrelate:
         assert ("museum", "Museum", "Ilse Brandt opened the Arctic Museum.") in told
         assert any(document == "harbour" and "Polar Star" in snippet for document, _, snippet in told)
 
-    async def test_a_sentence_is_told_once(self, running: Running) -> None:
+    async def test_a_sentence_is_told_once(self, ann: Actor) -> None:
         """One that names several of the things that two documents have in common is one piece of evidence."""
-        ann = await somebody(running)
         await construct(ann, "life", "Marie Curie met Pierre Curie in Warsaw.")
         await construct(ann, "letters", "Pierre Curie wrote to Marie Curie in Warsaw.")
         [one] = await items(ann)
@@ -61,9 +59,8 @@ class TestCorrelate:
             "Pierre Curie wrote to Marie Curie in Warsaw.",
         ]
 
-    async def test_of_an_entity(self, running: Running) -> None:
+    async def test_of_an_entity(self, ann: Actor) -> None:
         """Entities that are related to it, the closest first, and where one can see that."""
-        ann = await somebody(running)
         await make(ann)
         found = await items(ann, entity="dahl bakery")
         assert {one["target"] for one in found} == {"Bergen", "Emil Dahl"}
@@ -72,9 +69,8 @@ class TestCorrelate:
         assert [one["score"] for one in found] == sorted((one["score"] for one in found), reverse=True)
         assert best["evidence"][0]["document_id"] == "bakery" and "Bakery" in best["evidence"][0]["snippet"]
 
-    async def test_strongest_of_all(self, running: Running) -> None:
+    async def test_strongest_of_all(self, ann: Actor) -> None:
         """Without a document or an entity: all pairs, by GET and POST alike."""
-        ann = await somebody(running)
         await make(ann)
         [one] = await items(ann)
         assert {one["source"], one["target"]} == {"harbour", "museum"}
@@ -83,9 +79,8 @@ class TestCorrelate:
         assert await items(ann, min_score=1) == []
 
     @pytest.mark.each_database
-    async def test_beside_the_event_loop(self, running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_beside_the_event_loop(self, ann: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
         """Scoring thousands of documents takes seconds, in which others are served."""
-        ann = await somebody(running)
         await make(ann)
         threads: set[threading.Thread] = set()
 
@@ -133,19 +128,10 @@ class TestCorrelate:
             await construct(bob, f"b{number}", HARBOUR)
         assert await items(ann) == before
 
-    @pytest.mark.parametrize(
-        "body", [{"limit": 0}, {"limit": 101}, {"min_score": -0.1}, {"min_score": 1.1}, {"document_id": ""}]
-    )
-    async def test_bounds(self, running: Running, body: dict[str, object]) -> None:
-        """Out of range is 422."""
-        ann = await somebody(running)
-        assert (await ann.post(f"{API}/graph/correlate", json=body)).status == 422
-
 
 class TestOverview:
-    async def test_topics(self, running: Running) -> None:
+    async def test_topics(self, ann: Actor) -> None:
         """What belongs together is one topic, told by sentences of its documents."""
-        ann = await somebody(running)
         await make(ann)
         found = await call(ann, "overview")
         assert (found["documents"], found["success"]) == (3, True)
@@ -158,18 +144,15 @@ class TestOverview:
         assert again["topics"] == found["topics"]
         assert len((await call(ann, "overview", limit=1))["topics"]) == 1
 
-    async def test_two_topics_of_one_document(self, running: Running) -> None:
-        """Each is told by sentences of its own, also where the other is named more."""
-        ann = await somebody(running)
+    async def test_two_topics_of_one_document(self, ann: Actor) -> None:
         await construct(ann, "handbook", HANDBOOK)
         topics = (await call(ann, "overview"))["topics"]
         oslo = next(topic for topic in topics if "Oslo" in topic["entities"])
         assert "Senja Station" not in oslo["entities"]
         assert oslo["summary"] == "A hotel in Oslo may cost up to 185 euro per night."
 
-    async def test_nothing(self, running: Running) -> None:
+    async def test_nothing(self, ann: Actor) -> None:
         """Without graphs there are no topics; a knowledge base without a visible graph is 404."""
-        ann = await somebody(running)
         found = await call(ann, "overview")
         assert (found["documents"], found["entities"], found["topics"]) == (0, 0, [])
         refused = await ann.post(f"{API}/overview", json={"kb_id": "somewhere"})
@@ -204,9 +187,7 @@ class TestNetwork:
         assert len(set(pairs)) == len(pairs) and any({"Emil Dahl", "Bergen"} == set(pair) for pair in pairs)
         assert (await bob.get(f"{API}/graph/network")).json() == {"entities": [], "connections": []}
 
-    async def test_only_the_most_named(self, running: Running) -> None:
-        """With a limit, connections end at entities that are shown."""
-        ann = await somebody(running)
+    async def test_only_the_most_named(self, ann: Actor) -> None:
         await make(ann)
         found = (await ann.get(f"{API}/graph/network?limit=2")).json()
         assert len(found["entities"]) == 2 and found["connections"]

@@ -99,7 +99,6 @@ async def test_in_the_graph(stage: Stage) -> None:
 
 @pytest.mark.parametrize("answer", ["I found nothing, sorry.", '{"entities": "none"}', "{" * 100, ""])
 async def test_answers_that_can_not_be_read(stage: Stage, answer: str) -> None:
-    """After a second try the rules read the passage."""
     stage.server.script.answer = answer
     ann = await somebody(stage.running)
     found = await call(ann, "extract", text=TEXT)
@@ -108,7 +107,6 @@ async def test_answers_that_can_not_be_read(stage: Stage, answer: str) -> None:
 
 
 async def test_words_around_the_object(stage: Stage) -> None:
-    """A fence and a remark do no harm."""
     stage.server.script.answer = f"Here it is:\n```json\n{json.dumps(ANSWER)}\n```"
     ann = await somebody(stage.running)
     assert "Senja" in names(await call(ann, "extract", text=TEXT))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import pytest_asyncio
 
-from kernel.testing import Running
+from kernel.testing import Actor, Running, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.kept import Kept
 
@@ -14,3 +14,9 @@ from tests.fakes.kept import Kept
 async def running(request: pytest.FixtureRequest, kept: Kept) -> Running:
     """A platform with knowledge bases, graphs and RDF."""
     return await kept.platform("graph_rdf", request.param, "rag", "graph_rdf", HashEmbeddings())
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ann(running: Running) -> Actor:
+    """A new account."""
+    return await somebody(running)

@@ -96,7 +96,6 @@ def opened(folder: Path) -> RdfStore:
 
 @pytest.mark.parametrize("how", ["drop", "replace"])
 def test_a_failure_at_any_step(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a store says of its graphs is what is in them, also if it is written once more after a failure."""
     disk = Disk(monkeypatch)
     graphs = graphs_of(range(4))
     for step in count():
@@ -145,7 +144,6 @@ def test_what_others_say_as_well(tmp_path: Path) -> None:
 
 
 def test_removing_ends_when_its_time_is_over(tmp_path: Path) -> None:
-    """One graph at least, so that the next call goes on; what stays is whole."""
     store = opened(tmp_path)
     graphs = graphs_of(range(4))
     store.put(graphs)
@@ -160,7 +158,6 @@ def test_removing_ends_when_its_time_is_over(tmp_path: Path) -> None:
 
 
 async def test_a_full_disk_shows_nothing_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever removing fails, no query finds what was deleted, then or later."""
     disk = Disk(monkeypatch)
     async with platforms(tmp_path / "home") as start:
         ann = await somebody(await start("graph_rdf"))
@@ -216,7 +213,6 @@ async def fail() -> None:
 async def spent(
     folder: Path, children: object, **fields: Any
 ) -> AsyncIterator[tuple[LiveRdf, GraphSight, Running]]:
-    """RDF from which one graph of twenty was removed."""
     async with platforms(folder / "home") as start:
         running = await start("graph_rdf")
         ann = await somebody(running)
@@ -238,7 +234,6 @@ def sight_of_one(session: Session) -> GraphSight:
 
 
 async def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    """Neither on the disk, nor for the next copy to be mixed with."""
     children = Copying(fail)
     async with spent(tmp_path, children) as (live, sight, _):
         await asyncio.wait_for(children.copied.wait(), 30)
@@ -251,7 +246,6 @@ async def test_a_copy_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("end", ["stop", "lost store"])
 async def test_a_copy_that_is_given_up_leaves_nothing(end: str, tmp_path: Path) -> None:
-    """A server that stops, or another store, has no use for it."""
     children = Copying(asyncio.Event().wait)
     async with spent(tmp_path, children) as (live, sight, _):
         await asyncio.wait_for(children.copied.wait(), 30)
@@ -266,7 +260,6 @@ async def test_a_copy_that_is_given_up_leaves_nothing(end: str, tmp_path: Path) 
 
 
 def test_a_copy_that_a_killed_process_left(tmp_path: Path) -> None:
-    """It is removed before the next copy, and when the store is opened again."""
     store = opened(tmp_path)
     for clears in (store.before_copy, store.start_over, store.close):
         store.copy_place.mkdir()
@@ -278,7 +271,6 @@ def test_a_copy_that_a_killed_process_left(tmp_path: Path) -> None:
 async def test_a_disk_without_room_for_a_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The store starts over; no copy is begun that would fill the disk."""
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage(10**12, 10**12 - 1000, 1000))
     children = Copying(fail)
@@ -365,7 +357,6 @@ async def patiently(live: LiveRdf, sight: GraphSight) -> set[str]:
 
 
 async def test_others_are_answered_while_many_graphs_go(tmp_path: Path) -> None:
-    """Who has deleted nothing does not wait for those who have."""
     async with many_deleted(tmp_path) as (live, hers, his, _):
         order: list[str] = []
 
@@ -420,7 +411,6 @@ async def test_others_are_answered_while_much_is_written(tmp_path: Path) -> None
 
 
 async def test_a_stop_does_not_wait_until_many_graphs_are_gone(tmp_path: Path) -> None:
-    """The store is discarded, so that nothing deleted stays."""
     async with many_deleted(tmp_path) as (live, hers, his, _):
         asking = asyncio.create_task(live.snapshot(hers).__aenter__())
         await patiently(live, his)
@@ -431,7 +421,6 @@ async def test_a_stop_does_not_wait_until_many_graphs_are_gone(tmp_path: Path) -
 
 
 async def test_what_a_query_waits_for(tmp_path: Path) -> None:
-    """The refusal says that deleted graphs are being removed."""
     async with many_deleted(tmp_path, patience=0) as (live, hers, _, _ann):
         wanted = re.compile("Deleted graphs are being removed from the RDF store .* left")
         told = ""
@@ -497,8 +486,6 @@ async def test_clearing_goes_on_until_it_is_done(error: Exception, caplog: pytes
 
 
 async def test_a_stop_while_clearing_fails(caplog: pytest.LogCaptureFixture) -> None:
-    """It ends the tries and raises nothing."""
-
     async def clear() -> None:
         raise OperationalError("SELECT 1", {}, Exception("database is locked"))
 
@@ -509,7 +496,6 @@ async def test_a_stop_while_clearing_fails(caplog: pytest.LogCaptureFixture) -> 
 
 
 async def test_clearing_begins_again_after_its_task_was_cancelled() -> None:
-    """The next deletion is cleared all the same."""
     done = asyncio.Event()
 
     async def clear() -> None:
@@ -525,7 +511,6 @@ async def test_clearing_begins_again_after_its_task_was_cancelled() -> None:
 
 
 async def test_clearing_takes_at_most_a_fifth_of_the_time() -> None:
-    """However long one takes."""
     times, finished = Times(), asyncio.Event()
     spans: Iterator[float] = iter([0.5, 100.0, 3_000.0])
 

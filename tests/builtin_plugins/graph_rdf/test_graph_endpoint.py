@@ -125,8 +125,6 @@ async def test_deleted_leaves_the_server(running: Running, server: str) -> None:
 
 @asynccontextmanager
 async def broken_server(kind: str) -> AsyncIterator[str]:
-    """A server that refuses, is slow, or sends nonsense."""
-
     leaving = asyncio.Event()
 
     async def answer(_request: web.Request) -> web.Response:

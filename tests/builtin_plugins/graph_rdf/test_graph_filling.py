@@ -39,12 +39,10 @@ async def many_graphs(folder: Path) -> AsyncIterator[tuple[Running, Actor]]:
 
 
 def sight(session: Session) -> GraphSight:
-    """What the only maker sees."""
     return GraphSight(str(session.scalars(select(Graph.maker)).first()), None)
 
 
 async def test_it_says_what_the_export_says(tmp_path: Path) -> None:
-    """Statement by statement; some that changed since are written by the process itself."""
     async with many_graphs(tmp_path) as (_, ann):
         await self_consistent(ann)
         await construct(ann, "d1", "Jonas Berg sings in Senja.")
@@ -96,7 +94,6 @@ class FailingOnce:
 
 
 async def test_a_child_that_is_killed(tmp_path: Path) -> None:
-    """The store starts over, and the query is still answered."""
     async with many_graphs(tmp_path) as (running, _):
         children = FailingOnce(running.platform.resource(RDF_CHILDREN))
         live = LiveRdf(running.platform, tmp_path / "rdf", cast(Children, children))
@@ -109,8 +106,6 @@ async def test_a_child_that_is_killed(tmp_path: Path) -> None:
 
 
 async def test_children_that_can_not_be_had(tmp_path: Path) -> None:
-    """Who asks is told so, and nothing half written is left to be read."""
-
     class Never:
         async def call(self, *_: Any, **__: Any) -> Any:
             raise ChildFailed("unavailable", 1, "")
@@ -129,7 +124,6 @@ async def test_children_that_can_not_be_had(tmp_path: Path) -> None:
 
 
 async def test_a_store_that_was_lent_and_never_taken_back(tmp_path: Path) -> None:
-    """Its process was killed meanwhile: whatever is in it, the next process starts over."""
     store = RdfStore(tmp_path / "rdf")
     store.open()
     place = store.lend([])

@@ -111,7 +111,6 @@ async def two_processes(folder: Path, database: str | None, *, one_home: bool) -
 
 
 def holds(folder: Path, text: bytes) -> bool:
-    """Whether a file of the RDF stores below has the text, in any case."""
     try:
         files = [path for path in folder.rglob("graph_rag/rdf/**/*") if path.is_file()]
         return any(text in path.read_bytes().lower() for path in files)
@@ -123,7 +122,6 @@ def holds(folder: Path, text: bytes) -> bool:
 async def test_what_one_process_writes_the_other_reads(
     one_home: bool, postgres_url: str, tmp_path: Path
 ) -> None:
-    """With the next query; and what one deletes soon leaves the disk of both."""
     async with two_processes(tmp_path, postgres_url, one_home=one_home) as (first, second):
         for number, (writer, reader) in enumerate([(first, second), (second, first)] * 2):
             await writer.construct(f"d{number}", f"Jonas Berg{'abcd'[number]} sings.")

@@ -56,9 +56,8 @@ async def column(actor: Actor, query: str) -> list[str]:
 
 
 class TestQueries:
-    async def test_select(self, running: Running) -> None:
+    async def test_select(self, ann: Actor) -> None:
         """Entities, and every mention back to its document and its characters."""
-        ann = await somebody(running)
         await construct(ann, "a", INSTITUTE)
         assert "Nordlys Research Institute" in await column(ann, NAMES)
         places = await sparql(
@@ -71,9 +70,8 @@ class TestQueries:
         assert row["id"]["value"] == "a"
         assert INSTITUTE[int(row["start"]["value"]) : int(row["end"]["value"])] == "Senja Station"
 
-    async def test_other_forms(self, running: Running) -> None:
+    async def test_other_forms(self, ann: Actor) -> None:
         """ASK, CONSTRUCT and DESCRIBE; a graph is written as the client wants it."""
-        ann = await somebody(running)
         await construct(ann, "a", INSTITUTE)
         yes = await sparql(ann, PREFIXES + "ASK { ?e skos:prefLabel 'Senja Station' }")
         assert yes.json()["boolean"] is True
@@ -86,9 +84,8 @@ class TestQueries:
         told = await sparql(ann, "DESCRIBE <urn:platform:entity:senja%20station>")
         assert b"Senja Station" in told.body
 
-    async def test_always_as_of_now(self, running: Running) -> None:
+    async def test_always_as_of_now(self, ann: Actor) -> None:
         """What was written or dropped before a query counts, in every process."""
-        ann = await somebody(running)
         await construct(ann, "a", INSTITUTE)
         assert "Senja Station" in await column(ann, NAMES)
         await construct(ann, "a", "Emil Dahl bakes bread.")
@@ -145,9 +142,8 @@ class TestQueries:
             ("SELECT * WHERE { ?s x:y ?o }", "line 1, column"),
         ],
     )
-    async def test_refused(self, running: Running, query: str, reason: str) -> None:
+    async def test_refused(self, ann: Actor, query: str, reason: str) -> None:
         """What is no question of one's own graphs is refused, with the reason, before it runs."""
-        ann = await somebody(running)
         refused = await sparql(ann, query)
         assert refused.status == 422, refused.body
         assert refused.detail[0]["loc"] == ["body", "query"]
@@ -155,9 +151,8 @@ class TestQueries:
         assert any(one in said for one in reason.split("|")), said
         assert not any(one in said for one in ("expected", "[_]", "'..=")), "no one's grammar is of use"
 
-    async def test_words_that_look_forbidden(self, running: Running) -> None:
+    async def test_words_that_look_forbidden(self, ann: Actor) -> None:
         """A text, a comment, an address, a variable or a name of a vocabulary may speak of services."""
-        ann = await somebody(running)
         query = "SELECT ?service WHERE { ?service ?p 'SERVICE' } # SERVICE <http://example.org/service>"
         assert await column(ann, query) == []
         query = f"{PREFIXES} SELECT ?x WHERE {{ ?x a s:Service ; s:serviceType ?kind }}"
@@ -235,7 +230,6 @@ class TestQueries:
                 assert "Senja Station" in await column(user, NAMES)
 
     async def test_deleted_leaves_the_disk(self, tmp_path_factory: pytest.TempPathFactory) -> None:
-        """Files of the store no longer hold what was deleted."""
         home = tmp_path_factory.mktemp("gone") / "home"
         async with platforms(home) as start:
             running = await start("graph_rdf")
@@ -279,9 +273,7 @@ class TestFiles:
             refused = await bob.get(f"{API}/graph/export{query}")
             assert (refused.status, refused.json()["code"]) == (404, "graph_not_found")
 
-    async def test_names_that_look_like_syntax(self, running: Running) -> None:
-        """Names with quotes, angles and braces stay names, in RDF and in queries."""
-        ann = await somebody(running)
+    async def test_names_that_look_like_syntax(self, ann: Actor) -> None:
         name = 'x> . <urn:a> <urn:b> <urn:c> . } DROP ALL # """ \\u0022'
         text = 'The book "Robert\'); <urn:a> { DROP ALL }" by Ada Lindqvist.'
         await construct(ann, name, text, title='"""\n<urn:evil> . @prefix')
@@ -292,9 +284,8 @@ class TestFiles:
         assert name in {quad.object.value for quad in quads}
         assert await column(ann, "SELECT ?o WHERE { ?s <https://schema.org/identifier> ?o }") == [name]
 
-    async def test_import(self, running: Running) -> None:
+    async def test_import(self, ann: Actor) -> None:
         """Statements become relations with evidence, and can be asked like any graph."""
-        ann = await somebody(running)
         content = (
             "@prefix s: <https://schema.org/> . <urn:ada> s:name 'Ada Lindqvist' ; a s:Person ; "
             "s:worksFor <urn:nri> . <urn:nri> s:name 'Nordlys Institute' ; s:location <urn:x/Tromsø_City> ."
@@ -352,17 +343,15 @@ class TestFiles:
             {"content": '{"@id": "urn:a\\u0000", "urn:b": {"@id": "urn:c"}}', "format": "json-ld"},
         ],
     )
-    async def test_bad_imports(self, running: Running, body: dict[str, str]) -> None:
+    async def test_bad_imports(self, ann: Actor, body: dict[str, str]) -> None:
         """What can't be read, has nothing to relate, or is too much, is refused with the reason."""
-        ann = await somebody(running)
         refused = await ann.post(f"{API}/graph/import", json={"document_id": "a", **body})
         assert refused.status == 422, refused.body
         assert refused.detail[0]["loc"] == ["body", "content"]
 
 
-async def test_several_at_once(running: Running) -> None:
+async def test_several_at_once(ann: Actor) -> None:
     """Queries, writing and dropping at the same time: each answer is one state or the other."""
-    ann = await somebody(running)
     await construct(ann, "a", INSTITUTE)
 
     async def change() -> None:

@@ -41,7 +41,6 @@ def statements(objects: list[int]) -> list[str]:
 
 
 def said(store: RdfStore, graphs: list[str]) -> set[str]:
-    """What a snapshot says in these graphs."""
     reading = ox.Store.read_only(str(store.snapshot()))
     found = reading.query(
         "SELECT ?o WHERE { ?s <urn:says> ?o }", default_graph=[ox.NamedNode(one) for one in graphs]
@@ -73,7 +72,6 @@ def test_merged_graphs_hold_what_their_documents_hold(store: RdfStore) -> None:
 
 
 def test_a_store_that_was_being_written_is_built_again(tmp_path: Path) -> None:
-    """What a process left half written is not used."""
     store = RdfStore(tmp_path)
     store.open()
     listed = VisibleGraph(1, "urn:g:1", "s", OWNERS[0])
@@ -118,7 +116,6 @@ async def test_a_query_does_not_wait_for_ever(tmp_path: Path) -> None:
 
 
 async def test_other_work_goes_on_beside_a_large_writing(store: RdfStore) -> None:
-    """The event loop answers while thousands of statements are written."""
     listed = VisibleGraph(1, "urn:g:1", "s", OWNERS[0])
     made = statements(list(range(60_000)))
     writing = asyncio.create_task(asyncio.to_thread(store.put, {listed: made}))
@@ -147,7 +144,6 @@ async def test_files_that_somebody_removes(lost: str, tmp_path: Path) -> None:
 
 
 def sight_of_all(session: Session) -> tuple[GraphSight, str]:
-    """What the only maker sees, and its name in RDF."""
     sight = GraphSight(str(session.scalars(select(Graph.maker)).one()), None)
     return sight, seen(session, sight)[0].owner
 

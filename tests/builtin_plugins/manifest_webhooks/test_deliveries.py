@@ -28,7 +28,6 @@ KEY = b"a secret of the operator's choice"
 
 
 async def notes(start_platform: Start, home: Path, env: dict[str, str | None] | None = None) -> Running:
-    """A platform with a signed manifest that wants issues, at /notes."""
     events = [{"X-GitHub-Event": "issues"}]
     drop(home / "manifests", "a.yaml", manifest(secret="notes.key", events=events))
     running = await start_platform("manifest_webhooks", "plugin_registry", HashEmbeddings(), env=env)
@@ -44,7 +43,6 @@ async def deliver(
 
 
 async def shown(running: Running, name: str = "notes", limit: int = 300) -> list[tuple[Any, ...]]:
-    """(delivery, event, proven, outcome, status, reason), oldest first."""
     rows = await running.platform.database.read(
         lambda session: [
             (row.event_id, row.event, row.proven, row.outcome, row.status, row.reason)
@@ -54,9 +52,9 @@ async def shown(running: Running, name: str = "notes", limit: int = 300) -> list
     return rows[::-1]
 
 
-async def test_outcomes(start_platform: Start, platform_home: Path, database_url: str | None) -> None:
+async def test_outcomes(start_platform: Start, platform_home: Path) -> None:
     """Every delivery to a manifest is there, with what became of it and why."""
-    running = await notes(start_platform, platform_home, {"DATABASE_URL": database_url})
+    running = await notes(start_platform, platform_home)
     secret = "hunter2 in the payload"
     await deliver(running, "d1", {"text": secret})
     await deliver(running, "d1", {"text": secret})
@@ -139,7 +137,6 @@ async def test_gone_with_the_plugin(start_platform: Start, platform_home: Path) 
 
 
 async def test_old_ones_are_forgotten(start_platform: Start, platform_home: Path) -> None:
-    """After the retention the hourly job removes them."""
     running = await notes(start_platform, platform_home)
     await deliver(running, "d1")
     await make_older(running, EVENT_RETENTION / 2)

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
-import aiohttp
-import pytest
-
 from builtin_plugins.vectors.api import VECTORS
-from kernel.auth.secrets import SecretStore
-from kernel.boot import open_platform
-from kernel.settings.loading import SettingsLoader
-from kernel.testing import Reply, Running, Start, candidates_of
+from kernel.testing import Reply, Running, Start
 from tests.builtin_plugins.manifest_webhooks.github_deliveries import (
     PATH,
     SAMPLE,
@@ -24,7 +16,7 @@ from tests.builtin_plugins.manifest_webhooks.github_deliveries import (
     github_deliveries,
 )
 from tests.fakes.hash_embeddings import HashEmbeddings
-from tests.fakes.processes import Served, served_platform, without_plugins
+from tests.fakes.processes import Served
 
 BURST = 200
 COLLECTION = "manifest:github-issues:github-issues"
@@ -38,12 +30,12 @@ async def send(running: Running, delivery: GitHubDelivery, **changed: str) -> Re
     )
 
 
-async def test_burst(start_platform: Start, platform_home: Path, database_url: str | None) -> None:
+async def test_burst(start_platform: Start, platform_home: Path) -> None:
     """200 signed deliveries at once, while a stranger at the same address floods the path: none is refused.
 
     Issues with a description are stored, all others acknowledged. Sent again, nothing is there twice.
     """
-    env = {"DATABASE_URL": database_url, "RATE_LIMIT_ENABLED": "true"}
+    env = {"RATE_LIMIT_ENABLED": "true"}
     env["PLATFORM_MANIFESTS_DIR"] = str(SAMPLE.parent)
     running = await start_platform("manifest_webhooks", HashEmbeddings(), env=env)
     running.platform.secrets.set("github-issues", SECRET.decode())
@@ -74,42 +66,9 @@ def check(deliveries: list[GitHubDelivery], answers: list[Reply]) -> None:
             assert reasons.get(delivery.event, f"X-GitHub-Event: {delivery.event}") in body["skipped"]
 
 
-@pytest.mark.each_database
-@pytest.mark.durability
-async def test_killed_in_the_middle(platform_home: Path, database_url: str | None) -> None:
-    """SIGKILL in the middle of the burst: what was acknowledged is there, and sent again once."""
-    manifests = platform_home / "manifests"
-    manifests.mkdir(parents=True)
-    shutil.copy(SAMPLE, manifests)
-    SecretStore(platform_home).set("github-issues", SECRET.decode())
-    env = {"PLATFORM_MANIFESTS_DIR": str(manifests), **without_plugins("manifest_webhooks", "embeddings")} | (
-        {"DATABASE_URL": database_url} if database_url else {}
-    )
-    deliveries = github_deliveries(BURST)
-    points: dict[str, str] = {}
-    under_way = asyncio.Event()
-    async with served_platform(platform_home, "--no-worker", env=env) as served:
-        sending = [asyncio.create_task(deliver(served, item, points, under_way)) for item in deliveries]
-        await under_way.wait()
-        await served.process.kill()
-        for task in sending:
-            with suppress(aiohttp.ClientConnectionError):
-                await task
-    acknowledged = dict(points)
-    stored = sum(delivery.is_stored for delivery in deliveries)
-    assert 0 < len(acknowledged) < stored
-    async with served_platform(platform_home, "--no-worker", env=env) as served:
-        await asyncio.gather(*(deliver(served, item, points) for item in deliveries))
-    assert points.items() >= acknowledged.items() and len(points) == stored
-    loader = SettingsLoader({"PLATFORM_HOME": str(platform_home), **env})
-    async with open_platform(loader, role="tool", candidates=candidates_of("vectors")) as platform:
-        assert await platform.resource(VECTORS).count(COLLECTION) == len(set(points.values())) == stored
-
-
 async def deliver(
     served: Served, delivery: GitHubDelivery, points: dict[str, str], under_way: asyncio.Event | None = None
 ) -> None:
-    """Send one delivery, and note the point that it is acknowledged with."""
     async with served.session.post(served.url + PATH, data=delivery.body, headers=delivery.headers) as answer:
         assert answer.status == 200, await answer.text()
         if delivery.is_stored:

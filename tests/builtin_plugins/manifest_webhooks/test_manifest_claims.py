@@ -25,7 +25,6 @@ def folder(platform_home: Path) -> Path:
 
 
 async def taker(running: Running, path: str = "/notes") -> str | None:
-    """The plugin that takes deliveries at a path."""
     answer = await send(running.anonymous, path, {"text": "x"})
     return str(answer.json()["plugin"]) if answer.status == 200 else None
 
@@ -37,7 +36,6 @@ async def reason(running: Running, file: str) -> str:
 
 
 async def claims(running: Running) -> list[tuple[str, str, str]]:
-    """Which file holds what, as the database says."""
     query = text("SELECT kind, value, file FROM manifest_webhooks_claim ORDER BY kind")
     return [tuple(row) for row in await running.platform.database.read(lambda db: db.execute(query).all())]
 
@@ -65,7 +63,6 @@ async def until_taken_by(running: Running, plugin: str, path: str = "/notes") ->
 
 @pytest.mark.each_database
 async def test_a_later_process_agrees(start_platform: Start, folder: Path, database_url: str | None) -> None:
-    """A process that starts later has the live manifest live, whatever the files are called."""
     env = {"DATABASE_URL": database_url}
     drop(folder, "b.yaml", manifest("second", "/notes"))
     drop(folder, "d.yaml", manifest("named", "/d"))
@@ -125,7 +122,6 @@ async def test_a_broken_edit_gives_nothing_away(start_platform: Start, folder: P
 
 
 async def test_a_file_gives_up_what_it_no_longer_declares(start_platform: Start, folder: Path) -> None:
-    """An edit that frees a path leaves it to the file that waits, in every process."""
     drop(folder, "m.yaml", manifest("notes", "/notes"))
     running = [await start_platform(*PLUGINS, HashEmbeddings()) for _ in range(2)]
     drop(folder, "a.yaml", manifest("waiting", "/notes"))
@@ -136,7 +132,6 @@ async def test_a_file_gives_up_what_it_no_longer_declares(start_platform: Start,
 
 
 async def test_a_renamed_file_keeps_its_place(start_platform: Start, folder: Path) -> None:
-    """A live file that gets another name does not lose its path to one that waits for it."""
     path = drop(folder, "m.yaml", manifest("notes", "/notes"))
     running = await start_platform(*PLUGINS, HashEmbeddings())
     drop(folder, "a.yaml", manifest("waiting", "/notes"))
@@ -237,37 +232,27 @@ async def test_a_database_that_fails(
 
 
 async def test_removed_through_the_api(start_platform: Start, folder: Path) -> None:
-    """A removed plugin's claims go with it: nothing of it is left in the database."""
-    drop(folder, "a.yaml", manifest())
-    running = await start_platform(*PLUGINS, HashEmbeddings())
-    admin = await running.user(role="admin")
-    assert await claims(running) == [("name", "notes", "a.yaml"), ("path", "/notes", "a.yaml")]
-    assert (await admin.delete("/v1/plugins/notes")).status == 200
-    assert await claims(running) == []
-
-
-async def test_removed_through_the_api_after_its_file(start_platform: Start, folder: Path) -> None:
-    """A plugin whose file was removed by hand leaves nothing either, even if it never stored anything."""
+    """A removed plugin's claims go with it, also after its file; a file that is broken then keeps its own."""
+    held = [("name", "notes", "a.yaml"), ("path", "/notes", "a.yaml")]
     path = drop(folder, "a.yaml", manifest())
     running = await start_platform(*PLUGINS, HashEmbeddings())
     admin = await running.user(role="admin")
+    assert await claims(running) == held
+    assert (await admin.delete("/v1/plugins/notes")).status == 200
+    assert await claims(running) == []
+    drop(folder, "a.yaml", manifest())
+    await until_taken_by(running, "notes")
     path.unlink()
     await until_gone(running, "notes")
     assert (await admin.delete("/v1/plugins/notes")).status == 200
     assert await claims(running) == []
     assert (await admin.delete("/v1/plugins/notes")).status == 404
-
-
-async def test_removed_through_the_api_while_its_file_is_broken(start_platform: Start, folder: Path) -> None:
-    """What was stored goes; the file is still there, and keeps its name and path until it can be read."""
     drop(folder, "a.yaml", manifest())
-    running = await start_platform(*PLUGINS, HashEmbeddings())
-    admin = await running.user(role="admin")
-    assert await taker(running) == "notes"
+    await until_taken_by(running, "notes")
     drop(folder, "a.yaml", "x")
     await until_gone(running, "notes")
     assert (await admin.delete("/v1/plugins/notes")).status == 200
-    assert await claims(running) == [("name", "notes", "a.yaml"), ("path", "/notes", "a.yaml")]
+    assert await claims(running) == held
 
 
 async def test_a_file_name_that_is_no_text(start_platform: Start, folder: Path) -> None:
@@ -285,22 +270,13 @@ async def test_a_file_name_that_is_no_text(start_platform: Start, folder: Path) 
 async def test_removing_a_file_name_that_is_no_text(
     start_platform: Start, folder: Path, database_url: str | None
 ) -> None:
-    """A plugin whose file's name is not UTF-8 is removed like any other, with its claims."""
-    drop(folder, os.fsdecode(b"\xff.yaml"), manifest())
-    running = await start_platform(*PLUGINS, HashEmbeddings(), env={"DATABASE_URL": database_url})
-    admin = await running.user(role="admin")
-    assert (await admin.delete("/v1/plugins/notes")).status == 200
-    assert names(folder) == [] and await claims(running) == []
-
-
-@pytest.mark.each_database
-async def test_a_long_file_name_that_is_no_text(
-    start_platform: Start, folder: Path, database_url: str | None
-) -> None:
-    """A name that grows fourfold as its bytes are written out has room in the table."""
+    """Also one that grows fourfold as its bytes are written out."""
     drop(folder, os.fsdecode(b"\xff" * 100 + b".yaml"), manifest())
     running = await start_platform(*PLUGINS, HashEmbeddings(), env={"DATABASE_URL": database_url})
     assert await taker(running) == "notes"
+    admin = await running.user(role="admin")
+    assert (await admin.delete("/v1/plugins/notes")).status == 200
+    assert names(folder) == [] and await claims(running) == []
 
 
 async def test_an_update_that_is_refused(start_platform: Start, folder: Path) -> None:

@@ -18,7 +18,6 @@ from builtin_plugins.manifest_webhooks.tree import MAX_DEPTH, MAX_MANIFEST_BYTES
 
 
 def refused(data: bytes | str, source: str = "x.yaml") -> Problem:
-    """Load what must be refused; answer the only problem."""
     with pytest.raises(ManifestError) as caught:
         load_manifest(data.encode() if isinstance(data, str) else data, source)
     (problem,) = caught.value.problems
@@ -47,7 +46,6 @@ def test_scalars_become_json_types() -> None:
 
 
 def test_json_document_with_surrogate_pair() -> None:
-    """JSON is read as JSON: an escaped character outside the basic plane is one character."""
     assert load_manifest(b'{"a": "\\ud83d\\ude00", "b": [1, null]}', "body") == {"a": "😀", "b": [1, None]}
 
 
@@ -144,7 +142,6 @@ def test_remedies_of_common_mistakes(text: str, line: int, remedy: str) -> None:
 
 
 def test_path_and_position_of_a_nested_fault() -> None:
-    """A fault deep inside names its keys, line and column, counted from 1."""
     problem = refused("spec:\n  items:\n    - ok\n    - {x: .nan}")
     assert (problem.path, problem.line, problem.column) == ("spec -> items -> 1 -> x", 4, 11)
 
@@ -156,7 +153,6 @@ def test_not_utf8(data: bytes) -> None:
 
 
 def test_size_cap_comes_before_parsing() -> None:
-    """One byte over the cap is refused, the cap itself is not."""
     full = b"a: " + b"x" * (MAX_MANIFEST_BYTES - 3)
     assert len(load_manifest(full, "x.yaml")["a"]) == MAX_MANIFEST_BYTES - 3
     assert str(MAX_MANIFEST_BYTES) in refused(full + b"x").message
@@ -173,7 +169,6 @@ def test_depth_cap() -> None:
 
 
 def test_aliases_cannot_deepen_the_document() -> None:
-    """A chain of aliases, each wrapping the one before, meets the same depth cap."""
     lines = ["a0: &a0 [x]"] + [f"a{n}: &a{n} [*a{n - 1}]" for n in range(1, MAX_DEPTH + 5)]
     assert "nested more than" in refused("\n".join(lines)).message
 
@@ -203,7 +198,6 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_documents_are_refused_quickly(name: str) -> None:
-    """Bombs of 250 KB are refused in far less than the seconds they are made to cost."""
     started = time.process_time()
     refused(HOSTILE[name])
     assert time.process_time() - started < 1.0
@@ -221,10 +215,9 @@ _json_values = st.recursive(
 )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.dictionaries(_keys, _json_values, max_size=5))
 def test_any_json_object_is_read_back(tree: dict[str, Any]) -> None:
-    """What json writes, load_manifest reads as the same values."""
     assert load_manifest(json.dumps(tree).encode(), "x.json") == tree
 
 
@@ -233,7 +226,6 @@ def test_any_json_object_is_read_back(tree: dict[str, Any]) -> None:
     st.binary(max_size=300) | st.text(alphabet="{}[]:-&*!|>'\"#%@\\\n ,ab1~<", max_size=120).map(str.encode)
 )
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
-    """Whatever the bytes, the answer is a JSON-like object or a ManifestError."""
     try:
         found = load_manifest(data, "x.yaml")
     except ManifestError as error:

@@ -11,7 +11,6 @@ from builtin_plugins.manifest_webhooks.schema import SchemaUnusable, compile_sch
 
 
 def test_published_schema_is_draft_07_and_self_contained(schema_document: dict[str, Any]) -> None:
-    """The file names draft-07, is valid under it and refers to no other document."""
     assert schema_document["$schema"] == "http://json-schema.org/draft-07/schema#"
     Draft7Validator.check_schema(schema_document)
     assert "$ref" not in str(schema_document)
@@ -35,10 +34,7 @@ def test_defaults(schema_document: dict[str, Any]) -> None:
     assert found == {"POST", "all-minilm", "authenticated", "error"}
 
 
-@pytest.mark.parametrize(
-    ("value", "good"),
-    [("abc", True), ("abc\n", False), ("ab$", False), ("", False)],
-)
+@pytest.mark.parametrize(("value", "good"), [("abc", True), ("abc\n", False), ("ab$", False), ("", False)])
 def test_dollar_is_the_end_of_the_text(value: str, good: bool) -> None:
     """A trailing line feed does not slip through `$`, as it would with Python's own reading."""
     schema = compile_schema({"type": "string", "pattern": "^[a-z]+$"})
@@ -47,7 +43,6 @@ def test_dollar_is_the_end_of_the_text(value: str, good: bool) -> None:
 
 @pytest.mark.parametrize("pattern", [r"^a\$$", "^a[$]$"])
 def test_escaped_dollar_stays_a_character(pattern: str) -> None:
-    """A dollar that is escaped or stands in a character class means itself."""
     schema = compile_schema({"type": "string", "pattern": pattern})
     assert schema.is_valid("a$")
     assert not schema.is_valid("a")

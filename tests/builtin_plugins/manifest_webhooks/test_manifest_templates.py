@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -73,7 +72,6 @@ def test_rendering(template: str, expected: str) -> None:
     ],
 )
 def test_everything_else_is_literal(literal: str) -> None:
-    """What is not exactly a placeholder stays as it was written."""
     assert compile_template(literal).render(PAYLOAD) == literal
 
 
@@ -98,7 +96,6 @@ def test_malformed_expressions(template: str, odd: str, remedy: str) -> None:
 
 
 def test_sound_templates_are_not_odd() -> None:
-    """Neither placeholders nor single braces are reported."""
     assert malformed_expressions("{{ .t }} {{.a.b}} {x} {{{ .t }}} }} ${t}") == []
 
 
@@ -127,13 +124,11 @@ def test_errors_name_the_path(template: str, path: str, reason: str) -> None:
 
 
 def test_rendered_values_are_not_rendered_again() -> None:
-    """A payload cannot smuggle a template in."""
     assert compile_template("{{ .a }}").render({"a": "{{ .b }}", "b": "secret"}) == "{{ .b }}"
 
 
 @pytest.mark.parametrize("value", ["a\x00b", "\ud800", {"k": "\udfff"}])
 def test_unstorable_text_is_an_error(value: Any) -> None:
-    """Characters that the databases refuse are reported here, by path."""
     with pytest.raises(TemplateError, match=r"\.v"):
         compile_template("{{ .v }}").render({"v": value})
 
@@ -169,7 +164,6 @@ def test_metadata() -> None:
 
 
 def test_metadata_is_bounded_as_a_whole() -> None:
-    """The bound counts all texts together, nested ones too."""
     mapping = {"a": "{{ .t }}", "in": {"b": "{{ .t }}"}, "c": "{{ .t }}"}
     assert render_metadata(mapping, {"t": "x" * 10}, max_chars=30)["c"] == "x" * 10
     with pytest.raises(TemplateError):
@@ -186,14 +180,6 @@ HOSTILE = [
     "{{ .a" * 50_000,
     "{{ .a }}" * 30_000,
 ]
-
-
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_compiling_takes_linear_time(text: str) -> None:
-    """Inputs made to make a pattern backtrack are split in well under a second."""
-    started = time.process_time()
-    compile_template(text)
-    assert time.process_time() - started < 0.5
 
 
 @settings(deadline=None)
@@ -218,7 +204,6 @@ _values = (
 @settings(deadline=None)
 @given(st.lists(_names, min_size=1, max_size=5), _values, st.text(alphabet=" \t\n", max_size=3))
 def test_any_path_finds_its_value(names: list[str], value: Any, space: str) -> None:
-    """A value put at any depth is found by its dot-path, whatever the spaces."""
     payload: Any = value
     for name in reversed(names):
         payload = {name: payload}

@@ -15,7 +15,6 @@ from builtin_plugins.manifest_webhooks.validation import check_manifest, misspel
 
 
 def put(manifest: dict[str, Any], path: str, value: Any) -> None:
-    """Set the value at a dotted path."""
     *parents, last = path.split(".")
     for key in parents:
         manifest = manifest[key]
@@ -23,7 +22,6 @@ def put(manifest: dict[str, Any], path: str, value: Any) -> None:
 
 
 def drop(manifest: dict[str, Any], path: str) -> None:
-    """Remove the key at a dotted path."""
     *parents, last = path.split(".")
     for key in parents:
         manifest = manifest[key]
@@ -48,7 +46,6 @@ def test_valid_manifest(manifest: dict[str, Any], schema: Validator) -> None:
 
 
 def test_extra_keys_are_accepted(manifest: dict[str, Any], schema: Validator) -> None:
-    """Unknown keys are legal at every level."""
     for path in (
         "x",
         "metadata.labels",
@@ -150,7 +147,6 @@ def test_edges_of_the_patterns(manifest: dict[str, Any], schema: Validator, path
 
 
 def test_all_problems_at_once_in_order(manifest: dict[str, Any], schema: Validator) -> None:
-    """Every defect is listed in one go, sorted by path, none twice."""
     put(manifest, "kind", "Plug")
     put(manifest, "metadata.name", "")
     drop(manifest, "spec.action.store.input")
@@ -168,7 +164,6 @@ def test_misspelt_required_key(manifest: dict[str, Any], schema: Validator, wron
 
 @pytest.mark.parametrize("wrong", ["secretref", "secret_ref", "secret-ref", "secretRefs"])
 def test_misspelt_optional_key_is_a_warning(manifest: dict[str, Any], schema: Validator, wrong: str) -> None:
-    """`secretref` would leave a webhook open to all: it is legal, but pointed out."""
     put(manifest, f"spec.trigger.webhook.{wrong}", "notes")
     assert validate(manifest, schema) == []
     (warning,) = misspelt_keys(manifest, schema)
@@ -195,7 +190,6 @@ def test_known_key_in_the_wrong_place_is_a_warning(
 
 
 def test_path_with_the_prefix_is_a_warning(manifest: dict[str, Any], schema: Validator) -> None:
-    """A path that repeats /webhook is pointed out: senders would have to repeat it, too."""
     put(manifest, "spec.trigger.webhook.path", "/webhook/notes")
     (warning,) = oddities(manifest, check_manifest(manifest, schema, "x.yaml"), schema)
     assert warning.path == "spec -> trigger -> webhook -> path"
@@ -204,7 +198,6 @@ def test_path_with_the_prefix_is_a_warning(manifest: dict[str, Any], schema: Val
 
 
 def test_lines_of_a_file(manifest: dict[str, Any], schema: Validator) -> None:
-    """Problems and warnings of a YAML file have the lines of the keys that they name."""
     put(manifest, "spec.trigger.webhook.secretref", "notes")
     text = yaml.safe_dump(manifest, sort_keys=False)
     tree = load_manifest(text.encode(), "x.yaml")
@@ -219,7 +212,6 @@ def test_lines_of_a_file(manifest: dict[str, Any], schema: Validator) -> None:
 
 
 def test_known_and_strange_keys_are_no_warning(manifest: dict[str, Any], schema: Validator) -> None:
-    """Keys that resemble nothing, and templates' own metadata, are left alone."""
     put(manifest, "annotations", {})
     put(manifest, "spec.action.store.input.metadata", {"texts": "x"})
     assert misspelt_keys(manifest, schema) == []
@@ -271,5 +263,4 @@ def test_check_manifest_raises_all(manifest: dict[str, Any], schema: Validator) 
     "tree", [{}, {"spec": {"trigger": 1, "action": []}}, {"spec": {"action": {"store": {}}}}]
 )
 def test_any_shape_is_reported_not_raised(schema: Validator, tree: dict[str, Any]) -> None:
-    """Whatever the shape, validation lists problems and does not fail itself."""
     assert validate(tree, schema)

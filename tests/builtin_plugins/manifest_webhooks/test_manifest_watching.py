@@ -93,7 +93,6 @@ async def test_saving_by_renaming_away(tmp_path: Path) -> None:
 
 
 async def test_folder_that_comes_and_goes(tmp_path: Path) -> None:
-    """The folder may be missing at first, be removed with its files, and be made again."""
     folder, heard = tmp_path / "manifests", Heard()
     path = folder / "a.yaml"
     async with watched(folder, heard):
@@ -120,7 +119,6 @@ async def test_folder_replaced_by_another(tmp_path: Path) -> None:
 
 
 async def test_known_files_are_not_reported(tmp_path: Path) -> None:
-    """With the caller's own scan as the start, only what differs from it is reported."""
     (tmp_path / "a.yaml").write_text("a", encoding="utf-8")
     known, stop, heard = scan(tmp_path), asyncio.Event(), Heard()
     (tmp_path / "b.yaml").write_text("b", encoding="utf-8")
@@ -167,7 +165,6 @@ async def test_without_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_cancellation_ends_the_watch(tmp_path: Path) -> None:
-    """Cancelling the task ends it, its thread included."""
     heard = Heard()
     (tmp_path / "a.yaml").write_text("a", encoding="utf-8")
     task = asyncio.create_task(watch(tmp_path, heard, asyncio.Event()))

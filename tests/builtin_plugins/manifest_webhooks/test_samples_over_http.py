@@ -7,14 +7,15 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
-from kernel.testing import Start
+from kernel.testing import Running, platforms
 from tests.builtin_plugins.manifest_webhooks.webhook_support import (
     github_headers,
     hits,
@@ -26,13 +27,18 @@ from tests.fakes.hash_embeddings import HashEmbeddings
 SAMPLES = Path(__file__).parents[3] / "manifests" / "samples"
 PAYLOADS = Path(__file__).parent / "payloads"
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-async def test_samples(start_platform: Start, database_url: str | None) -> None:
-    """A GitHub issue and a signed CRM form."""
-    env = {"PLATFORM_MANIFESTS_DIR": str(SAMPLES), "DATABASE_URL": database_url}
-    running = await start_platform(
-        "owner_secrets", "plugin_registry", "manifest_webhooks", HashEmbeddings(), env=env
-    )
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
+    """A platform with all samples, whose tests use one or two of them each."""
+    async with platforms(tmp_path_factory.mktemp("samples")) as start:
+        plugins = ("owner_secrets", "plugin_registry", "manifest_webhooks", HashEmbeddings())
+        yield await start(*plugins, env={"PLATFORM_MANIFESTS_DIR": str(SAMPLES)})
+
+
+async def test_samples(running: Running) -> None:
     key = hashlib.sha256(b"any 32 bytes").digest()
     running.platform.secrets.set("github-issues", "kept secret")
     running.platform.secrets.set("crm-form", "whsec_" + base64.b64encode(key).decode())
@@ -108,12 +114,8 @@ SENDERS = {
 
 
 @pytest.mark.parametrize("name", SENDERS)
-async def test_senders(start_platform: Start, database_url: str | None, name: str) -> None:
+async def test_senders(running: Running, name: str) -> None:
     """The sender's documented payload is proved, stored once however often it comes, and found."""
-    env = {"PLATFORM_MANIFESTS_DIR": str(SAMPLES), "DATABASE_URL": database_url}
-    running = await start_platform(
-        "owner_secrets", "plugin_registry", "manifest_webhooks", HashEmbeddings(), env=env
-    )
     sender, client = SENDERS[name], running.anonymous
     body = (PAYLOADS / f"{name}.json").read_bytes()
     path = "/" + name.replace("-", "/")
@@ -131,12 +133,8 @@ async def test_senders(start_platform: Start, database_url: str | None, name: st
     assert found[0]["metadata"].items() >= sender.metadata.items()
 
 
-async def test_challenge_of_slack(start_platform: Start) -> None:
+async def test_challenge_of_slack(running: Running) -> None:
     """Slack's question is answered to Slack alone, and nothing is stored."""
-    env = {"PLATFORM_MANIFESTS_DIR": str(SAMPLES)}
-    running = await start_platform(
-        "owner_secrets", "plugin_registry", "manifest_webhooks", HashEmbeddings(), env=env
-    )
     running.platform.secrets.set("slack-messages", "kept secret")
     question = {"token": "x", "challenge": "3eZbrw1aBm2rZgRNFdxV", "type": "url_verification"}
     body = json.dumps(question).encode()
@@ -144,24 +142,17 @@ async def test_challenge_of_slack(start_platform: Start) -> None:
     answer = await send(client, "/slack/messages", body, slack(body, int(time.time())))
     assert (answer.status, answer.json()) == (200, {"challenge": "3eZbrw1aBm2rZgRNFdxV"})
     assert (await send(client, "/slack/messages", body)).status == 401
-    assert await hits(client, "slack-messages", "challenge") == []
+    found = await hits(client, "slack-messages", question["challenge"])
+    assert not [hit for hit in found if question["challenge"] in str(hit)]
 
 
-async def test_ping_of_github(start_platform: Start) -> None:
+async def test_ping_of_github(running: Running) -> None:
     """The ping that GitHub sends first is acknowledged: GitHub shows the webhook as working."""
-    env = {"PLATFORM_MANIFESTS_DIR": str(SAMPLES)}
-    running = await start_platform(
-        "owner_secrets", "plugin_registry", "manifest_webhooks", HashEmbeddings(), env=env
-    )
     running.platform.secrets.set("github-issues", "kept secret")
     ping = json.dumps({"zen": "Keep it logically awesome.", "hook_id": 1}).encode()
     headers = github_headers(b"kept secret", ping, "p1", "ping")
     answer = await send(running.anonymous, "/github/issues", ping, headers)
     assert (answer.status, answer.json()) == (
         200,
-        {
-            "message": "Skipped",
-            "plugin": "github-issues",
-            "skipped": "GitHub's ping: the webhook is set up",
-        },
+        {"message": "Skipped", "plugin": "github-issues", "skipped": "GitHub's ping: the webhook is set up"},
     )

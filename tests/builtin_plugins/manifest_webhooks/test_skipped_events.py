@@ -99,7 +99,6 @@ async def test_refuse_missing(start_platform: Start, platform_home: Path, change
 
 
 async def test_unstorable_is_never_skipped(start_platform: Start, platform_home: Path) -> None:
-    """A value that can't be stored is not a missing one."""
     answer = await answer_to(start_platform, platform_home, {}, {"text": "a\x00b"}, on_missing="skip")
     assert answer.status == 422 and "NUL" in answer.detail[0]["msg"]
 

@@ -22,7 +22,6 @@ Acknowledged = dict[str, str]
 
 
 async def deliver(served: Served, event: str) -> str:
-    """Send one event; returns its point."""
     body, headers = {"text": f"report {event} of the night shift"}, {"webhook-id": event}
     async with served.session.post(f"{served.url}/webhook/notes", json=body, headers=headers) as answer:
         assert answer.status == 200, await answer.text()
@@ -75,7 +74,6 @@ async def test_kill_loses_nothing_acknowledged(
 
 
 async def stored(home: Path, env: dict[str, str]) -> tuple[int, int]:
-    """(points, events) in the database."""
     loader = SettingsLoader({"PLATFORM_HOME": str(home), **env})
     async with open_platform(loader, role="tool", candidates=candidates_of("vectors")) as platform:
         points = await platform.resource(VECTORS).count("manifest:notes:notes")

@@ -92,7 +92,6 @@ async def test_proven_limit(start_platform: Start, platform_home: Path) -> None:
 
 
 async def test_limits_of_all_processes(start_platform: Start, platform_home: Path, redis_url: str) -> None:
-    """With Redis two processes count together."""
     env = {
         "REDIS_URL": redis_url,
         "PLATFORM_WEBHOOK_PROVEN_PER_MINUTE": "4",

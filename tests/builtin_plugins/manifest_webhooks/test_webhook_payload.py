@@ -100,7 +100,6 @@ async def multipart(form: FormData) -> tuple[str, bytes]:
 
 
 async def test_multipart_of_a_real_client() -> None:
-    """Fields arrive as text, a file as its name."""
     form = FormData(default_to_multipart=True)
     form.add_field("subject", "Grüße")
     form.add_field("message", "two\r\nlines\r\n")
@@ -116,13 +115,11 @@ async def test_multipart_of_a_real_client() -> None:
 
 
 def test_multipart_with_preamble_and_padding() -> None:
-    """Preamble, epilogue and blanks after a boundary are legal (RFC 2046, section 5.1.1)."""
     body = b'hello\r\n--x \r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\nbye'
     assert parse_payload('multipart/form-data; boundary="x"', body) == {"a": "1"}
 
 
 def test_multipart_of_many_boundaries_is_quick() -> None:
-    """A megabyte of boundaries is refused in a fraction of a second."""
     started = time.process_time()
     with pytest.raises(PayloadError):
         parse_payload("multipart/form-data; boundary=x", b"\r\n--x" * 200_000)

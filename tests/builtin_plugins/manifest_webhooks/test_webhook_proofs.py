@@ -38,7 +38,6 @@ GITHUB_SIGNATURE = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f43
 
 
 def sign(key: bytes, body: bytes, event: str = "msg_1", timestamp: str = str(SENT)) -> dict[str, str]:
-    """Make Standard Webhooks headers with the bytes of a key."""
     digest = hmac.new(key, f"{event}.{timestamp}.".encode() + body, hashlib.sha256).digest()
     signature = "v1," + base64.b64encode(digest).decode()
     return {"webhook-id": event, "webhook-timestamp": timestamp, "webhook-signature": signature}
@@ -71,7 +70,6 @@ def test_forms_of_a_secret(secret: bytes) -> None:
 
 
 def test_a_long_secret_without_its_prefix() -> None:
-    """Its bytes are the key, however many more than the least they are."""
     key = bytes(range(64))
     assert verify(sign(key, BODY), BODY, [base64.b64encode(key)], SENT).event_id == "msg_1"
 
@@ -82,7 +80,6 @@ def test_raw_text_secret() -> None:
 
 
 def test_short_text_is_not_decoded() -> None:
-    """Plain text that happens to be base64 must not make its short decoded bytes a key."""
     weak = base64.b64decode("abcdefgh")
     with pytest.raises(ProofInvalid):
         verify(sign(weak, BODY), BODY, [b"abcdefgh"], SENT)
@@ -164,7 +161,6 @@ def test_incomplete_standard_headers(name: str) -> None:
 
 
 def test_changed_body_and_wrong_secret() -> None:
-    """The signature is over the exact bytes, with the exact secret."""
     for body, secret in (
         (BODY + b" ", SECRET),
         (BODY, b"whsec_AAAA9r8GKYqrTwjUPD8ILPZIo2LaLaSw"),
@@ -204,7 +200,6 @@ def test_repeated_header() -> None:
     ],
 )
 def test_forged_or_malformed_github_header(value: str) -> None:
-    """Only the right digest in the right form passes."""
     with pytest.raises(ProofInvalid):
         verify({"X-Hub-Signature-256": value}, GITHUB_BODY, [GITHUB_SECRET], SENT)
 
@@ -224,7 +219,6 @@ def test_empty_secret_proves_nothing(secrets: list[bytes]) -> None:
 
 
 def test_standard_webhooks_decides_where_both_are_sent() -> None:
-    """A wrong Standard Webhooks signature is not rescued by a right GitHub one."""
     digest = hmac.new(SECRET, BODY, hashlib.sha256).hexdigest()
     both = HEADERS | {"webhook-timestamp": "1", "X-Hub-Signature-256": f"sha256={digest}"}
     with pytest.raises(ProofInvalid):
@@ -246,7 +240,6 @@ def test_unsigned(headers: dict[str, str], event_id: str | None) -> None:
 
 
 def test_unsigned_with_two_ids() -> None:
-    """None of them is taken for the delivery's id."""
     headers = CIMultiDict([("webhook-id", "msg_1"), ("Webhook-Id", "msg_2")])
     assert unsigned(headers) == Proof(None, "none")
 
@@ -327,7 +320,6 @@ class TestNamedProofs:
         assert verify(CIMultiDict(headers), body, [b"old secret", secret], now, proof)
 
     def test_wrong(self, proof: NamedProof) -> None:
-        """Another secret, each changed header, and the proof of another kind are refused."""
         headers, body, secret, now, _ = PROOFS[proof]
         with pytest.raises(ProofInvalid):
             verify(headers, body, [b"another secret"], now, proof)
@@ -340,7 +332,6 @@ class TestNamedProofs:
                 verify(headers, body, [secret], now, other)
 
     def test_missing(self, proof: NamedProof) -> None:
-        """Without its header, the proof is missing."""
         with pytest.raises(ProofMissing):
             verify({}, b"{}", [b"kept secret"], SENT, proof)
 
@@ -371,7 +362,6 @@ def test_malformed_stripe_signature(value: str) -> None:
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b"{", b"[]", b'{"id": 7}', b'{"id": "a b"}', b"\xff"])
 def test_odd_ids_in_the_body(body: bytes) -> None:
-    """A signed body without a usable id has none."""
     headers = {"Stripe-Signature": stripe_signature(SECRET, body)}
     assert verify(headers, body, [SECRET], SENT, "stripe").event_id is None
 

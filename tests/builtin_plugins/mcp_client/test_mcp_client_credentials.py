@@ -91,7 +91,6 @@ async def test_a_list_of_the_operators(
 async def test_the_operators_credential(
     start_platform: Start, platform_home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """With the operator's secret everybody calls the server as the operator; `allow` and `trusted` hold."""
     home = tmp_path_factory.mktemp("behind")
     behind = await start_platform("access_tokens", "mcp_server", Workshop(), home=home)
     token = (await program(await behind.user("operator"))).token or ""

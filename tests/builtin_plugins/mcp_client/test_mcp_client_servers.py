@@ -53,7 +53,6 @@ async def test_everything_at_an_address(start_platform: Start, packages: Path) -
 
 
 async def test_filesystem(start_platform: Start, packages: Path, tmp_path: Path) -> None:
-    """server-filesystem reads what is in its folder, and refuses what is not."""
     folder = tmp_path / "shared"
     folder.mkdir()
     (folder / "note.txt").write_text("The treasure is silver.", encoding="utf-8")
@@ -74,7 +73,6 @@ async def test_filesystem(start_platform: Start, packages: Path, tmp_path: Path)
 
 @asynccontextmanager
 async def listening(packages: Path) -> AsyncIterator[str]:
-    """server-everything on its own port."""
     port = free_port()
     process = await asyncio.create_subprocess_exec(
         node(),

@@ -15,15 +15,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from builtin_plugins.tools.api import Tool
-from kernel.sdk import (
-    AUTHENTICATED,
-    PUBLIC,
-    Action,
-    BadRequest,
-    Context,
-    Plugin,
-    hookimpl,
-)
+from kernel.sdk import AUTHENTICATED, PUBLIC, Action, BadRequest, Context, Plugin, hookimpl
 from kernel.testing import Actor, Reply, Running
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"

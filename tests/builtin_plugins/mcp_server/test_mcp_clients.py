@@ -24,7 +24,6 @@ MODES = pytest.mark.parametrize(("mode", "version"), [("auto", MODERN), (MODERN,
 
 @asynccontextmanager
 async def connected(actor: Actor, mode: str) -> AsyncIterator[Client]:
-    """The official client with somebody's token."""
     import httpx2  # here and below, as these packages take a second in each process of a run
     from mcp.client import Client
     from mcp.client.streamable_http import streamable_http_client

@@ -19,7 +19,6 @@ TREASURE = "# Harbour\n\nThe treasure of the harbour is a chest of silver coins.
 
 
 async def owner_of_a_library(mcp: Running) -> tuple[Actor, str, str]:
-    """Somebody with a document in a knowledge base and a pipeline over it."""
     owner = await somebody(mcp)
     base = await make_base(owner)
     document = await ingest(mcp, owner, base, "harbour.md", TREASURE)
@@ -81,7 +80,6 @@ async def test_calls(mcp: Running, version: str) -> None:
 
 @ERAS
 async def test_search_and_open(mcp: Running, version: str) -> None:
-    """A search finds passages without a model; a passage and its document open by their URIs."""
     owner, base, document = await owner_of_a_library(mcp)
     client = Peer(await program(owner, "ask"), version)
     found = await client.ask("tools/call", name="search", arguments={"query": "treasure of the harbour"})
@@ -183,7 +181,6 @@ async def names(client: Peer) -> set[str]:
 
 
 async def test_pages_of_documents(mcp: Running) -> None:
-    """Documents come in pages; a cursor of nobody's is refused."""
     owner = await somebody(mcp)
     base = await make_base(owner)
     for number in range(51):

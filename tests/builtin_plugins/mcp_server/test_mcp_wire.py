@@ -146,7 +146,6 @@ async def test_what_is_no_message(mcp: Running, body: bytes, code: int) -> None:
 
 
 async def test_media_type_and_size(mcp: Running) -> None:
-    """Only JSON is read, and not without end."""
     client = await peer(mcp)
     assert (await client.post(b"{}", {"Content-Type": "text/plain"})).status == 415
     assert (await client.post(b" " * (4 * 1024 * 1024 + 1), {})).status == 413
@@ -209,7 +208,6 @@ async def test_pages_read_answers(mcp: Running, tmp_path: Path) -> None:
 
 
 async def test_without_a_token(mcp: Running) -> None:
-    """Who has no token is told where to learn how to get in."""
     reply = await Peer(mcp.anonymous).post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, {})
     said = reply.headers["WWW-Authenticate"]
     assert (reply.status, said.startswith("Bearer ")) == (401, True)
@@ -276,7 +274,6 @@ async def test_who_leaves_cancels(mcp: Running, version: str) -> None:
 
 @pytest.mark.parametrize("in_stream", [False, True])
 async def test_an_older_client_cancels_by_message(mcp: Running, in_stream: bool) -> None:
-    """A call ends, and gets no result, when its client says so: no other client's message does that."""
     client, workshop = await peer(mcp, LEGACY), workshop_of(mcp)
     stranger = await peer(mcp, LEGACY)
     workshop.go_on.clear(), workshop.entered.clear(), workshop.ended.clear()
@@ -307,7 +304,6 @@ async def cancel(client: Peer, session: str | None, number: Any) -> None:
 async def whole(
     client: Peer, body: dict[str, Any], headers: dict[str, str], begun: asyncio.Event | None
 ) -> str:
-    """All that is answered: at once, or as a stream, of which `begun` tells."""
     accept = {"Accept": "application/json, text/event-stream" if begun else "application/json"}
     async with opened(client, body, {**headers, **accept}) as answer:
         assert answer.status == 200
@@ -335,7 +331,6 @@ def opened(client: Peer, body: dict[str, Any], more: dict[str, str] | None = Non
 
 
 async def test_an_ended_token_ends_the_stream(mcp: Running) -> None:
-    """A stream ends with the token that it began with, and so does its work."""
     owner, workshop = await somebody(mcp), workshop_of(mcp)
     made = (await owner.post("/v1/auth/tokens", json={"name": "x"})).json()
     client = Peer(type(owner)(mcp, made["token"], owner.user))

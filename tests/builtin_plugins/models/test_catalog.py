@@ -71,10 +71,7 @@ async def test_first_chats_at_once(start_platform: Start) -> None:
 
 async def test_who_leaves_has_asked_nothing(start_platform: Start) -> None:
     """A client that leaves while its chat looks for a model doesn't hide the model from the next one."""
-    async with (
-        model_server(Script(models=("small",))) as gpu,
-        model_server(Script(models=("big",))) as cloud,
-    ):
+    async with model_server(Script(models=("small",))) as gpu, model_server(Script(models=("big",))) as cloud:
         models = (await two(start_platform, gpu, cloud)).platform.resource(MODELS)
         leaving = [asyncio.create_task(server.look(30)) for server in models.servers]
         waiting = [asyncio.create_task(models.choose("big")) for _ in range(3)]

@@ -27,7 +27,6 @@ ASKED: dict[str, Any] = {
 
 
 async def collect(running: Running, **asked: Any) -> list[Any]:
-    """All that `generate_text` yields."""
     stream = running.platform.hooks.ask_now(
         inference.generate_text, platform=running.platform, **{**ASKED, **asked}
     )
@@ -66,7 +65,6 @@ async def test_made_up_models_are_counted_as_one(start_platform: Start) -> None:
 
 
 async def test_hooks_reach_the_runtime(start_platform: Start) -> None:
-    """Texts, then all of it with what the runtime said; vectors with the name of their engine."""
     async with model_server(Script(answer="one two", models=("llama3.2", "nomic-embed-text"))) as server:
         running = await start_platform("embeddings", "models", env={"OLLAMA_BASE_URL": server.url})
         *texts, summary = await collect(running)
@@ -92,7 +90,6 @@ async def test_hooks_reach_the_runtime(start_platform: Start) -> None:
 
 
 async def test_the_default_model_is_a_setting(start_platform: Start) -> None:
-    """A generation that names no model takes it."""
     async with model_server(Script(models=("tiny",))) as server:
         env = {"OPENAI_BASE_URL": f"{server.url}/v1", "OLLAMA_LLM_MODEL": "tiny"}
         running = await start_platform("models", env=env)
@@ -104,7 +101,6 @@ async def test_the_default_model_is_a_setting(start_platform: Start) -> None:
 async def test_the_key_goes_to_the_runtime_and_nowhere_else(
     start_platform: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is sent as a bearer; no log line, error or health text repeats it."""
     async with model_server(Script(api_key=KEY, models=("llama3.2",))) as server:
         env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY}
         running = await start_platform("models", env=env)
@@ -118,7 +114,6 @@ async def test_the_key_goes_to_the_runtime_and_nowhere_else(
 
 
 async def test_a_runtime_that_is_away(start_platform: Start) -> None:
-    """The platform starts and is degraded; the check names the remedy and no address."""
     running = await start_platform("models", env={"OLLAMA_BASE_URL": "http://127.0.0.1:9"})
     assert await running.platform.hooks.ask(inference.check_model_runtime, running.platform) is False
     health = await running.anonymous.get("/health")
@@ -127,17 +122,6 @@ async def test_a_runtime_that_is_away(start_platform: Start) -> None:
     assert "check its address" in text and "127.0.0.1" not in text
     with pytest.raises(Unavailable):
         await collect(running)
-
-
-async def test_closing_the_stream_frees_the_runtime(start_platform: Start) -> None:
-    """Who wants no more of an answer closes the generator; the runtime's connection goes with it."""
-    async with model_server(Script(models=("llama3.2",), middle="hang", middle_after=2)) as server:
-        running = await start_platform("models", env={"OLLAMA_BASE_URL": server.url})
-        stream = running.platform.hooks.ask_now(inference.generate_text, platform=running.platform, **ASKED)
-        assert stream is not None
-        assert await anext(stream)
-        await stream.aclose()
-        await server.disconnected.wait()
 
 
 @pytest.mark.parametrize(
@@ -171,7 +155,6 @@ def test_addresses(name: str, given: str, read: str | None) -> None:
     ],
 )
 def test_settings_that_do_not_fit(name: str, given: str) -> None:
-    """They are refused by name."""
     loader = SettingsLoader({name: given, "PLATFORM_HOME": "/nowhere"})
     with pytest.raises(StartupError, match=name):
         loader.load("models", ModelsSettings)

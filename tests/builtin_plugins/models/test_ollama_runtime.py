@@ -9,7 +9,6 @@ from tests.fakes.model_server import Script, model_server
 
 
 async def test_models_carry_size_and_family(client: OutgoingClient) -> None:
-    """/api/tags' facts reach the list."""
     async with model_server(Script(models=("llama3.2:latest",))) as server:
         assert await OllamaRuntime(client, server.url).models() == [
             ModelInfo("llama3.2:latest", 1230000000, "2026-11-01T10:00:00Z", "llama", "3.2B")
@@ -17,7 +16,6 @@ async def test_models_carry_size_and_family(client: OutgoingClient) -> None:
 
 
 async def test_capabilities_come_from_show(client: OutgoingClient) -> None:
-    """/api/show tells what a model can do."""
     async with model_server() as server:
         details = await OllamaRuntime(client, server.url).describe("tiny")
     assert details.capabilities == ("completion", "tools")

@@ -52,7 +52,6 @@ async def test_unreachable_holds_no_key(client: OutgoingClient) -> None:
 
 
 async def test_the_address_may_end_in_v1(client: OutgoingClient) -> None:
-    """Both spellings of the base URL that people copy work."""
     async with model_server() as server:
         for url in (server.url, f"{server.url}/v1", f"{server.url}/v1/"):
             assert (await OpenAIRuntime(client, url).generate(ASK)).text == "Hello from the fake."
@@ -69,7 +68,6 @@ async def test_a_stream_without_done_counts_if_it_finished(client: OutgoingClien
 
 
 async def test_max_completion_tokens_replaces_max_tokens(client: OutgoingClient) -> None:
-    """Models that refuse ``max_tokens`` get only the new name."""
     request = GenerationRequest("tiny", ASK.messages, options={"max_completion_tokens": 9})
     async with model_server() as server:
         await OpenAIRuntime(client, server.url).generate(request)
@@ -78,7 +76,6 @@ async def test_max_completion_tokens_replaces_max_tokens(client: OutgoingClient)
 
 
 async def test_usage_is_asked_for_in_streams(client: OutgoingClient) -> None:
-    """Without ``include_usage`` a stream would report no tokens."""
     async with model_server() as server:
         [item async for item in OpenAIRuntime(client, server.url).stream(ASK)]
     assert server.requests[0].body["stream_options"] == {"include_usage": True}

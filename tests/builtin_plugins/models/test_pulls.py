@@ -31,7 +31,6 @@ async def pulling(
 
 
 async def working(running: Running, waiting: Awaitable[Reply]) -> Reply:
-    """An answer that waits for jobs, with a worker at work."""
     answer = asyncio.ensure_future(waiting)
     while not answer.done():
         await running.run_jobs()
@@ -44,7 +43,6 @@ async def one(admin: Actor, pull_id: str) -> Any:
 
 
 async def later(admin: Actor, model: str) -> str:
-    """Ask without waiting; the pull's id."""
     answer = await admin.post("/v1/models", json={"model_id": model, "wait": False})
     assert (answer.status, answer.json()["status"]) == (202, "pulling"), answer.body
     return str(answer.json()["details"]["pull_id"])

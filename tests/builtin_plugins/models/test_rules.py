@@ -42,7 +42,6 @@ async def chat(actor: Actor, **more: Any) -> Any:
 
 
 async def test_only_some_may(start_anywhere: Start) -> None:
-    """By username, id or role; chats, embeddings and tests alike; lifted by an empty body."""
     async with stage(start_anywhere) as (running, admin, _):
         ann, bob = await somebody(running), await somebody(running)
         await limit(admin, allowed_users=[ann.user["username"]])
@@ -121,7 +120,6 @@ async def test_tokens_are_capped(start_platform: Start, asked: dict[str, Any]) -
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "num_predict", "n_predict"])
 async def test_no_name_of_the_wish_passes_the_cap(start_platform: Start, name: str) -> None:
-    """Servers read some of them before others, and fractions and texts as numbers."""
     async with model_server(Script(answer="Hello there.", models=("small",))) as server:
         env = {"OPENAI_BASE_URL": server.url, "RATE_LIMIT_ENABLED": "false"}
         running = await start_platform("models", "orchestrator", env=env)
@@ -150,7 +148,6 @@ async def test_no_other_spelling_passes(start_platform: Start, name: str) -> Non
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "num_predict"])
 async def test_a_smaller_wish_among_ollamas_options_stays(start_platform: Start, name: str) -> None:
-    """What is added for the cap does not stand above it."""
     async with model_server(Script(answer="Hello there.", models=("small",))) as server:
         running = await start_platform("models", "orchestrator", env={"OPENAI_BASE_URL": server.url})
         await limit(await somebody(running, role="admin"), max_tokens=50)
@@ -160,7 +157,6 @@ async def test_a_smaller_wish_among_ollamas_options_stays(start_platform: Start,
 
 
 async def test_what_can_not_be_kept_is_refused(start_platform: Start) -> None:
-    """No prices, no filter: a limit that nothing would enforce is not accepted."""
     async with stage(start_platform) as (_, admin, _server):
         for wrong in (
             {"cost_limit": 5.0},
@@ -173,7 +169,6 @@ async def test_what_can_not_be_kept_is_refused(start_platform: Start) -> None:
 
 
 async def test_limits_are_shown_and_noted(start_anywhere: Start) -> None:
-    """To administrators; every change is in the audit log."""
     async with stage(start_anywhere) as (running, admin, _):
         await limit(admin, rate_limit=7)
         shown = (await admin.get("/v1/models/small/constraints")).json()
@@ -187,7 +182,6 @@ async def test_limits_are_shown_and_noted(start_anywhere: Start) -> None:
 
 @pytest.mark.each_database
 async def test_use_is_counted(start_anywhere: Start) -> None:
-    """Calls, tokens, times and errors, by the part of the platform that called."""
     async with stage(start_anywhere) as (running, admin, server):
         ann = await somebody(running)
         await asyncio.gather(*(chat(ann) for _ in range(3)))

@@ -54,7 +54,6 @@ async def test_generate_answers_with_text_and_counts(runtime_for: RuntimeFor) ->
 
 
 async def test_stream_yields_pieces_and_then_the_whole(runtime_for: RuntimeFor) -> None:
-    """Pieces join to the final text, and the last item carries the counts."""
     async with model_server(Script(answer="one two three four")) as server:
         pieces, last = await collect(runtime_for(server.url), ask())
     assert len(pieces) == 5
@@ -64,14 +63,12 @@ async def test_stream_yields_pieces_and_then_the_whole(runtime_for: RuntimeFor) 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 async def test_stream_survives_utf8_cut_anywhere(runtime_for: RuntimeFor, size: int) -> None:
-    """Chunks that end inside a character, a line or an event change nothing."""
     async with model_server(Script(answer=TURKISH, bytes_per_write=size)) as server:
         _, last = await collect(runtime_for(server.url), ask())
     assert last.text == TURKISH
 
 
 async def test_request_carries_what_was_asked(runtime_for: RuntimeFor) -> None:
-    """All parameters reach the runtime under its names; options can't replace the model."""
     request = GenerationRequest(
         "tiny", [inference.ChatMessage("user", "x")], 0.1, 5, ("END",), {"seed": 3, "model": "other"}
     )
@@ -86,7 +83,6 @@ async def test_request_carries_what_was_asked(runtime_for: RuntimeFor) -> None:
 
 
 async def test_absent_counts_are_unknown(runtime_for: RuntimeFor) -> None:
-    """A runtime that doesn't count gives None, not 0."""
     async with model_server(Script(counts=None)) as server:
         runtime = runtime_for(server.url)
         assert (await runtime.generate(ask())).tokens_used is None
@@ -106,13 +102,11 @@ async def test_nobody_listening_is_unreachable(runtime_for: RuntimeFor) -> None:
 
 
 async def test_an_address_that_is_none_is_unreachable(runtime_for: RuntimeFor) -> None:
-    """A mistyped address raises one of our errors, not the HTTP library's."""
     with pytest.raises(RuntimeUnreachable):
         await runtime_for("ollama:11434").generate(ask())
 
 
 async def test_one_drop_before_the_first_byte_is_retried(runtime_for: RuntimeFor) -> None:
-    """A connection lost before any answer is tried again."""
     async with model_server(Script(start="drop", start_times=1)) as server:
         _, last = await collect(runtime_for(server.url), ask())
         assert last.text == "Hello from the fake."
@@ -120,7 +114,6 @@ async def test_one_drop_before_the_first_byte_is_retried(runtime_for: RuntimeFor
 
 
 async def test_two_drops_before_the_first_byte_are_unreachable(runtime_for: RuntimeFor) -> None:
-    """There is one retry, not more."""
     async with model_server(Script(start="drop")) as server:
         with pytest.raises(RuntimeUnreachable):
             await runtime_for(server.url).generate(ask())
@@ -143,7 +136,6 @@ async def test_a_stream_that_breaks_says_so(runtime_for: RuntimeFor, middle: str
 
 
 async def test_a_line_without_end_is_refused(runtime_for: RuntimeFor) -> None:
-    """A line past the limit ends the call instead of filling the memory, and hangs up."""
     async with model_server(Script(middle="endless_line")) as server:
         with pytest.raises(AnswerMalformed, match="longer than 4096 bytes"):
             await collect(runtime_for(server.url, max_line_bytes=4096), ask())
@@ -151,7 +143,6 @@ async def test_a_line_without_end_is_refused(runtime_for: RuntimeFor) -> None:
 
 
 async def test_an_answer_past_the_size_limit_is_refused(runtime_for: RuntimeFor) -> None:
-    """The limit on the whole answer holds with and without streaming."""
     async with model_server(Script(answer="x" * 9000, pieces=100)) as server:
         runtime = runtime_for(server.url, max_body_bytes=5000)
         with pytest.raises(AnswerMalformed, match="larger than 5000 bytes"):
@@ -172,7 +163,6 @@ async def test_silence_before_the_stream_times_out(runtime_for: RuntimeFor) -> N
 
 @pytest.mark.parametrize("limits", [{"idle_s": 0.1}, {"total_s": 0.2}])
 async def test_a_stream_that_hangs_times_out(runtime_for: RuntimeFor, limits: dict[str, float]) -> None:
-    """Both the idle and the total limit end a stream that stopped."""
     async with model_server(Script(middle="hang")) as server:
         with pytest.raises(RuntimeTimeout):
             async with asyncio.timeout(30):
@@ -188,7 +178,6 @@ async def test_a_slow_stream_is_not_an_idle_one(runtime_for: RuntimeFor) -> None
 
 
 async def test_a_slow_stream_meets_the_total_limit(runtime_for: RuntimeFor) -> None:
-    """A stream that never falls silent still ends at the total limit."""
     async with model_server(Script(answer="x" * 4000, pause_s=0.02)) as server:
         with pytest.raises(RuntimeTimeout):
             await collect(runtime_for(server.url, total_s=0.3), ask())
@@ -196,14 +185,12 @@ async def test_a_slow_stream_meets_the_total_limit(runtime_for: RuntimeFor) -> N
 
 @pytest.mark.parametrize("start", ["hang", "hang_after_headers"])
 async def test_a_call_without_answer_meets_the_total_limit(runtime_for: RuntimeFor, start: str) -> None:
-    """Without streaming, the total limit bounds the wait, before and after the headers."""
     async with model_server(Script(start=start)) as server:  # type: ignore[arg-type]
         with pytest.raises(RuntimeTimeout):
             await runtime_for(server.url, total_s=0.2).generate(ask())
 
 
 async def test_a_list_of_models_is_not_waited_for_as_long_as_an_answer(runtime_for: RuntimeFor) -> None:
-    """Chats that need it wait with whoever asked."""
     async with model_server(Script(start="hang")) as server:
         with pytest.raises(RuntimeTimeout):
             await runtime_for(server.url, look_s=0.1, total_s=600.0).models()
@@ -226,7 +213,6 @@ async def test_cancelling_hangs_up(runtime_for: RuntimeFor, streaming: bool) -> 
 
 
 async def test_leaving_a_stream_hangs_up(runtime_for: RuntimeFor) -> None:
-    """A reader that closes the stream after one piece closes the connection."""
     async with model_server(Script(middle="hang")) as server:
         async with aclosing(runtime_for(server.url).stream(ask())) as items:
             assert await anext(items) == TextDelta("Hell")
@@ -234,7 +220,6 @@ async def test_leaving_a_stream_hangs_up(runtime_for: RuntimeFor) -> None:
 
 
 async def test_a_connection_is_used_again_after_a_stream(runtime_for: RuntimeFor) -> None:
-    """A stream read to its end leaves its connection for the next call."""
     async with model_server() as server:
         runtime = runtime_for(server.url)
         await collect(runtime, ask())
@@ -257,7 +242,6 @@ async def test_an_unknown_model_is_named(runtime_for: RuntimeFor) -> None:
 
 
 async def test_a_wrong_path_is_no_unknown_model(runtime_for: RuntimeFor) -> None:
-    """404 for the address itself must not blame the model."""
     async with model_server() as server:
         with pytest.raises(RuntimeRefused) as caught:
             await runtime_for(server.url + "/wrong").generate(ask())
@@ -266,7 +250,6 @@ async def test_a_wrong_path_is_no_unknown_model(runtime_for: RuntimeFor) -> None
 
 @pytest.mark.parametrize("status", [400, 401, 403, 500, 502, 302])
 async def test_an_error_status_is_refused_without_its_text(runtime_for: RuntimeFor, status: int) -> None:
-    """The upstream status is kept, its words are not, and it is asked only once."""
     script = Script(start=Refusal(status, headers={"Location": "/api/version"}))
     async with model_server(script) as server:
         runtime = runtime_for(server.url)
@@ -280,7 +263,6 @@ async def test_an_error_status_is_refused_without_its_text(runtime_for: RuntimeF
 
 
 async def test_too_many_requests_keeps_its_status(runtime_for: RuntimeFor) -> None:
-    """429 stays 429, with the wait that the runtime asked for."""
     async with model_server(Script(start=Refusal(429, headers={"Retry-After": "9"}))) as server:
         with pytest.raises(RuntimeBusy) as caught:
             await runtime_for(server.url).generate(ask())
@@ -289,7 +271,6 @@ async def test_too_many_requests_keeps_its_status(runtime_for: RuntimeFor) -> No
 
 
 async def test_malformed_json_is_an_error(runtime_for: RuntimeFor) -> None:
-    """HTML where JSON belongs is ``AnswerMalformed``, and one of our errors from a stream."""
     async with model_server(Script(start="garbage")) as server:
         runtime = runtime_for(server.url)
         for call in (runtime.generate(ask()), runtime.models(), runtime.embed("tiny", ["x"])):
@@ -312,7 +293,6 @@ async def test_embeddings_are_normalised_in_order_and_batched(runtime_for: Runti
 
 
 async def test_no_texts_need_no_call(runtime_for: RuntimeFor) -> None:
-    """No texts give an empty matrix, and nobody is asked."""
     async with model_server() as server:
         assert (await runtime_for(server.url).embed("tiny", [])).shape == (0, 0)
         assert server.requests == []
@@ -322,14 +302,12 @@ async def test_no_texts_need_no_call(runtime_for: RuntimeFor) -> None:
     "vector", [[float("nan"), 1.0], [], ["a", "b"], None], ids=["nan", "empty", "words", "null"]
 )
 async def test_embeddings_that_are_none_are_refused(runtime_for: RuntimeFor, vector: list[float]) -> None:
-    """What is not a finite vector never reaches an index."""
     async with model_server(Script(embedding=lambda text: vector)) as server:
         with pytest.raises(AnswerMalformed):
             await runtime_for(server.url).embed("tiny", ["x", "y"])
 
 
 async def test_embeddings_of_several_lengths_are_refused(runtime_for: RuntimeFor) -> None:
-    """A ragged answer is refused, within one batch and between two."""
     async with model_server(Script(embedding=lambda text: [1.0] * len(text))) as server:
         for batch in (1, 2):
             with pytest.raises(AnswerMalformed):
@@ -337,13 +315,11 @@ async def test_embeddings_of_several_lengths_are_refused(runtime_for: RuntimeFor
 
 
 async def test_a_zero_vector_stays_zero(runtime_for: RuntimeFor) -> None:
-    """Normalizing nothing gives nothing, not NaN."""
     async with model_server(Script(embedding=lambda text: [0.0, 0.0])) as server:
         assert (await runtime_for(server.url).embed("tiny", ["x"])).tolist() == [[0.0, 0.0]]
 
 
 async def test_models_are_listed_and_described(runtime_for: RuntimeFor) -> None:
-    """The list has the runtime's names; one of them can be asked about; it is healthy."""
     async with model_server() as server:
         runtime = runtime_for(server.url)
         assert [model.id for model in await runtime.models()] == ["tiny:latest", "tiny"]

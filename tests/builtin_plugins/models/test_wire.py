@@ -27,13 +27,11 @@ def test_events_are_the_same_wherever_a_chunk_ends(at: int) -> None:
 
 
 def test_events_are_the_same_byte_by_byte() -> None:
-    """The smallest chunks there are."""
     assert decode([STREAM[at : at + 1] for at in range(len(STREAM))]) == EVENTS
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 100])
 def test_lines_of_all_ends(size: int) -> None:
-    """A CRLF cut in two is one line end; empty lines are kept."""
     data = b"a\r\nb\n\nc\rd\r\n\r\ne"
     splitter = LineSplitter(100)
     lines = [line for at in range(0, len(data), size) for line in splitter.feed(data[at : at + size])]
@@ -41,7 +39,6 @@ def test_lines_of_all_ends(size: int) -> None:
 
 
 def test_a_line_is_bounded_whether_it_ends_or_not() -> None:
-    """The limit counts one line, not the stream."""
     splitter = LineSplitter(4)
     assert splitter.feed(b"1234\n1234\n12") == [b"1234", b"1234"]
     with pytest.raises(AnswerMalformed):
@@ -51,7 +48,6 @@ def test_a_line_is_bounded_whether_it_ends_or_not() -> None:
 
 
 def test_an_event_of_many_lines_is_bounded() -> None:
-    """Short lines can't add up to an endless event."""
     decoder = SseDecoder(50)
     with pytest.raises(AnswerMalformed):
         for _ in range(10):

@@ -87,7 +87,6 @@ async def enabled(running: Running) -> Actor:
 
 
 async def expect(admin: Actor, status: str) -> None:
-    """The plugin has this status, and its tools are there only if it is enabled."""
     assert (await admin.get("/v1/plugins/news")).json()["status"] == status
     tools = (await admin.get("/v1/tools")).body
     assert (b"get_news" in tools) == (status == "enabled")
@@ -196,7 +195,6 @@ async def test_the_tool_keeps_its_name(desk: tuple[Running, Press, Actor]) -> No
 
 
 async def test_only_the_newest_are_kept(desk: tuple[Running, Press, Actor]) -> None:
-    """Settings apply while the platform runs: what is too old goes, with its document."""
     running, server, admin = desk
     config = {"NEWS_KEEP_ITEMS": 2}
     assert (await admin.put("/v1/plugins/news/config", json=config)).status == 200

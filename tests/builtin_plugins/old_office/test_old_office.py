@@ -30,8 +30,6 @@ def sample(name: str) -> bytes:
 
 
 def binary_workbook() -> bytes:
-    """An .xlsb with one sheet of two rows, and a hidden one ([MS-XLSB])."""
-
     def record(kind: int, content: bytes = b"") -> bytes:
         number = bytes([kind]) if kind < 128 else bytes([kind & 0x7F | 0x80, kind >> 7])
         return number + bytes([len(content)]) + content
@@ -152,7 +150,6 @@ async def test_an_old_file(
 
 
 async def test_a_file_within_an_archive(running: Running, ann: Actor) -> None:
-    """Old files inside an archive are documents of their own, as new ones are."""
     file = BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("rules.doc", sample("rules.doc"))

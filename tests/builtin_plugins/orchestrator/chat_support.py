@@ -12,16 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from kernel.sdk import (
-    ADMIN,
-    AUTHENTICATED,
-    PUBLIC,
-    Action,
-    BadRequest,
-    Context,
-    Plugin,
-    hookimpl,
-)
+from kernel.sdk import ADMIN, AUTHENTICATED, PUBLIC, Action, BadRequest, Context, Plugin, hookimpl
 from kernel.testing import Actor, Reply, Running, platforms
 from tests.builtin_plugins.rag.rag_support import HANDBOOK, ingest, make_base, make_pipeline
 from tests.fakes.loaded_once import LoadedOnce

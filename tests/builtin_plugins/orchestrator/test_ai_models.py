@@ -66,7 +66,6 @@ async def test_tag_of_one(stage: Stage) -> None:
 
 
 async def test_chat_with_a_pipeline(stage: Stage, bare: Stage) -> None:
-    """A knowledge base answers any client: citations in the text, and as annotations where they stand."""
     stage.play(answer="A hotel may cost up to 130 EUR a night [1].")
     for here, usage in ((stage, COUNTED), (bare, dict.fromkeys(COUNTED, 0))):
         answer = await here.answer(model=MODEL)
@@ -102,7 +101,6 @@ async def test_what_a_pipeline_leaves_out(stage: Stage) -> None:
 
 
 async def test_stream_of_a_pipeline(bare: Stage) -> None:
-    """The same in chunks; the annotations come with the last."""
     streamed = await bare.stream(model=f"pipeline/{bare.pipeline}")
     assert "130 EUR" in streamed.text and streamed.done
     assert streamed.deltas[-1]["annotations"][0]["url_citation"]["title"] == "handbook.md"
@@ -140,7 +138,6 @@ async def test_last_question_counts(bare: Stage) -> None:
 
 
 async def test_pipelines_of_others(bare: Stage) -> None:
-    """Hidden and unknown alike, streamed or not."""
     ben = await bare.running.user()
     for stream in (False, True):
         hidden, unknown = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.builtin_plugins.orchestrator.chat_support import CHAT, HOTEL, Stage, stage_with
+from tests.builtin_plugins.orchestrator.chat_support import HOTEL, Stage, stage_with
 from tests.fakes.model_server import SECRET_TEXT, Refusal, Turn
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -45,7 +45,6 @@ async def test_stream(stage: Stage) -> None:
 
 
 async def test_parameters_are_passed_on(stage: Stage) -> None:
-    """In the words of the runtime, wherever they stand there."""
     stage.play()
     await stage.answer(temperature=0.25, max_tokens=9, stop=["END"], seed=3, options={"top_k": 5})
     sent = stage.prompts[0]
@@ -132,7 +131,6 @@ async def test_addresses_of_pictures(stage: Stage, part: dict[str, Any], key: st
 
 
 async def test_addresses_for_a_server_elsewhere(tmp_path: Path) -> None:
-    """An operator may allow them: a server outside reaches nothing inside."""
     part = {"type": "image_url", "image_url": {"url": "https://www.example.org/cat.png"}}
     async with stage_with(tmp_path, "openai", {"PLATFORM_MODELS_MEDIA_ADDRESSES": "true"}) as stage:
         stage.play()
@@ -221,7 +219,6 @@ async def test_refusals_of_the_runtime(stage: Stage, refusal: Refusal, status: i
 
 
 async def test_unknown_model(stage: Stage) -> None:
-    """404 with OpenAI's code."""
     stage.play()
     reply = await stage.chat(model="gpt-7")
     assert reply.status == 404 and reply.json()["code"] == "model_not_found" and "gpt-7" in reply.detail
@@ -297,15 +294,6 @@ async def test_bad_bodies(stage: Stage, change: dict[str, object]) -> None:
     reply = await stage.chat(**change)
     assert reply.status == 422, reply.body
     assert stage.prompts == []
-
-
-async def test_needs_a_token(stage: Stage) -> None:
-    """Whoever is nobody does not chat, at the alias neither."""
-    stage.play()
-    body = {"messages": [{"role": "user", "content": "x"}]}
-    for path in (CHAT, "/v1/chat/completions"):
-        assert (await stage.running.anonymous.post(path, json=body)).status == 401
-    assert (await stage.ann.post("/v1/chat/completions", json=body)).status == 200
 
 
 async def test_no_runtime(bare: Stage) -> None:

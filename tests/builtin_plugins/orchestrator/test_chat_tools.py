@@ -26,7 +26,6 @@ def tool_messages(stage: Stage, prompt: int = -1) -> list[dict[str, Any]]:
 
 
 def offered(stage: Stage, prompt: int = 0) -> set[str]:
-    """The names of the tools that a prompt offers."""
     return {tool["function"]["name"] for tool in stage.prompts[prompt].get("tools", ())}
 
 
@@ -47,7 +46,6 @@ async def test_rounds(stage: Stage, rounds: int) -> None:
 
 
 async def test_a_demanded_call_is_demanded_once(stage: Stage) -> None:
-    """After it the model is free: one that had to call in every round would never answer."""
     stage.play(OSLO, answer="It rains.")
     answer = await stage.answer(platform_tools=True, tool_choice="required")
     assert answer["message"]["content"] == "It rains." and answer["platform_tool_calls_made"] == 1
@@ -137,18 +135,15 @@ async def test_calls_in_other_forms(stage: Stage, turn: Turn, stream: bool) -> N
 
 
 @pytest.mark.parametrize(
-    "text",
-    ['{"name": "nobody", "arguments": {}}', '{"city": "Oslo"}', '{"name": ', "{}", '{"name": 1}'],
+    "text", ['{"name": "nobody", "arguments": {}}', '{"city": "Oslo"}', '{"name": ', "{}", '{"name": 1}']
 )
 async def test_json_that_is_an_answer(stage: Stage, text: str) -> None:
-    """JSON that is no call reaches the client whole."""
     stage.play(answer=text)
     assert (await stage.answer(platform_tools=True))["message"]["content"] == text
     assert (await stage.stream(platform_tools=True)).text == text
 
 
 async def test_arguments_with_a_field_called_parameters(stage: Stage) -> None:
-    """No envelope where the call has more than one."""
     stage.play(tool_call("office_weather", parameters={"city": "Oslo"}, city="Bergen"))
     await stage.answer(platform_tools=True)
     assert "no argument 'parameters'" in tool_messages(stage)[0]["content"]
@@ -192,7 +187,6 @@ async def test_read_only(stage: Stage) -> None:
 
 
 async def test_all_tools(stage: Stage) -> None:
-    """With `true` a destructive call is made, as the caller."""
     stage.play(tool_call("office_delete", name="old"))
     answer = await stage.answer(platform_tools=True)
     assert stage.office.deleted == ["old"] and answer["platform_tool_calls_made"] == 1
@@ -229,7 +223,6 @@ async def test_functions_of_the_client_beside(stage: Stage) -> None:
 
 
 async def test_runtime_without_tools(stage: Stage) -> None:
-    """A runtime that refuses tools still answers, and the answer says that there were none."""
     refusal = Refusal(400, '{"error": {"message": "this model does not support tools"}}')
     stage.play(refusal, answer="No idea.")
     answer = await stage.answer(platform_tools=True)
@@ -258,7 +251,6 @@ async def test_other_refusals_stay(stage: Stage, status: int) -> None:
 
 
 async def test_leaving_stops_a_tool(stage: Stage) -> None:
-    """A client that hangs up ends the call under way."""
     for stream in (False, True):
         stage.office.hanging.clear()
         stage.office.left.clear()

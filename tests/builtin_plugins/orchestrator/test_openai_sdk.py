@@ -180,7 +180,6 @@ class TestResponses:
     """The Responses API."""
 
     async def test_whole(self, stage: Stage, client: AsyncOpenAI) -> None:
-        """A text for a text, with instructions and usage."""
         stage.play(Turn("130 EUR."))
         made = await client.responses.create(
             model="llama3.2", input=HOTEL, instructions="Be brief.", max_output_tokens=50
@@ -208,11 +207,7 @@ class TestResponses:
         """How much to think and how many calls to make reach a runtime that speaks of them."""
         stage.play()
         made = await client.responses.create(
-            model="llama3.2",
-            input=HOTEL,
-            tools=FLAT,
-            parallel_tool_calls=False,
-            reasoning={"effort": "low"},
+            model="llama3.2", input=HOTEL, tools=FLAT, parallel_tool_calls=False, reasoning={"effort": "low"}
         )
         assert made.parallel_tool_calls is False
         if stage.kind == "openai":
@@ -220,7 +215,6 @@ class TestResponses:
             assert (sent["reasoning_effort"], sent["parallel_tool_calls"]) == ("low", False)
 
     async def test_functions(self, stage: Stage, client: AsyncOpenAI) -> None:
-        """A call and its output, sent back with all that was said before."""
         stage.play(Turn(calls=[("beep", {"times": 2})]), answer="I beeped.")
         said: Any = [{"role": "user", "content": "Beep!"}]
         first = await client.responses.create(model="llama3.2", input=said, tools=FLAT)
@@ -251,7 +245,6 @@ class TestResponses:
         assert final.output[-1].type == "function_call"
 
     async def test_error_within_a_stream(self, stage: Stage, client: AsyncOpenAI) -> None:
-        """It is the last event, and numbered as such."""
         stage.play(Turn("A long answer."), middle="drop", middle_after=2)
         streamed = await client.responses.with_raw_response.create(model="llama3.2", input=HOTEL, stream=True)
         lines = [line async for line in streamed.http_response.aiter_lines()]
@@ -266,7 +259,6 @@ class TestResponses:
         assert made.output_parsed == Price(amount=130, currency="EUR")
 
     async def test_pipeline(self, stage: Stage, client: AsyncOpenAI) -> None:
-        """Citations as annotations of the text."""
         stage.play(answer="A hotel may cost up to 130 EUR a night [1].")
         made = await client.responses.create(model="pipeline/Travel handbook", input=HOTEL)
         part: Any = made.output[0].content[0]  # type: ignore[union-attr]

@@ -14,10 +14,7 @@ from tests.fakes.client_environments import CLIENTS, environment_of
 from tests.fakes.model_server import Turn
 from tests.fakes.processes import free_port, process_environment
 
-pytestmark = [
-    pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.parametrize("stage", ["openai"], indirect=True),
-]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 LITELLM = """
 general_settings: {{master_key: sk-litellm}}
@@ -42,7 +39,6 @@ def turn(body: dict[str, Any]) -> Turn | None:
 
 
 async def run_user(stage: Stage, python: str, script: str, *arguments: str) -> None:
-    """Run a script of what a user does; it fails with what it could not do."""
     stage.play()
     stage.server.script.turn = turn
     process = await asyncio.create_subprocess_exec(

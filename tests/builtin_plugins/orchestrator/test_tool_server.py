@@ -111,7 +111,6 @@ async def document(actor: Actor) -> dict[str, Any]:
 
 
 def operations(spec: dict[str, Any]) -> dict[str, tuple[str, str, dict[str, Any]]]:
-    """(path, method, operation) by tool, as the chat program finds them."""
     found = {}
     for path, methods in spec["paths"].items():
         for method, operation in methods.items():
@@ -172,7 +171,6 @@ async def test_rules_of_the_parser(ann: Actor) -> None:
 
 
 async def test_what_the_model_reads(ann: Actor) -> None:
-    """Descriptions make up for what a plain type can't say."""
     _, _, operation = operations(await document(ann))["twisted_echo"]
     told = tool_of(operation)["properties"]
     assert told["level"] == {"type": "integer", "description": "Numbers with names. One of 1, 2"}

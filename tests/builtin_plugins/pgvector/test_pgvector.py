@@ -55,7 +55,6 @@ def vector_server() -> Iterator[str]:
 
 
 async def migrated(url: str) -> None:
-    """Make the tables of the kernel and of vectors."""
     database = opened(url)
     await migrate.upgrade(database, migrate.kernel_owner(), {})
     await make_tables(database)
@@ -68,7 +67,6 @@ def at(server: str, name: str) -> str:
 
 
 def opened(url: str) -> Database:
-    """The database at an address."""
     return Database(url.replace("postgresql://", "postgresql+asyncpg://"))
 
 
@@ -128,7 +126,6 @@ async def store(database: Database) -> AsyncIterator[PgVectorStore]:
 
 
 def cloud(count: int, group: str = "one", seed: int = 0) -> list[Point]:
-    """Points around a few centres, as texts are."""
     chance = np.random.default_rng(seed)
     vectors = chance.normal(size=(20, DIMENSION))[chance.integers(0, 20, count)]
     vectors = vectors + chance.normal(size=(count, DIMENSION)) / 2
@@ -138,8 +135,6 @@ def cloud(count: int, group: str = "one", seed: int = 0) -> list[Point]:
 
 
 async def fill(database: Database, store: SqlVectorStore, *groups: list[Point]) -> None:
-    """Write and publish groups of points."""
-
     def write(unit: Unit) -> None:
         store.ensure(unit, COLLECTION, DIMENSION, ENGINE)
         for points in groups:
@@ -194,7 +189,6 @@ async def walks(database: Database) -> int:
 async def test_wide_searches_walk_the_graph_and_narrow_ones_compare_all(
     database: Database, store: PgVectorStore
 ) -> None:
-    """And where the graph can't fill the answer, comparing all does."""
     wide = cloud(NARROW + 100, "wide")
     await fill(database, store, wide, [thing(n, "narrow", angle=2.0) for n in range(20)])
     await store.graphs.settled()
@@ -212,7 +206,6 @@ async def test_wide_searches_walk_the_graph_and_narrow_ones_compare_all(
 
 
 async def test_a_half_made_graph_is_made_again(database: Database, store: PgVectorStore) -> None:
-    """What a process that was killed while building left behind is neither used nor kept."""
     await fill(database, store, cloud(1500))
     await store.graphs.settled()
     found = await database.read(store.known, COLLECTION)
@@ -226,7 +219,6 @@ async def test_a_half_made_graph_is_made_again(database: Database, store: PgVect
 
 
 async def test_two_stores_build_one_graph(databases: tuple[Database, Database], store: PgVectorStore) -> None:
-    """Both are told at once; neither fails, and there is one graph."""
     other = PgVectorStore(databases[1], build_above=1000)
     await fill(databases[0], PgVectorStore(databases[0]), cloud(1500))
     for one in (store, other):
@@ -236,7 +228,6 @@ async def test_two_stores_build_one_graph(databases: tuple[Database, Database], 
 
 
 async def test_vectors_go_with_their_points(database: Database, store: PgVectorStore) -> None:
-    """After a removal or a drop no vector is left in the table."""
     await fill(database, store, cloud(5), cloud(5, "two"))
 
     async def left() -> int:
@@ -272,7 +263,6 @@ async def test_a_process_that_waits_to_migrate_lets_indexes_be_built(
 
 
 async def test_points_written_with_faiss_are_taken_over(database: Database) -> None:
-    """When pgvector is first opened, and again after a time without it; staged ones too."""
     faiss = await open_vector_store(database, "faiss", apply=True)
     assert type(faiss) is SqlVectorStore
     for number, group in enumerate(("one", "two")):
@@ -305,7 +295,6 @@ async def test_an_upgrade_prepares_it(database: Database, vector_url: str, platf
 
 
 async def test_the_table_is_no_drift(database: Database) -> None:
-    """`platformctl db check` has nothing to say of it, and no revision would drop it."""
     await open_vector_store(database, "pgvector", apply=True)
     owner = migrate.Owner("pgvector", PgVectorPlugin().register_tables())
     assert [list(await migrate.drift(database, one)) for one in (owner, OWNER)] == [[], []]
@@ -331,7 +320,6 @@ async def test_a_role_that_may_not_create_the_extension_is_told_the_remedy(vecto
 
 
 async def test_an_extension_out_of_reach_is_told(database: Database, vector_url: str) -> None:
-    """One in a schema that the role does not search can't be used."""
     admin = await asyncpg.connect(vector_url)
     await admin.execute("CREATE SCHEMA aside; CREATE EXTENSION vector SCHEMA aside")
     await admin.close()
@@ -340,7 +328,6 @@ async def test_an_extension_out_of_reach_is_told(database: Database, vector_url:
 
 
 async def test_other_databases_are_searched_with_faiss(start_platform: Start) -> None:
-    """`auto` on SQLite; asking for pgvector there names the setting and the remedy."""
     running = await start_platform("pgvector")
     assert type(running.platform.resource(VECTORS)) is SqlVectorStore
     with pytest.raises(StartupError, match=r"PLATFORM_VECTOR_STORE.*DATABASE_URL"):
@@ -350,7 +337,6 @@ async def test_other_databases_are_searched_with_faiss(start_platform: Start) ->
 async def test_a_server_without_the_extension_is_searched_with_faiss(
     start_platform: Start, postgres_url: str
 ) -> None:
-    """`auto` continues without it; asking for pgvector names what to install."""
     running = await start_platform("pgvector", env={"DATABASE_URL": postgres_url})
     connection = await asyncpg.connect(postgres_url)
     offered = await connection.fetchval("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'")

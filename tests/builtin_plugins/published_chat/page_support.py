@@ -91,9 +91,7 @@ class Visitor:
     async def ask(self, question: object = HOTEL, **fields: object) -> Reply:
         """Ask a question."""
         return await self.client.post(
-            f"/v1/chat/{self.slug}/messages",
-            json={"question": question, **fields},
-            headers=self.headers(),
+            f"/v1/chat/{self.slug}/messages", json={"question": question, **fields}, headers=self.headers()
         )
 
     async def stream(self, question: str = HOTEL) -> list[tuple[str, Any]]:

@@ -42,7 +42,6 @@ async def items(shop: Shop, path: str) -> list[dict[str, Any]]:
 
 
 async def test_sessions_and_their_turns(running: Running) -> None:
-    """The latest first, with counts; each turn with its answer, its sources and its rating."""
     shop = await open_shop(running, allowed_origins=f"{PAGE},{OTHER_PAGE}")
     one = await here(shop)
     first = (await one.ask()).json()
@@ -77,7 +76,6 @@ async def test_ratings(running: Running) -> None:
 
 @pytest.mark.each_database
 async def test_figures(running: Running) -> None:
-    """Questions of the day: answered and refused, thumbs as they are now; the sum over the days."""
     shop = await open_shop(running)
     visitor = await here(shop)
     good = (await visitor.ask()).json()["turn_id"]
@@ -137,12 +135,10 @@ class Twice(Plugin):
         return [rag.QueryMethod("twice", "Searches as always.", self.find)]
 
     async def find(self, work: rag.QuestionWork) -> Sequence[rag.Passage]:
-        """What a search finds."""
         return await work.search(rag.SearchPlan(work.question))
 
 
 async def test_an_unknown_method_is_refused(shop: Shop) -> None:
-    """When the chat is made and when it is changed, with the methods that there are."""
     config = {"method": "nope"}
     body = {"name": "Support", "slug": fresh_slug(), "pipeline_id": shop.pipeline, "rag_config": config}
     made = await shop.owner.post(ENDPOINTS, json=body)
@@ -156,7 +152,6 @@ async def test_an_unknown_method_is_refused(shop: Shop) -> None:
 
 
 async def test_a_method_whose_plugin_is_switched_off(tmp_path: Path) -> None:
-    """The owner reads why the chat is closed; switched on again, the plugin opens it."""
     async with platforms(tmp_path / "home") as start:
         running = await start(*PLUGINS, Twice(), env=ROOMY)
         shop = await open_shop(running, rag_config={"method": "twice"})
@@ -176,11 +171,7 @@ async def test_a_method_whose_plugin_is_switched_off(tmp_path: Path) -> None:
 async def test_nobody_keeps_a_visitors_address(tmp_path: Path) -> None:
     """Whoever asks, rates and is refused too often leaves no address in any file of the platform."""
     address = "198.51.100.77"
-    env = {
-        **ROOMY,
-        "TRUSTED_PROXY_CIDRS": "127.0.0.0/8",
-        "PLATFORM_PUBLISHED_CHAT_ADDRESS_RATE": "2",
-    }
+    env = {**ROOMY, "TRUSTED_PROXY_CIDRS": "127.0.0.0/8", "PLATFORM_PUBLISHED_CHAT_ADDRESS_RATE": "2"}
     async with platforms(tmp_path / "home") as start:
         running = await start(*PLUGINS, env=env)
         shop = await open_shop(running)

@@ -44,7 +44,6 @@ async def test_an_answer_cites_its_sources(shop: Shop) -> None:
 
 
 async def test_an_answer_as_a_stream(shop: Shop) -> None:
-    """`token`… then `done`, which is the whole answer."""
     events = await (await here(shop)).stream()
     assert [name for name, _ in events[-1:]] == ["done"]
     told = "".join(value["text"] for name, value in events if name == "token")
@@ -52,7 +51,6 @@ async def test_an_answer_as_a_stream(shop: Shop) -> None:
 
 
 async def test_a_question_that_nothing_answers(shop: Shop) -> None:
-    """Refused, without sources."""
     body = (await (await here(shop)).ask("Who invented the telescope in Middelburg?")).json()
     assert (body["refused"], body["sources"]) == (True, [])
 
@@ -72,12 +70,10 @@ class TestOrigins:
         ("origin", "said"), [(None, "missing"), (f"https://{'a' * 900}.example", "too long")]
     )
     async def test_what_is_wrong_with_an_origin(self, shop: Shop, origin: str | None, said: str) -> None:
-        """The refusal tells one that is missing from one that is too long."""
         refused = await shop.visitor(origin).session()
         assert (refused.status, refused.json()["code"]) == (403, "origin_refused") and said in refused.detail
 
     async def test_no_origin_is_allowed_by_default(self, shop: Shop) -> None:
-        """Without a list, no page may; `*` is any page, and still no missing origin."""
         closed = await publish(shop.owner, shop.pipeline, allowed_origins=None)
         visitor = shop.visitor()
         visitor.slug = closed["slug"]
@@ -89,7 +85,6 @@ class TestOrigins:
         assert (await visitor.session()).status == 403
 
     async def test_pages_read_answers_and_refusals(self, shop: Shop) -> None:
-        """Preflights pass and answers can be read, so that the widget can tell what is wrong."""
         path = f"/v1/chat/{shop.slug}/messages"
         asked = {
             "Origin": PAGE,
@@ -106,7 +101,6 @@ class TestOrigins:
 
 class TestTokens:
     async def test_a_token_is_bound(self, shop: Shop) -> None:
-        """To its endpoint and its origin: elsewhere it is 401."""
         visitor = await here(shop)
         both = f"{PAGE} {OTHER_PAGE}"
         other = await publish(shop.owner, shop.pipeline, allowed_origins=both)
@@ -123,19 +117,11 @@ class TestTokens:
         finally:
             await shop.owner.patch(shop.path, json={"allowed_origins": PAGE})
 
-    @pytest.mark.parametrize("token", [None, "", "x.y.z", "plk_0000"])
-    async def test_without_a_visitors_token(self, shop: Shop, token: str | None) -> None:
-        """401 for none, and for nonsense."""
+    async def test_without_a_visitors_token(self, shop: Shop) -> None:
         visitor = shop.visitor()
-        visitor.token = token
-        assert (await visitor.ask()).status == 401
-        assert (await visitor.rate(1)).status == 401
-
-    async def test_an_accounts_token_is_none(self, shop: Shop) -> None:
-        """A user's own token opens no chat."""
-        visitor = shop.visitor()
-        visitor.token = shop.owner.token
-        assert (await visitor.ask()).status == 401
+        for token in (None, "", "x.y.z", "plk_0000", shop.owner.token):
+            visitor.token = token
+            assert [answer.status for answer in (await visitor.ask(), await visitor.rate(1))] == [401, 401]
 
     async def test_a_session_goes_on(self, shop: Shop) -> None:
         """A second session call with the token keeps the session, and tells what was asked in it."""
@@ -163,22 +149,8 @@ class TestFeedback:
         mine = [one for one in page["items"] if one["turn_id"] == turn]
         assert [(one["rating"], one["comment"]) for one in mine] == [("up", "Yes")]
 
-    @pytest.mark.parametrize(
-        "body", [{"rating": "up"}, {"turn_id": 0, "rating": "up"}, {"turn_id": 1, "rating": "x"}]
-    )
-    async def test_bad_ratings(self, shop: Shop, body: dict[str, object]) -> None:
-        """422 naming the field."""
-        visitor = await here(shop)
-        path = f"/v1/chat/{shop.slug}/feedback"
-        assert (await visitor.client.post(path, json=body, headers=visitor.headers())).status == 422
-
 
 class TestBounds:
-    @pytest.mark.parametrize("question", ["", "   ", "x" * 8001, 7, None])
-    async def test_questions(self, shop: Shop, question: object) -> None:
-        """1 to 8000 characters."""
-        assert (await (await here(shop)).ask(question)).status == 422
-
     async def test_bodies(self, shop: Shop) -> None:
         """More than 64 KiB are refused."""
         assert (await (await here(shop)).ask("x" * 70_000)).status == 413
@@ -210,7 +182,6 @@ class TestLimits:
         assert (await (await here(shop)).ask()).status == 200
 
     async def test_of_an_endpoint(self, shop: Shop) -> None:
-        """`rate_limit_per_minute` counts the questions of all visitors."""
         made = await publish(shop.owner, shop.pipeline, rate_limit_per_minute=2)
         statuses = []
         for _ in range(5):
@@ -273,7 +244,6 @@ class TestClosed:
         await self.closed(shop, "pipeline_gone")
 
     async def test_knowledge_base_lost(self, running: Running) -> None:
-        """A knowledge base that somebody no longer shares with the owner is not read for visitors."""
         shop = await open_shop(running)
         colleague = await open_shop(running)
         shared = f"/v1/rag/knowledge-bases/{colleague.base}"
@@ -318,7 +288,6 @@ class TestPublishing:
         assert (await shop.owner.post(ENDPOINTS, json=body)).status == 201
 
     async def test_the_owner_sees_and_ends_what_publishes(self, running: Running) -> None:
-        """Those who own a knowledge base see each chat that answers from it, and turn it off."""
         shop, colleague = await open_shop(running), await open_shop(running)
         shared = f"/v1/rag/knowledge-bases/{colleague.base}"
         await colleague.owner.patch(shared, json={"visibility": "shared", "publishing": "allowed"})
@@ -340,7 +309,6 @@ class TestPublishing:
 
 
 async def test_a_deleted_document_is_not_quoted(running: Running) -> None:
-    """Neither to the visitor who comes back, nor to the owner."""
     shop = await open_shop(running)
     visitor = await here(shop)
     assert "130 EUR" in (await visitor.ask()).json()["answer"]

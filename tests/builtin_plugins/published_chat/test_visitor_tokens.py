@@ -47,7 +47,6 @@ async def test_useless_elsewhere(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_forged_and_expired(tmp_path: Path) -> None:
-    """An expired token only begins its own session again; one of another key, or of none, does nothing."""
     async with platforms(tmp_path) as start:
         plugins = (
             "embeddings",

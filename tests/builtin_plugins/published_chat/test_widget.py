@@ -12,14 +12,7 @@ from playwright.async_api import Browser, expect
 
 from kernel.testing import Running, platforms
 from tests.builtin_plugins.published_chat.browser_support import ShopSite, Watched, shop_site
-from tests.builtin_plugins.published_chat.page_support import (
-    HOTEL,
-    PLUGINS,
-    ROOMY,
-    Shop,
-    open_shop,
-    publish,
-)
+from tests.builtin_plugins.published_chat.page_support import HOTEL, PLUGINS, ROOMY, Shop, open_shop, publish
 from tests.fakes.browser import ARABIC, FROM_THE_RIGHT, launched
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -64,7 +57,6 @@ async def page(browser: Browser, site: ShopSite, shop: Shop) -> AsyncIterator[Wa
 
 
 async def shoot(watched: Watched, name: str, tmp_path: Path) -> None:
-    """Take a screenshot; PLATFORM_TEST_SHOTS names a folder to keep them in."""
     folder = Path(os.environ.get("PLATFORM_TEST_SHOTS") or tmp_path)
     shot = await watched.page.screenshot(path=folder / f"{name}.png")
     assert len(shot) > 5000
@@ -83,7 +75,6 @@ async def test_question_and_answer(page: Watched, site: ShopSite, running: Runni
 
 
 async def test_nothing_serious_for_axe(page: Watched, site: ShopSite, tmp_path: Path) -> None:
-    """Closed, open, with an answer, with a comment; in light and dark."""
     for theme in ("light", "dark"):
         site.attributes = f'data-theme="{theme}"'
         await page.page.goto(site.origin)
@@ -113,7 +104,6 @@ async def test_on_a_phone(page: Watched, tmp_path: Path) -> None:
 
 
 async def test_a_long_name_on_a_phone(page: Watched, site: ShopSite) -> None:
-    """As long as a name may be, it leaves most of the chat to what is said."""
     site.attributes = f'data-title="{"Customer service " * 12}"'
     await page.page.set_viewport_size({"width": 360, "height": 640})
     await page.page.goto(site.origin)
@@ -124,14 +114,12 @@ async def test_a_long_name_on_a_phone(page: Watched, site: ShopSite) -> None:
 
 
 async def test_a_question_from_right_to_left(page: Watched) -> None:
-    """Arabic runs from the right, with its full stop at the left."""
     await page.open()
     await page.ask(ARABIC)
     assert await page.page.locator(".mine").evaluate(FROM_THE_RIGHT)
 
 
 async def test_keyboard_alone(page: Watched) -> None:
-    """Tab to the button, Enter, type, Enter, Escape; the focus goes where it should."""
     await expect(page.page.get_by_role("button", name="Open chat")).to_be_visible()
     await page.page.keyboard.press("Tab")
     await page.page.keyboard.press("Enter")
@@ -146,7 +134,6 @@ async def test_keyboard_alone(page: Watched) -> None:
 
 
 async def test_the_session_outlives_a_reload(page: Watched, shop: Shop) -> None:
-    """The questions and answers are there again, from the server, and the chat stays open."""
     await page.open()
     await page.ask(HOTEL)
     await expect(page.page.get_by_role("log")).to_contain_text("130 EUR")
@@ -161,7 +148,6 @@ async def test_the_session_outlives_a_reload(page: Watched, shop: Shop) -> None:
 
 
 async def test_a_question_sent_while_an_answer_arrives(page: Watched) -> None:
-    """It says that it waits, and follows once the answer is complete."""
     gate = await page.hold_answers()
     await page.open()
     await page.ask(HOTEL)
@@ -174,7 +160,6 @@ async def test_a_question_sent_while_an_answer_arrives(page: Watched) -> None:
 
 
 async def test_a_question_that_is_changed_meanwhile_is_not_sent(page: Watched) -> None:
-    """Whoever goes on typing sends it themselves."""
     gate = await page.hold_answers()
     await page.open()
     await page.ask(HOTEL)
@@ -186,7 +171,6 @@ async def test_a_question_that_is_changed_meanwhile_is_not_sent(page: Watched) -
 
 
 async def test_thumbs_and_a_comment(page: Watched, shop: Shop, tmp_path: Path) -> None:
-    """The owner reads both."""
     await page.open()
     await page.ask(HOTEL)
     await page.page.get_by_role("button", name="This answer did not help").click()
@@ -213,7 +197,6 @@ async def test_limits_in_words(page: Watched, site: ShopSite, shop: Shop, tmp_pa
 
 
 async def test_a_page_that_is_not_allowed(page: Watched, site: ShopSite, shop: Shop) -> None:
-    """Says that the chat is not enabled for this site."""
     made = await publish(shop.owner, shop.pipeline, allowed_origins="https://elsewhere.example")
     site.slug = made["slug"]
     await page.page.goto(site.origin)

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from kernel.testing import Running
-from tests.builtin_plugins.rag.rag_support import Memberships
+from kernel.testing import Actor, Running
+from tests.builtin_plugins.rag.rag_support import Memberships, make_base, somebody
 from tests.fakes.elsewhere import elsewhere
 from tests.fakes.kept import Kept
 from tests.fakes.loaded_once import LoadedOnce
@@ -46,3 +46,15 @@ async def running(request: pytest.FixtureRequest, kept: Kept) -> AsyncIterator[R
         "api_docs",
         members,
     )
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def ann(running: Running) -> Actor:
+    """A new account."""
+    return await somebody(running)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def base(ann: Actor) -> str:
+    """The id of an empty knowledge base of hers."""
+    return await make_base(ann)

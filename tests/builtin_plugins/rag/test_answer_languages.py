@@ -72,7 +72,6 @@ async def test_the_sentence_with_the_pronoun_is_quoted(shelf: Shelf, question: s
     ],
 )
 async def test_a_refusal_speaks_the_questions_language(shelf: Shelf, question: str, said: str) -> None:
-    """Nothing is cited, and the confidence is 0."""
     found = await ask(shelf.ann, shelf.pipeline, question)
     assert found["answer"].startswith(said)
     assert (found["sources"], found["confidence"]) == ([], 0.0)
@@ -93,7 +92,6 @@ async def test_random_letters_are_no_foreign_language(shelf: Shelf, question: st
 async def test_whether_it_declines_does_not_depend_on_top_k(
     shelf: Shelf, question: str, way: str | None
 ) -> None:
-    """More or fewer sources are shown; the decision is made on the same passages."""
     options = {} if way is None else {way: True}
     given = [await ask(shelf.ann, shelf.pipeline, question, top_k=top_k, **options) for top_k in (1, 2, 20)]
     assert len({bool(one["sources"]) for one in given}) == 1

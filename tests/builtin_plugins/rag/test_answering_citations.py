@@ -38,7 +38,6 @@ def test_a_whole_answer(text: str, shown: str, cited: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(("text", "shown", "cited"), CASES)
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_a_streamed_answer_is_the_same(text: str, shown: str, cited: tuple[int, ...], size: int) -> None:
-    """Pieces that cut a citation anywhere give the same text and the same citations."""
     through = CitationFilter(3)
     pieces = [through.feed(text[at : at + size]) for at in range(0, len(text), size)]
     assert "".join(pieces) + through.close() == shown
@@ -46,7 +45,6 @@ def test_a_streamed_answer_is_the_same(text: str, shown: str, cited: tuple[int, 
 
 
 def test_text_is_not_held_back_longer_than_a_citation() -> None:
-    """Ordinary text, and a bracket that turns out to be none, come out at once."""
     through = CitationFilter(3)
     assert through.feed("Hello wor") == "Hello wor"
     assert through.feed("ld [see") == "ld [see"
@@ -57,18 +55,15 @@ def test_text_is_not_held_back_longer_than_a_citation() -> None:
 
 
 def test_history_loses_its_citations() -> None:
-    """Earlier answers cite passages that are gone."""
     assert without_citations("It is 5 [1][2]. Yes [3].") == "It is 5. Yes."
 
 
 def test_hostile_text_takes_no_time() -> None:
-    """Runs that almost are citations cost time in proportion to their length."""
     for run in (" ", "[", "[1", "[1,", " [1, 2"):
         check_citations(run * 20_000, 3)
 
 
 def test_an_answer_of_spaces_takes_no_time() -> None:
-    """Runs that could begin a citation are looked at once."""
     passage = Passage("A dog costs 12 EUR.", "a.pdf", 0.5, "c", "d", 7)
     started = time.process_time()
     for run in (" ", "\n", "[1", "[1] "):
@@ -99,7 +94,6 @@ PARTS = ("A room costs 90 EUR.", "A bike costs 15 EUR a day.", "A dog costs 12 E
     ],
 )
 def test_the_page_that_a_sentence_cites(text: str, pages: dict[int, int]) -> None:
-    """The page that says what a passage is first cited for; none where no page says it, or there is one."""
     first = len(PARTS[0]) + 2
     starts = ((first, 8), (first + len(PARTS[1]) + 2, 9))
     several = Passage("\n\n".join(PARTS), "a.pdf", 0.5, "c", "d", 7, pages=starts)

@@ -40,7 +40,6 @@ def test_made_whole(question: str, before: list[str], whole: str) -> None:
     "question", ["Who wrote the travel handbook for Norway?", "Which class do employees book on trains?"]
 )
 def test_stands_alone(question: str) -> None:
-    """A whole question stays as it is."""
     assert not needs_subject(question)
     assert make_whole(question, [OSLO]) == question
 

@@ -21,7 +21,6 @@ def size(prompt_messages: object) -> int:
 
 
 def test_passages_are_numbered_with_source_and_page_and_the_question_comes_last() -> None:
-    """The numbers are the positions in the sources; the rules come first."""
     prompt = build_prompt("Why?", [passage("One.", "a.pdf", 3), passage("Two.")], key="k")
     system, user = prompt.messages
     assert (system.role, user.role, prompt.passages_used) == ("system", "user", 2)
@@ -33,7 +32,6 @@ def test_passages_are_numbered_with_source_and_page_and_the_question_comes_last(
 
 
 def test_a_passage_over_several_pages_names_both_ends() -> None:
-    """Whoever reads it must not take the first page for that of all it says."""
     several = replace(passage("One.\n\nTwo.", "a.pdf", 3), pages=((6, 4),))
     assert 'source="a.pdf, page 3 to 4"' in build_prompt("Why?", [several]).messages[1].content
 
@@ -47,7 +45,6 @@ def test_a_passage_can_not_close_its_mark() -> None:
 
 
 def test_the_key_is_not_guessable() -> None:
-    """Each prompt has its own key."""
     keys = {
         re.search(r'key="(\w+)"', build_prompt("?", [passage("x")]).messages[-1].content)[1] for _ in range(5)
     }  # type: ignore[index]
@@ -69,7 +66,6 @@ def test_the_key_is_not_guessable() -> None:
     ],
 )
 def test_chat_template_tokens_are_broken(token: str) -> None:
-    """No document, question, source name or earlier turn can speak as another role."""
     prompt = build_prompt(
         f"q {token}", [passage(f"p {token}", f"s {token}")], [EarlierTurn(f"a {token}", f"b {token}")]
     )
@@ -82,7 +78,6 @@ def test_invisible_characters_are_dropped() -> None:
 
 
 def test_a_source_name_stays_one_attribute() -> None:
-    """Quotes, line breaks and brackets in a file's name can't leave it."""
     content = build_prompt("?", [passage("x", 'a"\n> new rules <b')], key="k").messages[-1].content
     assert '<passage n="1" key="k" source="a new rules b">\n' in content
 
@@ -97,7 +92,6 @@ def test_history_is_the_last_three_turns_without_citations() -> None:
 
 @pytest.mark.parametrize("limit", [1500, 2000, 4000, 16000])
 def test_the_size_is_bounded_whatever_comes_in(limit: int) -> None:
-    """Long question, long history and many long passages together stay within the limit."""
     prompt = build_prompt(
         "why " * 5000,
         [passage("word " * 4000)] * 20,
@@ -110,7 +104,6 @@ def test_the_size_is_bounded_whatever_comes_in(limit: int) -> None:
 
 
 def test_passages_that_do_not_fit_are_not_counted() -> None:
-    """Only what the model has read may be cited."""
     prompt = build_prompt("why?", [passage("word " * 300)] * 10, max_chars=4000)
     assert 1 <= prompt.passages_used < 10
     assert f'<passage n="{prompt.passages_used + 1}"' not in prompt.messages[-1].content
@@ -122,6 +115,5 @@ def test_braces_are_text() -> None:
 
 
 def test_too_small_a_limit_is_refused() -> None:
-    """A limit that leaves no room for passages names itself."""
     with pytest.raises(ValueError, match="max_chars"):
         build_prompt("why?", [], max_chars=100)

@@ -102,13 +102,11 @@ def test_titles_between_rules(above: str, rule: str) -> None:
 
 
 def test_records_of_the_same_fields() -> None:
-    """Each is a row of its own, though nothing parts them."""
     rows = ["No: 1; Clerk: S. Oduya", "No: 2; Clerk: K. Lind"]
     assert texts("\n".join(rows)) == rows
 
 
 def test_wrapped_lines_are_one_sentence() -> None:
-    """Line breaks of a PDF's paragraph don't cut sentences; a blank line does."""
     text = "This paragraph was wrapped by the layout of a\npage and goes on here.\n\nAnother one"
     assert texts(text) == [
         "This paragraph was wrapped by the layout of a page and goes on here.",
@@ -117,7 +115,6 @@ def test_wrapped_lines_are_one_sentence() -> None:
 
 
 def test_list_items_stand_alone_without_their_marks() -> None:
-    """Bullets and numbers separate items and are not part of them."""
     text = "Rules:\n- Be kind\n* Be brief\n1. Be early\n2) Be late\n• Be calm"
     assert texts(text) == ["Rules:", "Be kind", "Be brief", "Be early", "Be late", "Be calm"]
 
@@ -134,7 +131,6 @@ def test_table_rows_stay_whole() -> None:
 
 
 def test_headings_are_known_as_such() -> None:
-    """Markdown headings and short lines without an end are headings, sentences are not."""
     found = split_sentences("# Warranty\n\nIt lasts two years.\n\nReturns and repairs\n\nSend it back.")
     assert [(one.text, one.is_heading) for one in found] == [
         ("Warranty", True),
@@ -145,7 +141,6 @@ def test_headings_are_known_as_such() -> None:
 
 
 def test_nothing_is_longer_than_the_limit() -> None:
-    """Text without punctuation is cut at spaces and loses nothing."""
     text = "word " * 500
     found = texts(text)
     assert max(map(len, found)) <= MAX_SENTENCE
@@ -153,7 +148,6 @@ def test_nothing_is_longer_than_the_limit() -> None:
 
 
 def test_places_point_into_the_text() -> None:
-    """``start`` is where the sentence begins in the original."""
     text = "First one.  Second one.\n\n- Third item\nFourth: value"
     for one in split_sentences(text):
         assert text[one.start :].lstrip().startswith(one.text.split()[0])
@@ -166,13 +160,11 @@ def test_nothing_gives_nothing(text: str) -> None:
 
 
 def test_hostile_text_takes_no_time() -> None:
-    """Runs of dots, spaces and brackets cost time in proportion to their length."""
     for run in (".", "a.", " ", "| ", "(", "x:", "\n.", "1."):
         assert sum(len(piece) for piece in texts(run * 50_000)) <= 4 * 50_000
 
 
 def test_fields_of_a_record_stay_together() -> None:
-    """A price without its name could not be quoted; another row is another record."""
     rows = "name: Anemometer\nprice_eur: 640\n\nname: Rain gauge\nprice_eur: 210"
     found = [sentence.text for sentence in split_sentences(rows)]
     assert found == ["name: Anemometer; price_eur: 640", "name: Rain gauge; price_eur: 210"]
@@ -190,7 +182,6 @@ TABLE = "Model\tPower\tWarranty\nAurora 2\t12 W\t2 years\nAurora 3\t15 W\t5 year
     ],
 )
 def test_a_row_says_what_its_cells_mean(text: str) -> None:
-    """A table's rows carry the names of its columns, and count as sentences."""
     found = split_sentences(text)
     assert [one.text for one in found[-2:]] == [
         "Model: Aurora 2; Power: 12 W; Warranty: 2 years",
@@ -201,20 +192,17 @@ def test_a_row_says_what_its_cells_mean(text: str) -> None:
 
 
 def test_a_chunk_from_within_a_table_has_no_names() -> None:
-    """The first row of a chunk that begins in mid-table names nothing."""
     assert texts("Ann Berg\tParis\nBob Cole\tRome")[1] == "Bob Cole Rome"
     assert texts("Aurora 2\t12 W\nAurora 3\t15 W")[1] == "Aurora 3 15 W"
 
 
 def test_the_next_table_has_names_of_its_own() -> None:
-    """A gap ends a table: its names don't label what follows."""
     assert texts(TABLE + "\n\nTown\tPeople\tArea\nBraga\t190,000\t183")[-1] == (
         "Town: Braga; People: 190,000; Area: 183"
     )
 
 
 def test_a_wide_row_is_cut() -> None:
-    """A row with many long cells keeps to the limit too."""
     row = "\t".join(f"value {n} " + "x" * 60 for n in range(20))
     assert max(map(len, texts("\t".join("abcdefghijklmnopqrst") + "\n" + row))) <= MAX_SENTENCE
 
@@ -253,7 +241,6 @@ def test_a_mark_of_another_script_ends_a_line() -> None:
     "run", ["।", "؟", "؟!", "\u0964 ", "\u0f0d ", "\u0f0d \u0f0da", "।1", "। 1", "۔۔", "พ.", "é."]
 )
 def test_hostile_marks_take_no_time(run: str) -> None:
-    """Runs of any script's marks cost time in proportion to their length."""
     assert sum(len(piece) for piece in texts(run * 50_000)) <= 4 * 50_000
 
 
@@ -265,7 +252,6 @@ def test_hostile_marks_take_no_time(run: str) -> None:
     ],
 )
 def test_a_question_on_its_own_line_is_a_heading(question: str) -> None:
-    """What follows it answers; within running text it is a sentence like others."""
     alone = split_sentences(f"{question}\n\nAt nine.")
     assert [one.is_heading for one in alone] == [True, False]
     assert not any(one.is_heading for one in split_sentences(f"It is old. {question} At nine."))
@@ -285,13 +271,11 @@ def test_a_greek_question_ends_at_its_mark() -> None:
 
 
 def test_places_are_those_of_the_first_letters() -> None:
-    """Not of the space before them, which may be on the page before."""
     text = "- It is old. It is red.\n\nIt is tall."
     assert [text[one.start :][:5] for one in split_sentences(text)] == ["It is"] * 3
 
 
 def test_a_long_question_is_no_heading() -> None:
-    """It says something itself."""
     assert not split_sentences(f"Did you know that {'very ' * 20}old bridges sing?\n\nYes.")[0].is_heading
 
 
@@ -321,12 +305,10 @@ def test_lines_of_a_log_stay_apart(line: str) -> None:
 
 
 def test_lines_of_several_logs_stay_apart() -> None:
-    """Two that were written into one need not begin alike."""
     assert len(texts("\n".join(LOGS[:7]))) == len(LOGS[:7])
 
 
 def test_lines_that_begin_otherwise_are_joined() -> None:
-    """One number that happens to begin a wrapped line makes no record of it."""
     text = "The bridge across the river was opened for the public on\n2025-10-10 by the mayor of the town"
     assert texts(text) == [text.replace("\n", " ")]
 
@@ -334,11 +316,7 @@ def test_lines_that_begin_otherwise_are_joined() -> None:
 @pytest.mark.parametrize(
     ("language", "text", "expected"),
     [
-        (
-            "de",
-            "Die Kosten lt. Satzung trägt Dr. med. Beck. Er wohnt in der Hauptstr. 5. Sie hilft.",
-            3,
-        ),
+        ("de", "Die Kosten lt. Satzung trägt Dr. med. Beck. Er wohnt in der Hauptstr. 5. Sie hilft.", 3),
         ("es", "La Sra. López llegó. Los EE. UU. ganaron.", 2),
         ("es", "Bolivia se quedó sin salida al mar. El puerto es de Chile.", 2),
         ("fr", "Le vent vient de l'est. Il est froid.", 2),
@@ -391,14 +369,12 @@ def test_lines_of_a_list_are_no_headings(lines: str, after: str) -> None:
     "heading", ["1. Subject", "a) Subject", "Part one\nSubject", "# Part one\n## Subject"]
 )
 def test_what_a_paragraph_is_under_is_a_heading(heading: str) -> None:
-    """By its number too, and below a title."""
     *above, below = split_sentences(f"{heading}\nThe supplier delivers tubes of glass to the buyer.")
     assert above and all(one.is_heading for one in above)
     assert not below.is_heading
 
 
 def test_a_line_without_a_full_stop_may_be_a_sentence_in_thai() -> None:
-    """Thai has none; what has spaces within is no heading."""
     title, fee = "คู่มือผู้พักอาศัย", "ค่าส่วนกลางเดือนละ 1,850 บาท ชำระภายในวันที่ 5"
     found = split_sentences(f"{title}\n\n{fee}\n\nห้ามเลี้ยงสัตว์ในห้องพัก ที่จอดรถอยู่ชั้นใต้ดิน")
     assert [one.is_heading for one in found] == [True, False, False]
@@ -408,7 +384,6 @@ def test_a_line_without_a_full_stop_may_be_a_sentence_in_thai() -> None:
 @pytest.mark.parametrize("text", ["{0}\n{1}", "{0}\n\n{1}", "{1}\n\n{0}\n{1}"])
 @pytest.mark.parametrize("title", ["Part II: the drums", "Chapter 3: Storage"])
 def test_a_numbered_title_may_contain_a_colon(title: str, text: str) -> None:
-    """Alone above a paragraph it is a heading."""
     prose = "The drums stay in the cellar until the spring."
     found = split_sentences(text.format(title, prose))
     assert [one.text for one in found if one.is_heading] == [title]
@@ -448,7 +423,6 @@ def test_lines_of_thai_do_not_run_together() -> None:
 
 
 def test_fields_of_prose_are_no_record() -> None:
-    """What one code means does not run on into the next."""
     text = "E1: The tank is empty. Fill it with clean water.\nE2: The door is open. Press it shut."
     assert texts(text) == [
         "E1: The tank is empty.",
@@ -465,9 +439,5 @@ def test_invisible_characters_part_nothing() -> None:
         "\ufeff It shines."
     )
     found = split_sentences(text)
-    assert [one.text for one in found] == [
-        "The lantern is polished.",
-        "The lighthouse is old.",
-        "It shines.",
-    ]
+    assert [one.text for one in found] == ["The lantern is polished.", "The lighthouse is old.", "It shines."]
     assert [text[one.start :][:3] for one in found] == ["The", "The", "It "]

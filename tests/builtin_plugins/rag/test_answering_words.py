@@ -28,7 +28,6 @@ REPORT = (
 def matched(
     question: str, text: str = REPORT, source: str = "report.pdf", language: str | None = None
 ) -> QuotablePassage:
-    """A passage, with what it has of a question."""
     given = Passage(text, source, 0.5, "c", "d", language=language)
     return quotable(asked_words(question, None), [given])[0]
 
@@ -44,19 +43,16 @@ def matched(
     ],
 )
 def test_names_that_a_passage_has(question: str, names: set[str]) -> None:
-    """Another company or year is none; an acronym may be spelled out."""
     assert matched(question).names == names
 
 
 def test_names_may_stand_in_the_source() -> None:
-    """A file's name can hold what the passage lacks."""
     question, bare = "How long is the warranty of the X350?", "The warranty lasts two years."
     assert not matched(question, bare, "manual.pdf").names
     assert matched(question, bare, "X350.pdf").names == {"x350"}
 
 
 def test_words_of_a_passage_and_its_sentences() -> None:
-    """By their places in the question; the name of the document counts for the passage."""
     found = matched("Which board appointed Maria, says the report?")
     assert len(found.words) == 4
     assert [len(one.words) for one in found.sentences] == [1, 3, 0]
@@ -108,7 +104,6 @@ def test_words_meet_by_the_roots_of_their_language(language: str, question: str,
 
 
 def test_forms_are_of_all_languages_that_are_asked_about() -> None:
-    """A question is looked for in passages of several languages."""
     assert {"navegacion", "naveg"} <= forms("navegación", ["es", "de"])
     assert content_forms("Die Leitung", "de") == {"leitung"}
     assert content_forms("", "de") == frozenset()
@@ -124,7 +119,6 @@ def test_names_of_a_question() -> None:
 
 
 def test_stems_are_found_as_by_a_look_at_each() -> None:
-    """Inflected, compound, equal and foreign ones, of any length."""
     parts = [
         "",
         "a",

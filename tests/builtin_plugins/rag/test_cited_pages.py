@@ -56,13 +56,11 @@ async def library(running: Running, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 async def place(ann: Actor, pipeline: str, question: str, **fields: object) -> list[tuple[Any, Any]]:
-    """First and last page of each source of the answer."""
     sources = (await ask(ann, pipeline, question, **fields))["sources"]
     return [(source["page"], source.get("last_page")) for source in sources]
 
 
 async def found(ann: Actor, base: str, **fields: object) -> list[tuple[Any, Any]]:
-    """First and last page of what a search finds."""
     answer = await ann.post(f"{BASES}/{base}/search", json={"question": CARD, **fields})
     assert answer.status == 200, answer.body
     return [(item["page"], item.get("last_page")) for item in answer.json()["items"]]
@@ -70,7 +68,6 @@ async def found(ann: Actor, base: str, **fields: object) -> list[tuple[Any, Any]
 
 @pytest.mark.parametrize("parent_context", [False, True])
 async def test_an_answer_cites_the_page_of_its_quotation(library: Library, parent_context: bool) -> None:
-    """The page is that of the sentence, alone or with the passage's neighbours around it."""
     for question, page in ((CARD, 3), (BOOKS, 2)):
         places = await place(library.ann, library.pipeline, question, parent_context=parent_context)
         assert places == [(page, None)]
@@ -78,7 +75,6 @@ async def test_an_answer_cites_the_page_of_its_quotation(library: Library, paren
 
 @pytest.mark.parametrize("parent_context", [False, True])
 async def test_a_search_names_the_pages_of_the_whole_passage(library: Library, parent_context: bool) -> None:
-    """Nothing is quoted: the first page, and the last."""
     assert await found(library.ann, library.base, parent_context=parent_context) == [(1, 4)]
 
 
@@ -95,7 +91,6 @@ async def test_neighbours_of_a_passage_add_their_pages(library: Library, tmp_pat
 
 
 async def test_a_new_embedding_leaves_the_pages(library: Library) -> None:
-    """After `reembed` a search finds the same, and an answer cites the same."""
     answer = await library.ann.post(f"{BASES}/{library.base}/reembed", json={"embedding_model": "all-minilm"})
     assert answer.status == 202, answer.body
     await library.running.run_jobs()

@@ -80,7 +80,6 @@ async def test_documents_come_and_go_under_questions(running: Running) -> None:
 
 
 async def test_a_knowledge_base_goes_under_questions(running: Running) -> None:
-    """Until the deletion an answer, from then on 404: the pipeline went with it."""
     ann = await somebody(running)
     for _ in range(3):
         base = await make_base(ann)

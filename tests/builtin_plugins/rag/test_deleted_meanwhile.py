@@ -23,7 +23,6 @@ BASES = "/v1/rag/knowledge-bases"
 
 
 def archive(files: Mapping[str, str | bytes]) -> bytes:
-    """An archive of these files."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as file:
         for name, content in files.items():
@@ -37,7 +36,6 @@ def words(name: str) -> str:
 
 
 async def documents(actor: Actor, base: str) -> dict[str, dict[str, Any]]:
-    """The documents of a knowledge base by their names."""
     listed = (await actor.get(f"{BASES}/{base}/documents")).json()["items"]
     found = {one["filename"]: one for one in listed}
     assert len(found) == len(listed)
@@ -45,7 +43,6 @@ async def documents(actor: Actor, base: str) -> dict[str, dict[str, Any]]:
 
 
 async def delete(actor: Actor, base: str, filename: str) -> None:
-    """Delete a document by its name."""
     document = (await documents(actor, base))[filename]["document_id"]
     assert (await actor.delete(path_of(base, document))).status == 200
 
@@ -127,7 +124,6 @@ async def test_out_of_a_message_in_an_archive(start_platform: Start, database_ur
 
 
 async def test_a_retry_brings_it(start_platform: Start, database_url: str | None) -> None:
-    """Who retries a cancelled archive asks for all that is in it."""
     running, ann, base, embeddings = await boot(start_platform, database_url)
 
     async def stop() -> None:

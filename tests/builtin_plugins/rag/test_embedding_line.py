@@ -50,7 +50,6 @@ class Doors(HashEmbeddings):
 
 
 def line(platform: Platform, *texts: str, model: str = "all-minilm") -> asyncio.Task[Embedded]:
-    """Texts that wait in line."""
     return asyncio.create_task(platform.resource(EMBEDDING_LINE).embed(platform, model, texts))
 
 
@@ -75,7 +74,6 @@ async def test_the_next_in_line_begins_before_the_last_one_ends(start_platform: 
 
 @pytest.mark.parametrize("leaves", [False, True])
 async def test_one_that_fails_or_leaves(start_platform: Start, leaves: bool) -> None:
-    """Nobody waits for what it would have embedded, and its places are free."""
     doors = Doors()
     platform = (await start_platform("rag", doors)).platform
     bad, good = line(platform, *["a"] * 24, *["broken"] * 240), line(platform, *["b"] * 48)
@@ -94,7 +92,6 @@ async def test_one_that_fails_or_leaves(start_platform: Start, leaves: bool) -> 
 
 
 async def test_models_do_not_wait_for_each_other(start_platform: Start) -> None:
-    """An endpoint may be slow, or hang: texts of another model are embedded meanwhile."""
     doors = Doors()
     platform = (await start_platform("rag", doors)).platform
     slow = line(platform, *["a"] * 240)

@@ -46,12 +46,13 @@ class Stage:
 
     @property
     def embedded(self) -> list[str]:
-        """The texts that the runtime was given to embed."""
         paths = ("/api/embed", "/v1/embeddings")
         return [text for one in self.server.requests if one.path in paths for text in one.body["input"]]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["ollama", "openai"])
+@pytest_asyncio.fixture(
+    scope="module", loop_scope="session", params=["openai", pytest.param("ollama", marks=pytest.mark.long)]
+)
 async def shared(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Stage]:
@@ -70,7 +71,6 @@ def stage(shared: Stage) -> Stage:
 
 
 async def test_a_model_of_the_runtime(stage: Stage) -> None:
-    """From the knowledge base to the cited answer, embedded by the runtime alone."""
     base = await make_base(stage.ann, embedding_model=NOMIC)
     document = await ingest(stage.running, stage.ann, base)
     assert document["status"] == "completed"
@@ -80,7 +80,6 @@ async def test_a_model_of_the_runtime(stage: Stage) -> None:
 
 
 async def test_passages_and_questions_are_told_apart(stage: Stage) -> None:
-    """Models that were trained with a word before each kind of text get it."""
     for model, passage, query in (
         (NOMIC, "search_document: ", "search_query: "),
         ("mxbai-embed-large", "", "Represent this sentence for searching relevant passages: "),
@@ -95,7 +94,6 @@ async def test_passages_and_questions_are_told_apart(stage: Stage) -> None:
 
 
 async def test_an_unknown_model_names_those_there_are(stage: Stage) -> None:
-    """The local one, and those of the runtime that embed."""
     answer = await stage.ann.post(BASES, json={"name": "n", "embedding_model": "magic-embed"})
     said = problems(answer)["body.embedding_model"]
     assert all(name in said for name in ("all-minilm", NOMIC, "mxbai-embed-large"))
@@ -103,7 +101,6 @@ async def test_an_unknown_model_names_those_there_are(stage: Stage) -> None:
 
 
 async def test_a_runtime_that_is_away(stage: Stage) -> None:
-    """Its models can't be checked: 503, not 422; the local model is there all the same."""
     stage.play(start=Refusal(500))
     refused = await stage.ann.post(BASES, json={"name": "n", "embedding_model": NOMIC})
     assert refused.status == 503 and "model runtime" in refused.detail
@@ -112,7 +109,6 @@ async def test_a_runtime_that_is_away(stage: Stage) -> None:
 
 
 async def test_questions_while_the_runtime_is_away(stage: Stage) -> None:
-    """503 with the reason; the answer comes when it is back."""
     base = await make_base(stage.ann, embedding_model=NOMIC)
     await ingest(stage.running, stage.ann, base)
     pipeline = await make_pipeline(stage.ann, base)
@@ -142,7 +138,6 @@ async def test_a_model_that_changed_its_vectors(stage: Stage) -> None:
 @pytest.mark.parametrize("hybrid", [False, True])
 @pytest.mark.parametrize("local_first", [False, True])
 async def test_two_models_in_one_pipeline(stage: Stage, hybrid: bool, local_first: bool) -> None:
-    """Each knowledge base is searched with its own model, and the hits are ranked by one."""
     local, remote = await make_base(stage.ann), await make_base(stage.ann, embedding_model=NOMIC)
     await ingest(
         stage.running, stage.ann, local, "pumps.md", "The filter of the pump is changed every April."

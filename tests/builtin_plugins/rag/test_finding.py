@@ -71,10 +71,7 @@ class TestParentContext:
         assert len(spans) < len(plain["sources"])
         assert not any("context_type" in source for source in plain["sources"])
 
-    async def test_a_document_of_one_passage(self, running: Running) -> None:
-        """It has no neighbours."""
-        ann = await somebody(running)
-        base = await make_base(ann)
+    async def test_a_document_of_one_passage(self, running: Running, ann: Actor, base: str) -> None:
         await ingest(running, ann, base, "a.md", "The key of cabin 6 is kept by Liv.")
         answer = await ask(ann, await make_pipeline(ann, base), QUESTION, parent_context=True)
         (source,) = answer["sources"]
@@ -83,7 +80,6 @@ class TestParentContext:
 
 class TestCompress:
     async def test_the_answer_is_the_same_from_less(self, shelf: Shelf) -> None:
-        """The details tell how much less; the sources are whole."""
         plain = await shelf.ask(top_k=10)
         answer = await shelf.ask(top_k=10, compress=True)
         lengths = answer["method_details"]["compressor"]
@@ -132,7 +128,6 @@ async def test_all_wishes_together(shelf: Shelf) -> None:
     ],
 )
 async def test_every_method_without_a_model(shelf: Shelf, method: str, runs: str, note: str) -> None:
-    """It answers, says what ran, and what did not."""
     answer = await shelf.ask(method=method.upper())
     assert answer["method"] == runs and "warden 6" in answer["answer"] and answer["model_calls"] == 0
     details = answer["method_details"]

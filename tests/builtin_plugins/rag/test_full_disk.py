@@ -68,7 +68,6 @@ async def test_documents_outlive_a_full_disk(
 
 
 async def test_a_full_disk_is_named(start_platform: Start, disk: SmallDisk, database_url: str | None) -> None:
-    """Health is unhealthy and uploads are 507; both are well again with room."""
     env = {"DATABASE_URL": database_url, **SETTINGS}
     running = await start_platform("rag", HashEmbeddings, home=disk.folder / "home", env=env)
     ann = await somebody(running)
@@ -118,7 +117,6 @@ async def test_a_start_on_a_full_disk(disk: SmallDisk, postgres_url: str) -> Non
 
 
 def test_a_start_on_a_read_only_disk(tmp_path: Path) -> None:
-    """It fails, and names the file that can't be written rather than the database."""
     home = tmp_path / "home"
     home.mkdir()
     with read_only(home):
@@ -128,7 +126,6 @@ def test_a_start_on_a_read_only_disk(tmp_path: Path) -> None:
 
 
 async def test_a_read_only_disk_is_named(start_platform: Start, tmp_path: Path) -> None:
-    """A disk that became read-only, as one with errors does, is unhealthy until it can be written."""
     running = await start_platform("rag", HashEmbeddings, home=tmp_path / "home", env=SETTINGS)
     with read_only(tmp_path / "home"):
         health = await running.anonymous.get("/health")
@@ -138,7 +135,6 @@ async def test_a_read_only_disk_is_named(start_platform: Start, tmp_path: Path) 
 
 
 def test_commands_name_a_read_only_disk(tmp_path: Path) -> None:
-    """`platformctl doctor` fails and says what to look at; `status` says it, too."""
     env = {"PLATFORM_HOME": str(tmp_path), "PLATFORM_PORT": str(free_port()), **SETTINGS}
     with read_only(tmp_path):
         result = platformctl("doctor", "--json", env=env)
@@ -152,7 +148,6 @@ def test_commands_name_a_read_only_disk(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("used", [True, False])
 def test_doctor_says_so(disk: SmallDisk, used: bool) -> None:
-    """`platformctl doctor` fails, and names the disk, also in a home in which nothing was made yet."""
     env = {"PLATFORM_HOME": str(disk.folder / "home"), "PLATFORM_PORT": str(free_port()), **SETTINGS}
 
     home = Path(env["PLATFORM_HOME"])
@@ -172,7 +167,6 @@ def test_doctor_says_so(disk: SmallDisk, used: bool) -> None:
 async def test_a_hanging_disk_holds_up_nothing_else(
     start_platform: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An upload waits for a disk that doesn't answer; other requests don't."""
     running = await start_platform("rag", HashEmbeddings())
     ann = await running.user()
     base = await make_base(ann)

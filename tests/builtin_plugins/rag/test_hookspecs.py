@@ -61,11 +61,7 @@ class Walker(Plugin):
 
     @hookimpl
     async def enhance_ranking(
-        self,
-        caller: Caller,
-        question: str,
-        passages: Sequence[rag.Passage],
-        scope: rag.RankingScope,
+        self, caller: Caller, question: str, passages: Sequence[rag.Passage], scope: rag.RankingScope
     ) -> Sequence[rag.RankedPassage] | None:
         self.calls.append((question, scope))
         answer = self.answer(passages, scope)
@@ -208,13 +204,9 @@ class TestEnhanceRanking:
         items = await stage.search()
         scores = [item["score"] for item in items]
         assert scores == sorted(scores, reverse=True)
-        assert {item["source"]: "graph" in item["scores"] for item in items} == {
-            first: False,
-            second: True,
-        }
+        assert {item["source"]: "graph" in item["scores"] for item in items} == {first: False, second: True}
 
     async def test_an_answer_goes_by_it(self, stage: Stage) -> None:
-        """The sources of an answer are those of the new ranking, with their paths."""
         place = await stage.place("service.md", 1.0, path=PATH)
         stage.walker.answer = always([place])
         answer = await stage.ask(top_k=2)
@@ -234,8 +226,6 @@ class TestEnhanceRanking:
         assert found == ({"pump.md"} if filtered else {"pump.md", "service.md"})
 
     async def test_failing_or_late_it_is_skipped(self, stage: Stage) -> None:
-        """The answer is the one without it, and says whose help was missing."""
-
         async def late() -> None:
             await asyncio.Event().wait()
 
@@ -258,7 +248,6 @@ class TestEnhanceRanking:
             assert names(got) == names(plain)
 
     async def test_scores_out_of_range_are_ignored(self, stage: Stage) -> None:
-        """A score is from 0 to 1; another leaves the passage as it was."""
         places = [await stage.place("service.md", score) for score in (7.0, -1.0, float("nan"))]
         stage.walker.answer = always(places)
         assert all("graph" not in item["scores"] for item in await stage.search())
@@ -286,8 +275,6 @@ class TestRegisterMethods:
         assert capabilities["methods"]["twice"] is True
 
     async def test_it_answers_from_nothing_else(self, stage: Stage) -> None:
-        """Passages that it made up or has from elsewhere are left out of the answer."""
-
         async def find(work: rag.QuestionWork) -> Chosen:
             (best, *_) = await work.search(rag.SearchPlan(work.question))
             return [rag.Passage("Berit.", "x", 1.0, "made-up", best.document_id)]
@@ -315,8 +302,6 @@ class TestRegisterMethods:
         assert health["plugins"]["walker"]["reason"].startswith("method 'twice' raised")
 
     async def test_one_that_never_ends(self, stage: Stage) -> None:
-        """It may take as long as a question may, and no longer."""
-
         async def find(work: rag.QuestionWork) -> Chosen:
             await asyncio.Event().wait()
             return []

@@ -42,7 +42,6 @@ LONG = "\n".join(
 
 
 async def leftovers(running: Running) -> dict[str, int]:
-    """What is still there of any document."""
     platform = running.platform
     assert isinstance(platform.resource(VECTORS), SqlVectorStore)
     await platform.resource(VECTORS).purge()  # what dropped collections held is removed in the background
@@ -87,7 +86,6 @@ async def test_deleted_while_it_is_ingested(
 async def test_uploaded_again_while_the_deleted_one_is_still_ingested(
     start_platform: Start, database_url: str | None
 ) -> None:
-    """The old run neither helps nor harms the new document with the same bytes."""
     gate = GatedEmbeddings(2)
     running = await start_platform("rag", "extractive_answers", gate, env={"DATABASE_URL": database_url})
     ann = await somebody(running)
@@ -110,7 +108,6 @@ async def test_uploaded_again_while_the_deleted_one_is_still_ingested(
 
 
 async def test_searches_see_nothing_of_an_unfinished_document(start_platform: Start) -> None:
-    """Half of its passages are written, and no answer, list or count shows one."""
     gate = GatedEmbeddings(3)
     running = await start_platform("rag", "extractive_answers", gate)
     ann = await somebody(running)
@@ -201,10 +198,10 @@ async def attempts(running: Running) -> list[int]:
     return list(await running.platform.database.read(lambda session: session.scalars(query).all()))
 
 
-async def test_another_engine(start_platform: Start, database_url: str | None) -> None:
+async def test_another_engine(start_platform: Start) -> None:
     """Vectors of two engines are never mixed: uploads fail at once, questions are 503; both say why."""
     engine = HashEmbeddings("first-engine")
-    running = await start_platform("rag", "extractive_answers", engine, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", engine)
     ann = await somebody(running)
     base = await make_base(ann)
     assert (await ingest(running, ann, base))["status"] == "completed"
@@ -242,7 +239,6 @@ class FooParser(Plugin):
 
 
 async def test_a_parser_that_is_gone(start_platform: Start, platform_home: Path) -> None:
-    """A document whose plugin was taken away fails at once, and says what to install."""
     running = await start_platform("rag", "extractive_answers", HashEmbeddings(), FooParser())
     ann = await somebody(running)
     base = await make_base(ann)
@@ -281,7 +277,6 @@ async def test_a_parser_that_fails(start_platform: Start, caplog: pytest.LogCapt
 
 @pytest.mark.parametrize("failure", [Unavailable("away"), RuntimeError("cuda error")])
 async def test_an_engine_that_is_away_for_a_moment(start_platform: Start, failure: Exception) -> None:
-    """A failure of the engine is tried again; the document completes, nothing in it twice."""
     engine = HashEmbeddings()
     running = await start_platform("rag", "extractive_answers", engine)
     ann = await somebody(running)
@@ -349,7 +344,6 @@ async def test_too_many_passages(start_platform: Start) -> None:
 
 @pytest.mark.each_database
 async def test_a_large_document_gives_its_place_back(start_platform: Start, database_url: str | None) -> None:
-    """Another account's document is read between two parts of one that takes long."""
     env = {"DATABASE_URL": database_url, "PLATFORM_RAG_LARGE_DOCUMENT_MB": "0.01"}
     running = await start_platform("rag", HashEmbeddings(), env=env)
     ann, ben = await running.user(), await running.user()

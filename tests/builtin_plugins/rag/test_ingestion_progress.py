@@ -69,7 +69,6 @@ class Desk:
         self.base = base
 
     async def document(self, name: str, size: int, waited: int, **values: object) -> str:
-        """A document of so many bytes that was uploaded so long ago."""
         document_id = str(
             (await upload(self.ann, self.base, name, f"One text: {name}")).json()["document_id"]
         )
@@ -84,7 +83,6 @@ class Desk:
         await self.document(name, size, waited=10, **values)
 
     async def read(self, document_id: str, done: int, total: int | None, took: int) -> None:
-        """Let it be read for so many seconds."""
         values = {
             "status": "running",
             "done": done,
@@ -95,22 +93,21 @@ class Desk:
         await self._change(update(JobRecord).where(JobRecord.subject == document_id).values(values))
 
     async def state(self) -> dict[str, Any]:
-        """How far the knowledge base is."""
         return dict((await self.ann.get(f"/v1/rag/knowledge-bases/{self.base}/ingestion")).json())
 
     async def _change(self, statement: Any) -> None:
         await execute(self.running.platform.database, statement)
 
 
-async def _desk(start_platform: Start, database_url: str | None) -> Desk:
-    running = await start_platform("rag", HashEmbeddings(), env={"DATABASE_URL": database_url})
+@pytest.fixture
+async def desk(start_platform: Start) -> Desk:
+    running = await start_platform("rag", HashEmbeddings())
     ann = await somebody(running)
     return Desk(running, ann, await make_base(ann))
 
 
-async def test_time_left_of_one_document(start_platform: Start, database_url: str | None) -> None:
+async def test_time_left_of_one_document(desk: Desk) -> None:
     """It follows from the document's own progress, and the hour that it waited counts for nothing."""
-    desk = await _desk(start_platform, database_url)
     book = await desk.document("book.pdf", 1_000_000, waited=3_600)
     await desk.read(book, 0, None, took=100)
     assert (await desk.state())["eta_seconds"] is None
@@ -118,9 +115,8 @@ async def test_time_left_of_one_document(start_platform: Start, database_url: st
     assert 290 <= (await desk.state())["eta_seconds"] <= 300
 
 
-async def test_time_left_of_several(start_platform: Start, database_url: str | None) -> None:
+async def test_time_left_of_several(desk: Desk) -> None:
     """Others of its kind that wait take as long in proportion to their size; the slowest sets the least."""
-    desk = await _desk(start_platform, database_url)
     book = await desk.document("book.pdf", 1_000_000, waited=3_600)
     await desk.read(book, 50, 100, took=100)
     await desk.document("waits.pdf", 2_000_000, waited=3_600)
@@ -130,11 +126,10 @@ async def test_time_left_of_several(start_platform: Start, database_url: str | N
     assert 90 <= (await desk.state())["eta_seconds"] <= 110
 
 
-async def test_time_left_goes_by_kinds(start_platform: Start, database_url: str | None) -> None:
+async def test_time_left_goes_by_kinds(desk: Desk) -> None:
     """A file says nothing about one of another kind: a scan takes more by the byte than a table. Of several
     kinds, each by its own pace, the slowest counts; while one is unknown, nothing is said.
     """
-    desk = await _desk(start_platform, database_url)
     await desk.completed("small.pdf", 1_000)
     scan = await desk.document("scan.tiff", 7_000_000, waited=10)
     await desk.read(scan, 0, 20, took=5)
@@ -147,11 +142,10 @@ async def test_time_left_goes_by_kinds(start_platform: Start, database_url: str 
     assert (await desk.state())["eta_seconds"] is None
 
 
-async def test_a_little_says_nothing_about_much(start_platform: Start, database_url: str | None) -> None:
+async def test_a_little_says_nothing_about_much(desk: Desk) -> None:
     """A small file says nothing about one of a hundred times its size, nor a first page about many: both said
     hours where it took seconds. What says enough is used, also for the others of its kind.
     """
-    desk = await _desk(start_platform, database_url)
     await desk.completed("note.pdf", 1_000)
     report = await desk.document("report.pdf", 180_000, waited=300)
     assert (await desk.state())["eta_seconds"] is None
@@ -165,17 +159,14 @@ async def test_a_little_says_nothing_about_much(start_platform: Start, database_
     assert (await desk.state())["eta_seconds"] is None
 
 
-async def test_time_left_is_never_none_at_all(start_platform: Start, database_url: str | None) -> None:
-    """What is being read takes at least another second."""
-    desk = await _desk(start_platform, database_url)
+async def test_time_left_is_never_none_at_all(desk: Desk) -> None:
     await desk.completed("large.tiff", 900_000_000)
     await desk.document("small.tiff", 10, waited=10)
     assert (await desk.state())["eta_seconds"] == 1
 
 
-async def test_passages_of_the_last_minutes(start_platform: Start, database_url: str | None) -> None:
+async def test_passages_of_the_last_minutes(desk: Desk) -> None:
     """Of a document that has been read for an hour, those of the last five minutes count for the rate."""
-    desk = await _desk(start_platform, database_url)
     book = await desk.document("book.pdf", 1_000_000, waited=3_600, chunk_count=36_000)
     await desk.read(book, 50, 100, took=3_600)
     assert 9.5 <= (await desk.state())["passages_per_second"] <= 10.5
@@ -243,7 +234,6 @@ def test_a_second_run_begins_where_it_was() -> None:
 
 
 def test_a_second_run_tells_the_next_passage() -> None:
-    """What an earlier run embedded is not begun again, and that is not said either."""
     progress = Progress()
     shown = ReadingProgress(progress)
     shown.count(ParsedDocument(900_000, None, Path("sink")), 1_174, 480)
@@ -253,7 +243,6 @@ def test_a_second_run_tells_the_next_passage() -> None:
 
 
 def test_a_page_that_is_not_one_of_many() -> None:
-    """A parser of a plugin may tell pages without saying how many there are."""
     progress = Progress()
     for page in itertools.islice(itertools.count(1), 3):
         ReadingProgress(progress).reading(ParserPosition(page))

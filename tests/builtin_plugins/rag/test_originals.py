@@ -35,7 +35,6 @@ async def test_half_an_original(start_platform: Start, tmp_path: Path, name: str
 
 
 async def test_an_original_that_is_gone(start_platform: Start, tmp_path: Path) -> None:
-    """A download says that the file is lost, not that there is no such document."""
     running = await start_platform("rag", HashEmbeddings, home=tmp_path / "home")
     ann = await somebody(running)
     base = await make_base(ann)

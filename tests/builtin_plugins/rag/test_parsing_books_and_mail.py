@@ -37,7 +37,6 @@ LAUGHS = (
 
 
 def texts(blocks: object) -> list[str]:
-    """The cleaned texts of blocks that have any."""
     assert isinstance(blocks, list)
     return [text for block in blocks if isinstance(block, Block) and (text := clean(block.text))]
 
@@ -69,7 +68,6 @@ class TestDetection:
             assert sum(kind in parser.media_types for parser in BUILTIN_PARSERS) == 1
 
     def test_a_promise_is_not_enough(self, tmp_path: Path) -> None:
-        """A zip that only names a kind, without what makes it one, is not supported."""
         for kind in ("application/epub+zip", ODT, "application/zip"):
             assert detect_media_type(package(tmp_path / "z", {"mimetype": kind, "a.txt": "x"})) is None
 
@@ -85,11 +83,6 @@ class TestDetection:
     def test_letters_and_messages(self, tmp_path: Path, text: str, name: str, expected: str) -> None:
         """A message has headers that mail programs write; prose with a colon has not."""
         assert detect_media_type(write(tmp_path, text.encode()), name) == expected
-
-    @pytest.mark.parametrize("piece", ["a:", "a:\n", "a: b\n c\n", "From: x\n\t"])
-    def test_no_pattern_backtracks(self, tmp_path: Path, piece: str) -> None:
-        """Repeated fragments that invite backtracking are decided at once (else the suite would hang)."""
-        assert detect_media_type(write(tmp_path, (piece * 65_536)[:65_536].encode()), "a.eml") is not None
 
     @pytest.mark.parametrize("name", ["tool.py", "main.go", "query.sql", "deploy.yaml", "run.sh"])
     def test_source_code_is_text(self, tmp_path: Path, name: str) -> None:
@@ -190,7 +183,6 @@ class TestRichText:
         assert clean(block.text) == "The lamp is bright.\nМаяк на Сенье."
 
     def test_long_text_comes_in_pieces(self, tmp_path: Path) -> None:
-        """Nothing is lost where pieces end."""
         lines = prose(1000)
         blocks = list(from_rtf.parse(write(tmp_path, rich_text(*lines))))
         assert len(blocks) > 1 and "".join(block.text for block in blocks).split() == " ".join(lines).split()
@@ -215,7 +207,6 @@ class TestMail:
         assert texts(list(from_eml.parse(write(tmp_path, data))))[1:] == ["High water", "at four"]
 
     def test_forwarded_message_is_named(self, tmp_path: Path) -> None:
-        """A message within a message is an attachment, known by its subject."""
         outer, inner = EmailMessage(), EmailMessage()
         inner["Subject"] = "Storm warning"
         inner.set_content("secret")
@@ -263,7 +254,6 @@ async def test_from_upload_to_answer(running: Running, tmp_path: Path, kind: str
 @pytest.mark.parametrize("lost", ["missing", "damaged"])
 @pytest.mark.asyncio(loop_scope="session")
 async def test_lost_chapters_of_a_book(running: Running, tmp_path: Path, lost: str) -> None:
-    """The other chapters are read, and a notice says how much is missing."""
     data = book(tmp_path / "e", ["<p>The lamp.</p>", "<p>Lost.</p>", "<p>The lens.</p>"]).read_bytes()
     name = b"OEBPS/chapter 1.xhtml"
     if lost == "missing":

@@ -60,7 +60,6 @@ async def test_a_scan(read: Read, tmp_path: Path) -> None:
 @needs_tesseract
 @pytest.mark.parametrize("strips", [1, 7])
 async def test_a_scan_with_a_stamp(read: Read, tmp_path: Path, strips: int) -> None:
-    """What a scanner or a fax writes onto a page doesn't hide what the page shows."""
     stamp = "Scanned with PaperBoy - ABC 000123"
     path = documents.stamped_scan(tmp_path / "scan", stamp, "The harbour master", strips=strips)
     [(_, text)] = await read(path, OcrOptions())
@@ -68,7 +67,6 @@ async def test_a_scan_with_a_stamp(read: Read, tmp_path: Path, strips: int) -> N
 
 
 async def test_a_text_above_a_picture_is_read_as_it_is(read: Read, tmp_path: Path) -> None:
-    """A page with a picture behind its text is not recognized: the text is exact."""
     lines = [f"The lock keeper signed for the barge number {number} on Friday." for number in range(3)]
     path = documents.stamped_scan(tmp_path / "scan", "\n".join(lines), "The harbour master")
     assert await read(path, OcrOptions()) == [(1, " ".join(lines))]
@@ -77,14 +75,12 @@ async def test_a_text_above_a_picture_is_read_as_it_is(read: Read, tmp_path: Pat
 @needs_tesseract
 @pytest.mark.parametrize("form", ["GIF", "WEBP", "PNG", "JPEG", "BMP", "TIFF"])
 async def test_pictures_of_every_kind(read: Read, tmp_path: Path, form: str) -> None:
-    """Screenshots and photos come in many formats."""
     documents.picture("The harbour master").save(tmp_path / "photo", form)
     assert await read(tmp_path / "photo", OcrOptions()) == [(None, "The harbour master")]
 
 
 @needs_tesseract
 async def test_which_page_is_read_of_how_many(read: Read, tmp_path: Path) -> None:
-    """Of a scan it is told before each page, of how many, and how many were recognized."""
     path = documents.scan(tmp_path / "scan", [["The harbour master"], ["signed on Friday"], ["at noon"]])
     await read(path, OcrOptions())
     assert last_place(tmp_path / "sink") == ParserPosition(3, 3, 2)
@@ -92,7 +88,6 @@ async def test_which_page_is_read_of_how_many(read: Read, tmp_path: Path) -> Non
 
 @needs_tesseract
 async def test_a_picture_of_several_pages(read: Read, tmp_path: Path) -> None:
-    """The pages of a TIFF have numbers, each counts as one, and it is told which one is read."""
     pages = [documents.picture(f"Invoice 471{number}") for number in (1, 2, 3)]
     path = tmp_path / "fax"
     pages[0].save(path, "TIFF", save_all=True, append_images=pages[1:])
@@ -153,7 +148,6 @@ def without_pixels(tiff: bytes) -> bytes:
 @needs_tesseract
 @pytest.mark.parametrize("kind", ["scan", "fax"])
 async def test_too_many_pages_are_known_before_one_is_recognized(tmp_path: Path, kind: str) -> None:
-    """In the lane of large documents all are recognized again, so none is here."""
     if kind == "scan":
         path = documents.scan(tmp_path / kind, [[f"Page {number}"] for number in range(4)])
     else:
@@ -190,14 +184,14 @@ async def test_a_scan_without_the_program(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 async def test_pages_that_nobody_read_are_told(
-    platform_home: Path, database_url: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    platform_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A document with text is completed; it says how many of its pages are missing, and what to do."""
     monkeypatch.setenv("PATH", str(tmp_path))
     whole = documents.pdf(tmp_path / "whole.pdf", [["The lock keeper waits."]]).read_bytes()
     partly = documents.partly_scanned_pdf(tmp_path / "partly.pdf").read_bytes()
     async with platforms(platform_home) as start:
-        running = await start("rag", HashEmbeddings(), env={"DATABASE_URL": database_url})
+        running = await start("rag", HashEmbeddings())
         ann = await somebody(running)
         base = await make_base(ann)
         read = await ingest(running, ann, base, "whole.pdf", whole)
@@ -209,7 +203,6 @@ async def test_pages_that_nobody_read_are_told(
 
 @needs_tesseract
 async def test_a_language_that_is_missing(read: Read, tmp_path: Path) -> None:
-    """The reason names the program, the setting and what to install."""
     path = tmp_path / "photo"
     documents.picture("Hello").save(path, "PNG")
     with pytest.raises(UnparsableDocument) as caught:
@@ -237,7 +230,6 @@ OLD_FILES = {
 
 @pytest.mark.parametrize("codec", OLD_FILES)
 async def test_old_code_pages(read: Read, tmp_path: Path, codec: str) -> None:
-    """Texts in the code pages of old are read as they were written."""
     path = tmp_path / "old"
     text = "\n".join([OLD_FILES[codec]] * 3)
     path.write_bytes(text.encode(codec))

@@ -75,7 +75,6 @@ def page(path: Path, rows: Sequence[Sequence[str]]) -> Path:
 
 
 def text(path: Path, rows: Sequence[Sequence[str]]) -> Path:
-    """An OpenDocument text."""
     cell = "<table:table-cell><text:p>{}</text:p></table:table-cell>"
     lines = ("".join(map(cell.format, row)) for row in rows)
     table = "".join(f"<table:table-row>{line}</table:table-row>" for line in lines)
@@ -101,7 +100,6 @@ def test_rows_of_a_pdf(tmp_path: Path, style: str) -> None:
 
 
 def test_a_long_table_of_a_pdf(tmp_path: Path) -> None:
-    """The names of its columns come again after some rows."""
     rows = [ROWS[0], *([f"pump {number}", f"{number} kg", f"{number}0 EUR"] for number in range(1, 61))]
     text = "\n".join(block.text for block in from_pdf.parse(pdf(tmp_path / "t.pdf", rows)))
     lines = [line for line in text.splitlines() if "\t" in line]
@@ -112,7 +110,6 @@ def test_a_long_table_of_a_pdf(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["pdf", "docx", "xlsx", "html", "odt"])
 def test_no_passage_has_rows_without_the_names_of_their_columns(tmp_path: Path, kind: str) -> None:
-    """Rows as long as sentences: a passage holds few of them, and begins with the names."""
     make = {"pdf": pdf, "docx": word, "xlsx": workbook, "html": page, "odt": text}[kind]
     parsers = (from_pdf, from_docx, from_xlsx, from_html, from_odt)
     parse = {parser.__name__.rpartition("_")[2]: parser.parse for parser in parsers}[kind]
@@ -177,7 +174,6 @@ def test_rows_of_a_word_document_are_measured_once(tmp_path: Path, monkeypatch: 
 
 
 def test_a_page_repeats_little_of_what_spans_its_rows() -> None:
-    """A file of some kilobytes doesn't become millions of characters."""
     names = "".join(f"<td rowspan=1000>{n:190}</td>".replace("  ", " x") for n in range(100))
     found = list(from_html.blocks_of([f"<table><tr>{names}</tr>{'<tr><td>value</tr>' * 500}</table>"]))
     assert sum(block.text.count("value") for block in found) == 500
@@ -195,7 +191,6 @@ def test_prose_in_two_columns_is_no_table(tmp_path: Path) -> None:
 async def test_a_question_about_a_cell_is_answered_by_its_row(
     running: Running, tmp_path: Path, kind: str
 ) -> None:
-    """Not by the whole table."""
     rows = [*ROWS, *([f"Boreas {number}", f"{number} kg", f"{number},500 EUR"] for number in range(5, 60))]
     path = {"pdf": pdf, "docx": word, "html": page}[kind](tmp_path / f"a.{kind}", rows)
     ann = await somebody(running)
@@ -252,7 +247,6 @@ def test_names_of_columns_in_csv(tmp_path: Path, source: str, expected: list[str
 
 
 def test_title_above_the_names_of_a_sheet(tmp_path: Path) -> None:
-    """Every portion of the sheet begins with the names of its columns, not with its title."""
     path = workbook(tmp_path / "a.xlsx", [["Stock of 2024"], [], ["Name", "Town"]])
     book = openpyxl.load_workbook(path)
     for number in range(200):
@@ -312,12 +306,10 @@ def test_cells_of_a_page(source: str, expected: list[str]) -> None:
     "table", ["\t2023\t2024\nRent\t5\t6", "|  | 2023 | 2024 |\n|--|--|--|\n| Rent | 5 | 6 |"]
 )
 def test_years_above_an_empty_corner_name_columns(table: str) -> None:
-    """A row is quoted with the years of its values."""
     assert split_sentences(table)[-1].text == "Rent; 2023: 5; 2024: 6"
 
 
 def test_text_between_the_cells_of_a_page_is_kept() -> None:
-    """A page may have cells without a table, and text between them."""
     (block,) = from_html.blocks_of(["stray<td rowspan=2>a<td>b</td> more"])
     assert block.text.split() == ["stray", "a", "b", "more"]
 
@@ -347,7 +339,6 @@ def test_a_table_of_names_alone_keeps_its_rows() -> None:
 
 
 def test_titles_above_a_single_column() -> None:
-    """Where every row of the head is a title, there are no names, and no empty line."""
     found = from_html.blocks_of(["<table><tr><th>A</th></tr><tr><th>B</th></tr><tr><td>c</td></tr></table>"])
     assert [block.text for block in found] == ["A\nB", "c"]
 

@@ -23,7 +23,6 @@ def caller(running: Running, actor: Actor, role: str = "user") -> Caller:
 
 
 async def asked(running: Running, who: Caller, pipeline: str) -> tuple[str, rag.PipelineAnswer]:
-    """The pieces of an answer in one, and its end."""
     events = await running.platform.hooks.ask(
         rag.ask_pipeline, caller=who, pipeline_id=pipeline, question=HOTEL, history=(), options={}
     )

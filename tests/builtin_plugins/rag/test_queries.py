@@ -106,7 +106,6 @@ class TestAnswer:
         assert answer["confidence"] == round(sum(scores) / len(scores), 3)
 
     async def test_sources_stand_in_their_places(self, shelf: Shelf) -> None:
-        """Each source names its document and the very characters of it."""
         answer = await ask(shelf.ann, shelf.both, HOTEL, top_k=50)
         texts = {"handbook.md": HANDBOOK, "errors.md": ERRORS, "garden.md": GARDEN}
         bases = {"handbook.md": shelf.travel, "errors.md": shelf.technical, "garden.md": shelf.technical}
@@ -139,9 +138,8 @@ class TestAnswer:
         assert (answer["sources"], answer["confidence"]) == ([], 0.0)
         assert "[" not in answer["answer"]
 
-    async def test_empty_knowledge_base(self, running: Running) -> None:
+    async def test_empty_knowledge_base(self, ann: Actor) -> None:
         """Without a document the answer is the same."""
-        ann = await somebody(running)
         pipeline = await make_pipeline(ann, await make_base(ann))
         for hybrid in (False, True):
             answer = await ask(ann, pipeline, HOTEL, hybrid=hybrid)
@@ -154,7 +152,6 @@ class TestAnswer:
             assert 1 <= len(answer["sources"]) <= top_k
 
     async def test_what_is_not_there_is_said(self, shelf: Shelf) -> None:
-        """Wishes that this server can't fulfil do not stop the answer, and are named."""
         answer = await ask(shelf.ann, shelf.both, HOTEL, graph=True, conversation_id="c1")
         degraded = " ".join(answer["method_details"]["degraded"])
         assert all(word in degraded for word in ("graph", "conversation"))
@@ -192,29 +189,13 @@ class TestFilter:
         assert answer["sources"] == [] and NOT_THERE in answer["answer"]
 
     async def test_empty_filter_is_none(self, shelf: Shelf) -> None:
-        """Nothing set means everything."""
         for wanted in ({}, None, {"source": None}):
             assert (await ask(shelf.ann, shelf.both, HOTEL, metadata_filter=wanted))["sources"]
 
-    @pytest.mark.parametrize("name", ["filter", "filters", "document_ids", "min_score", "retrieval", "topk"])
-    async def test_a_misspelt_filter_is_refused(self, shelf: Shelf, name: str) -> None:
-        """Ignored, it would search everything."""
-        body = {"question": HOTEL, name: {"source": "handbook.md"}}
-        for path in (f"pipeline/{shelf.both}/query", f"pipeline/{shelf.both}/search"):
-            answer = await shelf.ann.post(f"/v1/rag/{path}", json=body)
-            assert answer.status == 422, answer.body
-            assert [item["loc"] for item in answer.json()["detail"]] == [["body", name]]
-
     async def test_what_clients_send_is_taken(self, shelf: Shelf) -> None:
-        """All fields of a question at once (wire-facts 11.4)."""
         wanted = {"top_k": 3, "method": "STANDARD", "conversation_id": "c", "rerank": False, "compress": True}
         more = {"hybrid": False, "parent_context": True, "metadata_filter": None, "llm_model": None}
         assert (await ask_raw(shelf.ann, shelf.both, HOTEL, **wanted, **more)).status == 200
-
-    async def test_unknown_keys_are_refused(self, shelf: Shelf) -> None:
-        """A filter that we do not have is not ignored."""
-        refused = await ask_raw(shelf.ann, shelf.both, HOTEL, metadata_filter={"author": "Ann"})
-        assert list(problems(refused)) == ["body.metadata_filter.author"]
 
 
 class TestSeveralKnowledgeBases:
@@ -234,9 +215,8 @@ class TestSeveralKnowledgeBases:
         answer = await ask(shelf.ann, shelf.both, question, hybrid=hybrid)
         assert answer["sources"][0]["source"] == expected
 
-    async def test_a_foreign_best_is_no_match_for_a_good_second(self, running: Running) -> None:
+    async def test_a_foreign_best_is_no_match_for_a_good_second(self, running: Running, ann: Actor) -> None:
         """What is best in a knowledge base about something else stands behind all that is to the point."""
-        ann = await somebody(running)
         roses, pumps = await make_base(ann, chunk_size=90, chunk_overlap=0), await make_base(ann)
         about = (
             "# Roses\n\nRoses are pruned in March, above the third bud, on a dry day without frost.\n\n"
@@ -254,37 +234,12 @@ class TestSeveralKnowledgeBases:
 class TestMethods:
     @pytest.mark.parametrize("method", ["standard", "Standard", "STANDARD"])
     async def test_names_in_any_case(self, shelf: Shelf, method: str) -> None:
-        """The name is not case-sensitive; the answer tells what ran."""
         assert (await ask(shelf.ann, shelf.one, "What means CK-381?", method=method))["method"] == "standard"
 
     async def test_unknown_ones(self, shelf: Shelf) -> None:
         """A method that nobody knows is answered with the list."""
         found = problems(await ask_raw(shelf.ann, shelf.one, "What?", method="magic"))
         assert all(name in found["body.method"] for name in ("standard", "hyde", "raptor", "self_rag"))
-
-
-@pytest.mark.parametrize(
-    ("body", "place"),
-    [
-        ({}, "body.question"),
-        ({"question": ""}, "body.question"),
-        ({"question": "   \n"}, "body.question"),
-        ({"question": None}, "body.question"),
-        ({"question": ["What?"]}, "body.question"),
-        ({"question": "x" * 8001}, "body.question"),
-        ({"question": "What?", "top_k": 0}, "body.top_k"),
-        ({"question": "What?", "top_k": 101}, "body.top_k"),
-        ({"question": "What?", "top_k": "many"}, "body.top_k"),
-        ({"question": "What?", "hybrid": "perhaps"}, "body.hybrid"),
-        ({"question": "What?", "llm_model": ""}, "body.llm_model"),
-        ({"question": "What?", "conversation_id": "x" * 256}, "body.conversation_id"),
-        ({"question": "What?", "metadata_filter": {"source": "x" * 256}}, "body.metadata_filter.source"),
-    ],
-)
-async def test_refusals(shelf: Shelf, body: dict[str, object], place: str) -> None:
-    """A field that does not fit is named."""
-    answer = await shelf.ann.post(f"/v1/rag/pipeline/{shelf.one}/query", json=body)
-    assert list(problems(answer)) == [place]
 
 
 QUESTIONS = [
@@ -318,6 +273,5 @@ async def test_any_question(shelf: Shelf, question: str) -> None:
 
 
 async def test_a_question_of_8000_characters_is_answered(shelf: Shelf) -> None:
-    """The longest question still finds what it is about."""
     answer = await ask(shelf.ann, shelf.both, (HOTEL + " ").ljust(7999, "?") + "?")
     assert "130 EUR" in answer["answer"]

@@ -68,7 +68,6 @@ def test_where_a_passage_is_shown() -> None:
 
 
 def test_what_lies_between_passages_is_white_space() -> None:
-    """Passages are joined whole: an overlap is told once, a gap becomes a line's end."""
     rows = [stored("One two", 0), stored("two three", 4), stored("Four", 20)]
     assert joined(rows) == ("One two three\nFour", ())
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.receipts import Signer
@@ -33,14 +34,22 @@ from tests.fakes.hash_embeddings import HashEmbeddings
 BASES = "/v1/rag/knowledge-bases"
 
 
-async def boot(start_platform: Start, url: str | None = None) -> Running:
-    return await start_platform(
-        "rag", "extractive_answers", "graph_rag", "conversations", HashEmbeddings(), env={"DATABASE_URL": url}
-    )
+@pytest.fixture
+async def running(start_platform: Start) -> Running:
+    return await start_platform("rag", "extractive_answers", "graph_rag", "conversations", HashEmbeddings())
+
+
+@pytest.fixture
+async def ann(running: Running) -> Actor:
+    return await somebody(running)
+
+
+@pytest.fixture
+async def base(ann: Actor) -> str:
+    return await make_base(ann, embedding_model="all-minilm")
 
 
 async def delete(actor: Actor, path: str) -> dict[str, Any]:
-    """Delete, and answer the receipt."""
     answer = await actor.delete(path)
     assert answer.status == 200, answer.body
     return dict(answer.json()["receipt"])
@@ -51,7 +60,6 @@ def places(receipt: dict[str, Any]) -> dict[str, tuple[int, bool]]:
 
 
 async def verify(cli: Cli, tmp_path: Path, receipt: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-    """The exit code of `platformctl rag verify-deleted`, and what it found."""
     file = tmp_path / "receipt.json"
     file.write_text(json.dumps(receipt))
     done = await asyncio.to_thread(cli, "rag", "verify-deleted", str(file), "--json")
@@ -59,10 +67,8 @@ async def verify(cli: Cli, tmp_path: Path, receipt: dict[str, Any]) -> tuple[int
     return done.exit_code, json.loads(done.stdout)
 
 
-async def test_of_a_document(start_platform: Start, cli: Cli, tmp_path: Path) -> None:
+async def test_of_a_document(running: Running, ann: Actor, cli: Cli, tmp_path: Path) -> None:
     """It counts every place, also the graph and an answer that cites it; afterwards all are empty."""
-    running = await boot(start_platform)
-    ann = await somebody(running)
     base = await make_base(ann, embedding_model="all-minilm", graph=True)
     record = await ingest(running, ann, base)
     pipeline = await make_pipeline(ann, base)
@@ -88,11 +94,8 @@ def test_names_of_keys() -> None:
     assert Signer("another key").key_id != Signer("a key of the second release").key_id
 
 
-async def test_of_nothing(start_platform: Start) -> None:
+async def test_of_nothing(running: Running, ann: Actor, base: str) -> None:
     """A knowledge base without documents had no passages; the receipt is kept under its id."""
-    running = await boot(start_platform)
-    ann = await somebody(running)
-    base = await make_base(ann, embedding_model="all-minilm")
     found = places(receipt := await delete(ann, f"{BASES}/{base}"))
     assert {name: found[name] for name in ("rows", "vectors", "texts", "files")} == {
         "rows": (0, False),
@@ -104,12 +107,8 @@ async def test_of_nothing(start_platform: Start) -> None:
     assert entry.after_state == {"receipt": receipt}
 
 
-async def test_of_a_knowledge_base(
-    start_platform: Start, database_url: str | None, cli: Cli, tmp_path: Path
-) -> None:
+async def test_of_a_knowledge_base(running: Running, ann: Actor, cli: Cli, tmp_path: Path) -> None:
     """It lists the digests of all documents; until the job has run, looking again finds rows and files."""
-    running = await boot(start_platform, database_url)
-    ann = await somebody(running)
     base = await make_base(ann, embedding_model="all-minilm", graph=True)
     first = await ingest(running, ann, base)
     await upload(ann, base, "late.md", "# Late\n\nNobody has read this yet.")
@@ -119,8 +118,6 @@ async def test_of_a_knowledge_base(
     lines = "".join(f"{one}\n" for one in digests).encode()
     assert receipt["digest"] == hashlib.sha256(lines).hexdigest()
     assert places(receipt)["graphs"] == (1, True)
-    if database_url is not None:
-        return
     code, answer = await verify(cli, tmp_path, receipt)
     assert code == 1 and (answer["left"]["rows"], answer["left"]["vectors"]) == (2, 0), answer
     await running.run_jobs()
@@ -128,11 +125,9 @@ async def test_of_a_knowledge_base(
     assert (code, set(answer["left"].values())) == (0, {0}), answer
 
 
-async def test_what_came_back_is_found(start_platform: Start, cli: Cli, tmp_path: Path) -> None:
-    """A row that a restored backup brings back, and a file that was put back."""
-    running = await boot(start_platform)
-    ann = await somebody(running)
-    base = await make_base(ann, embedding_model="all-minilm")
+async def test_what_came_back_is_found(
+    running: Running, ann: Actor, base: str, cli: Cli, tmp_path: Path
+) -> None:
     record = await ingest(running, ann, base)
     receipt = await delete(ann, path_of(base, record["document_id"]))
     file = await running.platform.blobs.local(record["sha256"])
@@ -161,12 +156,9 @@ async def test_what_came_back_is_found(start_platform: Start, cli: Cli, tmp_path
 
 
 async def test_a_change_of_the_embedding_model_is_looked_into(
-    start_platform: Start, cli: Cli, tmp_path: Path
+    running: Running, ann: Actor, base: str, cli: Cli, tmp_path: Path
 ) -> None:
     """Vectors that a change collects belong to the document; a copy that came back is found."""
-    running = await boot(start_platform)
-    ann = await somebody(running)
-    base = await make_base(ann, embedding_model="all-minilm")
     record = await ingest(running, ann, base)
     started = await ann.post(f"{BASES}/{base}/reembed", json={"embedding_model": "multilingual-e5-small"})
     assert started.status == 202, started.body
@@ -187,11 +179,9 @@ async def test_a_change_of_the_embedding_model_is_looked_into(
     assert (code, answer["left"]["vectors"], answer["left"]["texts"]) == (1, 1, 1), answer
 
 
-async def test_a_missing_key_is_refused(start_platform: Start, cli: Cli, tmp_path: Path) -> None:
-    """Without the key nothing can be said of a receipt; no new one takes its place."""
-    running = await boot(start_platform)
-    ann = await somebody(running)
-    base = await make_base(ann, embedding_model="all-minilm")
+async def test_a_missing_key_is_refused(
+    running: Running, ann: Actor, base: str, cli: Cli, tmp_path: Path
+) -> None:
     record = await ingest(running, ann, base)
     receipt = await delete(ann, path_of(base, record["document_id"]))
     key = running.platform.settings.home / "secrets" / "deletion-receipts"
@@ -202,11 +192,9 @@ async def test_a_missing_key_is_refused(start_platform: Start, cli: Cli, tmp_pat
     assert not key.exists()
 
 
-async def test_a_changed_receipt_is_refused(start_platform: Start, cli: Cli, tmp_path: Path) -> None:
-    """Each changed field breaks the signature; what is no receipt is said to be none."""
-    running = await boot(start_platform)
-    ann = await somebody(running)
-    base = await make_base(ann, embedding_model="all-minilm")
+async def test_a_changed_receipt_is_refused(
+    running: Running, ann: Actor, base: str, cli: Cli, tmp_path: Path
+) -> None:
     record = await ingest(running, ann, base)
     receipt = await delete(ann, path_of(base, record["document_id"]))
     changed: list[dict[str, Any]] = [
@@ -224,10 +212,8 @@ async def test_a_changed_receipt_is_refused(start_platform: Start, cli: Cli, tmp
     assert done.exit_code == 1 and "holds no receipt" in done.stderr
 
 
-async def test_shared_content_stays(start_platform: Start, cli: Cli, tmp_path: Path) -> None:
+async def test_shared_content_stays(running: Running, ann: Actor, cli: Cli, tmp_path: Path) -> None:
     """A file that another document has as well is no remainder of this one."""
-    running = await boot(start_platform)
-    ann = await somebody(running)
     bases = [await make_base(ann, embedding_model="all-minilm") for _ in range(2)]
     first, _second = [await ingest(running, ann, base) for base in bases]
     receipt = await delete(ann, path_of(bases[0], first["document_id"]))

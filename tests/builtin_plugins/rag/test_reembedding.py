@@ -62,7 +62,6 @@ class TwoModels(HashEmbeddings):
 
 
 async def shelf(ann: Actor) -> str:
-    """A knowledge base with a document for each topic."""
     base = await make_base(ann, embedding_model=OLD)
     for topic in TOPICS:
         found = await ingest(ann.running, ann, base, f"{topic}.txt", f"All about the {topic} of Senja.")
@@ -103,10 +102,10 @@ def collections(session: Session) -> int:
     return session.scalar(select(func.count()).select_from(CollectionRecord)) or 0
 
 
-async def test_a_model_that_runs_on_another_engine(start_platform: Start, database_url: str | None) -> None:
+async def test_a_model_that_runs_on_another_engine(start_platform: Start) -> None:
     """The remedy of the refusal: the same model again gives all documents vectors of its new engine."""
     engine = HashEmbeddings()
-    running = await start_platform("rag", "extractive_answers", engine, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", engine)
     ann = await somebody(running)
     base = await shelf(ann)
     engine.engine = "hash-3"
@@ -190,12 +189,10 @@ async def test_progress_counts_passages(start_platform: Start) -> None:
     assert await told() == {"done": total, "total": total, "unit": "passages"}
 
 
-async def test_a_question_that_began_before_the_switch(
-    start_platform: Start, database_url: str | None
-) -> None:
+async def test_a_question_that_began_before_the_switch(start_platform: Start) -> None:
     """It is asked again by the new model; where nothing was switched, another engine is an error."""
     models = TwoModels()
-    running = await start_platform("rag", "extractive_answers", models, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", models)
     platform, ann = running.platform, await somebody(running)
     kb_id = await shelf(ann)
     bases = await platform.database.read(lambda session: session.scalars(select(KnowledgeBase)).all())
@@ -213,7 +210,6 @@ async def test_a_question_that_began_before_the_switch(
 
 @pytest.mark.each_database
 async def test_languages_that_are_told_meanwhile(start_platform: Start, database_url: str | None) -> None:
-    """The new vectors know the languages of older documents, whenever these are told."""
     models = TwoModels()
     running = await start_platform("rag", "extractive_answers", models, env={"DATABASE_URL": database_url})
     ann = await somebody(running)
@@ -238,10 +234,10 @@ async def test_languages_that_are_told_meanwhile(start_platform: Start, database
     assert passage["scores"]["text"] > 0.0  # "Katzen", by its German stem
 
 
-async def test_cancelled(start_platform: Start, database_url: str | None) -> None:
+async def test_cancelled(start_platform: Start) -> None:
     """The old model answers as before, nothing of the change is left, and it can be started again."""
     models = TwoModels()
-    running = await start_platform("rag", "extractive_answers", models, env={"DATABASE_URL": database_url})
+    running = await start_platform("rag", "extractive_answers", models)
     ann = await somebody(running)
     base = await shelf(ann)
     job = await reembed(ann, base)
@@ -251,19 +247,6 @@ async def test_cancelled(start_platform: Start, database_url: str | None) -> Non
     await reembed(ann, base)
     await running.run_jobs()
     assert await model_of(ann, base) == NEW and len(await sources(ann, base)) == len(TOPICS)
-
-
-async def test_who_may_and_what_is_refused(start_platform: Start) -> None:
-    """Unknown models are named at once; strangers see nothing."""
-    running = await start_platform("rag", "extractive_answers", TwoModels())
-    ann, bob = await somebody(running), await somebody(running)
-    base = await make_base(ann, embedding_model=OLD)
-    unknown = await ann.post(f"{BASES}/{base}/reembed", json={"embedding_model": "none-such"})
-    assert unknown.status == 422 and unknown.json()["detail"][0]["loc"] == ["body", "embedding_model"]
-    assert (await bob.post(f"{BASES}/{base}/reembed", json={"embedding_model": NEW})).status == 404
-    await reembed(ann, base)
-    await running.run_jobs()
-    assert await model_of(ann, base) == NEW
 
 
 async def test_killed_in_the_middle(tmp_path: Path) -> None:

@@ -230,7 +230,6 @@ async def test_with_its_owner(start_platform: Start, database_url: str | None) -
 
 @pytest.mark.each_database
 async def test_owner_deleted_during_an_upload(start_platform: Start, database_url: str | None) -> None:
-    """A file that is still arriving is refused, and leaves nothing behind."""
     running = await boot(start_platform, database_url)
     ann = await somebody(running)
     base = await make_base(ann, embedding_model="all-minilm")

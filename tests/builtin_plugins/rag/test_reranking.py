@@ -190,8 +190,6 @@ async def test_a_broken_server(stage: Stage, name: str) -> None:
 
 @session
 async def test_a_server_that_never_answers(tmp_path: Path) -> None:
-    """The same, once its time is up."""
-
     async def never(_body: dict[str, Any]) -> Any:
         await asyncio.Event().wait()
 
@@ -209,7 +207,6 @@ async def words_decide(stage: Stage) -> None:
 
 @session
 async def test_only_if_asked_for(stage: Stage) -> None:
-    """And a single passage has no order."""
     await stage.ask(rerank=False)
     body = {"question": QUESTION, "rerank": True, "metadata_filter": {"source": "nothing.md"}}
     found = await stage.ann.post(f"/v1/rag/pipeline/{stage.pipeline}/search", json=body)
@@ -218,7 +215,6 @@ async def test_only_if_asked_for(stage: Stage) -> None:
 
 @session
 async def test_a_search_tells_the_score(stage: Stage) -> None:
-    """`scores.rerank` beside those of the legs."""
     body = {"question": QUESTION, "rerank": True, "top_k": 2}
     found = (await stage.ann.post(f"/v1/rag/pipeline/{stage.pipeline}/search", json=body)).json()
     assert [item["scores"]["rerank"] for item in found["items"]] == [item["score"] for item in found["items"]]
@@ -256,7 +252,6 @@ async def test_another_kind_of_server_at_the_same_address(tmp_path: Path) -> Non
 
 @session
 async def test_an_address_with_its_version(tmp_path: Path) -> None:
-    """`…/v1` is how other settings name such a server."""
     async with stage_with(tmp_path, 60, base="/v1") as stage:
         assert (await stage.ask(top_k=3))["method_details"]["reranker"] == "cross_encoder"
 
@@ -280,14 +275,12 @@ async def test_its_health(stage: Stage) -> None:
 
 @session
 async def test_a_wrong_address_is_seen_at_once(tmp_path: Path) -> None:
-    """Before anybody has asked."""
     async with stage_with(tmp_path, 60, route="/elsewhere") as stage:
         answer = (await stage.running.anonymous.get("/health")).json()
         assert answer["checks"]["reranking"].startswith("unhealthy") and answer["status"] == "degraded"
 
 
 async def small_stage(folder: Path, **env: str) -> AsyncIterator[tuple[Actor, str]]:
-    """A platform with another reranker: somebody, and a pipeline."""
     async with platforms(folder) as start:
         running = await start("rag", "extractive_answers", HashEmbeddings(), env=env)
         ann = await somebody(running)
@@ -310,7 +303,6 @@ async def test_llama_cpps_own_server(tmp_path: Path) -> None:
 
 @session
 async def test_a_cross_encoder_in_a_folder(tmp_path: Path) -> None:
-    """Its scores are those of the published library."""
     from sentence_transformers import CrossEncoder
 
     folder = cross_encoder(tmp_path / "cross")
@@ -327,7 +319,6 @@ async def test_a_cross_encoder_in_a_folder(tmp_path: Path) -> None:
 
 @session
 async def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    """The words decide, and `capabilities` says so."""
     nowhere = str(tmp_path / "nowhere")
     async for ann, pipeline in small_stage(tmp_path, PLATFORM_RAG_RERANK_FOLDER=nowhere):
         answer = await ask(ann, pipeline, QUESTION, rerank=True, top_k=3)
@@ -340,19 +331,16 @@ async def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 class TestCloseness:
     def test_more_of_the_question_is_closer(self) -> None:
-        """Text with all words before one with some before one with none."""
         texts = ["Nothing here.", "The pump is red.", "The pump of the station is oiled each month."]
         scores = closeness(QUESTION, texts)
         assert scores == sorted(scores) and scores[0] == 0 and scores[2] > 0.5
 
     def test_near_words_are_closer(self) -> None:
-        """The same words side by side count more than far apart."""
         near = "The station oiled the pump. " + "Something else happened there. " * 30
         far = "The station stood. " + "Something else happened there. " * 30 + "Then they oiled a pump."
         assert closeness(QUESTION, [near])[0] > closeness(QUESTION, [far])[0]
 
     def test_rare_words_count_more(self) -> None:
-        """A word that all texts have decides nothing."""
         texts = ["The pump and the valve.", "The pump and the gasket.", "The pump and the lid."]
         scores = closeness("Which gasket has the pump?", texts)
         assert max(scores) == scores[1] and scores[0] == scores[2]

@@ -14,7 +14,6 @@ TEXT = f"# Harbour\n\nShips wait. {LONGEST} He closes it at ten."
 
 
 async def answers(running: Running) -> dict[str, str]:
-    """What the hook answers."""
     (found,) = await running.platform.hooks.ask(platform_ops.find_sample_answers, platform=running.platform)
     return dict(found)
 

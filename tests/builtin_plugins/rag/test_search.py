@@ -56,20 +56,15 @@ async def shelf(running: Running) -> Shelf:
 
 
 def places(shelf: Shelf) -> tuple[str, str]:
-    return (
-        f"/v1/rag/knowledge-bases/{shelf.base}/search",
-        f"/v1/rag/pipeline/{shelf.pipeline}/search",
-    )
+    return (f"/v1/rag/knowledge-bases/{shelf.base}/search", f"/v1/rag/pipeline/{shelf.pipeline}/search")
 
 
-async def test_words_decide_in_languages_that_the_model_does_not_know(
-    platform_home: Path, database_url: str | None
-) -> None:
+async def test_words_decide_in_languages_that_the_model_does_not_know(platform_home: Path) -> None:
     """A German question to a model that knows English; an English one is ranked by both legs."""
     embeddings = HashEmbeddings()
     embeddings.languages = frozenset({"en"})
     async with platforms(platform_home) as start:
-        running = await start("rag", "extractive_answers", embeddings, env={"DATABASE_URL": database_url})
+        running = await start("rag", "extractive_answers", embeddings)
         ann = await somebody(running)
         base = await make_base(ann)
         await ingest(running, ann, base, "handbook.md", HANDBOOK)
@@ -102,7 +97,6 @@ async def test_both_routes_rank_as_the_answer_does(shelf: Shelf) -> None:
 
 
 async def test_each_leg_tells_its_score(shelf: Shelf) -> None:
-    """Hybrid shows words and meaning; dense has no words; the ranking goes by `fused`."""
     place = places(shelf)[0]
     hybrid = (await shelf.ann.post(place, json={"question": "What does CK-381 mean?"})).json()["items"]
     assert hybrid[0]["source"] == "errors.md"
@@ -125,10 +119,9 @@ class Aloof(HashEmbeddings):
 
 
 @pytest.mark.parametrize("hybrid", [True, False])
-async def test_no_score_leaves_its_range(platform_home: Path, database_url: str | None, hybrid: bool) -> None:
-    """What is further from the question than unrelated text scores 0, in one knowledge base or in two."""
+async def test_no_score_leaves_its_range(platform_home: Path, hybrid: bool) -> None:
     async with platforms(platform_home) as start:
-        running = await start("rag", "extractive_answers", Aloof(), env={"DATABASE_URL": database_url})
+        running = await start("rag", "extractive_answers", Aloof())
         ann = await somebody(running)
         bases = [await make_base(ann), await make_base(ann)]
         for base, name, text in zip(bases * 2, "abcd", (HANDBOOK, ERRORS, *FOREIGN.values()), strict=False):
@@ -144,7 +137,6 @@ async def test_no_score_leaves_its_range(platform_home: Path, database_url: str 
 
 
 async def test_nothing_is_hidden_where_an_answer_would_be_refused(shelf: Shelf) -> None:
-    """The passages are there, and `supported` says what the answerer thinks of them."""
     question = "Who won the chess olympiad of 1972?"
     assert (await ask(shelf.ann, shelf.pipeline, question))["sources"] == []
     for place in places(shelf):
@@ -163,7 +155,6 @@ async def test_nothing_is_hidden_where_an_answer_would_be_refused(shelf: Shelf) 
     ],
 )
 async def test_a_search_knows_what_the_answerer_decides(shelf: Shelf, question: str) -> None:
-    """`supported` is whether there would be an answer."""
     answered = bool((await ask(shelf.ann, shelf.pipeline, question))["sources"])
     for place in places(shelf):
         found = (await shelf.ann.post(place, json={"question": question})).json()
@@ -206,15 +197,11 @@ async def test_a_filter_works_inside_the_search(shelf: Shelf) -> None:
     ],
 )
 async def test_what_does_not_fit_is_named(shelf: Shelf, body: dict[str, object], field: str) -> None:
-    """The same bounds as a question's."""
     for place in places(shelf):
         assert field in problems(await shelf.ann.post(place, json=body))
 
 
-async def test_documents_of_other_languages_are_found(running: Running) -> None:
-    """By the default model: in their own language, and by a question in English."""
-    ann = await somebody(running)
-    base = await make_base(ann)
+async def test_documents_of_other_languages_are_found(running: Running, ann: Actor, base: str) -> None:
     await ingest(running, ann, base, "handbook.md", HANDBOOK)
     for name, text in FOREIGN.items():
         await ingest(running, ann, base, name, text)
@@ -235,10 +222,10 @@ async def shelf_first(actor: Actor, place: str, question: str) -> str:
 
 @pytest.mark.parametrize("stored", ["NFC", "NFD"])
 @pytest.mark.parametrize("sought", ["NFC", "NFD"])
-async def test_names_as_macos_spells_them(running: Running, stored: str, sought: str) -> None:
+async def test_names_as_macos_spells_them(
+    running: Running, ann: Actor, base: str, stored: str, sought: str
+) -> None:
     """A filter finds a file whichever way its accents are spelled, and names are stored in one."""
-    ann = await somebody(running)
-    base = await make_base(ann)
     sent, wanted = (unicodedata.normalize(form, "Übergabe.txt") for form in (stored, sought))
     box = io.BytesIO()
     with zipfile.ZipFile(box, "w") as archive:

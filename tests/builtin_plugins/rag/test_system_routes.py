@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 
-from kernel.testing import Running, Start
+from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.rag.rag_support import ask, ingest, make_base, make_pipeline, somebody
 from tests.fakes.hash_embeddings import HashEmbeddings
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_capabilities(running: Running) -> None:
+async def test_capabilities(ann: Actor) -> None:
     """What is live, and nothing that is not."""
-    ann = await somebody(running)
     answer = (await ann.get("/v1/rag/capabilities")).json()
     assert answer["methods"] == {
         "conversational": False,
@@ -36,10 +35,8 @@ async def test_capabilities(running: Running) -> None:
     assert set(answer["optional_deps"]) == {"sentence_transformers", "rank_bm25"}
 
 
-async def test_decision_stats(running: Running) -> None:
+async def test_decision_stats(ann: Actor, base: str) -> None:
     """Decisions by rules are not counted: without a model there are none."""
-    ann = await somebody(running)
-    base = await make_base(ann)
     await ask(ann, await make_pipeline(ann, base), "What does a hotel cost?", method="auto")
     assert (await ann.get("/v1/rag/decision-stats")).json() == {
         "available": True,
@@ -50,17 +47,15 @@ async def test_decision_stats(running: Running) -> None:
     }
 
 
-async def test_initialize(running: Running) -> None:
+async def test_initialize(running: Running, ann: Actor) -> None:
     """The embedding engine is loaded; nobody without an account has it loaded."""
-    ann = await somebody(running)
     answer = await ann.post("/v1/rag/initialize")
     assert (answer.status, set(answer.json())) == (200, {"message"})
     assert (await running.anonymous.post("/v1/rag/initialize")).status == 401
 
 
-async def test_root(running: Running) -> None:
+async def test_root(ann: Actor) -> None:
     """Name, version and state; no model runtime is configured here."""
-    ann = await somebody(running)
     answer = (await ann.get("/v1/rag")).json()
     assert (answer["name"], answer["status"], answer["ollama_available"]) == (
         "rag-pipeline",
@@ -69,21 +64,8 @@ async def test_root(running: Running) -> None:
     )
 
 
-async def test_only_health_metrics_and_documents_are_open(running: Running) -> None:
-    """Every other route of the service needs a token."""
-    paths = (await running.anonymous.get("/openapi.json")).json()["paths"]
-    reads = [path for path, item in paths.items() if path.startswith("/v1/rag") and "get" in item]
-    assert {"/v1/rag", "/v1/rag/capabilities", "/v1/rag/knowledge-bases"} <= set(reads)
-    for path in reads:
-        answer = await running.anonymous.get(re.sub(r"\{\w+\}", "1", path))
-        assert (path, answer.status) == (path, 401)
-    for path in ("health", "metrics", "openapi.json", "docs", "redoc"):
-        assert (await running.anonymous.get(f"/v1/rag/{path}")).status == 200
-
-
-async def test_singular_paths(running: Running) -> None:
+async def test_singular_paths(running: Running, ann: Actor) -> None:
     """Old clients write `knowledge-base`; they reach the same routes, which say that they are deprecated."""
-    ann = await somebody(running)
     base = (await ann.post("/v1/rag/knowledge-base", json={"name": "Old"})).json()["id"]
     document = await ann.upload(f"/v1/rag/knowledge-base/{base}/upload", "a.txt", b"Some words.")
     assert document.status == 202

@@ -118,7 +118,6 @@ class TestBuilding:
         assert {chunk["chunk_id"] for chunk in chunks["items"]} <= set(children)
 
     async def test_summaries_are_sentences_of_the_document(self, stage: Stage) -> None:
-        """Without a model a summary is made of central sentences, and says where they stand."""
         base = await stage.base()
         document = await stage.upload(base, "book.md", BOOK)
         rows, _ = await stage.running.platform.resource(VECTORS).points(
@@ -149,7 +148,6 @@ class TestBuilding:
         "text", [SHORT, "\n\n".join(f"Line {n} about the boat." * 6 for n in range(320))]
     )
     async def test_too_small_or_too_large(self, stage: Stage, text: str) -> None:
-        """Fewer than 6 or more than 300 passages make no tree, and a plain document."""
         base = await stage.base()
         document = await stage.upload(base, "a.md", text)
         assert (document["status"], document["tree_nodes_created"]) == ("completed", 0)
@@ -163,7 +161,6 @@ class TestBuilding:
         assert list(problems(refused)) == ["body.build_tree"]
 
     async def test_afterwards_and_only_what_is_missing(self, stage: Stage) -> None:
-        """A job with progress builds trees of a knowledge base; a second one leaves them as they are."""
         base = await stage.base()
         first = await stage.upload(base, "first.md", BOOK, "false")
         await ingest(stage.running, stage.ann, base, "short.md", SHORT)
@@ -212,7 +209,6 @@ class TestSearching:
             assert not any("tree_level" in source for source in answer["sources"])
 
     async def test_a_filter_holds_for_summaries(self, stage: Stage) -> None:
-        """Only summaries of documents that the filter lets through are found."""
         base = await stage.base()
         await stage.upload(base, "book.md", BOOK)
         await stage.upload(base, "other.md", BOOK.replace("pump", "crane"))
@@ -330,7 +326,6 @@ async def kill_and_go_on(stage: Stage, tmp_path: Path) -> None:
 
 
 async def plain_counts(stage: Stage, documents: list[dict[str, Any]]) -> list[tuple[str, int]]:
-    """Each document with the number of its nodes."""
     ids = [one["document_id"] for one in documents]
     query = select(Document.id, Document.tree_nodes).where(Document.id.in_(ids)).order_by(Document.id)
     rows = await stage.running.platform.database.read(lambda session: session.execute(query).all())

@@ -25,7 +25,6 @@ def memory(pid: int, field: str) -> int:
 
 
 def reset_peak(pid: int) -> None:
-    """Begin to measure VmHWM again (proc(5), clear_refs)."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
@@ -38,8 +37,6 @@ async def signed_in(served: Served) -> dict[str, str]:
 
 
 async def send(served: Served, headers: dict[str, str], base: str, size: int) -> dict[str, Any]:
-    """Upload a text file of `size` bytes, piece by piece."""
-
     async def pieces() -> AsyncIterator[bytes]:
         block = LINE * (MEGABYTE // len(LINE))
         for _ in range(size // len(block)):
@@ -55,7 +52,6 @@ async def send(served: Served, headers: dict[str, str], base: str, size: int) ->
 
 
 async def test_large_upload_takes_no_memory(tmp_path: Path) -> None:
-    """40 MB raise the API process's memory by less than 10 MB, and arrive whole."""
     async with served_platform(
         tmp_path / "home", "--no-worker", env=without_plugins("rag", "embeddings")
     ) as served:

@@ -78,17 +78,14 @@ def staged(running: Running) -> list[Path]:
 
 
 async def refused(running: Running, actor: Actor, base: str, answer: Reply, status: int) -> None:
-    """The answer has this status, and nothing was stored."""
     assert answer.status == status, (answer.status, answer.body)
     assert await documents(actor, base) == []
     assert staged(running) == []
 
 
 class TestAccepted:
-    async def test_record(self, running: Running) -> None:
+    async def test_record(self, running: Running, ann: Actor, base: str) -> None:
         """202 with the document as it will be polled; the bytes are kept under their hash by then."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         answer = await upload(ann, base, "handbook.md")
         body = answer.json()
         assert answer.status == 202
@@ -113,10 +110,8 @@ class TestAccepted:
         assert staged(running) == []
         await running.run_jobs()
 
-    async def test_same_bytes_again(self, running: Running) -> None:
+    async def test_same_bytes_again(self, running: Running, ann: Actor, base: str) -> None:
         """200 with the record there is, whatever the name, while it is processed and after."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         first = (await upload(ann, base)).json()
         again = await upload(ann, base, "other-name.md")
         assert (again.status, again.json()) == (200, first)
@@ -126,10 +121,7 @@ class TestAccepted:
         assert len(await documents(ann, base)) == 1
 
     @pytest.mark.each_database
-    async def test_same_bytes_at_the_same_time(self, running: Running) -> None:
-        """Eight uploads of one file at once make one document, ingested once."""
-        ann = await somebody(running)
-        base = await make_base(ann)
+    async def test_same_bytes_at_the_same_time(self, running: Running, ann: Actor, base: str) -> None:
         text = f"{TEXT} {base}"
         answers = await asyncio.gather(*(upload(ann, base, "a.txt", text) for _ in range(8)))
         assert sorted(answer.status for answer in answers) == [200] * 7 + [202]
@@ -139,27 +131,22 @@ class TestAccepted:
         assert await running.platform.resource(VECTORS).count(f"rag:{base}") == document["chunk_count"]
         assert staged(running) == []
 
-    async def test_same_bytes_elsewhere(self, running: Running) -> None:
+    async def test_same_bytes_elsewhere(self, running: Running, ann: Actor) -> None:
         """Another knowledge base gets its own document."""
-        ann = await somebody(running)
         answers = [await upload(ann, await make_base(ann)) for _ in range(2)]
         assert [answer.status for answer in answers] == [202, 202]
         assert answers[0].json()["document_id"] != answers[1].json()["document_id"]
         await running.run_jobs()
 
-    async def test_same_name_twice(self, running: Running) -> None:
+    async def test_same_name_twice(self, running: Running, ann: Actor, base: str) -> None:
         """Two files of one name are two documents."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         for number in range(2):
             assert (await upload(ann, base, "a.txt", f"{TEXT} {number}")).status == 202
         assert [item["filename"] for item in await documents(ann, base)] == ["a.txt"] * 2
         await running.run_jobs()
 
-    async def test_failed_one_starts_anew(self, running: Running) -> None:
+    async def test_failed_one_starts_anew(self, running: Running, ann: Actor, base: str) -> None:
         """A document that failed is tried again when it is uploaded again, under its new name."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         broken = b"%PDF-1.7\nnot really " + base.encode()
         failed = await ingest(running, ann, base, "one.pdf", broken)
         assert failed["status"] == "failed" and failed["error"]
@@ -171,28 +158,21 @@ class TestAccepted:
         await running.run_jobs()
         assert (await record(ann, base, failed["document_id"]))["status"] == "failed"
 
-    async def test_other_fields_do_not_matter(self, running: Running) -> None:
-        """`build_tree=false` and unknown short fields go by, before and after the file."""
-        ann = await somebody(running)
-        base = await make_base(ann)
+    async def test_other_fields_do_not_matter(self, running: Running, ann: Actor, base: str) -> None:
         body = field_part("note", "hello") + file_part() + field_part("build_tree", "false") + b"--XX--\r\n"
         assert (await send(ann, base, body)).status == 202
         await running.run_jobs()
 
     @pytest.mark.parametrize("charset", ["utf-8", "", "x" * 1_000])
-    async def test_encoding_named_first(self, running: Running, charset: str) -> None:
+    async def test_encoding_named_first(self, running: Running, ann: Actor, base: str, charset: str) -> None:
         """A form may begin with `_charset_` (RFC 7578), which is a field like any other."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         body = field_part("_charset_", charset) + file_part(f"{TEXT} {charset}") + b"--XX--\r\n"
         answer = await send(ann, base, body)
         assert (answer.status, answer.json().get("filename")) == (202, "a.txt"), answer.body
         await running.run_jobs()
 
-    async def test_boundary_that_falls_anywhere(self, running: Running) -> None:
+    async def test_boundary_that_falls_anywhere(self, running: Running, ann: Actor, base: str) -> None:
         """However the body is cut into pieces on its way, the same bytes arrive."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         content = (b"line\r\n--X\r\n--XY\r\n-" + secrets.token_hex(4).encode()) * 3
         body = file_part(content) + b"--XX--\r\n"
 
@@ -206,80 +186,69 @@ class TestAccepted:
         await running.run_jobs()
 
 
+NAMES = [
+    ("../../etc/passwd", "passwd"),
+    ("..\\..\\windows\\win.ini", "win.ini"),
+    ("/", "document"),
+    ("..", "document"),
+    (".", "document"),
+    ("   ", "document"),
+    ("C:\\temp\\report final.txt", "report final.txt"),
+    ("a\x00b\x1b[31m\x7f\x85.txt", "ab[31m.txt"),
+    ("two\nlines\r.txt", "twolines.txt"),
+    ("two\u2028lines\u2029.txt", "twolines.txt"),
+    ("invoice\u202efdp.exe", "invoicefdp.exe"),
+    ("\u2067عقد\u2069.txt", "عقد.txt"),
+    ("דוח שנתי.txt", "דוח שנתי.txt"),
+    ("👩‍🚀 🚀.txt", "👩‍🚀 🚀.txt"),
+    ('quote".txt', 'quote".txt'),
+    ("%2e%2e%2fx.txt", "%2e%2e%2fx.txt"),
+    ("x" * 300 + ".txt", "x" * 251 + ".txt"),
+    ("x" * 10_000 + ".txt", "x" * 251 + ".txt"),
+]
+
+
 class TestNames:
     @pytest.mark.each_database
-    @pytest.mark.parametrize(
-        ("sent", "name"),
-        [
-            ("../../etc/passwd", "passwd"),
-            ("..\\..\\windows\\win.ini", "win.ini"),
-            ("/", "document"),
-            ("..", "document"),
-            (".", "document"),
-            ("   ", "document"),
-            ("C:\\temp\\report final.txt", "report final.txt"),
-            ("a\x00b\x1b[31m\x7f\x85.txt", "ab[31m.txt"),
-            ("two\nlines\r.txt", "twolines.txt"),
-            ("two\u2028lines\u2029.txt", "twolines.txt"),
-            ("invoice\u202efdp.exe", "invoicefdp.exe"),
-            ("\u2067عقد\u2069.txt", "عقد.txt"),
-            ("דוח שנתי.txt", "דוח שנתי.txt"),
-            ("👩‍🚀 🚀.txt", "👩‍🚀 🚀.txt"),
-            ('quote".txt', 'quote".txt'),
-            ("%2e%2e%2fx.txt", "%2e%2e%2fx.txt"),
-            ("x" * 300 + ".txt", "x" * 251 + ".txt"),
-            ("x" * 10_000 + ".txt", "x" * 251 + ".txt"),
-        ],
-    )
-    async def test_hostile_ones(self, running: Running, sent: str, name: str) -> None:
+    async def test_hostile_ones(self, running: Running, ann: Actor, base: str) -> None:
         """No folder, no control character, no direction override, 255 characters at most; letters stay."""
-        ann = await somebody(running)
-        base = await make_base(ann)
-        raw = re.sub(r"[\x00-\x1f\x7f]", "", sent).replace("\\", "\\\\").replace('"', '\\"')
-        for number, form in enumerate((f"filename*=UTF-8''{quote(sent, safe='')}", f'filename="{raw}"')):
-            body = part(f'Content-Disposition: form-data; name="file"; {form}', f"{TEXT} {number}")
-            answer = await send(ann, base, body + b"--XX--\r\n")
-            assert (answer.status, answer.json().get("filename")) == (202, name), form[:200]
+        names = {}
+        for at, (sent, name) in enumerate(NAMES):
+            raw = re.sub(r"[\x00-\x1f\x7f]", "", sent).replace("\\", "\\\\").replace('"', '\\"')
+            for number, form in enumerate((f"filename*=UTF-8''{quote(sent, safe='')}", f'filename="{raw}"')):
+                body = part(f'Content-Disposition: form-data; name="file"; {form}', f"{TEXT} {at} {number}")
+                answer = await send(ann, base, body + b"--XX--\r\n")
+                assert (answer.status, answer.json().get("filename")) == (202, name), form[:200]
+                names[answer.json()["document_id"]] = name
         await running.run_jobs()
-        for document in await documents(ann, base):
-            content = await ann.get(path_of(base, str(document["document_id"]), "/content"))
+        for document, name in names.items():
+            content = await ann.get(path_of(base, document, "/content"))
             assert content.status == 200
             disposition = content.headers["Content-Disposition"]
             assert disposition.startswith('attachment; filename="') and disposition.isascii()
             assert not {"\r", "\n", "/", "\\"} & set(disposition)
             assert disposition.partition("''")[2] == quote(name, safe="")
 
-    @pytest.mark.parametrize(
-        ("sent", "name"),
-        [
+    async def test_folders_of_old_browsers(self, running: Running, ann: Actor, base: str) -> None:
+        """Old browsers send the whole path, its backslashes as they are; the name follows the last one."""
+        for sent, name in (
             ("C:\\x\\h.txt", "h.txt"),
             ("C:\\Users\\ada\\new report (1).txt", "new report (1).txt"),
             ("\\\\server\\share\\über.txt", "über.txt"),
             (r"C:\\x\\a\"b.txt", 'a"b.txt'),
-        ],
-    )
-    async def test_folders_of_old_browsers(self, running: Running, sent: str, name: str) -> None:
-        """Old browsers send the whole path, its backslashes as they are; the name follows the last one."""
-        ann = await somebody(running)
-        base = await make_base(ann)
-        answer = await send(ann, base, file_part(name=sent) + b"--XX--\r\n")
-        assert (answer.status, answer.json().get("filename")) == (202, name), answer.body
+        ):
+            answer = await send(ann, base, file_part(f"{TEXT} {name}", sent) + b"--XX--\r\n")
+            assert (answer.status, answer.json().get("filename")) == (202, name), answer.body
         await running.run_jobs()
 
-    async def test_longer_than_a_header(self, running: Running) -> None:
-        """A name that fits no header is refused, not cut somewhere."""
-        ann = await somebody(running)
-        base = await make_base(ann)
+    async def test_longer_than_a_header(self, running: Running, ann: Actor, base: str) -> None:
         answer = await send(ann, base, file_part(name="é" * 20_000 + ".txt") + b"--XX--\r\n")
         await refused(running, ann, base, answer, 400)
 
 
 class TestRefused:
     @pytest.mark.own_installation
-    async def test_too_large_by_its_length(self, running: Running) -> None:
-        """A Content-Length beyond the limit is refused before the body is read."""
-        ann = await somebody(running)
-        base = await make_base(ann)
+    async def test_too_large_by_its_length(self, running: Running, ann: Actor, base: str) -> None:
         seen = 0
 
         async def slowly() -> AsyncIterator[bytes]:
@@ -301,10 +270,8 @@ class TestRefused:
         assert "50 MB" in reply.detail
         assert seen < 100 * MEGABYTE
 
-    async def test_not_a_form(self, running: Running) -> None:
+    async def test_not_a_form(self, running: Running, ann: Actor, base: str) -> None:
         """A body of another type says what to send."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         for content_type in ("application/json", "application/octet-stream", "multipart/mixed; boundary=XX"):
             answer = await send(ann, base, file_part() + b"--XX--\r\n", content_type)
             await refused(running, ann, base, answer, 415)
@@ -322,10 +289,10 @@ class TestRefused:
             (field_part("build_tree", "banana") + file_part() + b"--XX--\r\n", "body.build_tree"),
         ],
     )
-    async def test_unfit_fields(self, running: Running, body: bytes, place: str) -> None:
+    async def test_unfit_fields(
+        self, running: Running, ann: Actor, base: str, body: bytes, place: str
+    ) -> None:
         """No file, an empty one, a name without a file, a tree that can't be built: 422 names the field."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         answer = await send(ann, base, body)
         await refused(running, ann, base, answer, 422)
         assert list(problems(answer)) == [place]
@@ -359,30 +326,27 @@ class TestRefused:
             ),
         ],
     )
-    async def test_malformed(self, running: Running, body: bytes, content_type: str) -> None:
+    async def test_malformed(
+        self, running: Running, ann: Actor, base: str, body: bytes, content_type: str
+    ) -> None:
         """A body that is cut off, nested, encoded or no multipart at all is refused whole."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         await refused(running, ann, base, await send(ann, base, body, content_type), 400)
 
     @pytest.mark.filterwarnings("ignore::aiohttp.BadContentDispositionHeader")
     @pytest.mark.parametrize(
         "names", ['name="file"; name="file"; filename="a.txt"', 'name="file"; filename="a.txt']
     )
-    async def test_names_that_can_not_be_read(self, running: Running, names: str) -> None:
-        """The answer says what can't be read, and not that the file is missing."""
-        ann = await somebody(running)
-        base = await make_base(ann)
+    async def test_names_that_can_not_be_read(
+        self, running: Running, ann: Actor, base: str, names: str
+    ) -> None:
         body = part(f"Content-Disposition: form-data; {names}", TEXT) + b"--XX--\r\n"
         answer = await send(ann, base, body)
         await refused(running, ann, base, answer, 400)
         assert "Content-Disposition" in answer.detail
 
     @pytest.mark.parametrize("names", ['; name="x"; filename*0=a\'b', ""])
-    async def test_another_fields_file_name(self, running: Running, names: str) -> None:
+    async def test_another_fields_file_name(self, ann: Actor, base: str, names: str) -> None:
         """A field that nobody asks for is ignored, whatever its file is called."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         other = part(f"Content-Disposition: form-data{names}", "x")
         assert (await send(ann, base, other + file_part() + b"--XX--\r\n")).status == 202
 
@@ -393,61 +357,45 @@ class TestRefused:
             (b'Content-Disposition: form-data; name="\xff\xfe"', "The field 'document' is too long"),
         ],
     )
-    async def test_a_long_field_of_no_name(self, running: Running, headers: bytes, shown: str) -> None:
-        """The answer is readable, whatever the field is called."""
-        ann = await somebody(running)
-        base = await make_base(ann)
+    async def test_a_long_field_of_no_name(
+        self, running: Running, ann: Actor, base: str, headers: bytes, shown: str
+    ) -> None:
         body = b"--XX\r\n" + headers + b"\r\n\r\n" + b"x" * 4000 + b"\r\n" + file_part() + b"--XX--\r\n"
         answer = await send(ann, base, body)
         await refused(running, ann, base, answer, 400)
         assert shown in answer.detail
 
     @pytest.mark.parametrize("second", ["short", "long " * 2000])
-    async def test_two_files(self, running: Running, second: str) -> None:
-        """A second file is refused, not dropped in silence."""
-        ann = await somebody(running)
-        base = await make_base(ann)
+    async def test_two_files(self, running: Running, ann: Actor, base: str, second: str) -> None:
         body = file_part() + file_part(second, "b.txt") + b"--XX--\r\n"
         answer = await send(ann, base, body)
         await refused(running, ann, base, answer, 400)
         assert "one file" in answer.detail
 
     @pytest.mark.parametrize("line", [b"\n", b"\r\n", b"p\r\n", b"--X\r\n"])
-    async def test_endless_lines_before_the_first_field(self, running: Running, line: bytes) -> None:
+    async def test_endless_lines_before_the_first_field(
+        self, running: Running, ann: Actor, base: str, line: bytes
+    ) -> None:
         """Lines that belong to no field are refused soon: reading millions would hold up all others."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         answer = await send(ann, base, line * 100_000 + file_part() + b"--XX--\r\n")
         await refused(running, ann, base, answer, 400)
 
-    async def test_a_few_lines_before_the_first_field(self, running: Running) -> None:
-        """RFC 2046 allows a preamble."""
-        ann = await somebody(running)
-        base = await make_base(ann)
+    async def test_a_few_lines_before_the_first_field(self, running: Running, ann: Actor, base: str) -> None:
         preamble = b"This is a message in several parts.\r\n\r\n"
         assert (await send(ann, base, preamble + file_part() + b"--XX--\r\n")).status == 202
         await running.run_jobs()
 
-    async def test_endless_fields(self, running: Running) -> None:
+    async def test_endless_fields(self, running: Running, ann: Actor, base: str) -> None:
         """Many small fields are refused before they go on for ever."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         body = b"".join(field_part(f"f{number}", "x") for number in range(1000))
         await refused(running, ann, base, await send(ann, base, body + file_part() + b"--XX--\r\n"), 400)
 
     @pytest.mark.parametrize(
         "content",
-        [
-            b"MThd" + bytes(64),
-            b"MZ" + bytes(range(256)),
-            b"RIFF\0\0\0\0WAVE" + bytes(64),
-            bytes(4096),
-        ],
+        [b"MThd" + bytes(64), b"MZ" + bytes(range(256)), b"RIFF\0\0\0\0WAVE" + bytes(64), bytes(4096)],
     )
-    async def test_unsupported_kind(self, running: Running, content: bytes) -> None:
+    async def test_unsupported_kind(self, running: Running, ann: Actor, base: str, content: bytes) -> None:
         """What no parser reads is 415, whatever its name says."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         answer = await upload(ann, base, "report.pdf", content)
         await refused(running, ann, base, answer, 415)
         assert answer.json()["code"] == "unsupported_document"
@@ -467,20 +415,18 @@ class TestRefused:
             (b"Rar!\x1a\x07\x01\x00" + bytes(100), "Pack the files as .zip"),
         ],
     )
-    async def test_refusals_that_say_why(self, running: Running, content: bytes, words: str) -> None:
+    async def test_refusals_that_say_why(
+        self, running: Running, ann: Actor, base: str, content: bytes, words: str
+    ) -> None:
         """A file that was cut off, is too old or is locked is told so, and not a list of what is read."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         answer = await upload(ann, base, "report.docx", content)
         await refused(running, ann, base, answer, 415)
         assert words in answer.detail and "Markdown" not in answer.detail
 
     @pytest.mark.each_database
     @pytest.mark.own_installation
-    async def test_client_that_leaves(self, running: Running) -> None:
+    async def test_client_that_leaves(self, running: Running, ann: Actor, base: str) -> None:
         """An upload whose client hangs up in the middle leaves nothing."""
-        ann = await somebody(running)
-        base = await make_base(ann)
         arrived = asyncio.Event()
 
         async def half() -> AsyncIterator[bytes]:

@@ -64,7 +64,6 @@ def over(base: str) -> dict[str, Any]:
 
 
 async def reads(actor: Actor, base: str, document: str) -> list[Reply]:
-    """Every way to read something of a knowledge base."""
     return [
         await actor.get(f"{BASES}/{base}"),
         await actor.get(f"{BASES}/{base}/documents"),
@@ -76,7 +75,6 @@ async def reads(actor: Actor, base: str, document: str) -> list[Reply]:
 
 
 async def writes(actor: Actor, base: str, document: str) -> list[Reply]:
-    """Every way to change something of a knowledge base."""
     return [
         await actor.patch(f"{BASES}/{base}", json={"name": "Mine now"}),
         await upload(actor, base, "other.md", "Something else altogether."),
@@ -133,7 +131,6 @@ async def test_what_belongs_to_nobody(running: Running, scene: Scene) -> None:
 
 
 async def test_a_service_names_an_owner(running: Running, scene: Scene) -> None:
-    """What it makes is then that account's; nobody else names another owner."""
     service = Actor(running, running.platform.resource(TOKENS).mint_service("importer", 1))
     named = {"owner_id": scene.owner.user["id"]}
     base = await make_base(service, **named)
@@ -163,12 +160,10 @@ class TestSharing:
         assert (await scene.owner.get(f"{BASES}/{base}")).json()["visibility"] == "private"
 
     async def test_with_an_organization_needs_membership(self, running: Running, scene: Scene) -> None:
-        """403 for an organization that the token does not name."""
         foreign = {"name": "n", "visibility": "organization", "organization_id": fresh_id()}
         assert (await scene.owner.post(BASES, json=foreign)).status == 403
 
     async def test_an_administrators_own_team_counts(self, running: Running, members: Memberships) -> None:
-        """An administrator who is in the team may share with it, and may not with another."""
         team = fresh_id()
         admin = await member(running, members, [team], role="admin")
         base = await make_base(admin, visibility="team", team_id=team)
@@ -177,7 +172,6 @@ class TestSharing:
         assert (await admin.patch(f"{BASES}/{base}", json=other)).status == 403
 
     async def test_team_id_of_the_request_or_the_existing_one(self, running: Running, scene: Scene) -> None:
-        """`team` without a team is 422; a team that is set already need not be sent again."""
         base = await make_base(scene.owner)
         path = f"{BASES}/{base}"
         assert "body.team_id" in problems(await scene.owner.patch(path, json={"visibility": "team"}))
@@ -190,7 +184,6 @@ class TestSharing:
     async def test_other_visibility_clears_the_team(
         self, running: Running, scene: Scene, visibility: str
     ) -> None:
-        """Leaving `team` forgets the team, and its members lose sight of what is private."""
         base = await make_base(scene.owner, visibility="team", team_id=scene.team)
         assert await sees_in_list(scene.colleague, base)
         changed = await scene.owner.patch(f"{BASES}/{base}", json=shared_with(scene, visibility))
@@ -200,7 +193,6 @@ class TestSharing:
     async def test_leaving_the_team_loses_sight(
         self, running: Running, scene: Scene, members: Memberships
     ) -> None:
-        """A fresh token without the team no longer reads; the pipeline over it answers 409."""
         colleague = await member(running, members, [scene.team])
         base = await make_base(scene.owner, visibility="team", team_id=scene.team)
         pipeline = await make_pipeline(colleague, base)
@@ -259,7 +251,6 @@ class TestPipelines:
         assert (await scene.owner.get(path)).json()["knowledge_base_ids"] == [secret, open_base]
 
     async def test_without_a_visible_knowledge_base(self, running: Running, scene: Scene) -> None:
-        """409, in the same words whether the knowledge base is hidden or gone."""
         base = await make_base(scene.owner)
         pipeline = await make_pipeline(scene.owner, base, visibility="shared")
         hidden = await ask_raw(scene.stranger, pipeline, "What?")
@@ -272,7 +263,6 @@ class TestPipelines:
     async def test_a_change_keeps_what_is_out_of_sight(
         self, running: Running, scene: Scene, members: Memberships
     ) -> None:
-        """Renaming a pipeline loses no knowledge base that is hidden for now."""
         base = await make_base(scene.owner, visibility="shared")
         pipeline = await make_pipeline(scene.colleague, base)
         assert (await scene.owner.patch(f"{BASES}/{base}", json={"visibility": "private"})).status == 200
@@ -284,7 +274,6 @@ class TestPipelines:
 
 @pytest.mark.parametrize("visibility", ["private", "team", "organization", "shared"])
 async def test_looking_as_another_member(scene: Scene, running: Running, visibility: str) -> None:
-    """The owner is told what another member meets, and why; it is what that member then really meets."""
     base = await make_base(scene.owner, **shared_with(scene, visibility))
     expected = {"private": "private", "shared": "everyone"}.get(visibility, visibility)
     for other, reason in ((scene.owner, "owner"), (scene.colleague, expected)):

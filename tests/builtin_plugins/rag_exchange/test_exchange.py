@@ -62,7 +62,6 @@ async def exported(ann: Actor, base: str) -> bytes:
 
 
 async def imported(running: Running, actor: Actor, file: bytes) -> tuple[str, Reply]:
-    """The new knowledge base, and the job once it has ended."""
     reply = await actor.upload(f"{BASES}/import", "harbour.kb.zip", file)
     assert reply.status == 202, reply.body
     await running.run_jobs()
@@ -70,7 +69,6 @@ async def imported(running: Running, actor: Actor, file: bytes) -> tuple[str, Re
 
 
 async def waiting_files(running: Running) -> list[str]:
-    """The holders of files that are not read yet."""
     return list(await running.platform.database.read(held_blobs_of, "rag:import:"))
 
 
@@ -87,7 +85,6 @@ async def search(actor: Actor, base: str) -> list[dict[str, Any]]:
 async def test_it_is_the_same_elsewhere(
     engine: str, source: tuple[Running, Actor, str], database_url: str | None, tmp_path: Path
 ) -> None:
-    """On another platform and database; vectors are kept for the same engine, else made again."""
     _, ann, base = source
     file, embeddings = await exported(ann, base), HashEmbeddings(engine)
     async with platforms(tmp_path / "second") as start:
@@ -134,7 +131,6 @@ async def test_it_is_the_same_elsewhere(
 
 
 async def test_what_came_out_of_what_is_kept(source: tuple[Running, Actor, str]) -> None:
-    """A document that came out of an archive comes out of the imported one; without it, out of none."""
     running, ann, _ = source
     base, archive = await make_base(ann, name="Boxes"), io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
@@ -165,7 +161,6 @@ async def test_what_came_out_of_what_is_kept(source: tuple[Running, Actor, str])
 
 
 async def test_only_the_owner_exports(source: tuple[Running, Actor, str]) -> None:
-    """Others don't see it; the export is in the audit log."""
     running, ann, base = source
     assert (await (await somebody(running)).get(f"{BASES}/{base}/export")).status == 404
     assert (await running.anonymous.get(f"{BASES}/{base}/export")).status == 401
@@ -184,7 +179,6 @@ async def test_its_name(source: tuple[Running, Actor, str]) -> None:
 
 
 def rewritten(file: bytes, change: Callable[[dict[str, bytes]], None]) -> bytes:
-    """The file with other members."""
     with zipfile.ZipFile(io.BytesIO(file)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     change(members)
@@ -196,8 +190,6 @@ def rewritten(file: bytes, change: Callable[[dict[str, bytes]], None]) -> bytes:
 
 
 def edited(**changes: Any) -> Callable[[dict[str, bytes]], None]:
-    """Another manifest."""
-
     def change(members: dict[str, bytes]) -> None:
         members["manifest.json"] = json.dumps(json.loads(members["manifest.json"]) | changes).encode()
 
@@ -205,18 +197,14 @@ def edited(**changes: Any) -> Callable[[dict[str, bytes]], None]:
 
 
 def first(members: dict[str, bytes], kind: str) -> str:
-    """A member of this kind."""
     return next(name for name in members if name.startswith(kind))
 
 
 def without(kind: str) -> Callable[[dict[str, bytes]], None]:
-    """A member is missing."""
     return lambda members: members.pop(first(members, kind)) and None
 
 
 def first_document(**changes: Any) -> Callable[[bytes], bytes]:
-    """A document that the manifest describes in another way."""
-
     def change(members: dict[str, bytes]) -> None:
         manifest = json.loads(members["manifest.json"])
         manifest["documents"][0].update(changes)
@@ -254,7 +242,6 @@ AT_ONCE: dict[str, Callable[[bytes], bytes]] = {
 async def test_a_bad_file_is_refused_at_once(
     harm: Callable[[bytes], bytes], source: tuple[Running, Actor, str]
 ) -> None:
-    """422 says what is wrong, and nothing was made."""
     running, ann, base = source
     bob = await somebody(running)
     reply = await bob.upload(f"{BASES}/import", "x.zip", harm(await exported(ann, base)))
@@ -275,7 +262,6 @@ async def test_files_without_end(source: tuple[Running, Actor, str]) -> None:
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
 async def test_a_bomb_that_calls_itself_small(method: int, source: tuple[Running, Actor, str]) -> None:
-    """A manifest that unpacks to more than its entry says is not unpacked to its end."""
     running, _, _ = source
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:
@@ -308,8 +294,6 @@ async def test_problems_without_end(source: tuple[Running, Actor, str]) -> None:
 
 
 def overwritten(kind: str, content: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
-    """A member with other content."""
-
     def change(members: dict[str, bytes]) -> None:
         name = first(members, kind)
         members[name] = content(members[name])
@@ -349,7 +333,6 @@ async def test_a_file_that_proves_damaged_leaves_nothing(
 async def test_it_goes_on_after_a_kill(
     source: tuple[Running, Actor, str], tmp_path: Path, database_url: str | None
 ) -> None:
-    """An import that died half way is done by the next worker, and nothing is there twice."""
     _, ann, base = source
     file = await exported(ann, base)
     async with platforms(tmp_path / "third") as start:

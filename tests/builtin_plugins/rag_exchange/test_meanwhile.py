@@ -156,7 +156,6 @@ class Derived(Plugin):
 async def test_what_plugins_had_of_an_uploaded_document(
     start_platform: Start, tmp_path: Path, database_url: str | None
 ) -> None:
-    """They are given the id of the upload that took the document's place."""
     file = await bundle(tmp_path / "here")
     embeddings, derived = Meanwhile("hash-2"), Derived()
     running = await start_platform("rag_exchange", embeddings, derived, env={"DATABASE_URL": database_url})

@@ -77,7 +77,6 @@ async def test_silence(tmp_path: Path, method: str, kind: str) -> None:
 
 
 async def test_silence_in_a_second_draft(tmp_path: Path) -> None:
-    """The first one is the answer then."""
     async with staged(tmp_path, PLATFORM_MODELS_SILENCE_SECONDS="0.5") as stage:
 
         def weak(_: dict[str, Any]) -> str:

@@ -88,7 +88,9 @@ class Stage:
             return events_of(await answer.text())
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["ollama", "openai"])
+@pytest_asyncio.fixture(
+    scope="module", loop_scope="session", params=["openai", pytest.param("ollama", marks=pytest.mark.long)]
+)
 async def shared(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Stage]:
@@ -139,7 +141,6 @@ async def test_what_was_found_is_not_embedded_again(stage: Stage, method: str) -
 
 class TestHyde:
     async def test_searches_for_what_the_model_imagines(self, stage: Stage) -> None:
-        """The imagined passage leads the search; the answer is written from what was found."""
         stage.brain.play(imagine="Company cars are washed on Fridays beside the door.")
         plain = await stage.ask("standard", top_k=4)
         answer = await stage.ask("hyde", top_k=4)
@@ -164,7 +165,6 @@ class TestHyde:
 
 class TestSelfRag:
     async def test_a_good_draft_is_the_answer(self, stage: Stage) -> None:
-        """One draft, one verdict."""
         answer = await stage.ask("self_rag")
         assert (answer["answer"], answer["method"], answer["model_calls"]) == (ANSWER, "self_rag", 2)
         assert answer["method_details"]["self_rag"] == {
@@ -175,7 +175,6 @@ class TestSelfRag:
         }
 
     async def test_a_weak_one_is_written_again(self, stage: Stage) -> None:
-        """What the verdict misses is searched for; the second draft, if better, is the answer."""
         stage.brain.play(
             answer=["I think 5 EUR [1].", ANSWER],
             judge=[judged(0.2, 0.9, "branch in Bergen open"), judged(0.9, 0.8)],
@@ -187,7 +186,6 @@ class TestSelfRag:
         assert any("Bergen" in source["text"] for source in answer["sources"])
 
     async def test_the_better_draft_wins(self, stage: Stage) -> None:
-        """A second draft that is worse is not the answer."""
         stage.brain.play(answer=[ANSWER, "No idea."], judge=[judged(0.6, 0.6, "prices"), judged(0.1, 0.1)])
         answer = await stage.ask("self_rag")
         assert answer["answer"] == ANSWER
@@ -217,7 +215,6 @@ class TestSelfRag:
 
 class TestCorrective:
     async def test_good_passages(self, stage: Stage) -> None:
-        """A grade of `correct` answers from them."""
         answer = await stage.ask("corrective")
         assert answer["method_details"]["corrective"] == {
             "grade": "correct",
@@ -227,7 +224,6 @@ class TestCorrective:
         assert (answer["method"], stage.brain.calls) == ("corrective", ["grade", "answer"])
 
     async def test_weak_ones_are_searched_again(self, stage: Stage) -> None:
-        """Other words, a second search, and its passages unless they are worse."""
         query = "How much may a hotel cost per night? lodging"
         stage.brain.play(grade=grade("incorrect"), rewrite=f'"{query}"\nSecond line.')
         answer = await stage.ask("corrective")
@@ -237,7 +233,6 @@ class TestCorrective:
         assert stage.brain.calls == ["grade", "rewrite", "answer"]
 
     async def test_a_worse_second_search_is_dropped(self, stage: Stage) -> None:
-        """The first passages stay."""
         stage.brain.play(grade=grade("ambiguous"), rewrite="company cars washed Fridays")
         answer = await stage.ask("corrective", top_k=1)
         details = answer["method_details"]["corrective"]
@@ -245,7 +240,6 @@ class TestCorrective:
         assert "130 EUR" in answer["sources"][0]["text"]
 
     async def test_the_model_moves_the_measure_by_one_step(self, stage: Stage) -> None:
-        """What has nothing to do with the question is not `correct`, whatever the model says."""
         answer = await stage.ask("corrective", "Who won the chess olympiad of 1972?")
         assert answer["method_details"]["corrective"]["grade"] == "ambiguous"
 
@@ -271,7 +265,6 @@ class TestAuto:
         assert stage.brain.calls == ["decide", "imagine", "answer", "judge"] and len(answer["sources"]) == 3
 
     async def test_what_was_asked_for_stands(self, stage: Stage) -> None:
-        """A `top_k` of the question is not overruled."""
         stage.brain.play(decide=decided(top_k=9))
         answer = await stage.ask("auto", top_k=1)
         assert len(answer["sources"]) == 1
@@ -299,7 +292,6 @@ class TestAuto:
         assert decision["use_reranking"] is (complexity != "simple")
 
     async def test_statistics_count_the_models_decisions(self, stage: Stage) -> None:
-        """Those by rules are left out."""
         before = (await stage.ann.get("/v1/rag/decision-stats")).json()
         stage.brain.play(decide=decided(confidence=0.8, retrieval_strategy="hybrid"))
         await stage.ask("auto")
@@ -315,7 +307,6 @@ class TestAuto:
 
 class TestVerdicts:
     async def test_asked_for_by_schema(self, stage: Stage) -> None:
-        """Each runtime gets the schema in its own form."""
         await stage.ask("corrective")
         body = stage.brain.bodies[0]
         schema = body["format"] if "format" in body else body["response_format"]["json_schema"]["schema"]
@@ -359,21 +350,17 @@ class TestVerdicts:
         assert stage.brain.server.disconnected.is_set()
 
     async def test_an_answer_of_ten_megabytes(self, stage: Stage) -> None:
-        """An answer beyond all bounds is no answer."""
         stage.brain.play(answer="word " * 2_000_000)
         refused = await stage.raw("standard")
         assert refused.status == 503 and "max_tokens" in refused.detail
 
     async def test_one_that_never_ends(self, stage: Stage) -> None:
-        """A verdict is waited for no longer than a step may take."""
         stage.brain.play(grade=grade("correct"), faults={"grade": "hang"})
         async with asyncio.timeout(20):
             answer = await stage.ask("corrective")
         assert answer["answer"] == ANSWER and "longer than 1 second" in notes(answer)
 
     async def test_a_runtime_that_knows_no_schemas(self, stage: Stage) -> None:
-        """It is asked again without one."""
-
         def without(body: dict[str, Any]) -> str:
             assert "format" not in body and "response_format" not in body
             return grade("correct")
@@ -411,7 +398,6 @@ class TestFaults:
         ("method", "kind"), [("hyde", "imagine"), ("corrective", "grade"), ("self_rag", "answer")]
     )
     async def test_a_client_that_leaves(self, stage: Stage, method: str, kind: str) -> None:
-        """The model stops while it thinks, streamed or not."""
         stage.brain.play(**{kind: "word " * 4000}, faults={kind: "hang"})
         async with stage.stream(method) as answer:
             await stage.brain.server.streaming.wait()
@@ -423,7 +409,6 @@ class TestFaults:
 class TestStreams:
     @pytest.mark.parametrize("method", THINKING)
     async def test_steps_come_first(self, stage: Stage, method: str) -> None:
-        """`step` while it thinks, then what every stream has; the whole is that of a plain answer."""
         events = await stage.events(method)
         names = [name for name, _ in events]
         steps = names.count("step")

@@ -213,7 +213,6 @@ async def test_the_method_of_the_page(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 async def test_without_a_model_and_without_the_built_in_ones(tmp_path: Path) -> None:
-    """It says that it fell back; rag alone has `standard`, and no other built-in method."""
     async with platforms(tmp_path) as start:
         running = await start("rag", "extractive_answers", HashEmbeddings(), Thorough())
         ann = await somebody(running)

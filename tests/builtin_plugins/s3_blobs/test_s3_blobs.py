@@ -62,7 +62,6 @@ def prefix_of(blobs: BlobStore) -> str:
 
 
 def contents(server: S3Server, blobs: BlobStore) -> list[str]:
-    """The objects below its prefix, without the marker."""
     prefix = prefix_of(blobs)
     return [key for key in server.keys(prefix) if key != f"{prefix}{MARKER}"]
 
@@ -74,7 +73,6 @@ async def chunks(content: bytes) -> AsyncIterator[bytes]:
 
 
 async def keep(running: Running, content: bytes, holder: str = "a") -> str:
-    """Have the platform hold a content; its hash."""
     platform = running.platform
     staged = await platform.blobs.stage(chunks(content), 100_000_000)
     await platform.database.write(platform.blobs.keep, staged, holder)
@@ -102,7 +100,6 @@ class TestS3Blobs(BlobStoreConformance):
         return running.platform.blobs
 
     async def held(self, blobs: BlobStore) -> int:
-        """The objects, and the files in staging."""
         objects = await asyncio.to_thread(contents, self.server, blobs)
         return len([*objects, *self.staging.glob("*")])
 
@@ -120,7 +117,6 @@ class TestS3Blobs(BlobStoreConformance):
         assert contents(self.server, blobs) == [key]
 
     async def test_the_sweep_leaves_young_objects_alone(self, blobs: BlobStore) -> None:
-        """What no row knows goes a day after it came."""
         assert isinstance(blobs, S3Blobs)
         await self.abandon(blobs, b"just put")
         blobs.leave_alone = 3600
@@ -129,7 +125,6 @@ class TestS3Blobs(BlobStoreConformance):
         assert await blobs.sweep() == 1
 
     async def test_a_unit_that_is_tried_again(self, blobs: BlobStore, database: Database) -> None:
-        """Its first attempt made the file a copy; then the object went: the copy is put."""
         assert isinstance(blobs, S3Blobs)
         staged = await blobs.stage(chunks(b"twice"), 1000)
         await asyncio.to_thread(blobs.place, staged)
@@ -204,7 +199,6 @@ async def test_server_killed_in_the_middle_of_a_put(
 
 
 async def run_without_copies(running: Running) -> None:
-    """Work as on another machine, which has no copies yet."""
     blobs = running.platform.blobs
     assert isinstance(blobs, S3Blobs)
     for name in blobs.copies.names():
@@ -276,7 +270,6 @@ class TestTwoMachines:
     async def test_what_one_stores_the_other_reads_until_it_is_gone(
         self, s3: S3Server, postgres_url: str, tmp_path: Path
     ) -> None:
-        """Each has its own home; a deletion removes the copies on both."""
         env = settings(s3, DATABASE_URL=postgres_url)
         async with platforms(tmp_path / "one") as start, platforms(tmp_path / "two") as start_second:
             one = await start("rag", HashEmbeddings, S3BlobsPlugin, env=env)
@@ -293,7 +286,6 @@ class TestTwoMachines:
             assert contents(s3, one.platform.blobs) == []
 
     async def test_a_machine_that_was_away(self, start_platform: Start, s3: S3Server) -> None:
-        """Copies of what was removed meanwhile are gone soon after it starts."""
         running = await start_platform(S3BlobsPlugin, env=settings(s3))
         store = store_of(running)
         await keep(running, b"held")
@@ -310,20 +302,17 @@ def secret_of(running: Running) -> dict[str, str]:
 
 
 def store_of(running: Running) -> S3Blobs:
-    """The store of a platform."""
     assert isinstance(running.platform.blobs, S3Blobs)
     return running.platform.blobs
 
 
 class TestStarting:
     async def test_an_address_that_is_none(self, start_platform: Start, s3: S3Server) -> None:
-        """The setting is named, and what it should be."""
         env = settings(s3, PLATFORM_BLOB_STORE="s3://Not_A_Bucket")
         with pytest.raises(StartupError, match=r"PLATFORM_BLOB_STORE.*expected s3://bucket"):
             await start_platform(S3BlobsPlugin, env=env)
 
     async def test_a_bucket_that_is_missing(self, start_platform: Start, s3: S3Server) -> None:
-        """Stops the start."""
         env = settings(s3, PLATFORM_BLOB_STORE="s3://elsewhere/platform")
         with pytest.raises(StartupError, match="the bucket 'elsewhere' does not exist; create it"):
             await start_platform(S3BlobsPlugin, env=env)
@@ -336,14 +325,12 @@ class TestStarting:
         assert "another secret" not in str(caught.value)
 
     async def test_half_of_the_keys(self, start_platform: Start, s3: S3Server) -> None:
-        """Both or neither."""
         with pytest.raises(StartupError, match="no plugin in service offers"):
             await start_platform(S3BlobsPlugin, env=settings(s3, PLATFORM_S3_SECRET_KEY=None))
 
     async def test_a_server_that_is_away(
         self, start_platform: Start, s3: S3Server, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """Stops nothing: searches work, uploads are refused until it is back."""
         async with wire_to("127.0.0.1", s3.port) as wire:
             port = wire.port
         env = settings(s3, PLATFORM_S3_ENDPOINT=f"http://127.0.0.1:{port}")
@@ -356,7 +343,6 @@ class TestStarting:
 
 
 async def test_without_the_store_nothing_is_asked(start_platform: Start) -> None:
-    """The plugin alone connects to nothing and makes no folder."""
     running = await start_platform(S3BlobsPlugin)
     assert (await running.anonymous.get("/health")).json()["checks"]["s3"] == "not configured"
     assert not (running.platform.settings.home / "s3").exists()
@@ -364,7 +350,6 @@ async def test_without_the_store_nothing_is_asked(start_platform: Start) -> None
 
 class TestCopies:
     def add(self, copies: Copies, folder: Path, name: str, used_at: float | None = None) -> None:
-        """A copy of 1000 bytes, asked for at a time."""
         import os
 
         file = folder / "new"
@@ -374,7 +359,6 @@ class TestCopies:
             os.utime(copies.path(name * 32), (used_at, used_at))
 
     def test_damaged_ones_are_not_used(self, tmp_path: Path) -> None:
-        """After a restart, a copy that is empty or short is none."""
         for damage in (b"", b"x" * 999):
             sha256 = hashlib.sha256(b"x" * 1000).hexdigest()
             file = tmp_path / "new"
@@ -421,7 +405,6 @@ class TestBackups:
     async def test_a_backup_leaves_nothing_on_this_machine(
         self, start_platform: Start, s3: S3Server, tmp_path: Path
     ) -> None:
-        """What it has to bring here goes at once: all uploads may be larger than the disk."""
         env = settings(s3, PLATFORM_BACKUP_TO=str(tmp_path / "backups"))
         running = await start_platform("platform_ops", S3BlobsPlugin, env=env)
         brought, there = await keep(running, b"on another machine"), await keep(running, b"read here", "b")
@@ -433,11 +416,8 @@ class TestBackups:
         archive = await asyncio.to_thread(archives_of(running.platform).manifest, name)
         assert {blob.sha256 for blob in archive.blobs} == {brought, there}
 
-    async def test_a_restore_can_be_taken_back(
-        self, s3: S3Server, tmp_path: Path, database_url: str | None
-    ) -> None:
-        """What is replaced is backed up with its files in the bucket; either state comes back."""
-        env = settings(s3, DATABASE_URL=database_url, PLATFORM_BACKUP_TO=str(tmp_path / "backups"))
+    async def test_a_restore_can_be_taken_back(self, s3: S3Server, tmp_path: Path) -> None:
+        env = settings(s3, PLATFORM_BACKUP_TO=str(tmp_path / "backups"))
         async with platforms(tmp_path / "home") as start:
             running = await start("platform_ops", S3BlobsPlugin, env=env)
             await running.user("boss", role="admin")
@@ -459,11 +439,8 @@ class TestBackups:
                 assert [key.rpartition("/")[2] for key in contents(s3, store)] == [wanted[2:]]
                 assert (await store.local(wanted)).exists() and not (await store.local(gone)).exists()
 
-    async def test_a_restore_waits_for_the_server(
-        self, s3: S3Server, tmp_path: Path, database_url: str | None
-    ) -> None:
-        """A start while it is away is refused and gives nothing up; the next one restores."""
-        env = settings(s3, DATABASE_URL=database_url, PLATFORM_BACKUP_TO=str(tmp_path / "backups"))
+    async def test_a_restore_waits_for_the_server(self, s3: S3Server, tmp_path: Path) -> None:
+        env = settings(s3, PLATFORM_BACKUP_TO=str(tmp_path / "backups"))
         async with platforms(tmp_path / "home") as start:
             running = await start("platform_ops", S3BlobsPlugin, env=env)
             await running.user("boss", role="admin")
@@ -489,10 +466,9 @@ class TestBackups:
             assert names == ["boss"]
 
     async def test_no_backup_before_an_upgrade_while_the_server_is_away(
-        self, s3: S3Server, tmp_path: Path, database_url: str | None
+        self, s3: S3Server, tmp_path: Path
     ) -> None:
-        """The start is refused by a sentence that names the setting."""
-        env = settings(s3, DATABASE_URL=database_url, PLATFORM_BACKUP_TO=str(tmp_path / "backups"))
+        env = settings(s3, PLATFORM_BACKUP_TO=str(tmp_path / "backups"))
         async with platforms(tmp_path / "home") as start:
             running = await start("platform_ops", S3BlobsPlugin, env=env)
             await running.user("boss", role="admin")
@@ -509,7 +485,6 @@ class TestBackups:
 
 
 def usernames(session: Session) -> list[str]:
-    """Of all accounts."""
     return sorted(session.scalars(text("SELECT username FROM kernel_account")))
 
 
@@ -523,7 +498,6 @@ class TestOnePrefixOneDatabase:
     async def test_another_database_is_refused_and_removes_nothing(
         self, s3: S3Server, tmp_path: Path
     ) -> None:
-        """Staging with production's bucket does not start; production goes on."""
         env = settings(s3)
         async with platforms(tmp_path / "one") as start:
             running = await start(S3BlobsPlugin, env=env)
@@ -584,7 +558,6 @@ class TestOnePrefixOneDatabase:
 
 
 async def test_doctor_looks_into_the_bucket(start_platform: Start, s3: S3Server) -> None:
-    """All there; one is missing; the server is away."""
     async with wire_to("127.0.0.1", s3.port) as wire:
         env = settings(s3, PLATFORM_S3_ENDPOINT=f"http://127.0.0.1:{wire.port}")
         running = await start_platform(S3BlobsPlugin, env=env)

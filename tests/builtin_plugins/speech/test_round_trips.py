@@ -61,7 +61,6 @@ async def audio() -> AsyncIterator[tuple[AudioServer, str]]:
 
 
 async def speak(actor: Actor, text: str, language: str, voice: str | None = None) -> bytes:
-    """A text as WAV."""
     answer = await actor.post("/v1/tts", json={"text": text, "language": language, "voice": voice})
     assert answer.status == 200, answer.body
     return answer.body
@@ -126,7 +125,6 @@ async def test_round_trip_of_the_sound(tmp_path: Path, language: str, audio: tup
 
 @pytest.mark.parametrize("language", WRITTEN)
 async def test_numbers_are_the_words_of_the_language(actor: Actor, language: str) -> None:
-    """An amount or a date sounds as if it were written out."""
     written, said = WRITTEN[language]
     assert await speak(actor, written, language) == await speak(actor, said, language)
 

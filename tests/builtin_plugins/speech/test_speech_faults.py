@@ -194,7 +194,6 @@ async def test_a_queue_that_is_full(start_platform: Start) -> None:
 
 
 def program(folder: Path, script: str) -> None:
-    """A program espeak-ng that does this."""
     path = folder / "espeak-ng"
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
@@ -224,11 +223,7 @@ async def test_the_program_is_missing(
     ],
 )
 async def test_the_program_dies(
-    start_platform: Start,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    script: str,
-    streamed: bool,
+    start_platform: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, streamed: bool
 ) -> None:
     """503 with the remedy, nothing of the program's own words."""
     program(tmp_path, script)
@@ -245,8 +240,7 @@ async def test_the_program_dies_in_the_middle(
     """A streamed text breaks off, so that no client takes a part for the whole; the next one is fine."""
     count = tmp_path / "count"
     program(
-        tmp_path,
-        f'echo >> {count}; [ $(wc -l < {count}) = 3 ] && kill -9 $$; exec /usr/bin/espeak-ng "$@"',
+        tmp_path, f'echo >> {count}; [ $(wc -l < {count}) = 3 ] && kill -9 $$; exec /usr/bin/espeak-ng "$@"'
     )
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     actor = await (await start_platform("speech")).user()

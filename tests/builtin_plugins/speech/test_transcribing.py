@@ -66,7 +66,6 @@ async def send(
 
 
 def words(text: str) -> set[str]:
-    """The words of a text."""
     return set(re.findall(r"\w+", text.lower()))
 
 
@@ -140,16 +139,12 @@ async def test_silence_is_nothing(actor: Actor) -> None:
     [
         ("program.wav", b"\x7fELF\x02\x01\x01" + bytes(4096)),
         ("text.wav", b"This is not a recording at all. " * 50),
-        (
-            "lies.wav",
-            b"RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0\x01\0" + bytes(14) + b"data\xff\xff\xff\xff",
-        ),
+        ("lies.wav", b"RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0\x01\0" + bytes(14) + b"data\xff\xff\xff\xff"),
         ("cut.mp3", b"ID3\x04\0\0\0\0\x0f\x7f" + bytes(100)),
         ("broken.webm", b"\x1a\x45\xdf\xa3" + bytes(1000)),
     ],
 )
 async def test_what_is_no_recording_is_refused(actor: Actor, name: str, content: bytes) -> None:
-    """400 with what may be sent; the child's death is nobody else's."""
     answer = await send(actor, content, name)
     assert answer.status == 400, answer.body
     assert answer.json()["code"] == "audio_unreadable"
@@ -157,7 +152,6 @@ async def test_what_is_no_recording_is_refused(actor: Actor, name: str, content:
 
 
 async def test_a_header_that_promises_more(actor: Actor) -> None:
-    """A length beyond the file is not believed: what is there counts."""
     samples = np.zeros(1600, dtype=np.int16)
     content = bytearray(packed(samples, 16_000, "WAV"))
     content[40:44] = struct.pack("<I", 0xFFFFFF00)
@@ -165,7 +159,6 @@ async def test_a_header_that_promises_more(actor: Actor) -> None:
 
 
 async def test_limits(start_platform: Start) -> None:
-    """Too many megabytes, too many seconds (a bomb of packed silence), an empty file, no file."""
     env = {"STT_MAX_AUDIO_SIZE_MB": "1", "PLATFORM_SPEECH_MAX_AUDIO_SECONDS": "60"}
     actor = await (await start_platform("speech", env=env)).user()
     large = await send(actor, io.BytesIO(b"RIFF" + bytes(2_200_000)))
@@ -232,7 +225,6 @@ class AudioServer:
 
 
 async def test_servers_in_the_shape_of_openai(start_platform: Start) -> None:
-    """An operator's servers speak and transcribe every language; their refusals are 503."""
     audio = AudioServer()
     async with audio.serve() as url:
         env = {

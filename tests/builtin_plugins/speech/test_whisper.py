@@ -28,7 +28,6 @@ make_tiny_whisper(Path(sys.argv[2]))
 async def test_a_folder_of_the_operators(
     start_platform: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every language has the engine; a recording becomes a text with a confidence; a broken model is 503."""
     binaries = await asyncio.to_thread(environment_of, "whisper")
     [packages] = binaries.parent.glob("lib/python3*/site-packages")
     making = await asyncio.create_subprocess_exec(

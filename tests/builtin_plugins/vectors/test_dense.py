@@ -37,7 +37,6 @@ def filled(count: int, **options: int) -> tuple[DenseIndex, Vectors]:
 
 
 def test_search_gives_the_nearest_with_their_cosines() -> None:
-    """The ranking and the scores are those of a full comparison."""
     index, vectors = filled(2_000)
     query = unit_vectors(1, seed=1)[0]
     found = index.search(query, 10)
@@ -46,7 +45,6 @@ def test_search_gives_the_nearest_with_their_cosines() -> None:
 
 
 def test_a_filter_works_before_the_ranking() -> None:
-    """The allowed are found although thousands that are not allowed are nearer."""
     index, vectors = filled(3_000)
     query = unit_vectors(1, seed=1)[0]
     allowed = np.argsort(vectors @ query)[:50]
@@ -62,26 +60,9 @@ def test_a_filter_that_fits_nothing_finds_nothing(allowed: list[int]) -> None:
 
 
 def test_an_empty_index_and_a_large_k_are_answered() -> None:
-    """No padding labels come back when there is less than was asked for."""
     assert DenseIndex(DIMENSION).search(unit_vectors(1)[0], 5).size == 0
     index, vectors = filled(3)
     assert sorted(index.search(vectors[0], 10).labels.tolist()) == [0, 1, 2]
-
-
-def test_adding_a_label_again_replaces_its_vector() -> None:
-    """A repeated step of a job leaves one vector per label."""
-    index, vectors = filled(10)
-    index.add([3], -vectors[[3]])
-    assert index.count == 10
-    assert index.search(-vectors[3], 1).labels.tolist() == [3]
-
-
-def test_removed_labels_are_gone() -> None:
-    """They are neither counted nor found; unknown ones do no harm."""
-    index, vectors = filled(10)
-    index.remove([0, 1, 500])
-    assert index.count == 8
-    assert not {0, 1} & set(index.search(vectors[0], 10).labels.tolist())
 
 
 @pytest.mark.parametrize(
@@ -97,7 +78,6 @@ def test_removed_labels_are_gone() -> None:
     ],
 )
 def test_vectors_that_do_not_fit_are_refused(labels: list[int], vectors: Vectors, message: str) -> None:
-    """FAISS would read beyond an array or store nonsense; the message names the cause."""
     index = DenseIndex(DIMENSION)
     with pytest.raises(ValueError, match=message):
         index.add(labels, vectors)
@@ -105,14 +85,12 @@ def test_vectors_that_do_not_fit_are_refused(labels: list[int], vectors: Vectors
 
 
 def test_a_query_of_another_dimension_is_refused() -> None:
-    """A vector of another model is not compared with these."""
     index, _ = filled(5)
     with pytest.raises(ValueError, match="must be 32 numbers"):
         index.search(np.zeros(384, np.float32), 3)
 
 
 def test_a_grown_collection_asks_for_the_approximate_index() -> None:
-    """The wish appears beyond the bound and is gone once it is fulfilled."""
     index, _ = filled(600, exact_up_to=500)
     assert index.wants_approximate
     assert index.build_approximate()
@@ -122,7 +100,6 @@ def test_a_grown_collection_asks_for_the_approximate_index() -> None:
 
 
 def test_the_approximate_index_finds_nearly_all_and_all_under_a_filter() -> None:
-    """Recall stays high; a filtered search overlooks nothing but what eight bits confuse."""
     index, vectors = filled(5_000, exact_up_to=500)
     index.build_approximate()
     queries, allowed = unit_vectors(50, seed=2), np.arange(0, 5_000, 50)
@@ -135,7 +112,6 @@ def test_the_approximate_index_finds_nearly_all_and_all_under_a_filter() -> None
 
 
 def test_the_approximate_index_removes_and_replaces() -> None:
-    """A removal from it does not end the process, as FAISS' id map over IVF would."""
     index, vectors = filled(1_000, exact_up_to=500)
     index.build_approximate()
     index.remove(np.arange(100))
@@ -146,7 +122,6 @@ def test_the_approximate_index_removes_and_replaces() -> None:
 
 
 def test_changes_during_the_building_are_kept() -> None:
-    """What is added and removed while the approximate index is trained is in it afterwards."""
     index, vectors = filled(20_000, exact_up_to=500)
     builder = threading.Thread(target=index.build_approximate)
     builder.start()
@@ -163,7 +138,6 @@ def test_changes_during_the_building_are_kept() -> None:
 
 
 def test_searches_run_while_the_index_changes() -> None:
-    """No search fails or returns a label that was never there; the last state is complete."""
     index, vectors = filled(2_000)
     stop = threading.Event()
 

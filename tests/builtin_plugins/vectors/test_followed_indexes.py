@@ -18,7 +18,6 @@ DIMENSION = 8
 
 
 def cloud(count: int, group: str, seed: int = 0, text: str = "zebra") -> list[Point]:
-    """Points in all directions."""
     vectors = np.random.default_rng(seed).normal(size=(count, DIMENSION))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     rows = enumerate(vectors.astype(np.float32))
@@ -26,8 +25,6 @@ def cloud(count: int, group: str, seed: int = 0, text: str = "zebra") -> list[Po
 
 
 async def fill(database: Database, store: SqlVectorStore, *groups: list[Point], gone: str = "") -> None:
-    """Publish groups, and remove one, in one commit."""
-
     def write(unit: Unit) -> None:
         store.ensure(unit, "c", DIMENSION, "e")
         if gone:
@@ -86,7 +83,6 @@ async def test_a_cancelled_search_leaves_whole_indexes(database: Database) -> No
 
 
 async def test_many_searches_of_cold_collections_do_not_starve_each_other(database: Database) -> None:
-    """More collections at a time than the database has connections."""
     store = SqlVectorStore(database)
 
     def write(unit: Unit, name: str) -> None:
@@ -177,7 +173,6 @@ async def test_closing_waits_for_nobody_who_left(database: Database) -> None:
 
 
 async def test_a_filter_may_name_more_groups_than_a_statement_takes(database: Database) -> None:
-    """Tens of thousands of documents of one name are no error."""
     store = SqlVectorStore(database)
     await fill(database, store, cloud(3, "one"), cloud(3, "two", 1))
     groups = [f"g{number}" for number in range(40_000)] + ["two"]
@@ -188,7 +183,6 @@ async def test_a_filter_may_name_more_groups_than_a_statement_takes(database: Da
 
 @pytest.mark.parametrize("words", [None, "zebra"])
 async def test_more_points_of_one_commit_than_are_read_at_once(database: Database, words: str | None) -> None:
-    """An index that reads them in several turns misses none."""
     store = SqlVectorStore(database)
     await fill(database, store, cloud(5_002, "g"))
     hits = await store.search("c", Query(question(), 6_000, text=words))

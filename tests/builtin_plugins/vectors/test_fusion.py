@@ -25,14 +25,12 @@ def ranked(scores: dict[int, float], full: float = 1.0) -> Ranking:
 
 
 def test_a_text_that_both_legs_like_comes_first() -> None:
-    """Second in both beats first in one."""
     found = fuse(ranked({1: 0.8, 2: 0.7}), ranked({3: 5.0, 2: 4.5}, full=5.0), 3, 0.5)
     assert found.labels.tolist()[0] == 2
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
 def test_nothing_in_both_legs_gives_nothing(weight: float) -> None:
-    """There is no division by the best of none."""
     assert fuse(Ranking.empty(), Ranking.empty(), 5, weight).size == 0
 
 
@@ -44,7 +42,6 @@ def test_nothing_in_both_legs_gives_nothing(weight: float) -> None:
 def test_with_one_leg_empty_the_other_keeps_its_order(
     scores: list[float], weight: float, dense: bool
 ) -> None:
-    """Negative cosines included; BM25 is never negative."""
     ordered = sorted((score if dense else abs(score) + 0.01 for score in scores), reverse=True)
     leg = ranked(dict(enumerate(ordered)), full=0.5)
     found = fuse(leg, Ranking.empty(), 50, weight) if dense else fuse(Ranking.empty(), leg, 50, weight)
@@ -54,7 +51,6 @@ def test_with_one_leg_empty_the_other_keeps_its_order(
 
 
 def test_equal_scores_keep_a_stable_order() -> None:
-    """Ties are broken by the label, so that a question asked twice is answered alike."""
     leg = ranked({9: 0.5, 3: 0.5, 7: 0.5})
     assert fuse(leg, leg, 3, 0.5).labels.tolist() == [3, 7, 9]
 
@@ -66,7 +62,6 @@ def test_a_weak_text_match_does_not_outrank_a_strong_meaning() -> None:
 
 
 def test_scores_never_exceed_one() -> None:
-    """Not even where a text repeats the words of the question."""
     assert fuse(ranked({1: 1.0}), ranked({1: 30.0}, full=12.0), 1, 0.4).scores[0] == pytest.approx(1.0)
 
 
@@ -82,7 +77,6 @@ def test_scores_are_never_below_zero() -> None:
 
 @pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan")])
 def test_a_weight_outside_its_range_is_refused(weight: float) -> None:
-    """The message names the field."""
     with pytest.raises(ValueError, match="weight"):
         fuse(Ranking.empty(), Ranking.empty(), 1, weight)
 
@@ -98,12 +92,10 @@ def test_a_weight_outside_its_range_is_refused(weight: float) -> None:
     ],
 )
 def test_a_quoted_identifier_shifts_the_weight_to_words(question: str, weight: float) -> None:
-    """Capitals at the start of a word are no identifier."""
     assert weight_for(question) == weight
 
 
 def test_hybrid_scores_each_candidate_by_both_legs() -> None:
-    """A text that the dense leg ranks too low to list is still credited with its cosine."""
     asked: list[tuple[int, list[int] | None]] = []
 
     def dense(k: int, allowed: Labels | None) -> Ranking:
@@ -120,7 +112,6 @@ def test_hybrid_scores_each_candidate_by_both_legs() -> None:
 
 
 def test_hybrid_keeps_to_its_filter() -> None:
-    """Neither leg nor the second look returns what is not allowed."""
     vectors = np.eye(8, dtype=np.float32)
     dense, text = DenseIndex(8), TextIndex()
     dense.add(np.arange(8), vectors)

@@ -23,7 +23,6 @@ def test_readers_share_it() -> None:
 
 
 def test_a_writer_waits_for_readers_and_goes_before_later_ones() -> None:
-    """The order of entering is: first reader, writer, second reader."""
     lock, order = SharedLock(), []
     writer_started = threading.Event()
 
@@ -50,7 +49,6 @@ def test_a_writer_waits_for_readers_and_goes_before_later_ones() -> None:
 
 
 def test_an_error_inside_releases_it() -> None:
-    """The lock is usable after a search or a change has failed."""
     lock = SharedLock()
     for side in (lock.read, lock.write):
         try:
@@ -91,7 +89,6 @@ async def test_tasks_read_together_and_write_alone() -> None:
 
 
 async def test_a_task_that_gives_up_waiting_holds_up_nobody() -> None:
-    """A cancelled writer leaves the queue, also when its turn had come already."""
     lock = AsyncSharedLock()
 
     async def write() -> None:

@@ -53,7 +53,6 @@ async def test_drop(database: Database) -> None:
 
 
 async def test_cost_of_the_commit(database: Database) -> None:
-    """The same statements, whatever is in it."""
     store, sent = SqlVectorStore(database), []
 
     def drop(unit: Unit) -> None:
@@ -85,7 +84,6 @@ async def test_ended_in_the_middle(database: Database) -> None:
 
 
 async def test_dropped_at_the_same_time(database: Database) -> None:
-    """Several drops while one is still being removed, through two stores: nothing stays."""
     stores = SqlVectorStore(database), SqlVectorStore(database)
     for number in range(8):
         await fill(database, stores[0], f"c{number}", 500)

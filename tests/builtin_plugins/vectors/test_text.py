@@ -25,7 +25,6 @@ def many(count: int, seed: int = 0) -> list[str]:
 
 
 def test_the_text_with_the_rarer_word_comes_first() -> None:
-    """BM25 ranks by how telling a word is, and leaves out texts without any of the words."""
     index = indexed("the pump failed", "the pump runs", "the valve leaks", "a pump and a leaking valve")
     found = index.search("leaking valve", 10)
     assert set(found.labels.tolist()) == {2, 3}
@@ -42,7 +41,6 @@ def test_the_text_with_the_rarer_word_comes_first() -> None:
     ],
 )
 def test_words_match_in_any_form(text: str, question: str) -> None:
-    """Case, accents, endings and the marks inside an identifier make no difference."""
     assert indexed("nothing to see", text).search(question, 5).labels.tolist() == [1]
 
 
@@ -66,7 +64,6 @@ def test_no_character_of_a_question_has_a_meaning(question: str) -> None:
 
 @pytest.mark.parametrize("question", ["", "   ", "?!…", "zebra"])
 def test_a_question_without_a_known_word_finds_nothing(question: str) -> None:
-    """It is not an error either."""
     assert indexed("the pump failed").search(question, 5).size == 0
 
 
@@ -77,12 +74,10 @@ def test_nothing_is_found_where_nothing_is_asked_for() -> None:
 
 
 def test_a_question_of_stop_words_is_still_looked_up() -> None:
-    """Stop words are left out only where another word remains."""
     assert indexed("to be or not to be", "pump").search("to be", 5).labels.tolist() == [0]
 
 
 def test_stop_words_beside_another_word_find_nothing() -> None:
-    """A text that has a question's stop words alone is no hit."""
     assert indexed("to be or not to be", "a pump").search("to be a pump", 5).labels.tolist() == [1]
 
 
@@ -95,7 +90,6 @@ def test_a_filter_works_before_the_ranking() -> None:
 
 @pytest.mark.parametrize("share", [0.9, 0.5, 0.05, 0.02, 0.005])
 def test_a_large_filter_gives_what_a_full_list_would(share: float) -> None:
-    """Each way of filtering agrees with filtering the whole ranking."""
     index = indexed(*many(30_000))
     allowed = np.flatnonzero(np.random.default_rng(1).random(30_000) < share)
     everything = index.search("word1 word2 word3", 30_000)
@@ -106,7 +100,6 @@ def test_a_large_filter_gives_what_a_full_list_would(share: float) -> None:
 
 
 def test_a_large_filter_whose_texts_rank_last_is_answered_in_full() -> None:
-    """The shortcut gives up rather than miss an allowed text."""
     index = indexed(*["pump pump"] * 8_000, *["a pump in a longer sentence"] * 2_000)
     assert index.search("pump", 20, np.arange(8_000, 10_000)).size == 20
 
@@ -120,17 +113,7 @@ def test_removed_texts_are_gone() -> None:
     assert index.stale == pytest.approx(0.2)
 
 
-def test_adding_a_label_again_replaces_its_text() -> None:
-    """A repeated step of a job leaves one text per label."""
-    index = indexed("the pump failed", "the valve leaks")
-    index.add([0], ["a new gasket"])
-    assert index.count == 2
-    assert index.search("pump", 5).size == 0
-    assert index.search("gasket", 5).labels.tolist() == [0]
-
-
 def test_many_small_additions_stay_searchable() -> None:
-    """Each addition is a segment; merging them loses nothing."""
     index = TextIndex()
     for label in range(40):
         index.add([label], [f"pump number{label}"])
@@ -142,7 +125,6 @@ def test_many_small_additions_stay_searchable() -> None:
     ("labels", "texts", "message"), [([1], ["a", "b"], "1 labels for 2 texts"), ([1, 1], ["a", "b"], "twice")]
 )
 def test_texts_that_do_not_fit_are_refused(labels: list[int], texts: list[str], message: str) -> None:
-    """Nothing is indexed and the message names the cause."""
     index = TextIndex()
     with pytest.raises(ValueError, match=message):
         index.add(labels, texts)
@@ -150,7 +132,6 @@ def test_texts_that_do_not_fit_are_refused(labels: list[int], texts: list[str], 
 
 
 def test_a_whole_page_may_be_asked() -> None:
-    """A question of thousands of words is answered by its rarest ones."""
     index = indexed(*many(500), *(f"rare{number}" for number in range(200)))
     page = " ".join([*many(100), *(f"unknown{n}" for n in range(20_000)), *(f"rare{n}" for n in range(200))])
     found = index.search(page, 700)
@@ -159,14 +140,12 @@ def test_a_whole_page_may_be_asked() -> None:
 
 
 def test_a_full_match_earns_the_full_score() -> None:
-    """A text of average length that has each word once scores what `full` promises."""
     index = indexed("red pump", "blue valve", "green gasket")
     found = index.search("red pump", 1)
     assert found.scores[0] == pytest.approx(found.full, rel=0.01)
 
 
 def test_searches_run_while_the_index_changes() -> None:
-    """Each search sees a whole state: the texts that never change are always found."""
     index = indexed(*["steady pump"] * 20)
     stop = threading.Event()
 

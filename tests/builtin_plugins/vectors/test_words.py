@@ -30,7 +30,6 @@ FOUND = [
 
 @pytest.mark.parametrize(("text", "question"), FOUND, ids=[question for _, question in FOUND])
 def test_a_text_is_found_by_a_question_in_its_language(text: str, question: str) -> None:
-    """First among the texts of all the other languages."""
     texts = list(dict.fromkeys(text for text, _ in FOUND))
     index = TextIndex()
     index.add(range(len(texts)), texts)
@@ -39,7 +38,6 @@ def test_a_text_is_found_by_a_question_in_its_language(text: str, question: str)
 
 
 def test_accents_tell_words_apart_where_they_are_typed() -> None:
-    """Both are found without accents; with them, the word that has them comes first."""
     index = TextIndex()
     index.add([0, 1], ["ma: but, however", "má: mother, mom"])
     assert set(index.search("ma", 5).labels) == {0, 1}
@@ -79,7 +77,6 @@ def test_words_are_stemmed_by_the_language_of_their_text(language: str, text: st
 
 @pytest.mark.parametrize("run", ["1", "1a", "1-", "a.1", "é1_", "1:/"])
 def test_hostile_text_takes_no_time(run: str) -> None:
-    """A long run of digits, letters or joints costs time in proportion to its length."""
     from builtin_plugins.vectors.text import Words
 
     assert Words().prepare(run * 100_000, "de")

@@ -25,14 +25,12 @@ def labels(text: str) -> dict[str, str]:
 
 
 def test_mentions_lie_where_they_say_and_do_not_overlap() -> None:
-    """The text between start and end is the mention, and mentions follow one another."""
     found = extract(FILM)
     assert all(FILM[mention.start : mention.end] == mention.text for mention in found)
     assert all(one.end <= next_one.start for one, next_one in pairwise(found))
 
 
 def test_names_are_runs_of_capitals_and_openers_are_not() -> None:
-    """Runs of capitals are names; words that open a sentence are not, unless they do more."""
     assert keys(FILM) == [
         "kiss and tell",
         "1945",
@@ -85,7 +83,6 @@ def test_rules(text: str, key: str, label: str) -> None:
     ],
 )
 def test_a_full_stop_ends_a_date(text: str, dates: list[str]) -> None:
-    """Only shortened months have their own dot."""
     assert [one.text for one in extract(text) if one.label == "DATE"] == dates
 
 
@@ -98,7 +95,6 @@ def test_what_names_nothing(text: str) -> None:
 
 
 def test_one_name_has_one_key_however_it_is_written() -> None:
-    """Case, accents, width and the possessive make no other entity."""
     spellings = ("Zoë Müller's", "ZOË MÜLLER", "Zoe Muller", "Ｚｏｅ Muller")
     assert {keys(f"Then {name} came.")[0] for name in spellings} == {"zoe muller"}
 
@@ -153,7 +149,6 @@ def test_scripts_without_capitals(text: str, expected: set[str]) -> None:
     ids=lambda text: repr(text[:8]),
 )
 def test_any_text_takes_linear_time(text: str) -> None:
-    """Hostile and pointless text is read in time that grows with its length."""
     started = time.process_time()
     found = extract(text)
     assert time.process_time() - started < 5

@@ -59,10 +59,7 @@ async def test_a_second_hop_is_found_by_the_graph_alone(running: Running) -> Non
     assert _sources(walked)[:2] == _sources(plain)[:2]
     added = next(item for item in walked["items"] if item["source"] == "director.txt")
     assert added["scores"]["graph"] == added["score"]
-    assert added["path"] == [
-        "film.txt —mentions→ Tilda Vanqvist",
-        "Tilda Vanqvist —names→ director.txt",
-    ]
+    assert added["path"] == ["film.txt —mentions→ Tilda Vanqvist", "Tilda Vanqvist —names→ director.txt"]
     assert "degraded" not in walked
 
 
@@ -83,7 +80,6 @@ async def test_what_is_deleted_is_never_reached(running: Running) -> None:
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_nobody_elses_document_is_a_bridge(running: Running) -> None:
-    """Neither another knowledge base nor a graph that somebody constructed leads from one to the other."""
     actor, other = await somebody(running), await somebody(running)
     base = await make_base(actor, graph=True)
     for at, text in enumerate([*OTHERS, FILM.replace("Tilda Vanqvist", "an unknown")]):
@@ -98,7 +94,6 @@ async def test_nobody_elses_document_is_a_bridge(running: Running) -> None:
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_the_walk_stays_among_the_documents_of_the_filter(running: Running) -> None:
-    """A filter that names one document adds no other."""
     actor = await somebody(running)
     base, _ = await _filled(running, actor, graph=True)
     answer = await _search(actor, base, graph=True, metadata_filter={"source": "film.txt"})
@@ -107,7 +102,6 @@ async def test_the_walk_stays_among_the_documents_of_the_filter(running: Running
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_switching_the_graph_on_and_off(running: Running) -> None:
-    """The walk finds what a graph built later holds, and nothing once it is dropped."""
     actor = await somebody(running)
     base, _ = await _filled(running, actor)
     assert "director.txt" not in _sources(await _search(actor, base, graph=True))
@@ -121,7 +115,6 @@ async def test_switching_the_graph_on_and_off(running: Running) -> None:
 
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_query_cites_what_the_walk_added(running: Running) -> None:
-    """`graph: true` works on a pipeline's questions, and its sources say the way."""
     actor = await somebody(running)
     base, _ = await _filled(running, actor, graph=True)
     made = await actor.post("/v1/rag/pipeline", json={"name": "films", "knowledge_base_ids": [base]})

@@ -59,7 +59,6 @@ def test_small_additions_are_merged() -> None:
 
 
 def test_what_is_removed_takes_no_room() -> None:
-    """Once most of it is gone, the arrays are as small as what is left."""
     index = WalkIndex()
     for at in range(100):
         index.put([(f"d{at}", _digests(_document(random.Random(at))))])
