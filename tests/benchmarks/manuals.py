@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from pydoc_data.topics import topics
 
-from builtin_plugins.documents.blocks import Block
+from builtin_plugins.documents.blocks import Block, parsed_text
 from builtin_plugins.documents.chunking import chunk
 from builtin_plugins.documents.markup import from_html
 from tests.benchmarks.answer_sets import HELD_OUT, AnswerSet, Labelled
@@ -26,9 +26,15 @@ _PASSAGE, _REPEATED = 1500, 150
 def manuals() -> Iterator[AnswerSet]:
     """The sets whose manual is on this machine."""
     yield _asked("python", ([Block(text)] for _, text in sorted(topics.items())))
-    pages = sorted(page for pattern in _PAGES for page in _POSTGRESQL.glob(pattern))
+    pages = [[Block(text)] for _, text in manual_pages()]
     if pages:
-        yield _asked("postgresql", map(from_html.parse, pages))
+        yield _asked("postgresql", pages)
+
+
+def manual_pages() -> list[tuple[str, str]]:
+    """The names and texts of the pages of PostgreSQL's manual; none if it is not on this machine."""
+    pages = sorted(page for pattern in _PAGES for page in _POSTGRESQL.glob(pattern))
+    return [(page.name, parsed_text(from_html.parse(page))) for page in pages]
 
 
 def _asked(name: str, documents: Iterable[Iterable[Block]]) -> AnswerSet:
