@@ -31,6 +31,7 @@ from builtin_plugins.documents.runner import (
     unread_part,
 )
 from builtin_plugins.documents.sentence_marks import asks, ends, ends_sentence, is_closed, is_endless
+from builtin_plugins.documents.subject import subject_of
 from builtin_plugins.documents.tables.sheets import Layout, Merged, sheet_blocks
 from kernel.sdk import hookspec
 
@@ -84,6 +85,7 @@ __all__ = [
     "register_parsers",
     "sheet_blocks",
     "shown_as",
+    "subject_of",
     "unread_part",
 ]
 

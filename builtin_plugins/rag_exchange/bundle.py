@@ -101,6 +101,7 @@ class BundledPassage(_Part):
     char_start: _Natural
     char_end: _Natural
     pages: Annotated[list[tuple[_Natural, _Natural | None]], Field(max_length=MAX_SIZE)] = []
+    context: Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")] = ""
 
 
 class BundleBroken(Unprocessable):

@@ -25,7 +25,7 @@ from builtin_plugins.rag_exchange.bundle import (
     passages_of,
     vectors_of,
 )
-from builtin_plugins.vectors.api import VECTORS, EngineMismatch, StoredPoint
+from builtin_plugins.vectors.api import VECTORS, EngineMismatch, StoredPoint, searched_text
 from kernel.sdk import (
     Caller,
     HeldBlobs,
@@ -131,7 +131,8 @@ class _Export:
         """
         vectors = []
         for start in range(0, len(points), _EMBEDDED_AT_ONCE):
-            texts = [point.text for point in points[start : start + _EMBEDDED_AT_ONCE]]
+            part = points[start : start + _EMBEDDED_AT_ONCE]
+            texts = [searched_text(point.text, point.payload) for point in part]
             embedded = await rag.embed(self._platform, self._base.embedding_model, texts, "passage")
             if not self._fits(embedded):
                 model = self._base.embedding_model

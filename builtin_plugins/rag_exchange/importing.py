@@ -14,7 +14,7 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -23,7 +23,7 @@ from builtin_plugins.rag_exchange import api
 from builtin_plugins.rag_exchange.bundle import BundledDocument, BundledPassage, BundleReader, broken
 from builtin_plugins.rag_exchange.opening import settings_in
 from builtin_plugins.rag_exchange.settings import RagExchangeSettings
-from builtin_plugins.vectors.api import VECTORS, EngineMismatch, Point
+from builtin_plugins.vectors.api import VECTORS, EngineMismatch, Point, searched_text
 from kernel.sdk import (
     Caller,
     Forbidden,
@@ -228,7 +228,7 @@ class _Import:
     async def _put(self, new_id: str, part: _Part, keep: bool) -> None:
         vectors, engine = part.vectors, str(self._bundle.manifest.engine)
         if not keep:
-            texts = [one.text for one in part.passages]
+            texts = [searched_text(one.text, _payload_of(one)) for one in part.passages]
             embedded = await rag.embed(self._platform, self._base.embedding_model, texts, "passage")
             vectors, engine = embedded.vectors, embedded.engine
         rows = zip(part.ids, part.passages, vectors, strict=True)
@@ -239,7 +239,7 @@ class _Import:
                 position=number,
                 text=passage.text,
                 vector=vector,
-                payload=rag.place_of(passage),
+                payload=_payload_of(passage),
             )
             for number, (point_id, passage, vector) in enumerate(rows, start=part.start)
         ]
@@ -321,3 +321,7 @@ IMPORT = LongJob(
     on_cancel=abandon,
     visible=rag.seen_bases,
 )
+
+
+def _payload_of(passage: BundledPassage) -> dict[str, Any]:
+    return rag.payload_of(passage, None, passage.context)

@@ -10,6 +10,7 @@ from builtin_plugins.vectors.fusion import weight_for as hybrid_weight
 from builtin_plugins.vectors.indexes import Follower
 from builtin_plugins.vectors.models import CollectionRecord, PointRecord
 from builtin_plugins.vectors.protocol import (
+    CONTEXT,
     LANGUAGE,
     EngineMismatch,
     Hit,
@@ -18,6 +19,7 @@ from builtin_plugins.vectors.protocol import (
     StoredPoint,
     Vector,
     VectorStore,
+    searched_text,
 )
 from builtin_plugins.vectors.purging import DROPPED
 from builtin_plugins.vectors.settings import VectorSettings
@@ -27,6 +29,7 @@ from kernel.sdk import ResourceKey
 from kernel.sdk.storage import StoreKind
 
 __all__ = [
+    "CONTEXT",
     "DROPPED",
     "LANGUAGE",
     "VECTORS",
@@ -49,6 +52,7 @@ __all__ = [
     "both_legs",
     "fuse",
     "hybrid_weight",
+    "searched_text",
 ]
 
 VECTORS: ResourceKey[VectorStore] = ResourceKey("vectors")

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.vectors.fusion import Labels
 from builtin_plugins.vectors.models import CollectionRecord, PointRecord, TombstoneRecord
-from builtin_plugins.vectors.protocol import LANGUAGE
+from builtin_plugins.vectors.protocol import LANGUAGE, searched_text
 from kernel.sdk import Database, off_the_loop
 
 if TYPE_CHECKING:
@@ -163,7 +163,8 @@ def _new_dense(dimension: int, exact_up_to: int) -> DenseIndex:
 def _in_languages(rows: list[Any]) -> list[InLanguage]:
     from builtin_plugins.vectors.text import InLanguage
 
-    return [InLanguage(text, (payload or {}).get(LANGUAGE)) for text, payload in rows]
+    given = [(text, payload or {}) for text, payload in rows]
+    return [InLanguage(searched_text(text, payload), payload.get(LANGUAGE)) for text, payload in given]
 
 
 def _new_text() -> TextIndex:

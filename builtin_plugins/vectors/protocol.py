@@ -23,6 +23,17 @@ Vector: TypeAlias = "npt.NDArray[np.float32]"
 LANGUAGE = "language"
 """Key in a point's payload: the ISO 639 code of its text's language, for stemming."""
 
+CONTEXT = "context"
+"""Key in a point's payload: words that are searched with its text and are not part of it, such as whom its
+document is about.
+"""
+
+
+def searched_text(text: str, payload: Mapping[str, Any]) -> str:
+    """What is indexed and embedded of a point: its context, if it has one, then its text."""
+    context = payload.get(CONTEXT)
+    return f"{context}\n\n{text}" if context else text
+
 
 @dataclass(frozen=True)
 class Point:

@@ -19,7 +19,7 @@ from builtin_plugins.rag.questions.reporting import passage_of, plural
 from builtin_plugins.rag.questions.retrieval import documents_of, named
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.settings import RagSettings
-from builtin_plugins.vectors.api import VECTORS, StoredPoint
+from builtin_plugins.vectors.api import VECTORS, StoredPoint, searched_text
 from kernel.sdk import ANY_ERROR, PLUGIN_STATES, Platform
 
 MOST_ADDED = 20
@@ -113,7 +113,8 @@ async def _added(
     if not points:
         return []
     model = next(iter(bases.values())).embedding_model
-    made = await embed(platform, model, [point.text for _, point in points], "passage")
+    texts = [searched_text(point.text, point.payload) for _, point in points]
+    made = await embed(platform, model, texts, "passage")
     cosines = (made.vectors @ retrieved.question.vectors[0]).tolist()
     return [
         _ranked(one, point, documents[one.document_id][1], retrieved.question.similarity(cosine))

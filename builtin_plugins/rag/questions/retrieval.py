@@ -27,6 +27,7 @@ from builtin_plugins.vectors.api import (
     Query,
     StoredPoint,
     hybrid_weight,
+    searched_text,
 )
 from kernel.sdk import Platform, Prepared
 from kernel.sdk.storage import Among, Ids
@@ -65,7 +66,8 @@ async def by_model(platform: Platform, model: str, asked: Embedded, hits: Sequen
 
     if not hits:
         return []
-    made = await embed(platform, model, [hit.point.text for hit in hits], "passage")
+    texts = [searched_text(hit.point.text, hit.point.payload) for hit in hits]
+    made = await embed(platform, model, texts, "passage")
     cosines: list[float] = np.dot(made.vectors, asked.vectors[0]).tolist()
     return [replace(hit, cosine=cosine) for hit, cosine in zip(hits, cosines, strict=True)]
 

@@ -11,12 +11,12 @@ import asyncio
 import logging
 import uuid
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from itertools import islice
 from math import ceil
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from sqlalchemy import Select, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -35,6 +35,7 @@ from builtin_plugins.documents.api import (
     last_place,
     parse,
     read_blocks,
+    subject_of,
     unread_part,
 )
 from builtin_plugins.inference.api import Embedded
@@ -43,11 +44,11 @@ from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.attempts import Gone, IngestPayload, fail, is_wanted, load, path_of
 from builtin_plugins.rag.services.deletions import forget
 from builtin_plugins.rag.services.embedding import embed, engine_changed
-from builtin_plugins.rag.services.loading import languages_of, place_of
+from builtin_plugins.rag.services.loading import languages_of, payload_of
 from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original, refusal_of_passages
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import queue_one
-from builtin_plugins.vectors.api import LANGUAGE, VECTORS, EngineMismatch, Point
+from builtin_plugins.vectors.api import VECTORS, EngineMismatch, Point, searched_text
 from kernel.sdk import JobFailed, Platform, Progress, Scope, Unit, utc_now
 from kernel.sdk.jobs import JobMoved, others_wait
 
@@ -210,6 +211,7 @@ class Ingestion:
         self._left_out = left_out
         self._settings = platform.settings_of(RagSettings)
         self._language: str | None = None
+        self._subject = ""
 
     async def run(self) -> None:
         """Parse, then embed and stage batch by batch, then publish."""
@@ -218,7 +220,8 @@ class Ingestion:
         try:
             parsed = await self._parse(sink)
             most = self._settings.max_chunks
-            first, passages = await asyncio.to_thread(_survey, self._chunks(parsed), most)
+            survey = await asyncio.to_thread(_survey, self._chunks(parsed), most, self._document.filename)
+            first, passages, self._subject = survey
             if passages > most:
                 raise UnparsableDocument("too_large", f"over {most} passages")
             await self._check_room(passages)
@@ -338,7 +341,7 @@ class Ingestion:
         try:
             while (batch := await asyncio.to_thread(_take, chunks)) or under_way:
                 if batch:
-                    embedding = asyncio.create_task(self._embed([item.text for item in batch]))
+                    embedding = asyncio.create_task(self._embed(batch))
                     under_way.append((batch, embedding))
                 if len(under_way) == UNDER_WAY or not batch:
                     first, embedding = under_way.popleft()
@@ -348,13 +351,17 @@ class Ingestion:
                 embedding.cancel()
             await asyncio.gather(*(embedding for _, embedding in under_way), return_exceptions=True)
 
-    async def _embed(self, texts: Sequence[str]) -> Embedded:
+    async def _embed(self, batch: Sequence[Chunk]) -> Embedded:
+        texts = [searched_text(item.text, self._payload_of(item)) for item in batch]
         return await embed(self._platform, self._base.embedding_model, texts, "passage")
+
+    def _payload_of(self, item: Chunk) -> dict[str, Any]:
+        return payload_of(item, self._language, self._subject)
 
     def _stage(self, unit: Unit, batch: Sequence[Chunk], embedded: Embedded) -> None:
         self._hold(unit).chunk_count = batch[-1].index + 1
         points = [
-            point_of(self._document.id, item, vector, self._language)
+            point_of(self._document.id, item, vector, self._payload_of(item))
             for item, vector in zip(batch, embedded.vectors, strict=True)
         ]
         vectors, collection = self._platform.resource(VECTORS), self._base.collection
@@ -406,22 +413,37 @@ def _take(chunks: Iterator[Chunk]) -> list[Chunk]:
     return list(islice(chunks, BATCH))
 
 
-def _survey(chunks: Iterator[Chunk], most: int) -> tuple[Chunk | None, int]:
-    """The first passage, which decides the document's language, and how many there are, counted up to `most`
-    + 1. Counting takes a thousandth of the time of embedding.
+class _Survey(NamedTuple):
+    """The first passage, which decides the document's language, how many there are up to a limit, and what
+    the document is about.
     """
-    first = next(chunks, None)
-    return first, sum(1 for _ in islice(chunks, most)) + (first is not None)
+
+    first: Chunk | None
+    passages: int
+    subject: str
 
 
-def point_of(document_id: str, item: Chunk, vector: object, language: str | None) -> Point:
+def _survey(chunks: Iterator[Chunk], most: int, filename: str) -> _Survey:
+    """Read all passages once, which takes a thousandth of the time of embedding."""
+    first, passages = None, 0
+
+    def texts() -> Iterator[str]:
+        nonlocal first, passages
+        for item in islice(chunks, most + 1):
+            first, passages = first or item, passages + 1
+            yield item.text
+
+    subject = subject_of(filename, texts())
+    return _Survey(first, passages, subject)
+
+
+def point_of(document_id: str, item: Chunk, vector: object, payload: Mapping[str, Any]) -> Point:
     """A passage as a stored point; its id is derived from its position."""
-    place = place_of(item)
     return Point(
         id=str(uuid.uuid5(_NAMESPACE, f"{document_id}/{item.index}")),
         group=document_id,
         position=item.index,
         text=item.text,
         vector=vector,  # type: ignore[arg-type]  # a row of a float32 matrix
-        payload=place if language is None else {**place, LANGUAGE: language},
+        payload=payload,
     )

@@ -16,6 +16,7 @@ from builtin_plugins.documents.api import Pages
 from builtin_plugins.rag.answering.languages import LanguageDetector
 from builtin_plugins.rag.errors import KnowledgeBaseNotFound, NotOwner, PipelineNotFound
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline, PipelineSource
+from builtin_plugins.vectors.api import CONTEXT, LANGUAGE
 from kernel.sdk import Caller, Platform, Prepared, ResourceKey, Scope, scope_of
 from kernel.sdk.accounts import visible
 
@@ -119,10 +120,16 @@ def place_of(item: Placed) -> dict[str, Any]:
     return {**place, PAGES: list(item.pages)} if item.pages else place
 
 
+def payload_of(item: Placed, language: str | None, subject: str) -> dict[str, Any]:
+    """A passage's payload: its place, the language, and what the document is about, if known."""
+    known = {LANGUAGE: language, CONTEXT: subject}
+    return {**place_of(item), **{key: value for key, value in known.items() if value}}
+
+
 def place_in(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The place from a larger payload."""
+    """The place from a larger payload, and what the document is about."""
     place = {name: payload.get(name) for name in PLACE}
-    return {**place, PAGES: payload[PAGES]} if PAGES in payload else place
+    return {**place, **{key: payload[key] for key in (PAGES, CONTEXT) if key in payload}}
 
 
 def pages_of(payload: Mapping[str, Any]) -> Pages:

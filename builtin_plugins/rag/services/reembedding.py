@@ -8,14 +8,16 @@ killed, the job continues after the written passages; if cancelled or given up, 
 
 from __future__ import annotations
 
+import asyncio
 import uuid
-from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from builtin_plugins.documents.api import subject_of
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.errors import ReembeddingUnderWay
 from builtin_plugins.rag.models import Document, KnowledgeBase, coming_collection
@@ -23,7 +25,7 @@ from builtin_plugins.rag.services import knowledge_bases
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.loading import seen_bases
 from builtin_plugins.rag.trees.job import queue_one
-from builtin_plugins.vectors.api import VECTORS, EngineMismatch, Point, StoredPoint
+from builtin_plugins.vectors.api import CONTEXT, VECTORS, EngineMismatch, Point, StoredPoint, searched_text
 from kernel.sdk import (
     Caller,
     JobFailed,
@@ -36,6 +38,8 @@ from kernel.sdk import (
 )
 
 _BATCH = 96
+_PAGE = 2_000
+"""Passages of a document that are read at once to see what it is about."""
 
 
 class ReembedPayload(BaseModel):
@@ -141,6 +145,7 @@ async def _batches(
             rows, total = await platform.resource(VECTORS).points(live, document_id, room, taken)
             if not rows:
                 break  # already complete, or deleted
+            rows = await _with_subject(platform, live, document_id, rows, total)
             taken += len(rows)
             room -= len(rows)
             is_last = taken == total
@@ -152,9 +157,26 @@ async def _batches(
         yield batch
 
 
+async def _with_subject(
+    platform: Platform, live: str, document_id: str, rows: Sequence[StoredPoint], total: int
+) -> list[StoredPoint]:
+    """The passages, with what their document is about if they were stored without it."""
+    if total < 2 or all(CONTEXT in row.payload for row in rows):
+        return list(rows)
+    document = await platform.database.read(lambda session: session.get(Document, document_id))
+    texts: list[str] = []
+    while len(texts) < total:
+        page, _ = await platform.resource(VECTORS).points(live, document_id, _PAGE, len(texts))
+        if not page:
+            break  # deleted
+        texts += [row.text for row in page]
+    subject = await asyncio.to_thread(subject_of, document.filename if document else "", texts)
+    return [replace(row, payload={**row.payload, CONTEXT: subject}) for row in rows]
+
+
 async def _copy(platform: Platform, payload: ReembedPayload, batch: list[_Part]) -> None:
     """Embed passages into the coming collection. Raises JobFailed if another engine embedded them."""
-    texts = [row.text for part in batch for row in part.rows]
+    texts = [searched_text(row.text, row.payload) for part in batch for row in part.rows]
     embedded = await embed(platform, payload.model, texts, "passage")
     try:
         await platform.database.write(_write, platform, payload, batch, embedded)

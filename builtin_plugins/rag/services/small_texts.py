@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -27,16 +28,17 @@ from builtin_plugins.documents.api import (
     Parser,
     chunk,
     parse_small,
+    subject_of,
 )
 from builtin_plugins.inference.api import Embedded
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.attempts import IngestPayload, is_wanted, path_of
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.ingest import complete, point_of
-from builtin_plugins.rag.services.loading import languages_of
+from builtin_plugins.rag.services.loading import languages_of, payload_of
 from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original
 from builtin_plugins.rag.settings import RagSettings
-from builtin_plugins.vectors.api import VECTORS, Point
+from builtin_plugins.vectors.api import VECTORS, Point, searched_text
 from kernel.sdk import Platform, ResourceKey, Unit
 from kernel.sdk.jobs import Together
 
@@ -53,6 +55,11 @@ class _Small:
     base: KnowledgeBase
     chunks: Sequence[Chunk] = ()
     language: str | None = None
+    subject: str = ""
+
+    def payload_of(self, item: Chunk) -> dict[str, Any]:
+        """What is stored with one of its passages."""
+        return payload_of(item, self.language, self.subject)
 
 
 class EmbeddingLine:
@@ -118,7 +125,7 @@ async def _embedded(
 ) -> None:
     languages = await languages_of(platform, [one.chunks[0].text for one in small])
     told = [replace(one, language=language) for one, language in zip(small, languages, strict=True)]
-    texts = [item.text for one in small for item in one.chunks]
+    texts = [searched_text(item.text, one.payload_of(item)) for one in told for item in one.chunks]
     embedded = await platform.resource(EMBEDDING_LINE).embed(platform, model, texts)
     await platform.database.write(_store, platform, jobs, told, embedded)
 
@@ -173,7 +180,8 @@ def _cut(parsed: Iterable[tuple[_Small, list[Block] | None]], most: int) -> Iter
             continue
         chunks = list(chunk(blocks, small.base.chunk_size, small.base.chunk_overlap))
         if 0 < len(chunks) <= most:
-            yield _Small(small.job_id, small.document, small.base, chunks)
+            subject = subject_of(small.document.filename, (item.text for item in chunks))
+            yield replace(small, chunks=chunks, subject=subject)
 
 
 def _store(
@@ -217,7 +225,7 @@ def _points(
         if one.document.id in locked:
             pairs = zip(one.chunks, rows, strict=True)
             found[one.base.collection] += [
-                point_of(one.document.id, item, row, one.language) for item, row in pairs
+                point_of(one.document.id, item, row, one.payload_of(item)) for item, row in pairs
             ]
     return found
 

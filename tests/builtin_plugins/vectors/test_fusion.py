@@ -87,11 +87,15 @@ def test_a_weight_outside_its_range_is_refused(weight: float) -> None:
         ("what does CK-381 mean", IDENTIFIER_WEIGHT),
         ("raise max_connections", IDENTIFIER_WEIGHT),
         ("ECONNRESET on upload", IDENTIFIER_WEIGHT),
+        ("is CVE-2021-4034 mended", IDENTIFIER_WEIGHT),
+        ("what changed in 2021.4?", IDENTIFIER_WEIGHT),
+        ("What were sales in 2022, and in FY2021?", MEANING_WEIGHT),
         ("How do I keep ants out of the kitchen?", MEANING_WEIGHT),
         ("where do I park in Lisbon", MEANING_WEIGHT),
     ],
 )
 def test_a_quoted_identifier_shifts_the_weight_to_words(question: str, weight: float) -> None:
+    """Capitals at the start of a word are no identifier, nor are years."""
     assert weight_for(question) == weight
 
 

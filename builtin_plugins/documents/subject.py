@@ -1,0 +1,80 @@
+"""What a document is about, in a few words: the names and the year that its passages leave unsaid.
+
+"Net sales rose" stands in every annual report; only the first page and the file's name say whose they are and
+in which year. The words are names: capitalized wherever they occur, on the first page and again after it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+_FIRST_PAGE: Final = 3_000
+"""Characters from the beginning in which the names have to occur."""
+_MOST_NAMES: Final = 8
+_LEAST_SHARE: Final = 0.05
+"""The share of the passages in which a name occurs, at least."""
+_COMMON_SHARE: Final = 0.1
+"""Words that are written small this often, compared with capitalized, are no names."""
+_LONGEST: Final = 120
+_WORD: Final = re.compile(r"[^\W\d_][\w’'-]*+|\d++")
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_NAME_PARTS: Final = re.compile(r"[\W_]+|(?<=[a-zà-þ])(?=[A-Z])")
+_CODE: Final = re.compile(r"[0-9a-fA-F]{6,}|\d+|.")
+
+
+def subject_of(filename: str, passages: Iterable[str]) -> str:
+    """Words of the file's name, names and the year of the document, at most 120 characters; "" for a document
+    of one passage, which says itself what it is about. Reads the passages once, in their order.
+    """
+    counter = _NameCounter()
+    for text in passages:
+        counter.add(text)
+    if counter.passages < 2:
+        return ""
+    words = {word.casefold(): word for word in (*_in_filename(filename), *counter.names(), *counter.years())}
+    return " ".join(words.values())[:_LONGEST]
+
+
+def _in_filename(name: str) -> list[str]:
+    parts = _NAME_PARTS.split(name.rpartition(".")[0] or name)
+    return [part for part in parts if part and (_YEAR.fullmatch(part) or not _CODE.fullmatch(part))]
+
+
+class _NameCounter:
+    """Counts in how many passages the capitalized words and the years of the first page occur."""
+
+    def __init__(self) -> None:
+        self.passages = 0
+        self._room = _FIRST_PAGE
+        self._candidates: dict[str, str] = {}  # as first written, by their folded form
+        self._capitalized: Counter[str] = Counter()
+        self._small: Counter[str] = Counter()
+
+    def add(self, text: str) -> None:
+        self.passages += 1
+        if self._room > 0:
+            for word in _WORD.findall(text[: self._room]):
+                if _YEAR.fullmatch(word) or (word[0].isupper() and len(word) > 1):
+                    self._candidates.setdefault(word.casefold(), word)
+            self._room -= len(text)
+        for word in set(_WORD.findall(text)):
+            folded = word.casefold()
+            if folded in self._candidates:
+                (self._small if word == folded and word.isalpha() else self._capitalized)[folded] += 1
+
+    def names(self) -> list[str]:
+        """The most frequent names, in the order of the first page."""
+        names = [one for one, count in self._frequent() if self._small[one] <= _COMMON_SHARE * count]
+        best = set([one for one in names if not one.isdecimal()][:_MOST_NAMES])
+        return [word for folded, word in self._candidates.items() if folded in best]
+
+    def years(self) -> list[str]:
+        """The most frequent year of the first page."""
+        return [one for one, _ in self._frequent() if one.isdecimal()][:1]
+
+    def _frequent(self) -> list[tuple[str, int]]:
+        least = max(2.0, _LEAST_SHARE * self.passages)
+        return [(one, count) for one, count in self._capitalized.most_common() if count >= least]

@@ -1,0 +1,155 @@
+"""Prints how often the right passage is found in documents that differ in little but names and years.
+
+`python -m tests.benchmarks.reports`. Three sets: annual reports of eight invented companies over three years,
+whose passages say "the company" and share most of their text; the public set `brattvik`, in short passages;
+PostgreSQL's manual, if Debian's `postgresql-doc-15` is here. Each row gives the share of questions whose
+passage comes first, and is among the first five, without and with the words of what its document is about.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from builtin_plugins.documents.api import Block, chunk, subject_of
+from builtin_plugins.documents.markup import from_html
+from builtin_plugins.embeddings.catalog import MODELS
+from builtin_plugins.embeddings.engines.base import EmbeddingEngine
+from builtin_plugins.embeddings.settings import EmbeddingsSettings
+from builtin_plugins.vectors.dense import DenseIndex
+from builtin_plugins.vectors.fusion import hybrid, weight_for
+from builtin_plugins.vectors.text import TextIndex
+from tests.benchmarks.evaluation_sets import DATA
+
+POSTGRESQL = Path("/usr/share/doc/postgresql-doc-15/html")
+PAGES = ("app-*.html", "runtime-config*.html", "sql-*.html")
+COMPANIES = ("Halvorsen", "Brightwater", "Cordell", "Aurum", "Pelham", "Northgate", "Vantor", "Ostrava")
+YEARS = (2021, 2022, 2023)
+FACTS = {
+    "Net sales were {} million, which was more than in the year before.": "What was {}'s revenue in {}?",
+    "At the end of the year we employed {} people.": "How many people did {} employ at the end of {}?",
+    "We spent {} million on research and development.": "How much did {} spend on research in fiscal {}?",
+    "Capital expenditures came to {} million.": "What were the capital expenditures of {} in FY{}?",
+    "Total debt amounted to {} million at the date of the balance sheet.": "What debt had {} at year end {}?",
+    "The company paid dividends of {} million.": "How much did {} pay in dividends for {}?",
+}
+BOILERPLATE = (
+    "Our results depend on demand, prices of raw materials and exchange rates, which we can't influence.",
+    "New products of competitors may make ours obsolete sooner than we expect, and we may fail to follow.",
+    "A failure of our computers, or an attack on them, may interrupt production for an unknown time.",
+    "Laws on the environment may force us to spend more than we have planned, or to close a factory.",
+    "We believe that our liquidity will be enough for the next twelve months and for what comes after.",
+    "Estimates and assumptions of the management affect the amounts reported; actual results may differ.",
+)
+
+
+class Documents(NamedTuple):
+    """Documents as their names and passages, and questions with parts of the passages that answer them."""
+
+    name: str
+    documents: Sequence[tuple[str, Sequence[str]]]
+    questions: Sequence[tuple[str, int | None, Sequence[str]]]
+    """A question, the document that answers it if it is only one, and parts of the right passages."""
+
+
+def reports() -> Documents:
+    chance = random.Random(3)
+    documents: list[tuple[str, list[str]]] = []
+    questions: list[tuple[str, int, list[str]]] = []
+    for company in COMPANIES:
+        for year in YEARS:
+            pages = [
+                f"ANNUAL REPORT\n\n{company.upper()} INC.\n\nFor the fiscal year ended December 31, {year}"
+            ]
+            for fact, question in FACTS.items():
+                figure = f"{chance.randint(1000, 9999):,}"
+                pages.append("\n\n".join((fact.format(figure), *chance.sample(BOILERPLATE, 4))))
+                questions.append((question.format(company, year), len(documents), [figure]))
+            pages += [f"{company} in {year}\n\n" + "\n\n".join(BOILERPLATE[:3])] * 2
+            documents.append((f"{len(documents)}.pdf", pages))
+    return Documents("invented reports", documents, questions)
+
+
+def brattvik() -> Documents:
+    folder = DATA / "brattvik"
+    texts = {file.name: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.md"))}
+    documents = [(name, _cut(text, 400, 40)) for name, text in texts.items() if name != "README.md"]
+    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = [json.loads(line) for line in lines]
+    return Documents(
+        "brattvik", documents, [(one["question"], None, one.get("passages", [])) for one in asked]
+    )
+
+
+def manual() -> Iterator[Documents]:
+    pages = sorted(page for pattern in PAGES for page in POSTGRESQL.glob(pattern))
+    documents = [
+        (page.name, [piece.text for piece in chunk(from_html.parse(page), 1500, 150)]) for page in pages
+    ]
+    asked = json.loads((DATA / "manuals.json").read_text(encoding="utf-8"))
+    if documents:
+        yield Documents(
+            "PostgreSQL's manual", documents, [(question, None, [part]) for question, part in asked]
+        )
+
+
+def _cut(text: str, size: int, overlap: int) -> list[str]:
+    return [piece.text for piece in chunk([Block(text)], size, overlap)]
+
+
+def rows(given: Documents, engine: EmbeddingEngine) -> Iterator[str]:
+    passages = [(at, text) for at, (_, texts) in enumerate(given.documents) for text in texts]
+    right = [
+        {
+            number
+            for number, (document, text) in enumerate(passages)
+            if only in (None, document) and any(part.casefold() in text.casefold() for part in parts)
+        }
+        for _, only, parts in given.questions
+    ]
+    asked = [
+        (question[0], ids) for question, ids in zip(given.questions, right, strict=True) if 0 < len(ids) < 6
+    ]
+    vectors = engine.encode([MODELS[0].prefixes["query"] + question for question, _ in asked])
+    for title, is_in_context in (("without", False), ("with", True)):
+        subjects = [subject_of(name, texts) if is_in_context else "" for name, texts in given.documents]
+        near, worded = DenseIndex(engine.dimension), TextIndex()
+        labels = np.arange(len(passages))
+        texts = [f"{subjects[at]}\n\n{text}".lstrip() for at, text in passages]
+        near.add(labels, engine.encode([MODELS[0].prefixes["passage"] + text for text in texts]))
+        worded.add(labels, texts)
+        figures = np.array([_places(near, worded, *one) for one in zip(asked, vectors, strict=True)])
+        shares = "".join(f"{(figures[:, leg] < most).mean():8.3f}" for leg in range(3) for most in (1, 5))
+        yield f"{given.name:20}{title:>9}{len(passages):8}{len(asked):6}{shares}"
+
+
+def _places(
+    near: DenseIndex, worded: TextIndex, asked: tuple[str, set[int]], vector: np.ndarray
+) -> tuple[int, ...]:
+    """The place of the right passage, from 0, by words, by vectors, and by both."""
+    question, right = asked
+    dense, text = partial(near.search, vector), partial(worded.search, question)
+    model = MODELS[0]
+    weight = weight_for(question, model.meaning)
+    both = hybrid(dense, text, 10, weight=weight, unrelated=model.unrelated)
+    lists = (text(10).labels, dense(10).labels, both.labels)
+    return tuple(next((at for at, label in enumerate(one.tolist()) if label in right), 99) for one in lists)
+
+
+def main() -> None:
+    legs = "".join(f"{leg + ' 1':>8}{leg + ' 5':>8}" for leg in ("words", "vec", "both"))
+    print(f"{'set':20}{'subject':>9}{'passages':>8}{'asked':>6}{legs}")
+    engine = MODELS[0].load(EmbeddingsSettings())
+    for given in (reports(), brattvik(), *manual()):
+        for row in rows(given, engine):
+            print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""What a document is about: names and the year, of its file's name and its first page."""
+
+from __future__ import annotations
+
+import pytest
+
+from builtin_plugins.documents.api import subject_of
+
+REPORT = [
+    "ANNUAL REPORT\nFor the fiscal year ended December 31, 2022\nPELHAM AEROSPACE INC.\nThe Company, Seattle",
+    "Pelham Aerospace sold 40 aircraft in 2022, and 38 in 2021. The company employs 900 people.",
+    "In 2022 our Aerospace business grew. Every company in the industry did, Pelham says.",
+    "Net sales rose. The Company paid no dividend.",
+]
+
+
+@pytest.mark.parametrize(
+    ("filename", "passages", "subject"),
+    [
+        ("scan0012.pdf", REPORT, "scan0012 PELHAM AEROSPACE 2022"),
+        ("PELHAM_2022_10K.pdf", REPORT, "PELHAM 2022 10K AEROSPACE"),
+        ("AnnualReport.docx", REPORT, "Annual Report PELHAM AEROSPACE 2022"),
+        ("3f9a77c0b1.pdf", ["the sea", "the ship"], ""),
+        ("20240131-2.pdf", ["nothing is capitalized here", "nor there"], ""),
+        ("Pelham.txt", REPORT[:1], ""),
+        ("年报.pdf", ["年度报告", "净销售额增长"], "年报"),
+        ("empty.txt", [], ""),
+    ],
+)
+def test_names_and_the_year(filename: str, passages: list[str], subject: str) -> None:
+    """A word that is also written small is no name. A document of one passage needs no subject."""
+    assert subject_of(filename, passages) == subject
+
+
+def test_a_subject_is_short() -> None:
+    assert len(subject_of("Word" * 60 + ".txt", ["Alpha", "Beta"])) <= 120

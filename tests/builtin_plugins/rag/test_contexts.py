@@ -1,0 +1,88 @@
+"""Passages are found by what their document is about, and shown without it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import text
+
+from builtin_plugins.rag_exchange.plugin import RagExchangePlugin
+from kernel.sdk import Unit
+from kernel.testing import Actor, platforms
+from tests.builtin_plugins.rag.rag_support import ingest, make_base, somebody
+from tests.fakes.hash_embeddings import HashEmbeddings
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+BASES = "/v1/rag/knowledge-bases"
+COMPANIES = ("Halvorsen", "Cordell", "Pelham", "Aurum")
+SALES = (
+    "Net sales rose by four per cent, as volumes and prices did in every region and in all of its markets."
+)
+STORED_WITHOUT = """UPDATE vectors_point SET payload = '{"page": null, "char_start": 0, "char_end": 80}'"""
+
+
+def report(company: str) -> str:
+    first = (
+        f"{company} Works\n\nAnnual report of {company} Works. The head office has not moved in this year."
+    )
+    return "\n\n".join(
+        [first, f"{company} makes pumps and valves for customers in many of the countries.", SALES]
+    )
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def ann(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Actor]:
+    async with platforms(tmp_path_factory.mktemp("home")) as start:
+        running = await start("rag", "extractive_answers", RagExchangePlugin, HashEmbeddings())
+        yield await somebody(running)
+
+
+async def shelf(ann: Actor) -> str:
+    base = await make_base(ann, chunk_size=110, chunk_overlap=0)
+    for number, company in enumerate(COMPANIES):
+        await ingest(ann.running, ann, base, f"{number}.txt", report(company))
+    return base
+
+
+async def best(ann: Actor, base: str, company: str) -> tuple[str, str]:
+    """The first passage that a search for a company's sales finds: its document and its text."""
+    found = await ann.post(f"{BASES}/{base}/search", json={"question": f"Did net sales of {company} rise?"})
+    assert found.status == 200, found.body
+    first = found.json()["items"][0]
+    return first["source"], first["text"]
+
+
+async def all_found(ann: Actor, base: str) -> bool:
+    """Whether each company's own passage about sales comes first."""
+    firsts = [await best(ann, base, company) for company in COMPANIES]
+    return firsts == [(f"{number}.txt", SALES) for number in range(len(COMPANIES))]
+
+
+async def test_the_document_that_a_question_names(ann: Actor) -> None:
+    """All four reports have the same passage; only its document's first page says whose it is."""
+    assert await all_found(ann, await shelf(ann))
+
+
+async def test_passages_from_before(ann: Actor) -> None:
+    """Passages stored without their document's subject get it when they are embedded again."""
+    base = await shelf(ann)
+    await ann.running.platform.database.write(_forget)
+    answer = await ann.post(f"{BASES}/{base}/reembed", json={"embedding_model": "all-minilm"})
+    assert answer.status == 202, answer.body
+    await ann.running.run_jobs()
+    assert await all_found(ann, base)
+
+
+def _forget(unit: Unit) -> None:
+    unit.session.execute(text(STORED_WITHOUT))
+
+
+async def test_an_exported_knowledge_base(ann: Actor) -> None:
+    exported = await ann.get(f"{BASES}/{await shelf(ann)}/export")
+    answer = await ann.upload(f"{BASES}/import", "shelf.zip", exported.body)
+    assert answer.status == 202, answer.body
+    await ann.running.run_jobs()
+    assert await all_found(ann, str(answer.json()["knowledge_base_id"]))
