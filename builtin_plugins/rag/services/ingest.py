@@ -44,7 +44,8 @@ from builtin_plugins.rag.services.attempts import Gone, IngestPayload, fail, is_
 from builtin_plugins.rag.services.deletions import forget
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.loading import languages_of, place_of
-from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original, refusal_of_passages
+from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original
+from builtin_plugins.rag.services.usage import refusal_of_passages
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import queue_one
 from builtin_plugins.vectors.api import LANGUAGE, VECTORS, EngineMismatch, Point
