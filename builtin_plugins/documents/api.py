@@ -17,6 +17,7 @@ from builtin_plugins.documents.detection import CSV, JSON, JSON_LINES, MARKDOWN,
 from builtin_plugins.documents.extraction import Bounds, ExtractedFile
 from builtin_plugins.documents.images.ocr import OcrOptions, begin_page
 from builtin_plugins.documents.office.number_formats import date_text, number_text, shown_as
+from builtin_plugins.documents.office.ole_files import EmbeddedFile, embedded_in
 from builtin_plugins.documents.omissions import omit
 from builtin_plugins.documents.parsers import PLAIN_TEXT_PARSERS
 from builtin_plugins.documents.protocol import ParserPosition, last_place, read_blocks
@@ -49,6 +50,7 @@ __all__ = [
     "Bounds",
     "Chunk",
     "DocumentParser",
+    "EmbeddedFile",
     "ExtractedFile",
     "Layout",
     "Member",
@@ -67,6 +69,7 @@ __all__ = [
     "blocks_of",
     "chunk",
     "date_text",
+    "embedded_in",
     "ends",
     "ends_sentence",
     "extract",
