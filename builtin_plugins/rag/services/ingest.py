@@ -247,7 +247,8 @@ class Ingestion:
         return chunk(read_blocks(parsed.sink), self._base.chunk_size, self._base.chunk_overlap)
 
     async def _parse(self, sink: Path) -> ParsedDocument:
-        limits = self._settings.parse_limits(large=self._payload.large)
+        recognizer = self._platform.resource(PARSERS).recognizer
+        limits = self._settings.parse_limits(large=self._payload.large, recognizer=recognizer)
         try:
             path = await original(self._platform, self._document)
         except OriginalLost:
