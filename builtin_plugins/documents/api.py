@@ -34,7 +34,7 @@ from builtin_plugins.documents.runner import (
 )
 from builtin_plugins.documents.sentence_marks import asks, ends, ends_sentence, is_closed, is_endless
 from builtin_plugins.documents.tables.sheets import Layout, Merged, sheet_blocks
-from kernel.sdk import hookspec
+from kernel.sdk import Platform, hookspec
 
 __all__ = [
     "BOUNDED",
@@ -107,7 +107,7 @@ def register_parsers() -> Sequence[DocumentParser]:
 
 
 @hookspec.first_now
-def find_recognizer() -> str | None:
+def find_recognizer(platform: Platform) -> str | None:
     """What recognizes text in pictures before tesseract is asked, as ``package.module:function``.
 
     The function is called in a parser's process, without network, with a picture's bytes (PNG, JPEG, GIF,
