@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from builtin_plugins.documents.archives.archive import BOUNDED
 from builtin_plugins.documents.blocks import (
+    DOUBTFUL,
     Block,
     Parser,
     ParserUnavailable,
@@ -15,8 +16,9 @@ from builtin_plugins.documents.blocks import (
 from builtin_plugins.documents.chunking import MAX_SIZE, Chunk, Pages, chunk, page_at
 from builtin_plugins.documents.detection import CSV, JSON, JSON_LINES, MARKDOWN, PLAIN, names_in_zip
 from builtin_plugins.documents.extraction import Bounds, ExtractedFile
-from builtin_plugins.documents.images.ocr import OcrOptions, begin_page
+from builtin_plugins.documents.images.ocr import OcrOptions, RecognizedWord, begin_page
 from builtin_plugins.documents.office.number_formats import date_text, duration_text, number_text, shown_as
+from builtin_plugins.documents.office.ole_files import EmbeddedFile, embedded_in
 from builtin_plugins.documents.omissions import omit
 from builtin_plugins.documents.parsers import PLAIN_TEXT_PARSERS
 from builtin_plugins.documents.protocol import ParserPosition, last_place, read_blocks
@@ -33,11 +35,12 @@ from builtin_plugins.documents.runner import (
 from builtin_plugins.documents.sentence_marks import asks, ends, ends_sentence, is_closed, is_endless
 from builtin_plugins.documents.subject import subject_of
 from builtin_plugins.documents.tables.sheets import Layout, Merged, sheet_blocks
-from kernel.sdk import hookspec
+from kernel.sdk import Platform, hookspec
 
 __all__ = [
     "BOUNDED",
     "CSV",
+    "DOUBTFUL",
     "JSON",
     "JSON_LINES",
     "MARKDOWN",
@@ -50,6 +53,7 @@ __all__ = [
     "Bounds",
     "Chunk",
     "DocumentParser",
+    "EmbeddedFile",
     "ExtractedFile",
     "Layout",
     "Member",
@@ -61,6 +65,7 @@ __all__ = [
     "Parser",
     "ParserPosition",
     "ParserUnavailable",
+    "RecognizedWord",
     "SlowDocument",
     "UnparsableDocument",
     "asks",
@@ -69,9 +74,11 @@ __all__ = [
     "chunk",
     "date_text",
     "duration_text",
+    "embedded_in",
     "ends",
     "ends_sentence",
     "extract",
+    "find_recognizer",
     "is_closed",
     "is_endless",
     "last_place",
@@ -100,3 +107,13 @@ def blocks_of(portions: Iterable[str]) -> Iterator[Block]:
 @hookspec.declaration
 def register_parsers() -> Sequence[DocumentParser]:
     """Parsers for more document types. Those of plugins are asked before the built-in ones."""
+
+
+@hookspec.first_now
+def find_recognizer(platform: Platform) -> str | None:
+    """What recognizes text in pictures before tesseract is asked, as ``package.module:function``.
+
+    The function is called in a parser's process, without network, with a picture's bytes (PNG, JPEG, GIF,
+    WebP, TIFF, BMP, PNM) and the page of a TIFF from 1, or None. It returns lines of `RecognizedWord`s. Where
+    it is uncertain of a whole page, tesseract is asked as well, if it is installed.
+    """

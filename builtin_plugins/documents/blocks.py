@@ -8,6 +8,11 @@ from typing import Final, Literal, NamedTuple
 SEPARATOR: Final = "\n\n"
 """Separates blocks in the parsed text, also at page breaks."""
 
+DOUBTFUL: Final = "\u2060"
+"""Stands after a word of a picture that was recognized with little certainty: such words can be searched, but
+are not quoted. It is the invisible word joiner, which is removed from any other text.
+"""
+
 MOST_ENTRIES: Final = 10_000
 """The maximum of files and folders in an archive."""
 
@@ -16,6 +21,7 @@ Code = Literal[
     "corrupt",
     "no_text",
     "no_ocr",
+    "unrecognized",
     "too_large",
     "too_many",
     "too_many_pixels",
@@ -62,6 +68,9 @@ DETAILS: Final[dict[Code, str]] = {
     "no_ocr": "Reading text from pictures needs the program tesseract with the languages in "
     "PLATFORM_RAG_OCR_LANGUAGES on the server (Debian: apt install tesseract-ocr tesseract-ocr-deu for "
     "English and German). Then upload the document again.",
+    "unrecognized": "The text in the picture could not be recognized with any certainty: it is too blurred, "
+    "or in a language that the server does not have. PLATFORM_RAG_OCR_LANGUAGES sets them (Debian: "
+    "apt install tesseract-ocr-deu for German). Then upload the document again.",
     "too_large": "The document is too large: its file, what it unpacks to, or its text is more than can be "
     "read. Split it and upload the parts.",
     "too_many": f"The archive holds too many files: it may have at most {MOST_ENTRIES:,} files and folders. "

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from builtin_plugins.documents.blocks import SEPARATOR, Block, ParserUnavailable, UnparsableDocument
+from builtin_plugins.documents.blocks import DOUBTFUL, SEPARATOR, Block, ParserUnavailable, UnparsableDocument
 from builtin_plugins.documents.cleaning import clean, pieces, shows
 from builtin_plugins.documents.images.ocr import LISTENER, OPTIONS, OcrOptions
 from builtin_plugins.documents.omissions import COUNTED, Omission
@@ -128,7 +128,8 @@ class _Sink:
             if block.page not in (None, self._last_page):
                 self.begin_page(block.page)
         for piece in pieces(block.text, MAX_BLOCK_CHARS):
-            self._take(clean(piece))
+            text = clean(piece)
+            self._take(text if block.recognized else text.replace(DOUBTFUL, ""))
 
     def begin_page(self, page: int, pages: int = 0) -> None:
         """Report which page is being read, and of how many if that is known."""
@@ -156,7 +157,7 @@ class _Sink:
         """Write what is pending and the totals; raises `UnparsableDocument` if there was no text."""
         self._flush()
         if not self._chars:
-            raise UnparsableDocument("no_text")
+            raise UnparsableDocument("unrecognized" if self.omitted["unrecognized"] else "no_text")
         counted = (self._unread, self._recognized, self._damaged)
         trailer = Trailer(
             self._chars,

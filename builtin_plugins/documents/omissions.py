@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Final, Literal
 
-Omission = Literal["hidden", "beside", "quoted", "part"]
+Omission = Literal["hidden", "beside", "quoted", "part", "unrecognized"]
 
 _SENTENCES: Final[dict[Omission, tuple[str, str]]] = {
     "hidden": (
@@ -25,6 +25,12 @@ _SENTENCES: Final[dict[Omission, tuple[str, str]]] = {
     "part": (
         "One part inside the document could not be read and was left out.",
         "{:,} parts inside the document could not be read and were left out.",
+    ),
+    "unrecognized": (
+        "The text of one picture could not be recognized with any certainty and was left out: it is too "
+        "blurred, or in a language that PLATFORM_RAG_OCR_LANGUAGES does not name.",
+        "The text of {:,} pictures could not be recognized with any certainty and was left out: they are too "
+        "blurred, or in a language that PLATFORM_RAG_OCR_LANGUAGES does not name.",
     ),
 }
 """What to tell users, for one and for several."""

@@ -69,7 +69,7 @@ async def _open_parsers(platform: Platform) -> AsyncIterator[Parsers]:
         for plugin, parsers in platform.hooks.ask_now(api.register_parsers)
         for parser in parsers
     ]
-    yield Parsers(declared)
+    yield Parsers(declared, platform.hooks.ask_now(api.find_recognizer, platform))
 
 
 @asynccontextmanager

@@ -57,7 +57,9 @@ class DocumentParser:
 class Parsers:
     """Which parser reads what."""
 
-    def __init__(self, declared: Iterable[tuple[str, DocumentParser]]) -> None:
+    def __init__(self, declared: Iterable[tuple[str, DocumentParser]], recognizer: str | None = None) -> None:
+        self.recognizer = recognizer
+        """What recognizes text in pictures before tesseract is asked."""
         self._declared: list[tuple[str, DocumentParser]] = []
         self._by_type = {
             media_type: parser for parser in BUILTIN_PARSERS for media_type in parser.media_types

@@ -122,7 +122,8 @@ async def parse(
     try:
         arguments, ahead = _arguments(path, parser, limits, sink), _ahead(parser.target)
         await asyncio.to_thread(sink.touch, 0o600)  # a confined child may write it, and make no other
-        reach = Reach([*_absolute(path), *_packages(parser.target)], _absolute(sink))
+        targets = filter(None, (parser.target, limits.ocr.recognizer))
+        reach = Reach([*_absolute(path), *_packages(*targets)], _absolute(sink))
         await children.call(_TARGET, *arguments, limits=_limits(limits), ahead=ahead, reach=reach)
         trailer = await asyncio.to_thread(read_trailer, sink)
     except BaseException as error:  # a cancelled job leaves no file either

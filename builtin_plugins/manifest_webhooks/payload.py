@@ -15,7 +15,9 @@ from email.utils import collapse_rfc2231_value
 from typing import Any
 from urllib.parse import parse_qsl
 
-from aiohttp import parse_content_disposition
+from aiohttp import content_disposition_filename
+
+from kernel.sdk.http import FORM_ENCODING, clean_name, form_disposition
 
 from .manifest import Input, Manifest
 from .problems import ROOT
@@ -150,7 +152,9 @@ def _multipart(body: bytes, boundary: str) -> dict[str, str]:
         raise PayloadError(f"The form has more than {MAX_FIELDS} fields.")
     if not parts or not parts[-1].startswith(b"--"):
         raise PayloadError("The form is cut short: its closing boundary is missing.")
-    return dict(_part(part) for part in parts[:-1])
+    form = dict(_part(part) for part in parts[:-1])
+    form.pop(FORM_ENCODING, None)
+    return form
 
 
 def _part(section: bytes) -> tuple[str, str]:
@@ -159,12 +163,13 @@ def _part(section: bytes) -> tuple[str, str]:
     if padding.strip(b" \t") or not separator or len(head) > _MAX_PART_HEADER:
         raise PayloadError("A part of the form has no valid header.")
     headers = HeaderParser().parsestr(_text(head, "The header of a form field"))
-    _, parameters = parse_content_disposition(headers.get("Content-Disposition"))
+    _, parameters = form_disposition(headers.get("Content-Disposition"))
     name = parameters.get("name")
     if not name:
         raise PayloadError("A part of the form has no field name.")
-    if "filename" in parameters:
-        return name, parameters["filename"]
+    filename = content_disposition_filename(parameters, "filename")
+    if filename is not None:
+        return name, clean_name(filename) if filename else ""
     return name, _text(content, "A form field")
 
 

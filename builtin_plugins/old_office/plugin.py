@@ -9,6 +9,7 @@ from builtin_plugins.old_office.detection import EXCEL, EXCEL_BINARY, POWERPOINT
 from kernel.sdk import Plugin, hookimpl
 
 _HERE = __package__
+_FILES = f"{_HERE}.embedded:extract"
 
 
 class OldOfficePlugin(Plugin):
@@ -23,8 +24,12 @@ class OldOfficePlugin(Plugin):
     @hookimpl
     def register_parsers(self) -> Sequence[DocumentParser]:
         return [
-            DocumentParser("doc", [WORD], f"{_HERE}.texts:parse_document", detect_file=detect),
-            DocumentParser("ppt", [POWERPOINT], f"{_HERE}.texts:parse_slides", detect_file=detect),
-            DocumentParser("xls", [EXCEL], f"{_HERE}.workbooks:parse", detect_file=detect),
+            DocumentParser(
+                "doc", [WORD], f"{_HERE}.texts:parse_document", detect_file=detect, extractor=_FILES
+            ),
+            DocumentParser(
+                "ppt", [POWERPOINT], f"{_HERE}.texts:parse_slides", detect_file=detect, extractor=_FILES
+            ),
+            DocumentParser("xls", [EXCEL], f"{_HERE}.workbooks:parse", detect_file=detect, extractor=_FILES),
             DocumentParser("xlsb", [EXCEL_BINARY], f"{_HERE}.workbooks:parse_binary", detect_file=detect),
         ]

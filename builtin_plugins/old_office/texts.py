@@ -9,6 +9,7 @@ from typing import Any, Literal
 import office_oxide
 
 from builtin_plugins.documents.api import Block, UnparsableDocument, blocks_of, omit
+from builtin_plugins.old_office.embedded import omit_unread
 
 
 def parse_document(path: Path) -> Iterator[Block]:
@@ -17,6 +18,7 @@ def parse_document(path: Path) -> Iterator[Block]:
     Hidden text is left out. Raises `UnparsableDocument` for a password or a damaged file.
     """
     yield from blocks_of([_opened(path, "doc").to_html()])
+    omit_unread(path)
 
 
 def parse_slides(path: Path) -> Iterator[Block]:
@@ -35,6 +37,7 @@ def parse_slides(path: Path) -> Iterator[Block]:
                 text = "\n".join(_lines(element))
                 if text.strip():
                     yield Block(text, page)
+    omit_unread(path)
 
 
 def _opened(path: Path, kind: Literal["doc", "ppt"]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
@@ -24,7 +25,10 @@ from builtin_plugins.documents.api import (
     sheet_blocks,
     shown_as,
 )
+from builtin_plugins.old_office.embedded import omit_unread
 
+_LINKS: Final = "xl/_rels/workbook.bin.rels"
+_MACROS, _CHARTS = b"macrosheets/", b"chartsheets/"
 _LOCKED: Final = ("encrypted", "password")
 _NO_LAYOUT: Final = Layout({}, set(), set())
 
@@ -54,27 +58,47 @@ def parse(path: Path) -> Iterator[Block]:
         yield from sheet_blocks(page, sheet.name, rows, _layout_of(sheet))
         for place, note in sorted(sheet.cell_note_map.items()):
             yield Block(f"{xlrd.cellname(*place)}: {note.text}", page)
+    omit_unread(path)
 
 
 def parse_binary(path: Path) -> Iterator[Block]:
     """Yield each sheet of a workbook that calamine reads, such as .xlsb; numbers are written in full.
 
-    Hidden sheets are left out and counted. Raises `UnparsableDocument` for a password or a damaged file.
+    Hidden sheets are left out and counted, and so are those of charts and macros. Raises
+    `UnparsableDocument` for a password or a damaged file.
     """
     try:
-        book = python_calamine.CalamineWorkbook.from_path(path)
-    except python_calamine.CalamineError as error:
+        book = _opened(path)
+    except (python_calamine.CalamineError, zipfile.BadZipFile) as error:
         raise UnparsableDocument("encrypted" if _is_locked(error) else "corrupt", str(error)) from None
     visible = python_calamine.SheetVisibleEnum.Visible
     some_are_shown = any(sheet.visible == visible for sheet in book.sheets_metadata)
     for page, sheet in enumerate(book.sheets_metadata, start=1):
-        if sheet.typ != python_calamine.SheetTypeEnum.WorkSheet:
+        if sheet.typ != python_calamine.SheetTypeEnum.WorkSheet:  # a chart, or macros of Excel 4
+            omit("part")
             continue
         if sheet.visible != visible and some_are_shown:
             omit("hidden")
             continue
         rows = (list(map(_text, row)) for row in book.get_sheet_by_name(sheet.name).iter_rows())
         yield from sheet_blocks(page, sheet.name, rows, _NO_LAYOUT)
+
+
+def _opened(path: Path) -> Any:
+    """The workbook. Calamine refuses one with sheets of macros, so those pass for sheets of charts."""
+    if not zipfile.is_zipfile(path):
+        return python_calamine.CalamineWorkbook.from_path(path)
+    with zipfile.ZipFile(path) as package:
+        links = package.read(_LINKS) if _LINKS in package.namelist() else b""
+        if _MACROS not in links:
+            return python_calamine.CalamineWorkbook.from_path(path)
+        renamed = io.BytesIO()
+        with zipfile.ZipFile(renamed, "w") as target:
+            for name in package.namelist():
+                part = package.read(name)
+                target.writestr(name, part.replace(_MACROS, _CHARTS) if name == _LINKS else part)
+    renamed.seek(0)
+    return python_calamine.CalamineWorkbook.from_filelike(renamed)
 
 
 def _is_locked(error: Exception) -> bool:

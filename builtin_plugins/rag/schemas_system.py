@@ -40,3 +40,30 @@ class RootOut(BaseModel):
     version: str
     status: str
     ollama_available: bool
+
+
+class Allowance(BaseModel):
+    """How much of something is used, and how much may be."""
+
+    used: int
+    limit: int | None = Field(description="Null if there is no limit.")
+
+
+class OrganizationUsage(BaseModel):
+    """What the knowledge bases shared with one organization use."""
+
+    organization_id: int
+    storage_bytes: Allowance
+    passages: Allowance
+
+
+class UsageOut(BaseModel):
+    """What the caller's account and its organizations use and may use."""
+
+    storage_bytes: Allowance = Field(description="Files in the knowledge bases of this account.")
+    passages: Allowance
+    queued_bytes: Allowance = Field(description="Files that wait to be read.")
+    streams: Allowance = Field(
+        description="Streamed responses that are open now, in the process that answered this request."
+    )
+    organizations: list[OrganizationUsage] = Field(description="The caller's organizations.")

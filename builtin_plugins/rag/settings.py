@@ -138,11 +138,11 @@ class RagSettings(Settings):
             raise ValueError("name either 'rerank_folder' or 'rerank_url'")
         return self
 
-    def parse_limits(self, *, large: bool = True) -> ParseLimits:
+    def parse_limits(self, *, large: bool = True, recognizer: str | None = None) -> ParseLimits:
         """What one document may cost; a document that isn't large may still have a few scanned pages."""
         seconds = max(self.parse_seconds, self.ocr_seconds) if large else self.parse_seconds
         pages = OcrOptions().most_pages if large else _FEW_PAGES
         return ParseLimits(
             *(self.parse_memory_mb, self.parse_cpu_seconds, seconds, self.max_text_chars),
-            ocr=OcrOptions(self.ocr_languages, pages),
+            ocr=OcrOptions(self.ocr_languages, pages, recognizer),
         )

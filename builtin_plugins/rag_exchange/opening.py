@@ -11,6 +11,7 @@ from typing import Any, Final
 from builtin_plugins.documents.api import PARSER_PROCESSES
 from builtin_plugins.rag_exchange.bundle import Base, BundleBroken, BundleReader, broken
 from kernel.sdk import ChildFailed, ChildLimits, MachineFault, Platform, Unavailable
+from kernel.sdk.operations import Reach
 
 _READ: Final = f"{__name__}:read_settings"
 _LIMITS: Final = ChildLimits(memory_mb=8 * 1024, cpu_seconds=60, wall_seconds=180)
@@ -23,7 +24,8 @@ async def settings_in(platform: Platform, path: Path, most_bytes: int) -> Base:
     """
     children = platform.resource(PARSER_PROCESSES)
     try:
-        found = await children.call(_READ, _absolute(path), most_bytes, limits=_LIMITS)
+        reach = Reach([_absolute(path)])
+        found = await children.call(_READ, _absolute(path), most_bytes, limits=_LIMITS, reach=reach)
     except ChildFailed:
         raise broken("reading it takes too long or too much memory") from None
     except MachineFault:

@@ -6,11 +6,16 @@ import re
 import unicodedata
 from urllib.parse import quote
 
+from aiohttp import parse_content_disposition
 from pydantic import AfterValidator
 
 # Control characters, lone surrogates, line separators, and marks that change the writing direction:
 # "invoice<mark>fdp.exe" would be shown as "invoiceexe.pdf".
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+# What old browsers send: the path on the sender's machine, its backslashes as they are.
+_FOLDERS = re.compile(r'(;\s*filename=")(?:[a-z]:|\\)\\(?:[^"\\]*\\)*(?=[^"\\]+")', re.IGNORECASE)
+FORM_ENCODING = "_charset_"
+"""The field in which a form names its encoding (RFC 7578); here all forms are UTF-8."""
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._ ()-]")
 _MARKS = re.compile(r"(?<=[A-Za-z])[\u0300-\u036f]+")
 # Latin letters that don't decompose into a letter and a mark, in their common ASCII spelling: "ß" as "ss".
@@ -31,6 +36,12 @@ def clean_name(sent: str) -> str:
     name = _UNFIT.sub("", sent.replace("\\", "/").rpartition("/")[2]).strip()
     name = unicodedata.normalize("NFC", name)
     return "document" if name in ("", ".", "..") else name[-255:]
+
+
+def form_disposition(header: str | None) -> tuple[str | None, dict[str, str]]:
+    """The kind and the parameters of a form field's Content-Disposition, as aiohttp parses it."""
+    kind, parameters = parse_content_disposition(header and _FOLDERS.sub(r"\1", header))
+    return kind, dict(parameters)
 
 
 def content_disposition(filename: str) -> str:

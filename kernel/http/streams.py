@@ -90,6 +90,10 @@ class OpenStreams:
                 headers={"Retry-After": str(_RETRY_AFTER)},
             )
 
+    def usage(self, principal: Principal) -> tuple[int, int]:
+        """How many streams an account has open in this process, and how many it may have."""
+        return len(self._open.get(principal.id or 0, ())), self._most
+
     def watch(self, principal: Principal, cut: Callable[[], None]) -> OpenStream | None:
         """Watch the response that the current task is about to stream; None without a session.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -14,7 +13,6 @@ from aiohttp import (
     StreamReader,
     content_disposition_filename,
     hdrs,
-    parse_content_disposition,
     web,
 )
 from aiohttp.http_exceptions import HttpProcessingError
@@ -27,7 +25,7 @@ from kernel.errors import (
     UnsupportedMediaType,
 )
 from kernel.http.context import Context
-from kernel.http.names import clean_name
+from kernel.http.names import FORM_ENCODING, clean_name, form_disposition
 from kernel.http.validation import BodyClock, media_type
 from kernel.stores.protocols import Staged
 
@@ -38,9 +36,6 @@ _FIELD_LIMIT = 1024
 _MOST_PARTS = 32
 _MOST_LINES = 4096
 _LONGEST_LINE = 16 * 1024
-_ENCODING_NAME = "_charset_"
-# What old browsers send: the path on the sender's machine, its backslashes as they are.
-_FOLDERS = re.compile(r'(;\s*filename=")(?:[a-z]:|\\)\\(?:[^"\\]*\\)*(?=[^"\\]+")', re.IGNORECASE)
 _PLAIN_ENCODINGS = ("binary", "8bit", "7bit")
 _MALFORMED = (ValueError, AssertionError, RuntimeError, HttpProcessingError)
 
@@ -110,13 +105,13 @@ class _FormReader(MultipartReader):
         """The next part; the reader asks for it behind each boundary."""
         part = await super().fetch_next_part()
         is_first, self._is_first = self._is_first, False
-        if not is_first or not isinstance(part, BodyPartReader) or part.name != _ENCODING_NAME:
+        if not is_first or not isinstance(part, BodyPartReader) or part.name != FORM_ENCODING:
             return part
         size = 0
         while chunk := await part.read_chunk():
             size += len(chunk)
             if size > _FIELD_LIMIT:
-                raise BadRequest(f"The field '{_ENCODING_NAME}' is too long; it names an encoding")
+                raise BadRequest(f"The field '{FORM_ENCODING}' is too long; it names an encoding")
         return cast(BodyPartReader, await self.next())
 
 
@@ -131,7 +126,7 @@ def _parameters(part: BodyPartReader) -> dict[str, str]:
     Raises BadRequest.
     """
     header = part.headers.get(hdrs.CONTENT_DISPOSITION)
-    kind, parameters = parse_content_disposition(header and _FOLDERS.sub(r"\1", header))
+    kind, parameters = form_disposition(header)
     if header is not None and kind is None:
         raise BadRequest("The Content-Disposition of a form field can't be read: check its quotes and names")
     return parameters

@@ -24,7 +24,9 @@ from kernel.http.forwarding import (
     end_to_end_headers,
 )
 from kernel.http.names import (
+    FORM_ENCODING,
     clean_name,
+    form_disposition,
 )
 from kernel.http.rate_limits import (
     RateLimits,
@@ -54,6 +56,7 @@ from kernel.http.validation import (
 
 __all__ = [
     "CONTEXT",
+    "FORM_ENCODING",
     "OPENAI_ERRORS",
     "OPEN_STREAMS",
     "REMOTE_SERVICES",
@@ -71,6 +74,7 @@ __all__ = [
     "Serve",
     "clean_name",
     "end_to_end_headers",
+    "form_disposition",
     "iter_body",
     "json_object",
     "network_of",

@@ -7,6 +7,7 @@ that does not match. Time is the processor's own, so a busy machine changes noth
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib
 import json
 import re
@@ -25,9 +26,10 @@ _FUNCTIONS: Final = frozenset(
     ("compile", "search", "match", "fullmatch", "sub", "subn", "finditer", "findall", "split")
 )
 _AT_START: Final = ("match", "fullmatch")
-_SHORT: Final = 2_000
-_FLOOR: Final = 0.0012
+_SHORT: Final = 600
+_QUICK: Final = 0.0003
 """Seconds for a short text: what takes less is not looked at again."""
+_FLOOR: Final = 0.0012
 _CHECKED: Final = (4_000, 16_000)
 _GROWTH: Final = 9
 """Linear is 4, quadratic 16."""
@@ -44,7 +46,28 @@ _SCRIPTS: Final = {
 }
 _MOST_CHARS: Final = 12
 _MOST_RUNS: Final = 6
+_UNKNOWN: Final = (NameError, AttributeError, TypeError, LookupError, ValueError, re.error, regex.error)
+_UNBOUNDED: Final = re.compile(r"[*+]|,\}")
 _ENDING: Final = "\x00"
+
+
+class _Sample(str):
+    """What stands for a value that only a function knows, its attributes and what it returns."""
+
+    def __getattr__(self, name: str) -> _Sample:
+        return self
+
+    def __call__(self, *_: object, **__: object) -> _Sample:
+        return self
+
+
+class _Samples(dict[str, Any]):
+    """The names of a module, and a sample for every other one."""
+
+    def __missing__(self, name: str) -> Any:
+        if hasattr(builtins, name):
+            raise KeyError(name)
+        return _Sample("a")
 
 
 class Expression(NamedTuple):
@@ -56,7 +79,7 @@ class Expression(NamedTuple):
 
 
 def expressions(folders: Sequence[str]) -> Iterator[Expression]:
-    """Those in these folders whose text is known without running a function."""
+    """Those in these folders; of what only a function knows, an `a` stands for each text."""
     trees = {path: ast.parse(path.read_text()) for folder in folders for path in _files(ROOT / folder)}
     for path, tree in trees.items():
         used = _uses(tree)
@@ -111,13 +134,14 @@ def _uses(tree: ast.Module) -> dict[str, set[str]]:
 
 
 def _evaluated(call: Any, known: Mapping[str, Any]) -> Any:
-    """The compiled expression; None if it is made of something that only a function knows."""
+    """The compiled expression; None if it can't be made without running the function around it."""
     flags = [*call.args[1:]] if call.func.attr == "compile" else []
     flags += [keyword.value for keyword in call.keywords if keyword.arg == "flags"]
-    with suppress(NameError, AttributeError, TypeError):
-        values = [
-            eval(compile(ast.Expression(one), "", "eval"), dict(known)) for one in (call.args[0], *flags)
-        ]
+    with suppress(*_UNKNOWN):
+        names = _Samples(known)
+        values = [eval(compile(ast.Expression(one), "", "eval"), {}, names) for one in (call.args[0], *flags)]
+        if any(isinstance(one, _Sample) for one in values):
+            return None
         return known[call.func.value.id].compile(*values)
     return None
 
@@ -196,6 +220,8 @@ def slow_on(compiled: Any, methods: frozenset[str]) -> tuple[str, str] | None:
     """What it takes more than linear time on, if anything."""
     source = compiled.pattern
     source = source.decode("latin-1") if isinstance(source, bytes) else source
+    if not _UNBOUNDED.search(source):
+        return None
     kinds = [one for one in _AT_START if one in methods]
     if not kinds or methods - set(_AT_START):
         kinds.append("search")
@@ -207,7 +233,7 @@ def slow_on(compiled: Any, methods: frozenset[str]) -> tuple[str, str] | None:
 
 
 def _grows(compiled: Any, method: str, before: str, repeated: str) -> bool:
-    if seconds(compiled, method, before, repeated, _SHORT) < _FLOOR:
+    if seconds(compiled, method, before, repeated, _SHORT) < _QUICK:
         return False
     for _ in range(_TIMES):
         short = seconds(compiled, method, before, repeated, _CHECKED[0])

@@ -19,7 +19,7 @@ from kernel.hooks.types import Declaration, HookSpec, specs_in
 from kernel.plugins.loading import Plugin, installed
 from kernel.testing.databases import by_name, requirements
 from tests.house.test_sdk import MODULES as SDK
-from tests.house.test_source import parsed
+from tests.house.test_source import modules, parsed
 
 ROOT = Path(__file__).parents[2]
 PLUGINS = sorted(path.parent.name for path in (ROOT / "builtin_plugins").glob("*/plugin.py"))
@@ -273,3 +273,26 @@ def test_functions_are_short() -> None:
     assert lengths[len(lengths) // 2] <= 12
     assert lengths[int(len(lengths) * 0.9)] <= 30
     assert lengths[-1] <= 80
+
+
+UNCONFINED = {
+    "builtin_plugins/graph_rdf/live.py",  # writes stores of its own rows, which are renamed
+    "builtin_plugins/models/local/process.py",  # serves a model at a socket
+    "builtin_plugins/news/reading.py",  # feeds; limited only
+    "builtin_plugins/platform_ops/backup/drilling.py",  # a whole instance of the platform
+}
+
+
+def test_children_are_confined() -> None:
+    """A child that reads what others sent names the files that it reaches."""
+    free = {
+        str(path)
+        for path, tree in modules("kernel", "builtin_plugins", "cli")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("call", "run")
+        and ast.unparse(node.func.value).endswith("children")
+        and "reach" not in [keyword.arg for keyword in node.keywords]
+    }
+    assert free == UNCONFINED

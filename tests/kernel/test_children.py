@@ -197,6 +197,12 @@ async def test_confined(children: Children, tmp_path: Path) -> None:
     with pytest.raises(ChildFailed):
         await children.run(["cat", str(files[2])], limits=LIMITS, reach=reach)
     assert await children.run(["cat", str(files[0])], limits=LIMITS, reach=reach) == b"text"
+    program = tmp_path / "program"  # one that an operator keeps outside the system's folders
+    program.write_text('#!/bin/sh\ncat "$1"\n')
+    program.chmod(0o700)
+    assert await children.run([str(program), str(files[0])], limits=LIMITS, reach=reach) == b"text"
+    with pytest.raises(ChildFailed):
+        await children.run([str(program), str(files[2])], limits=LIMITS, reach=reach)
 
 
 async def test_cancellation(children: Children, pipe: tuple[Path, int]) -> None:

@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +30,9 @@ _MAX_SPACES: Final = 100
 _IGNORED: Final = "script"
 _STYLES: Final = "styles.xml"
 _MAX_STYLES_BYTES: Final = 8 * 1024 * 1024
-_MAX_FORMULA_BYTES: Final = 1024 * 1024
+_MAX_OBJECT_BYTES: Final = 1024 * 1024
+_MOST_POINTS: Final = 1_000
+_CHART: Final = "{urn:oasis:names:tc:opendocument:xmlns:chart:1.0}"
 _NUMBERED: Final = frozenset({"p", "h"})
 _COMMENT: Final = "annotation"
 _UNREAD: Final = frozenset({"tracked-changes", _COMMENT})
@@ -66,7 +69,7 @@ def parse(path: Path) -> Iterator[Block]:
     """
     walk = _Walk(OdtNumbering())
     yield from _walked(path, walk)
-    yield from walk.comments
+    yield from walk.beside
     with open_archive(path, checked=CHECKED) as archive:
         if (info := archive.NameToInfo.get(_STYLES)) and info.file_size <= _MAX_STYLES_BYTES:
             with suppress(etree.XMLSyntaxError):  # broken styles only cost the headers
@@ -119,7 +122,7 @@ class _Walk:
         self._label = ""
         self._unread: list[str] = []
         self._comment: list[str] | None = None  # of the current paragraph of a comment
-        self.comments: list[Block] = []
+        self.beside: list[Block] = []
         self._inline = 0
         self._note_begins = False
         self._style = ""
@@ -142,7 +145,7 @@ class _Walk:
         elif name == "note-body":
             self.collector.data(" (")
         elif name == "object":
-            self.data(self.collector.placed(self._formula_of(attribute(attributes, "href"))))
+            self.data(self.collector.placed(self._object(attribute(attributes, "href"))))
         elif name == "tab" or (self._inline and html not in (None, _IGNORED)):
             self.collector.data("" if self._note_begins else " ")
         elif html is not None:
@@ -198,7 +201,7 @@ class _Walk:
     def _end_paragraph(self) -> None:
         self._label = ""
         if text := " ".join("".join(self._comment or ()).split()):
-            self.comments.append(Block(text))
+            self.beside.append(Block(text))
         self._comment = None
 
     def take(self) -> list[Block]:
@@ -213,14 +216,16 @@ class _Walk:
             self._comment.append(data)
         self.collector.data(data)
 
-    def _formula_of(self, href: str) -> str:
-        """The formula in a part of its own; empty for any other object."""
+    def _object(self, href: str) -> str:
+        """The formula in a part of its own; empty for any other object. A chart goes beside the text."""
         info = self._archive and self._archive.NameToInfo.get(f"{posixpath.normpath(href)}/{CONTENT}")
-        if not self._archive or not info or info.file_size > _MAX_FORMULA_BYTES:
+        if not self._archive or not info or info.file_size > _MAX_OBJECT_BYTES:
             return ""
-        with suppress(etree.XMLSyntaxError):  # a broken formula only costs itself
+        with suppress(etree.XMLSyntaxError):  # a broken object only costs itself
             root = etree.fromstring(self._archive.read(info), safe_parser())
-            return formula_in(root) if root.tag.endswith("}math") else ""
+            if root.tag.endswith("}math"):
+                return formula_in(root)
+            self.beside += map(Block, _chart(root))
         return ""
 
     def take_parts(self, archive: zipfile.ZipFile) -> None:
@@ -257,9 +262,9 @@ class _Slides(_Walk):
 
     def take(self) -> list[Block]:
         page = self._page or None
-        blocks = [*self.collector.take(), *self.comments]
+        blocks = [*self.collector.take(), *self.beside]
         taken = [*self._finished, *(block._replace(page=page) for block in blocks)]
-        self._finished, self.comments = [], []
+        self._finished, self.beside = [], []
         return taken
 
 
@@ -283,6 +288,22 @@ class _HeadersAndFooters(_Walk):
     def data(self, data: str) -> None:
         if self._within:
             super().data(data)
+
+
+def _chart(root: etree._Element) -> Iterator[str]:
+    """The title of a chart, and the table of its numbers."""
+    chart = root.find(f"{{*}}body/{{*}}chart/{_CHART}chart")
+    if chart is None:
+        return
+    for title in chart.iterfind(f"{_CHART}title"):
+        yield " ".join("".join(title.itertext()).split())
+    rows = islice(chart.iterfind("{*}table//{*}table-row"), _MOST_POINTS)
+    cells = (
+        (" ".join("".join(cell.itertext()).split()) for cell in row.iterfind("{*}table-cell")) for row in rows
+    )
+    lines = ["\t".join(row).rstrip() for row in cells]
+    if any(lines):
+        yield "\n".join(lines)
 
 
 def _is_inline(name: str) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, time, timedelta
+from fractions import Fraction
 from typing import Final
 
 # In a number format: literal text, which may contain any character, and a currency symbol with or without a
@@ -15,9 +17,26 @@ _CURRENCY: Final = re.compile(r"\[\$([^\]-]{1,5})|([€£¥]|(?<!\[)\$)")
 _DECIMALS: Final = re.compile(r"\.([0#?]+)")
 # A section of a format, which a semicolon ends outside literal text.
 _SECTION: Final = re.compile(r'(?:"[^"]*"|\\.|[^;"\\])+|(?<=;)(?=;|$)')
-_CONDITION: Final = re.compile(r"\[[<>=]")
+_CONDITION: Final = re.compile(r"\[(<=|>=|<>|<|>|=) ?(-?\d{1,15}(?:\.\d{1,15})?)\]")
+_COMPARISONS: Final = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "<>": operator.ne,
+}
+# A whole part, if it has places of its own, and a denominator of so many digits, or of this value.
+_FRACTION: Final = re.compile(r"(?:([0#?]{1,15}) {1,4})?[0#?]{1,15} ?/ ?(?:([0#?]{1,7})|([1-9]\d{0,6}))")
+# Places with signs between them, as telephone numbers and other long codes have.
+_CODE: Final = re.compile(r"\(?[0#]{1,15}(?:[-() /]{1,2}[0#]{1,15}){1,8}")
+_LEAST_PLACES: Final = 5  # with fewer, the sign separates thousands
+_LARGEST: Final = 1e15
 _NOT_PLACES: Final = re.compile(r'"[^"]*"|\[[^\[\]]*+\]|\\.|[_*].')
 _PLACES: Final = re.compile(r"[0#?][0#?.,]*")
+# What a code does not show: colors, conditions and spaces as wide as a character.
+_NOT_CODE: Final = re.compile(r"\[[^\[\]]*+\]|[_*].")
+_ESCAPED: Final = re.compile(r'\\(.)|"([^"]*)"')
 _PADDED: Final = re.compile(r"0{2,15}")
 _UNIT: Final = re.compile(r'[0#?,] ?(?:"([^"]{1,40})"|(\\[^\s\d])$)')
 _POWER: Final = re.compile("E[-+]")
@@ -33,9 +52,11 @@ Shown = Callable[[float], str]
 
 
 def shown_as(number_format: str) -> Shown:
-    """How numbers of a format are shown: by the section for their sign, unless sections have conditions."""
+    """How numbers of a format are shown: by the section for their sign, or whose condition they meet."""
     sections = _SECTION.findall(number_format)
-    if len(sections) < 2 or _CONDITION.search(number_format):
+    if _CONDITION.search(number_format):
+        return _shown_where(sections[:3])
+    if len(sections) < 2:
         return _shown_in(number_format)
     shown = [_shown_in(section) for section in sections[:3]]
     positive, negative, zero = shown[0], shown[1], shown[2] if len(shown) > 2 else shown[0]
@@ -49,11 +70,39 @@ def shown_as(number_format: str) -> Shown:
     )
 
 
+def _shown_where(sections: Sequence[str]) -> Shown:
+    """By the first section whose condition is met. Without one, the last holds for the rest, and one before
+    it for negative numbers.
+    """
+    rules: list[tuple[Callable[[float], bool], Shown]] = []
+    for at, section in enumerate(sections):
+        found = _CONDITION.search(section)
+        if found:
+            rules.append((_comparison(found[1], float(found[2])), _shown_in(_CONDITION.sub("", section))))
+        else:
+            is_last = at == len(sections) - 1
+            rules.append(
+                (_comparison(">=" if is_last else "<", float("-inf") if is_last else 0.0), _shown_in(section))
+            )
+    return lambda value: next((shown for holds, shown in rules if holds(value)), number_text)(value)
+
+
+def _comparison(sign: str, bound: float) -> Callable[[float], bool]:
+    compare = _COMPARISONS[sign]
+    return lambda value: bool(compare(value, bound))
+
+
 def _shown_in(section: str) -> Shown:
     """How numbers of one section are shown: with their %, currency or unit, as many decimals and leading
     zeros, and in its thousands; a section without a number is its own text.
     """
-    digits = _PLACES.search(_NOT_PLACES.sub("", section))
+    plain = _NOT_PLACES.sub("", section)
+    if fraction := _FRACTION.search(plain):
+        return _as_fraction(bool(fraction[1]), len(fraction[2] or ""), int(fraction[3] or 0), _unit(section))
+    code = _CODE.fullmatch(_ESCAPED.sub(r"\1\2", _NOT_CODE.sub("", section)).strip())
+    if code and len(re.findall("[0#]", code[0])) >= _LEAST_PLACES:
+        return _as_code(code[0])
+    digits = _PLACES.search(plain)
     if not digits:
         text = "".join(_LITERAL.findall(section)).strip()
         return (lambda _: text) if text else _measured(section)
@@ -65,6 +114,45 @@ def _shown_in(section: str) -> Shown:
         width, unpadded = len(digits[0]), _measured(section)
         return lambda value: f"{int(value):0{width}d}" if value == int(value) >= 0 else unpadded(value)
     return _measured(section)
+
+
+def _as_fraction(has_whole: bool, places: int, denominator: int, unit: str) -> Shown:
+    """How numbers are shown with a denominator of at most so many places, or with this one."""
+
+    def shown(value: float) -> str:
+        if not abs(value) < _LARGEST:
+            return number_text(value)
+        exact = Fraction(abs(value))
+        of = denominator or exact.limit_denominator(10**places - 1).denominator
+        count = round(exact * of)
+        whole, rest = divmod(count, of) if has_whole else (0, count)
+        part = f"{rest}/{of}" if rest or not has_whole else ""
+        sign = "-" if value < 0 and count else ""
+        return sign + (" ".join(filter(None, (str(whole) if whole or not part else "", part)))) + unit
+
+    return shown
+
+
+def _as_code(pattern: str) -> Shown:
+    """How whole numbers are shown with signs between their digits; the first place takes all others."""
+
+    def shown(value: float) -> str:
+        if value != abs(value) or not value < _LARGEST or value != int(value):
+            return number_text(value)
+        digits, places = list(str(int(value))), len(re.findall("[0#]", pattern))
+        made = []
+        for char in reversed(pattern):
+            if char not in "0#":
+                made.append(char)
+                continue
+            places -= 1
+            if not places:
+                made += reversed(digits or ["0" * (char == "0")])
+            elif digits or char == "0":
+                made.append(digits.pop() if digits else "0")
+        return "".join(reversed(made)).strip()
+
+    return shown
 
 
 def _measured(number_format: str) -> Shown:

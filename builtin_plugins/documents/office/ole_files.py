@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 WHOLE: Final = ("Package", "CONTENTS")
 """Streams of an object that are whole files: of Office since 2007, and of others, such as PDF."""
@@ -33,3 +34,11 @@ def unpacked(native: bytes) -> EmbeddedFile | None:
     except struct.error:
         return None
     return EmbeddedFile(name.decode("cp1252", "replace"), rest[at + _SIZE.size :][:size])
+
+
+def embedded_in(compound: Any, storage: Sequence[str]) -> EmbeddedFile | None:
+    """The file that an object's storage in a compound file (olefile) holds; None if it is something else."""
+    if compound.exists([*storage, PACKED]):
+        return unpacked(compound.openstream([*storage, PACKED]).read())
+    name = next((name for name in WHOLE if compound.exists([*storage, name])), None)
+    return None if name is None else EmbeddedFile("", compound.openstream([*storage, name]).read())

@@ -36,6 +36,7 @@ from builtin_plugins.models.runtimes.protocol import (
     TextDelta,
 )
 from kernel.sdk import ChildFailed, ChildLimits, Children, Platform, lasting
+from kernel.sdk.operations import Reach
 
 log = logging.getLogger("platform.models")
 
@@ -156,7 +157,10 @@ class LocalRuntime:
         file = self._file(model)
         try:
             facts: dict[str, Any] = await self._children.call(
-                "builtin_plugins.models.local.gguf:describe", str(file.path), limits=_READING
+                "builtin_plugins.models.local.gguf:describe",
+                str(file.path),
+                limits=_READING,
+                reach=Reach([str(file.path)]),
             )
         except ChildFailed:
             raise LocalModelUnusable(file.name) from None

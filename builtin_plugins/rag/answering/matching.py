@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from builtin_plugins.documents.api import asks
+from builtin_plugins.documents.api import DOUBTFUL, asks
 from builtin_plugins.rag.answering.languages import are_alike
 from builtin_plugins.rag.answering.quotations import AskedWords, QuotablePassage, QuotableSentence
 from builtin_plugins.rag.answering.sentences import split_sentences
@@ -39,6 +39,7 @@ class ReadSentence(NamedTuple):
 
     `context` are those of its heading, of the sentence that opens the paragraph, which says what it is about,
     and of the one before it. `under` is the heading above it. `length` is in words.
+    One that `is_doubtful` has a word that was recognized in a picture with little certainty.
     """
 
     text: str
@@ -49,6 +50,7 @@ class ReadSentence(NamedTuple):
     is_heading: bool
     under: str
     of_table: bool = False
+    is_doubtful: bool = False
 
 
 def read(passage: Passage) -> tuple[ReadSentence, ...]:
@@ -83,14 +85,18 @@ def _sentences(text: str, language: str | None) -> Iterator[ReadSentence]:
     nothing = frozenset[str]()
     above = before = topic = nothing
     under = ""
-    for one in split_sentences(text, language):
+    split = split_sentences(text, language)
+    for one, end in zip(split, [*(other.start for other in split[1:]), len(text)], strict=True):
+        is_doubtful = DOUBTFUL in text[one.start : end]
         stems, length = content_forms(one.text, language), count_words(one.text)
         if one.is_heading:
-            yield ReadSentence(one.text, one.start, length, stems, nothing, True, under)
+            yield ReadSentence(one.text, one.start, length, stems, nothing, True, under, False, is_doubtful)
             under, above, before, topic = one.text, stems, nothing, nothing
             continue
         context = above | before | topic
-        yield ReadSentence(one.text, one.start, length, stems, context, False, under, one.of_table)
+        yield ReadSentence(
+            *(one.text, one.start, length, stems, context, False, under, one.of_table, is_doubtful)
+        )
         before, topic = stems, topic or stems
 
 
@@ -122,7 +128,11 @@ def quotable(asked: AskedWords, passages: Sequence[Passage]) -> list[QuotablePas
                 words=meant.words(own),
                 names=frozenset(one for one in asked.names if _has_name(one, passage, own)),
                 is_foreign=_is_foreign(asked.language, passage.language),
-                sentences=[_sentence(one, passage, meant) for one in text if not _repeats(one, asked)],
+                sentences=[
+                    _sentence(one, passage, meant)
+                    for one in text
+                    if not (one.is_doubtful or _repeats(one, asked))
+                ],
             )
         )
     return made

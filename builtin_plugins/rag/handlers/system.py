@@ -13,7 +13,9 @@ from builtin_plugins.rag.schemas_system import (
     RagCapabilities,
     RetrieverState,
     RootOut,
+    UsageOut,
 )
+from builtin_plugins.rag.services import usage as service
 from builtin_plugins.rag.services.embedding import embed
 from builtin_plugins.rag.services.health import has_model_runtime
 from builtin_plugins.rag.settings import RagSettings
@@ -55,6 +57,12 @@ async def capabilities(ctx: Context) -> RagCapabilities:
             "rank_bm25": True,
         },
     )
+
+
+@routes.get("/usage", access=AUTHENTICATED, returns=UsageOut, token_scopes=("ask",))
+async def usage(ctx: Context) -> UsageOut:
+    """Show how much the account and its organizations use of storage, passages and queue, and may use."""
+    return await service.show(ctx.caller)
 
 
 @routes.post("/initialize", access=AUTHENTICATED, returns=Message, errors=(Unavailable,), long=True)

@@ -45,7 +45,8 @@ from builtin_plugins.rag.services.attempts import Gone, IngestPayload, fail, is_
 from builtin_plugins.rag.services.deletions import forget
 from builtin_plugins.rag.services.embedding import embed, engine_changed
 from builtin_plugins.rag.services.loading import languages_of, payload_of
-from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original, refusal_of_passages
+from builtin_plugins.rag.services.records import OriginalLost, note_outcome, original
+from builtin_plugins.rag.services.usage import refusal_of_passages
 from builtin_plugins.rag.settings import RagSettings
 from builtin_plugins.rag.trees.job import queue_one
 from builtin_plugins.vectors.api import VECTORS, EngineMismatch, Point, searched_text
@@ -249,7 +250,8 @@ class Ingestion:
         return chunk(read_blocks(parsed.sink), self._base.chunk_size, self._base.chunk_overlap)
 
     async def _parse(self, sink: Path) -> ParsedDocument:
-        limits = self._settings.parse_limits(large=self._payload.large)
+        recognizer = self._platform.resource(PARSERS).recognizer
+        limits = self._settings.parse_limits(large=self._payload.large, recognizer=recognizer)
         try:
             path = await original(self._platform, self._document)
         except OriginalLost:

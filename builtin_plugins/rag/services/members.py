@@ -42,6 +42,7 @@ DEEPEST: Final = 2
 _MAIL: Final = frozenset({"email", "mbox", "msg"})
 _WITHOUT_TEXT: Final = {
     "no_text": "a picture without text",
+    "unrecognized": "a picture without text",
     "no_ocr": "a picture, which needs tesseract to be read",
 }
 _MEGABYTE: Final = 1024 * 1024

@@ -1,8 +1,4 @@
-"""The record of a document: made from a received file, or started over; its original, its outcome; and how
-much an account and an organization may store and queue, so that there is room for others.
-
-A knowledge base counts for the account that owns it, and for the organization that it is shared with.
-"""
+"""The record of a document: made from a received file, or started over; its original, its outcome."""
 
 from __future__ import annotations
 
@@ -10,19 +6,18 @@ import asyncio
 import logging
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
-from sqlalchemy import ColumnElement, bindparam, func, insert, select
+from sqlalchemy import bindparam, insert, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
 
-from builtin_plugins.rag.errors import QueueLimit, StorageLimit
 from builtin_plugins.rag.models import Document, KnowledgeBase
 from builtin_plugins.rag.services.deletions import DeletedMeanwhile, is_deleted
+from builtin_plugins.rag.services.usage import admit
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Platform, Prepared, ResourceKey, Unavailable, Unit, utc_now
 from kernel.sdk.storage import PreparedInsert, Staged
@@ -200,85 +195,3 @@ class Outcomes:
 
 
 OUTCOMES: ResourceKey[Outcomes] = ResourceKey("document outcomes")
-
-
-_MEGABYTE = 1024 * 1024
-_RETRY_AFTER = 60
-
-
-@dataclass(frozen=True)
-class _Holder:
-    """Whose knowledge bases are counted together, and how much they may hold; 0 is no limit."""
-
-    whose: str
-    lock: str
-    bases: ColumnElement[bool]
-    storage_mb: int
-    passages: int
-    queued_mb: int = 0
-
-
-def _holders(settings: RagSettings, base: KnowledgeBase) -> Iterator[_Holder]:
-    of_account = (settings.account_storage_mb, settings.account_passages, settings.account_queued_mb)
-    of_organization = (settings.organization_storage_mb, settings.organization_passages)
-    for kind, owner, column, limits in (
-        ("account", base.owner_id, KnowledgeBase.owner_id, of_account),
-        ("organization", base.organization_id, KnowledgeBase.organization_id, of_organization),
-    ):
-        if owner is not None:
-            yield _Holder(
-                f"The documents of this {kind}", f"rag.usage.{kind}.{owner}", column == owner, *limits
-            )
-
-
-def admit(unit: Unit, settings: RagSettings, base: KnowledgeBase, size: int, *, queued: bool = True) -> None:
-    """Check that this many bytes more may be stored in a knowledge base, and queued.
-
-    Uploads of the same account then wait for each other until the unit ends. Raises StorageLimit, QueueLimit.
-    """
-    for holder in _holders(settings, base):
-        unit.lock(holder.lock)
-        stored = _sum(unit.session, holder, Document.size_bytes)
-        if holder.storage_mb and stored + size > holder.storage_mb * _MEGABYTE:
-            raise StorageLimit(
-                f"{holder.whose} take up {_mb(stored)} of {holder.storage_mb} MB, and this file has "
-                f"{_mb(size)} MB. Delete some documents, or ask the operator for more room."
-            )
-        if not (queued and holder.queued_mb):
-            continue
-        waiting = _sum(unit.session, holder, Document.size_bytes, Document.status == "processing")
-        if waiting and waiting + size > holder.queued_mb * _MEGABYTE:
-            raise QueueLimit(
-                f"{_mb(waiting)} of {holder.queued_mb} MB of files of this account are waiting to be read; "
-                "send more when some have been read",
-                headers={"Retry-After": str(_RETRY_AFTER)},
-            )
-
-
-def refusal_of_passages(
-    session: Session, settings: RagSettings, base: KnowledgeBase, document: Document, count: int
-) -> str | None:
-    """Why a document with so many passages can't be indexed; None if it can."""
-    for holder in _holders(settings, base):
-        if not holder.passages:
-            continue
-        used = _sum(session, holder, Document.chunk_count, Document.id != document.id)
-        if used + count > holder.passages:
-            return (
-                f"{holder.whose} have {used} of {holder.passages} passages, and this one has {count}. Delete "
-                "some documents, or ask the operator for more room, then try again."
-            )
-    return None
-
-
-def _sum(session: Session, holder: _Holder, column: Any, *where: ColumnElement[bool]) -> int:
-    query = (
-        select(func.coalesce(func.sum(column), 0))
-        .join(KnowledgeBase, KnowledgeBase.id == Document.knowledge_base_id)
-        .where(holder.bases, *where)
-    )
-    return int(session.scalar(query) or 0)
-
-
-def _mb(size: int) -> str:
-    return f"{size / _MEGABYTE:.1f}"

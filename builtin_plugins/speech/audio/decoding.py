@@ -6,6 +6,7 @@ browsers and phones record.
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import shutil
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Final
 from builtin_plugins.speech.engines.protocol import SAMPLE_RATE, TOO_LONG
 from builtin_plugins.speech.errors import AudioUnreadable, CannotTranscribe, RecordingTooLong
 from kernel.sdk import ChildFailed, ChildLimits, Children, MachineFault
+from kernel.sdk.operations import Reach
 
 TARGET: Final = "builtin_plugins.speech.audio.child:decode"
 _CPU_SECONDS, _WALL_SECONDS, _MEMORY_MB = 60, 90, 1024
@@ -35,7 +37,9 @@ async def decode_recording(children: Children, recording: Path, target: Path, mo
         demuxer = _demuxer(recording)
         if demuxer is not None:
             recording = await _unpack(children, recording, target.with_suffix(".unpacked"), demuxer, limits)
-        kept: float = await children.call(TARGET, str(recording), str(target), most_seconds, limits=limits)
+        reach = await asyncio.to_thread(_reach, recording, target)
+        arguments = (*reach.reads, *reach.writes, most_seconds)
+        kept: float = await children.call(TARGET, *arguments, limits=limits, reach=reach)
     except ChildFailed as error:
         if error.code == TOO_LONG or error.reason == "output":
             raise RecordingTooLong(f"The recording is longer than {most_seconds} seconds") from error
@@ -60,7 +64,15 @@ async def _unpack(
             "WebM and M4A can't be decoded on this server: install the program ffmpeg, or send WAV, FLAC, "
             "OGG or MP3"
         )
-    source = ["-protocol_whitelist", "file", "-f", demuxer, "-i", str(recording)]
-    result = ["-vn", "-ac", "1", "-ar", str(SAMPLE_RATE), "-f", "wav", str(target)]
-    await children.run([program, "-nostdin", "-v", "error", "-threads", "1", *source, *result], limits=limits)
+    reach = await asyncio.to_thread(_reach, recording, target)
+    source = ["-protocol_whitelist", "file", "-f", demuxer, "-i", *reach.reads]
+    result = ["-vn", "-ac", "1", "-ar", str(SAMPLE_RATE), "-f", "wav", "-y", *reach.writes]
+    command = [program, "-nostdin", "-v", "error", "-threads", "1", *source, *result]
+    await children.run(command, limits=limits, reach=reach)
     return target
+
+
+def _reach(source: Path, target: Path) -> Reach:
+    """For a child that makes one file of another; it may write the target, but make no file."""
+    target.touch(0o600)
+    return Reach([str(source.absolute())], [str(target.absolute())])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 from builtin_plugins.speech.errors import CannotTranscribe
 from kernel.sdk import ChildFailed, ChildLimits, Children, MachineFault
+from kernel.sdk.operations import Reach
 
 _LIMITS: Final = ChildLimits(memory_mb=4096, cpu_seconds=280, wall_seconds=280)
 _REMEDIES: Final = {
@@ -14,10 +16,15 @@ _REMEDIES: Final = {
 }
 
 
-async def in_child(children: Children, target: str, *arguments: Any) -> Any:
-    """Call `target` with `arguments` in a child. Raises CannotTranscribe with a remedy."""
+async def in_child(children: Children, target: str, *arguments: Path | str) -> Any:
+    """Call `target` with `arguments` in a child, which reaches the files and folders among them and no other.
+
+    Raises CannotTranscribe with a remedy.
+    """
+    places = [str(one.absolute()) for one in arguments if isinstance(one, Path)]
+    given = [str(one.absolute()) if isinstance(one, Path) else one for one in arguments]
     try:
-        return await children.call(target, *arguments, limits=_LIMITS)
+        return await children.call(target, *given, limits=_LIMITS, reach=Reach(places))
     except ChildFailed as error:
         remedy = _REMEDIES.get(error.reason, "the engine failed; try again")
         raise CannotTranscribe(f"The recording can't be transcribed: {remedy}") from error

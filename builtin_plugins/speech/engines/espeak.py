@@ -11,6 +11,7 @@ from builtin_plugins.speech.engines.protocol import Sound, Voice
 from builtin_plugins.speech.errors import CannotSpeak
 from builtin_plugins.speech.languages import NAMES
 from kernel.sdk import ChildFailed, ChildLimits, Children, MachineFault
+from kernel.sdk.operations import Reach
 
 PROGRAM: Final = "espeak-ng"
 REMEDY: Final = "install the program espeak-ng (Debian: apt install espeak-ng)"
@@ -63,6 +64,7 @@ class Espeak:
                 [shutil.which(PROGRAM) or PROGRAM, "-b", "1", *options, "--stdin"],
                 limits=_LIMITS,
                 source=text.encode(errors="replace"),
+                reach=Reach(),
             )
         except ChildFailed as error:
             remedy = REMEDY if error.reason == "unavailable" else "the program espeak-ng failed; try again"

@@ -33,6 +33,6 @@ class Sphinx:
 
     async def transcribe(self, recording: Path, language: str) -> tuple[str, float]:
         """The best hypothesis; its posterior probability says little, so a fixed confidence is given."""
-        text: str = await in_child(self._children, TARGET, str(recording))
+        text: str = await in_child(self._children, TARGET, recording)
         # wire-facts 13: 0.9 for a result, 0.0 if nothing was understood.
         return Transcript(text, 0.9 if text else 0.0)

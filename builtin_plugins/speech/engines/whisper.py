@@ -37,5 +37,6 @@ class Whisper:
 
     async def transcribe(self, recording: Path, language: str) -> tuple[str, float]:
         """The segments joined, with the mean probability of their words as confidence."""
-        text, confidence = await in_child(self._children, TARGET, str(recording), str(self._model), language)
+        assert self._model is not None  # otherwise it is missing
+        text, confidence = await in_child(self._children, TARGET, recording, self._model, language)
         return Transcript(text, confidence)

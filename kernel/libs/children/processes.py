@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -108,9 +109,12 @@ class Children:
     ) -> bytes:
         """Run a program in `folder` with `source` (a file or bytes) as standard input; returns its output.
 
-        `reach` confines it, as in `call`. Raises ChildFailed if it exits with a status other than 0 or
-        exceeds its limits, MachineFault if the machine is at fault.
+        `reach` confines it, as in `call`; it may run its own file. Raises ChildFailed if it exits with a
+        status other than 0 or exceeds its limits, MachineFault if the machine is at fault.
         """
+        if reach is not None:
+            program = shutil.which(command[0]) or command[0]
+            reach = Reach([*reach.reads, program], reach.writes)
         task = ChildTask(
             *(0, limits, None, [], list(command)),
             environment={**child_environment(), **(environment or {})},

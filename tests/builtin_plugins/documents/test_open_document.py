@@ -165,3 +165,34 @@ def test_macros_with_document_types(tmp_path: Path) -> None:
         )
         archive.writestr("Basic/script-lc.xml", f'<?xml version="1.0"?>{declared}<library:libraries/>')
     assert [block.text for block in from_odt.parse(path)] == ["With macros."]
+
+
+@pytest.mark.parametrize(("kind", "page"), [("text", None), ("presentation", 1)])
+def test_charts(tmp_path: Path, kind: str, page: int | None) -> None:
+    """The numbers of a chart, which stand in a part of its own, are a table below its title."""
+    odf = "urn:oasis:names:tc:opendocument:xmlns:"
+    names = " ".join(f'xmlns:{one}="{odf}{one}:1.0"' for one in ("office", "text", "table", "chart"))
+    drawing = f'xmlns:draw="{odf}drawing:1.0" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    frame = '<draw:frame><draw:object xlink:href="./Object 1"/></draw:frame>'
+    shown = f"<text:p>Sales</text:p><text:p>{frame}</text:p>"
+    shown = f"<draw:page>{shown}</draw:page>" if kind == "presentation" else shown
+    rows = "".join(
+        f"<table:table-row>{''.join(map(cell, one))}</table:table-row>"
+        for one in (("", "Boats"), ("May", "12"), ("June", "31"))
+    )
+    chart = (
+        "<chart:chart><chart:title><text:p>Boats by month</text:p></chart:title>"
+        f"<table:table><table:table-rows>{rows}</table:table-rows></table:table></chart:chart>"
+    )
+    content = (
+        "<office:document-content {}><office:body><office:{}>{}</office:{}></office:body>"
+        "</office:document-content>"
+    )
+    path = tmp_path / "a"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("mimetype", f"application/vnd.oasis.opendocument.{kind}")
+        archive.writestr("content.xml", content.format(f"{names} {drawing}", kind, shown, kind))
+        archive.writestr("Object 1/content.xml", content.format(names, "chart", chart, "chart"))
+    parse = from_odt.parse_slides if kind == "presentation" else from_odt.parse
+    blocks = [(block.text, block.page) for block in parse(path) if block.text]
+    assert blocks == [("Sales", page), ("Boats by month", page), ("\tBoats\nMay\t12\nJune\t31", page)]

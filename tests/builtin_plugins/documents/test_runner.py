@@ -412,6 +412,6 @@ async def test_damaged_sink_is_noticed(tmp_path: Path, broken: str) -> None:
 async def test_details_are_complete() -> None:
     """Every code has its sentence, and sentences are plain."""
     codes = {"encrypted", "corrupt", "no_text", "no_ocr", "too_deep", "timeout", "memory"}
-    codes |= {"too_large", "too_many", "too_many_pixels"}
+    codes |= {"too_large", "too_many", "too_many_pixels", "unrecognized"}
     assert set(DETAILS) == codes
     assert json.dumps(DETAILS, ensure_ascii=True) == json.dumps(DETAILS, ensure_ascii=False)

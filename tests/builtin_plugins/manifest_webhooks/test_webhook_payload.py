@@ -114,6 +114,18 @@ async def test_multipart_of_a_real_client() -> None:
     }
 
 
+def test_files_of_old_browsers() -> None:
+    """A file's name comes without the sender's folders, as in uploads, and `_charset_` is no field."""
+    sent = (
+        ("_charset_", "", "utf-8"),
+        ("cv", r'; filename="C:\Users\ada\h.txt"', "x"),
+        ("none", '; filename=""', ""),
+    )
+    parts = (f'--x\r\nContent-Disposition: form-data; name="{n}"{file}\r\n\r\n{v}\r\n' for n, file, v in sent)
+    body = ("".join(parts) + "--x--").encode()
+    assert parse_payload("multipart/form-data; boundary=x", body) == {"cv": "h.txt", "none": ""}
+
+
 def test_multipart_with_preamble_and_padding() -> None:
     body = b'hello\r\n--x \r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--\r\nbye'
     assert parse_payload('multipart/form-data; boundary="x"', body) == {"a": "1"}

@@ -30,6 +30,8 @@ def sample(name: str) -> bytes:
 
 
 def binary_workbook() -> bytes:
+    """An .xlsb with one sheet of two rows, a hidden one, and one of macros ([MS-XLSB])."""
+
     def record(kind: int, content: bytes = b"") -> bytes:
         number = bytes([kind]) if kind < 128 else bytes([kind & 0x7F | 0x80, kind >> 7])
         return number + bytes([len(content)]) + content
@@ -53,11 +55,16 @@ def binary_workbook() -> bytes:
 
     entries = b"".join(
         record(156, struct.pack("<II", hidden, number) + text(f"r{number}") + text(name))
-        for number, name, hidden in ((1, "Prices", 0), (2, "Secret", 1))
+        for number, name, hidden in ((1, "Prices", 0), (2, "Secret", 1), (3, "Macro", 0))
     )
     base = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     links = "".join(
-        f'<Relationship Id="r{n}" Type="{base}/worksheet" Target="worksheets/sheet{n}.bin"/>' for n in (1, 2)
+        f'<Relationship Id="r{n}" Type="{kind}" Target="{folder}/sheet{n}.bin"/>'
+        for n, kind, folder in (
+            (1, f"{base}/worksheet", "worksheets"),
+            (2, f"{base}/worksheet", "worksheets"),
+            (3, "http://schemas.microsoft.com/office/2006/relationships/xlMacrosheet", "macrosheets"),
+        )
     )
     package = "http://schemas.openxmlformats.org/package/2006"
     parts = {
@@ -67,6 +74,7 @@ def binary_workbook() -> bytes:
         "</Relationships>",
         "xl/worksheets/sheet1.bin": sheet(("City", "Limit"), ("Oslo", 185.5)),
         "xl/worksheets/sheet2.bin": sheet(("concealed", 1.0)),
+        "xl/macrosheets/sheet3.bin": sheet(("concealed", 1.0)),
     }
     file = BytesIO()
     with zipfile.ZipFile(file, "w") as archive:

@@ -105,3 +105,31 @@ async def test_what_waits(start_platform: Start) -> None:
     assert answers[2].json()["code"] == "queue_limit" and int(answers[2].headers["Retry-After"]) > 0
     await running.run_jobs()
     assert (await upload(ann, base, "2.txt", text(0.4, "2"))).status == 202
+
+
+async def test_shown(start_platform: Start) -> None:
+    """What an account and its organizations use is shown before anything is refused, and to no other."""
+    env = {"PLATFORM_RAG_ACCOUNT_STORAGE_MB": "5", "PLATFORM_RAG_ACCOUNT_PASSAGES": "0"}
+    running = await start_platform(*PLUGINS, "tenancy", env=env)
+    boss, other = await running.user(role="admin"), await running.user()
+    made = {"name": "Aurora", "slug": "aurora"}
+    org = (await boss.post("/v1/organizations", json=made)).json()["id"]
+    base = await make_base(boss, visibility="organization", organization_id=org)
+    first, second = text(0.1, "a"), text(0.1, "b")
+    document = await ingest(running, boss, base, "a.txt", first)
+    await upload(boss, base, "b.txt", second)
+    usage = (await boss.get("/v1/rag/usage")).json()
+    stored = len(first) + len(second)
+    assert usage["storage_bytes"] == {"used": stored, "limit": 5 * MEGABYTE}
+    assert usage["passages"] == {"used": document["chunk_count"], "limit": None}
+    assert usage["queued_bytes"] == {"used": len(second), "limit": 2000 * MEGABYTE}
+    assert usage["streams"] == {"used": 0, "limit": 100}
+    assert usage["organizations"] == [
+        {
+            "organization_id": org,
+            "storage_bytes": {"used": stored, "limit": 100_000 * MEGABYTE},
+            "passages": {"used": document["chunk_count"], "limit": 20_000_000},
+        }
+    ]
+    theirs = (await other.get("/v1/rag/usage")).json()
+    assert (theirs["storage_bytes"]["used"], theirs["organizations"]) == (0, [])

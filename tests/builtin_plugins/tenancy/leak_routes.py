@@ -244,6 +244,7 @@ _BASES = {
 RAG = {
     "GET /v1/rag": OWN,
     "GET /v1/rag/capabilities": OWN,
+    "GET /v1/rag/usage": OWN,
     "GET /v1/rag/decision-stats": OWN,
     "POST /v1/rag/initialize": OWN,
     **{

@@ -101,6 +101,35 @@ async def test_ones_own_data(site: Running, visitor: Visitor) -> None:
     assert (await bob.get(f"/v1/rag/knowledge-bases/{others['id']}")).status == 200
 
 
+async def test_what_one_uses(site: Running, visitor: Visitor) -> None:
+    """The account's page shows what it and its organizations use; a knowledge base's page says when a limit
+    is near, before anything is refused.
+    """
+    ana = await site.user(role="admin")
+    made = {"name": "Nordlys", "slug": f"uses-{ana.user['id']}"}
+    organization = (await ana.post("/v1/organizations", json=made)).json()["id"]
+    base = await knowledge_base(ana)
+    page = await visitor.arrive(ana, "/account")
+    stored = page.get_by_role("meter", name="Your account: Files", exact=True)
+    await expect(stored).to_have_attribute("aria-valuetext", re.compile(r"\d+ .*bytes? of .*GB"))
+    await expect(page.get_by_role("meter", name="Nordlys: Passages")).to_be_visible()
+    await visitor.go(f"/documents/{base['id']}")
+    near = page.get_by_role("status").filter(has_text="There is little room left")
+    await expect(page.get_by_text("handbook.md")).to_be_visible()
+    await expect(near).to_have_count(0)
+    usage = (await ana.get("/v1/rag/usage")).json()
+    assert usage["organizations"][0]["organization_id"] == organization
+    usage["passages"] = {"used": 95, "limit": 100}
+
+    async def scarce(route: Route) -> None:
+        await route.fulfill(json=usage)
+
+    await visitor.context.route("**/v1/rag/usage", scarce)
+    await page.reload()
+    await near.get_by_role("link", name="What you use").click()
+    await expect(page.get_by_text("95 of 100")).to_be_visible()
+
+
 async def test_deleting_ones_account(site: Running, visitor: Visitor) -> None:
     """What others use is named first; once private, it is deleted with the account, and the session ends."""
     ana = await site.user()

@@ -69,6 +69,7 @@ export const api = {
 
   // Pipelines and questions
   methods: call("GET", "/v1/rag/capabilities"),
+  usage: call("GET", "/v1/rag/usage"),
   pipelines: call("GET", "/v1/rag/pipeline"),
   createPipeline: call("POST", "/v1/rag/pipeline"),
   changePipeline: call("PATCH", "/v1/rag/pipeline/{pipeline_id}"),

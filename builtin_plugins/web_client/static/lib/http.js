@@ -200,3 +200,10 @@ export async function errorOf(answer) {
     retryAfter,
   });
 }
+
+/** What a part of the server answers; `otherwise` if that part isn't installed. */
+export const ifThere = (work, otherwise) =>
+  work.catch((error) => {
+    if (error.status === 404) return otherwise;
+    throw error;
+  });

@@ -106,9 +106,9 @@ export function Tabs({ label, tabs, current }) {
   </nav>`;
 }
 
-export function Meter({ value, max, label }) {
+export function Meter({ value, max, label, text, role = "progressbar" }) {
   const share = max ? Math.min(1, value / max) : 0;
-  return html`<span class="meter" role="progressbar" aria-label=${label} aria-valuemin="0" aria-valuemax=${max ?? 0} aria-valuenow=${value}>
+  return html`<span class="meter" role=${role} aria-label=${label} aria-valuetext=${text} aria-valuemin="0" aria-valuemax=${max ?? 0} aria-valuenow=${value}>
     <span style=${{ width: `${share * 100}%` }} class=${classes({ unknown: !max })}></span>
   </span>`;
 }

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "../../lib/html.js";
 import { api, everything } from "../../lib/api.js";
-import { received } from "../../lib/http.js";
+import { ifThere, received } from "../../lib/http.js";
 import { useAction, useResource } from "../../lib/resource.js";
 import { account, isOwn } from "../../lib/session.js";
 import { plural, t } from "../../lib/words.js";
@@ -11,13 +11,6 @@ import { Field, Form } from "../../parts/forms.js";
 import { Dialog, say } from "../../parts/layers.js";
 import { saveBlob } from "../../parts/save.js";
 import { changed, startOver } from "../ask/conversation.js";
-
-/** What a part of the server answers; `otherwise` if that part isn't installed. */
-const ifThere = (work, otherwise) =>
-  work.catch((error) => {
-    if (error.status === 404) return otherwise;
-    throw error;
-  });
 
 /** Everything of one's own that can be deleted here, in order of deletion: what needs something comes before it. */
 async function ownThings(signal) {

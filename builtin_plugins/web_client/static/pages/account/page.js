@@ -12,6 +12,7 @@ import { signOut, signOutEverywhere } from "../sign-in/sign-out.js";
 import { YourData } from "./data.js";
 import { DeleteAccount } from "./deletion.js";
 import { ChangePassword } from "./password.js";
+import { Usage } from "./usage.js";
 
 export default function Account() {
   const { username, email, role } = account.value ?? {};
@@ -34,6 +35,7 @@ export default function Account() {
       <p class="muted">${t("Signing out everywhere ends your sessions on all devices. Keys for programs stay.")}</p>
       <div class="row"><${Button} icon="sign_out" onClick=${signOut}>${t("Sign out")}<//><${Button} onClick=${() => setLeaving(true)}>${t("Sign out everywhere")}<//></div>
     </section>
+    <${Usage} />
     <${YourData} />
     <${DeleteAccount} />
     ${leaving && html`<${Confirm} title=${t("Sign out everywhere?")} confirm=${t("Sign out everywhere")} onConfirm=${signOutEverywhere} onClose=${() => setLeaving(false)}>

@@ -9,6 +9,7 @@ import { number, plural, t } from "../../lib/words.js";
 import { Button, Empty, Failure, Head, Notice, Skeleton, Spinner, Unshown } from "../../parts/basics.js";
 import { Menu } from "../../parts/layers.js";
 import { LongList } from "../../parts/long-list.js";
+import { NearLimit } from "../account/usage.js";
 import { alike, named } from "./alike.js";
 import { DeleteBase, EditBase } from "./base-dialogs.js";
 import { DropZone } from "./drop-zone.js";
@@ -52,6 +53,7 @@ export default function Base({ base: id }) {
     <div class="row"><${VisibilityBadge} of=${base.data} />
       <span class="muted">${live.documents && plural(live.count, "One document", "{n} documents")}</span></div>
     <${Upkeep} upkeep=${upkeep} />
+    ${mine && html`<${NearLimit} organization=${base.data.organization_id} />`}
     ${mine && html`<${DropZone} onFiles=${(files) => addFiles(id, files)} />`}
     <${OnTheWay} base=${id} />
     <${Failure} error=${live.error} onRetry=${live.reload} />

@@ -1,0 +1,1 @@
+"""Recognition of text in pictures by RapidOCR, whose models come with it."""
