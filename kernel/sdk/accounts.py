@@ -1,14 +1,8 @@
 """Accounts and what is stored about them, for plugins that administer, sign in or hand over."""
 
-from kernel.auth.acting import (
-    Acting,
-)
-from kernel.auth.audit import (
-    Origin,
-)
-from kernel.auth.callers import (
-    operator_of,
-)
+from kernel.auth.acting import Acting
+from kernel.auth.audit import Origin
+from kernel.auth.callers import operator_of
 from kernel.auth.models import (
     AccountChange,
     AccountRemoval,
@@ -20,29 +14,13 @@ from kernel.auth.models import (
     SetupAttempt,
     SetupCode,
 )
-from kernel.auth.ownership import (
-    hand_over_owned,
-    visible,
-)
-from kernel.auth.permissions import (
-    Decision,
-)
-from kernel.auth.principals import (
-    TokenScope,
-)
-from kernel.auth.sessions import (
-    revoke_sessions,
-)
+from kernel.auth.ownership import hand_over_owned, visible
+from kernel.auth.permissions import Decision
+from kernel.auth.principals import TokenScope
+from kernel.auth.sessions import revoke_sessions
 from kernel.auth.states import TOPIC as ACCOUNT_TOPIC
-from kernel.auth.states import (
-    AccountState,
-    AccountStates,
-)
-from kernel.auth.tokens import (
-    TOKENS,
-    Tokens,
-    account_id,
-)
+from kernel.auth.states import AccountState, AccountStates
+from kernel.auth.tokens import TOKENS, Tokens, account_id
 
 __all__ = [
     "ACCOUNT_TOPIC",
