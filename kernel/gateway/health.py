@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kernel import __version__
 from kernel.errors import Unhealthy
-from kernel.gateway.remote import REMOTE_SERVICES, RemoteServices
-from kernel.gateway.services import GATEWAY, Service, in_order
+from kernel.gateway.services import GATEWAY, REMOTE_SERVICES, RemoteServices, Service, in_order
+from kernel.hooks import hookspecs
 from kernel.libs.live_cache import LiveCache
 from kernel.observe.health import Health, HealthCheck, NotChecked, is_failure, run_check, run_checks
-from kernel.plugins.directory import DIRECTORY
 from kernel.plugins.loading import PluginRecord
 from kernel.plugins.offers import OFFERS
 from kernel.plugins.resource_keys import ResourceKey
@@ -74,8 +73,8 @@ async def gateway_health(platform: Platform) -> Health:
         r.name: {"status": _status(platform, r), "reason": r.reason or failing.get(r.name)}
         for r in platform.plugins
     }
-    for entry in await platform.resource(DIRECTORY).offered():
-        plugins[entry.name] = {"status": entry.status, "reason": entry.reason or entry.problem}
+    for others in await platform.hooks.ask(hookspecs.list_other_plugins, platform=platform):
+        plugins |= {name: {"status": status, "reason": reason} for name, (status, reason) in others.items()}
     extra = {"phase": platform.settings.phase, "plugins": plugins}
     health = await run_checks(platform, GATEWAY, __version__, checks, extra, by_itself=False)
     failed = [name for name, text in health.checks.items() if is_failure(text)]

@@ -23,8 +23,8 @@ from kernel.platform import Platform
 from kernel.plugins.resource_keys import ResourceKey
 
 
-class Identification:
-    """Finds the verified sender of each request."""
+class AccessControl:
+    """Finds the verified sender of each request, and enforces the access that its route declares."""
 
     def __init__(self, hooks: Hooks, identity: Identity) -> None:
         self._hooks = hooks
@@ -68,37 +68,6 @@ class Identification:
                 raise unidentified(request, Unauthorized("The Authorization header must be 'Bearer <token>'"))
             return principal
 
-
-def unidentified(request: web.Request, error: Unauthorized) -> PlatformError:
-    """The error for an unknown sender; PluginTooSlow if a plugin that was too late might know it."""
-    late = request.get(TOO_LATE)
-    return error if late is None else PluginTooSlow(late, hookspecs.identify_actor.name)
-
-
-IDENTIFICATION: ResourceKey[Identification] = ResourceKey("identification")
-
-
-class ScopeMissing(Forbidden):
-    """A personal access token lacks the required scope; the account itself may have access."""
-
-    code = "token_scope_missing"
-
-    def __init__(self, needed: Sequence[TokenScope]) -> None:
-        names = " or ".join(f"'{name}'" for name in needed)
-        super().__init__(
-            f"This needs a personal access token with the scope {names}"
-            if needed
-            else "A personal access token can't do this; sign in"
-        )
-
-
-class AccessControl:
-    """Enforces the access that each route declares."""
-
-    def __init__(self, hooks: Hooks, identity: Identity) -> None:
-        self._hooks = hooks
-        self._identity = identity
-
     async def check(self, ctx: Context, route: Route, params: Mapping[str, int | str]) -> None:
         """Raise Unauthorized or Forbidden unless the caller may use the route with these parameters."""
         if ctx.principal.scopes is not None and (
@@ -130,6 +99,26 @@ class AccessControl:
 
 
 ACCESS_CONTROL: ResourceKey[AccessControl] = ResourceKey("access_control")
+
+
+def unidentified(request: web.Request, error: Unauthorized) -> PlatformError:
+    """The error for an unknown sender; PluginTooSlow if a plugin that was too late might know it."""
+    late = request.get(TOO_LATE)
+    return error if late is None else PluginTooSlow(late, hookspecs.identify_actor.name)
+
+
+class ScopeMissing(Forbidden):
+    """A personal access token lacks the required scope; the account itself may have access."""
+
+    code = "token_scope_missing"
+
+    def __init__(self, needed: Sequence[TokenScope]) -> None:
+        names = " or ".join(f"'{name}'" for name in needed)
+        super().__init__(
+            f"This needs a personal access token with the scope {names}"
+            if needed
+            else "A personal access token can't do this; sign in"
+        )
 
 
 def require_token_scope(ctx: Context, *scopes: TokenScope) -> None:

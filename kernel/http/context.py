@@ -17,7 +17,7 @@ from kernel.auth.audit import Origin
 from kernel.auth.callers import Caller
 from kernel.auth.principals import ANONYMOUS, Principal
 from kernel.http.downloads import Validators, send_file
-from kernel.http.names import content_disposition
+from kernel.libs.names import content_disposition
 from kernel.settings.checks import split_list
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from kernel.errors import (
 )
 from kernel.gateway.services import mount_of
 from kernel.hooks.calling import failure_behind
-from kernel.http.access_control import IDENTIFICATION
+from kernel.http.access_control import ACCESS_CONTROL
 from kernel.http.connection import Connection
 from kernel.http.context import CONTEXT, ClientAddresses, Context
 from kernel.http.error_formats import PLAIN_ERRORS
@@ -178,7 +178,7 @@ class _Admission:
         self._platform = platform
         self._router = router
         self._cors = cors
-        self._identification = platform.resource(IDENTIFICATION)
+        self._access = platform.resource(ACCESS_CONTROL)
         self._limits = platform.resource(REQUEST_LIMITS)
         self._streams = platform.resource(OPEN_STREAMS)
         self._is_gateway = is_gateway
@@ -198,7 +198,7 @@ class _Admission:
             return self._cors.preflight(request)
         away = False
         try:
-            ctx.principal = await self._identification.identify(
+            ctx.principal = await self._access.identify(
                 self._platform,
                 request,
                 judge=not target.judges_credential,

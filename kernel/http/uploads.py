@@ -27,8 +27,8 @@ from kernel.errors import (
     UnsupportedMediaType,
 )
 from kernel.http.context import Context
-from kernel.http.names import clean_name
 from kernel.http.validation import BodyClock, media_type
+from kernel.libs.names import clean_name
 from kernel.stores.protocols import Staged
 
 log = logging.getLogger("platform.http")
