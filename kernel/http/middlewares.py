@@ -42,7 +42,6 @@ from kernel.http.error_formats import PLAIN_ERRORS
 from kernel.http.rate_limits import REQUEST_LIMITS
 from kernel.http.router import Router
 from kernel.http.routes import WRITES
-from kernel.http.spans import is_traced, traced
 from kernel.http.streams import OPEN_STREAMS
 from kernel.http.wire import Cors, HeadSent, Request
 from kernel.observe.logs import AccessEntry, AccessFormatter, request_id_var
@@ -87,14 +86,15 @@ class _Observed:
         connection.begin_request()
         request_id_var.set(ctx.request_id)
         try:
-            if self._tracing.tracer is not None and is_traced(ctx):
-                return await traced(self._tracing, ctx, partial(self._served, ctx, handler))
-            return await self._served(ctx, handler)
+            if self._tracing.tracer is not None:
+                return await self._tracing.tracer.serve(request, partial(self._served, handler))
+            return await self._served(handler, request)
         finally:
             connection.end_request()
             del request[CONTEXT]  # a cycle, which only the collector would free
 
-    async def _served(self, ctx: Context, handler: Handler) -> web.StreamResponse:
+    async def _served(self, handler: Handler, request: web.Request) -> web.StreamResponse:
+        ctx = request[CONTEXT]
         self._metrics.started(ctx.request.method)
         status = 500
         try:
