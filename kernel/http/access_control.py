@@ -70,10 +70,9 @@ class AccessControl:
 
     async def check(self, ctx: Context, route: Route, params: Mapping[str, int | str]) -> None:
         """Raise Unauthorized or Forbidden unless the caller may use the route with these parameters."""
-        if ctx.principal.scopes is not None and (
-            route.access.kind != "public" or route.access.better_with_token
-        ):
-            require_token_scope(ctx, *route.token_scopes)
+        needs_scope = route.access.kind != "public" or route.access.better_with_token
+        if needs_scope and not ctx.principal.allows(*route.token_scopes):
+            raise ScopeMissing(route.token_scopes)
         if route.access.kind != "public" or len(self._hooks.implementations(hookspecs.decide_access)) > 1:
             await self.require(ctx, route.access, params)
 
@@ -119,15 +118,6 @@ class ScopeMissing(Forbidden):
             if needed
             else "A personal access token can't do this; sign in"
         )
-
-
-def require_token_scope(ctx: Context, *scopes: TokenScope) -> None:
-    """Raise ScopeMissing if the caller's personal access token has none of these scopes.
-
-    For what only the handler knows, such as whether a chat runs tools; a session has every scope.
-    """
-    if not ctx.principal.allows(*scopes):
-        raise ScopeMissing(scopes)
 
 
 async def require_access(ctx: Context, access: Access) -> None:

@@ -13,6 +13,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,7 @@ from kernel.http.router import Router
 from kernel.http.routes import WRITES
 from kernel.http.streams import OPEN_STREAMS
 from kernel.http.wire import Cors, HeadSent, Request
-from kernel.observe.logs import AccessEntry, AccessFormatter, request_id_var
+from kernel.observe.logs import AccessEntry, JsonFormatter, LogFormatter, request_id_var
 from kernel.observe.tracing import TRACING
 from kernel.plugins.offers import OFFERS
 from kernel.plugins.resource_keys import ResourceKey
@@ -329,9 +330,9 @@ def _handlers() -> list[logging.Handler]:
 
 def _emit(handler: logging.Handler, entries: Sequence[AccessEntry]) -> None:
     formatter = handler.formatter
-    if isinstance(handler, logging.StreamHandler) and isinstance(formatter, AccessFormatter):
+    if isinstance(handler, logging.StreamHandler) and isinstance(formatter, JsonFormatter | LogFormatter):
         text = "".join(f"{formatter.access_line(entry)}\n" for entry in entries)
-        with handler.lock or _NoLock():
+        with handler.lock or nullcontext():
             handler.stream.write(text)
             handler.flush()
         return
@@ -347,13 +348,3 @@ def _record(entry: AccessEntry) -> logging.LogRecord:
     record.duration_ms = entry.duration_ms
     record.subject = entry.subject
     return record
-
-
-class _NoLock:
-    """Stands in for the lock of a handler that has none."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None

@@ -6,7 +6,6 @@ import json
 import logging
 import re
 import sys
-from abc import ABC, abstractmethod
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -45,25 +44,17 @@ class AccessEntry(NamedTuple):
     subject: str | None
 
 
-class AccessFormatter(logging.Formatter, ABC):
-    """A formatter with a fast way to print a served request."""
-
-    @abstractmethod
-    def access_line(self, entry: AccessEntry) -> str:
-        """The entry as one line, without a line break."""
-
-
 @lru_cache(maxsize=4)
 def _second(second: int) -> str:
     """A second in UTC as text; cached, as thousands of lines share one."""
     return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
-class JsonFormatter(AccessFormatter):
+class JsonFormatter(logging.Formatter):
     """One JSON object per line."""
 
     def access_line(self, entry: AccessEntry) -> str:
-        """See `AccessFormatter`; only the subject may contain characters that JSON escapes."""
+        """A served request as one line; only its subject may contain characters that JSON escapes."""
         time = f"{_second(int(entry.time))}.{int(entry.time % 1 * 1000):03}+00:00"
         subject = f', "subject": {encode_basestring_ascii(entry.subject)}' if entry.subject else ""
         return (
@@ -89,11 +80,11 @@ class JsonFormatter(AccessFormatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
-class LogFormatter(AccessFormatter):
+class LogFormatter(logging.Formatter):
     """Lines for a person at a terminal."""
 
     def access_line(self, entry: AccessEntry) -> str:
-        """See `AccessFormatter`."""
+        """A served request as one line."""
         head = f"{datetime.fromtimestamp(entry.time):%H:%M:%S} INFO    platform.access"
         tail = f"{entry.duration_ms} ms [{entry.request_id}]"
         return f"{head} {entry.method} {entry.endpoint} {entry.status} {tail}"
