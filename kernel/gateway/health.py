@@ -14,7 +14,6 @@ from kernel.gateway.services import GATEWAY, REMOTE_SERVICES, RemoteServices, Se
 from kernel.hooks import hookspecs
 from kernel.libs.live_cache import LiveCache
 from kernel.observe.health import Health, HealthCheck, NotChecked, is_failure, run_check, run_checks
-from kernel.plugins.loading import PluginRecord
 from kernel.plugins.offers import OFFERS
 from kernel.plugins.resource_keys import ResourceKey
 from kernel.plugins.states import PLUGIN_STATES
@@ -70,7 +69,10 @@ async def gateway_health(platform: Platform) -> Health:
     ]
     failing = platform.resource(PLUGIN_STATES).failing()
     plugins = {
-        r.name: {"status": _status(platform, r), "reason": r.reason or failing.get(r.name)}
+        r.name: {
+            "status": r.status if platform.is_on(r.name) else "disabled",
+            "reason": r.reason or failing.get(r.name),
+        }
         for r in platform.plugins
     }
     for others in await platform.hooks.ask(hookspecs.list_other_plugins, platform=platform):
@@ -87,10 +89,6 @@ def _checks(platform: Platform) -> list[tuple[str, HealthCheck]]:
     return [
         (plugin, check) for plugin, check in platform.resource(OFFERS).health_checks if platform.is_on(plugin)
     ]
-
-
-def _status(platform: Platform, record: PluginRecord) -> str:
-    return record.status if platform.is_on(record.name) else "disabled"
 
 
 async def service_health(platform: Platform, service: Service) -> Health:
@@ -117,10 +115,6 @@ async def _check_database(platform: Platform) -> None:
         raise Unhealthy(FOR_OPERATORS["damaged"])
     if await platform.database.is_read_only():
         raise Unhealthy("the database is read-only; nothing can be saved")
-
-
-async def _check_disk(platform: Platform) -> None:
-    await platform.disk.check()
 
 
 async def _check_cache(platform: Platform) -> None:
@@ -157,7 +151,7 @@ def kernel_checks(platform: Platform) -> list[HealthCheck]:
     cache = ("cache", "redis") if redis else ("cache",)
     return [
         _DATABASE,
-        HealthCheck("disk", _check_disk, critical=True),
+        HealthCheck("disk", lambda platform: platform.disk.check(), critical=True),
         *(HealthCheck(name, _check_cache) for name in cache),
         HealthCheck("plugins", _check_plugins),
     ]

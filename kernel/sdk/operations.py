@@ -1,6 +1,5 @@
 """What an operator decides: settings in effect, plugins and their states, starts."""
 
-from kernel.data import data_folder
 from kernel.libs import mapped
 from kernel.libs.children.confinement import Reach, missing_confinement
 from kernel.libs.slots import take_slot
@@ -14,7 +13,7 @@ from kernel.process.start_guards import Opening, StartGuard
 from kernel.settings.checks import WrittenFolder, hosts_and_networks, origins
 from kernel.settings.loading import KernelSettings, Source
 from kernel.settings.shown import ShownSetting, settings_in_effect
-from kernel.version import fits_contract
+from kernel.version import data_folder, fits_contract
 
 __all__ = [
     "FOR_OPERATORS",
