@@ -126,7 +126,7 @@ def main() -> None:
     if problem is not None:
         sys.stderr.write(f"error: {problem}\n")
         sys.exit(1)
-    from kernel.process import memory
+    from kernel.libs import memory
 
     memory.skip_collection_at_exit()
     app(prog_name="platformctl")

@@ -13,10 +13,10 @@ from cli.running import make_loader, private_files, refuse_as_root
 from cli.welcome import Facts, gather_facts, welcome
 from kernel.boot import open_platform
 from kernel.errors import PlatformError, StartupError
+from kernel.libs import memory
 from kernel.observe import logs
 from kernel.platform import Platform
 from kernel.plugins.loading import write_report
-from kernel.process import memory
 from kernel.process.serve import Ports, Supervisor, published_ports, serve_api, stop_on_signals, this_command
 from kernel.process.server import bind, cannot_listen
 from kernel.settings.loading import KernelSettings, SettingsLoader
@@ -101,7 +101,7 @@ async def _serve_many(loader: SettingsLoader, settings: KernelSettings, how: Sta
         try:
             if await _answering(facts, port, stop):
                 welcome(facts, ports)
-            await supervisor.wait(stop)
+            await stop.wait()
         finally:
             await supervisor.stop()
 

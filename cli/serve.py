@@ -46,7 +46,7 @@ def serve(
         The first start creates PLATFORM_HOME with its secrets and updates the database. Everything is
     stored in that folder.
     """
-    from kernel.process import memory
+    from kernel.libs import memory
 
     memory.limit_arenas()
     memory.collect_seldom()

@@ -21,7 +21,7 @@ app = App()
 )
 def worker(supervised: Annotated[bool, typer.Option("--supervised", hidden=True)] = False) -> None:
     """Run jobs until stopped, at lower priority than the API. 'platformctl serve' starts a worker itself."""
-    from kernel.process import memory
+    from kernel.libs import memory
 
     memory.limit_arenas()
     memory.collect_seldom()

@@ -6,8 +6,8 @@ which plugins see, is made last, when all its attributes are final.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,12 +27,11 @@ from kernel.events.events import EVENTS, Event, EventCatalog
 from kernel.events.notices import Notices
 from kernel.events.outbox import DELIVER_EVENT, PlatformOutbox
 from kernel.gateway.health import HEALTH_REPORTS, HealthReports
-from kernel.gateway.remote import REMOTE_SERVICES
-from kernel.gateway.services import in_order, installed_services
+from kernel.gateway.services import REMOTE_SERVICES, in_order, installed_services
 from kernel.hooks import hookspecs
 from kernel.hooks.calling import Hooks
 from kernel.hooks.manager import HookManager
-from kernel.http.access_control import ACCESS_CONTROL, IDENTIFICATION, AccessControl, Identification
+from kernel.http.access_control import ACCESS_CONTROL, AccessControl
 from kernel.http.middlewares import ACCESS_LOG, AccessLog
 from kernel.http.rate_limits import RATE_LIMITS, REQUEST_LIMITS, RateLimits, RequestLimits
 from kernel.http.streams import OPEN_STREAMS, OpenStreams
@@ -44,7 +43,6 @@ from kernel.observe.tracing import TRACING, Tracing
 from kernel.platform import PLATFORM, Platform, Role
 from kernel.plugins.collecting import Collector
 from kernel.plugins.declarations import DECLARATIONS, Declarations
-from kernel.plugins.directory import DIRECTORY, Directory
 from kernel.plugins.extras import require
 from kernel.plugins.loading import Candidate, PluginHost, installed, told_at_start
 from kernel.plugins.offers import OFFERS, Offers
@@ -53,8 +51,6 @@ from kernel.plugins.resource_keys import Resources
 from kernel.plugins.starting import Starter
 from kernel.plugins.states import PLUGIN_STATES, PluginStates
 from kernel.plugins.watchdog import OnStuck, Quarantine, StartWatch, restart_without
-from kernel.process import database_check
-from kernel.process.database_check import CHECK_DATABASE
 from kernel.process.home_lock import home_held, make_home
 from kernel.process.housekeeping import HOUSEKEEP
 from kernel.process.start_guards import Opening, StartGuards
@@ -65,7 +61,7 @@ from kernel.stores.disk import DiskSpace, Scratch, folders_written
 from kernel.stores.offers import OfferedStores, StoreNeeds
 from kernel.stores.opening import STORE_OPENING, StoreOpening, Stores, own_stores
 
-OWN_JOBS = (DELIVER_EVENT, TELL_OF_CANCEL, HOUSEKEEP, CHECK_DATABASE)
+OWN_JOBS = (DELIVER_EVENT, TELL_OF_CANCEL, HOUSEKEEP)
 
 
 @asynccontextmanager
@@ -100,7 +96,8 @@ async def open_platform(
             plugins.settings.warn(settings.plugins_disabled)
         schema = Schema(storage.database, plugins.declarations, plugins.states, strict=role != "tool")
         if role != "tool":
-            await _hold_home(storage, stack)
+            with _storage_errors(storage.database):
+                await stack.enter_async_context(home_held(settings.home, storage.database))
         opening_stores = StoreOpening(storage.needs, _offered_stores(plugins), stack)
         storage.resources.add(STORE_OPENING, opening_stores)
         # Commands that load no plugins don't need the store that the settings name, and don't have it.
@@ -109,7 +106,8 @@ async def open_platform(
         opening = Opening(storage.needs, schema.owners, blobs)
         schema.before_migrations = partial(guards.before_migrations, opening)
         if role != "tool":
-            await _enter_service(opening, guards, stack)
+            with _storage_errors(storage.database):
+                await guards.enter_service(opening, stack)
         await schema.migrate(apply=apply)
         if role != "tool":
             schema.refuse_pending()
@@ -118,7 +116,8 @@ async def open_platform(
         else:
             stores = await opening_stores.open(storage.resources, blobs=blobs)
         if role != "tool" and isinstance(stores.blobs, HeldBlobs):
-            await _settle(stores.blobs, storage.database.url)
+            with _storage_errors(storage.database):
+                await stores.blobs.settle()
         platform = _assemble(role, plugins, storage, stores, schema, stack)
         plugins.collector.collect(OWN_JOBS)
         plugins.collector.check_routes()
@@ -266,25 +265,13 @@ async def _publish(resources: Resources, events: Sequence[Event]) -> None:
         await platform.hooks.tell(hookspecs.on_event, platform=platform, event=event)
 
 
-async def _hold_home(storage: _Storage, stack: AsyncExitStack) -> None:
+@contextmanager
+def _storage_errors(database: Database) -> Iterator[None]:
+    """Errors of the database or the disk as a StartupError with the remedy."""
     try:
-        await stack.enter_async_context(home_held(storage.needs.settings.home, storage.database))
+        yield
     except (SQLAlchemyError, OSError) as error:
-        raise unusable(error, storage.database.url) from error
-
-
-async def _settle(blobs: HeldBlobs, url: str) -> None:
-    try:
-        await blobs.settle()
-    except (SQLAlchemyError, OSError) as error:
-        raise unusable(error, url) from error
-
-
-async def _enter_service(opening: Opening, guards: StartGuards, stack: AsyncExitStack) -> None:
-    try:
-        await guards.enter_service(opening, stack)
-    except (SQLAlchemyError, OSError) as error:
-        raise unusable(error, opening.needs.database.url) from error
+        raise unusable(error, database.url) from error
 
 
 def _offered_stores(plugins: _Plugins) -> OfferedStores:
@@ -330,7 +317,6 @@ def _assemble(
     resources.add(DECLARATIONS, plugins.declarations)
     resources.add(OFFERS, plugins.offers)
     resources.add(EVENTS, plugins.events)
-    resources.add(DIRECTORY, Directory(plugins.states, plugins.offers, plugins.permissions, resources))
     resources.add(SCHEMA, schema)
     resources.add(HEALTH_REPORTS, HealthReports(platform))
     _add_identity(platform)
@@ -354,7 +340,6 @@ def _add_http(platform: Platform, plugins: _Plugins, stack: AsyncExitStack) -> N
     identity = platform.resource(IDENTITY)
     plugins.host.manager.register(identity, identity.name)
     hooks.freeze()
-    add(IDENTIFICATION, Identification(hooks, identity))
     add(ACCESS_CONTROL, AccessControl(hooks, identity))
     limits = add(RATE_LIMITS, RateLimits(platform.cache, enabled=settings.rate_limit_enabled))
     add(REQUEST_LIMITS, RequestLimits(limits, settings))
@@ -363,7 +348,6 @@ def _add_http(platform: Platform, plugins: _Plugins, stack: AsyncExitStack) -> N
     states = platform.resource(ACCOUNT_STATES)
     streams = add(OPEN_STREAMS, OpenStreams(states, settings.account_streams))
     platform.notices.listen(ACCOUNT_TOPIC, streams.changed)
-    database_check.listen(platform)
     stack.push_async_callback(streams.close)
     access_log = add(ACCESS_LOG, AccessLog())
     stack.callback(access_log.flush)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, ClassVar
 
 
@@ -22,26 +21,6 @@ class PlatformError(Exception):
         self.detail: Any = self.default_detail if detail is None else detail
         self.headers = headers or {}
         super().__init__(self.detail)
-
-    def as_openai(self) -> dict[str, Any]:
-        """The error in the shape of OpenAI's API, the only one whose message OpenAI's clients show."""
-        said, param = self.detail, None
-        if isinstance(said, list) and said and all(isinstance(one, dict) and "loc" in one for one in said):
-            fields = [".".join(str(part) for part in one["loc"][1:]) for one in said]
-            param = fields[0] or None
-            said = "; ".join(
-                f"{field}: {one.get('msg')}" if field else str(one.get("msg"))
-                for field, one in zip(fields, said, strict=True)
-            )
-        text = said if isinstance(said, str) else json.dumps(said, default=str)
-        return {"message": text, "type": _openai_type(self.status), "param": param, "code": self.code}
-
-
-def _openai_type(status: int) -> str:
-    if status >= 500:
-        return "server_error"
-    kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-    return kinds.get(status, "invalid_request_error")
 
 
 class BadRequest(PlatformError):

@@ -1,6 +1,6 @@
 """The platform that handlers, jobs and plugins use, complete before anyone gets it.
 
-`kernel.boot` puts a platform together. Everything beyond these attributes (tokens, limits, the directory of
+`kernel.boot` puts a platform together. Everything beyond these attributes (tokens, limits, the states of
 plugins …) is a resource: ``platform.resource(TOKENS)``.
 """
 

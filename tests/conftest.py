@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, settings
 
-from kernel.process import memory
+from kernel.libs import memory
 from kernel.testing import Start, platforms
 from tests.fakes import prepared
 from tests.fakes.elsewhere import elsewhere

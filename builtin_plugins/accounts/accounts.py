@@ -24,10 +24,10 @@ from builtin_plugins.accounts.listeners import tell_plugins
 from builtin_plugins.accounts.password_resets import forget_resets
 from builtin_plugins.accounts.passwords import Passwords
 from builtin_plugins.accounts.platform_admins import PlatformAdmins
+from builtin_plugins.accounts.schemas import AccountChange
 from kernel.sdk import Account, Principal, ResourceKey, Unauthorized, Unit, audit
 from kernel.sdk.accounts import (
     ACCOUNT_TOPIC,
-    AccountChange,
     AccountState,
     AccountStates,
     Origin,

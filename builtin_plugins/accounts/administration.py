@@ -17,8 +17,9 @@ from builtin_plugins.accounts.guards import (
 from builtin_plugins.accounts.listeners import tell_plugins
 from builtin_plugins.accounts.password_resets import forget_resets
 from builtin_plugins.accounts.passwords import Passwords
+from builtin_plugins.accounts.schemas import AccountChange
 from kernel.sdk import Account, Caller, ResourceKey, Unit, audit
-from kernel.sdk.accounts import ACCOUNT_TOPIC, AccountChange, revoke_sessions
+from kernel.sdk.accounts import ACCOUNT_TOPIC, revoke_sessions
 
 if TYPE_CHECKING:
     from kernel.sdk import Platform

@@ -16,6 +16,7 @@ from builtin_plugins.accounts.schemas import (
     ResetPasswordRequest,
     ResetPasswordResult,
 )
+from builtin_plugins.accounts.shared_things import SharedThing, hand_over_owned
 
 __all__ = [
     "ACCOUNTS",
@@ -28,9 +29,11 @@ __all__ = [
     "OrganizationMembership",
     "ResetPasswordRequest",
     "ResetPasswordResult",
+    "SharedThing",
     "SignInMethod",
     "end_external_sessions",
     "find_by_username",
+    "hand_over_owned",
     "select_members",
     "sign_in_external",
 ]

@@ -23,7 +23,8 @@ from builtin_plugins.accounts.guards import (
 from builtin_plugins.accounts.listeners import tell_plugins
 from builtin_plugins.accounts.password_resets import forget_resets
 from builtin_plugins.accounts.passwords import PASSWORDS
-from kernel.sdk import Account, Caller, Scope, SharedThing, Unauthorized, Unit, Unprocessable, audit
+from builtin_plugins.accounts.shared_things import SharedThing
+from kernel.sdk import Account, Caller, Scope, Unauthorized, Unit, Unprocessable, audit
 from kernel.sdk.accounts import LinkApproval, SetupAttempt, revoke_sessions
 
 if TYPE_CHECKING:

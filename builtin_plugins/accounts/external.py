@@ -19,10 +19,10 @@ from builtin_plugins.accounts.external_schemas import ExternalIdentity
 from builtin_plugins.accounts.guards import ACCOUNTS_LOCK, refuse_last_admin
 from builtin_plugins.accounts.listeners import tell_plugins
 from builtin_plugins.accounts.platform_admins import PLATFORM_ADMINS
+from builtin_plugins.accounts.schemas import AccountChange
 from kernel.sdk import Account, Unavailable, Unit, audit, utc_now
 from kernel.sdk.accounts import (
     ACCOUNT_TOPIC,
-    AccountChange,
     LinkApproval,
     Origin,
     PasswordReset,

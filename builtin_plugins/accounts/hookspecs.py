@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from builtin_plugins.accounts.external_schemas import SignInMethod
-from builtin_plugins.accounts.schemas import OrganizationMembership
-from kernel.sdk import PROMPTLY, SharedThing, hookspec
+from builtin_plugins.accounts.schemas import AccountChange, OrganizationMembership
+from builtin_plugins.accounts.shared_things import SharedThing
+from kernel.sdk import PROMPTLY, hookspec
 
 if TYPE_CHECKING:
     from sqlalchemy import Select
 
     from kernel.sdk import Account, Platform, Principal, Scope, Unit
-    from kernel.sdk.accounts import AccountChange, Origin
+    from kernel.sdk.accounts import Origin
 
 
 @hookspec.all_now

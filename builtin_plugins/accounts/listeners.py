@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from builtin_plugins.accounts import hookspecs
+from builtin_plugins.accounts.schemas import AccountChange
 from kernel.sdk import Account, Unit
-from kernel.sdk.accounts import AccountChange, Origin
+from kernel.sdk.accounts import Origin
 
 if TYPE_CHECKING:
     from kernel.sdk import Platform

@@ -15,8 +15,9 @@ from sqlalchemy.orm import Session
 from builtin_plugins.accounts.errors import AccountDisabled
 from builtin_plugins.accounts.guards import ACCOUNTS_LOCK
 from builtin_plugins.accounts.listeners import tell_plugins
+from builtin_plugins.accounts.schemas import AccountChange
 from kernel.sdk import Account, Conflict, NotFound, ResourceKey, Unit, audit
-from kernel.sdk.accounts import ACCOUNT_TOPIC, AccountChange, Milestone, Origin, revoke_sessions
+from kernel.sdk.accounts import ACCOUNT_TOPIC, Milestone, Origin, revoke_sessions
 
 if TYPE_CHECKING:
     from kernel.sdk import Platform

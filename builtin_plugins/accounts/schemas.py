@@ -14,6 +14,21 @@ from kernel.sdk import Body, PageQuery, example
 _USERNAME = re.compile(r"[A-Za-z0-9_.-]{1,50}", re.ASCII)
 _PASSWORD_LIMIT = 1024
 
+AccountChange = Literal[
+    "created",
+    "signed_in",
+    "refreshed",
+    "activated",
+    "deactivated",
+    "deleted",
+    "promoted",
+    "demoted",
+    "password_reset",
+    "linked",
+    "platform_admin_granted",
+    "platform_admin_revoked",
+]
+
 
 def _username(value: str) -> str:
     if not _USERNAME.fullmatch(value):

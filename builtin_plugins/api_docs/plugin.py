@@ -1,13 +1,14 @@
-"""The documents of the API: OpenAPI 3.1, and the pages that show it."""
+"""The documents of the API: OpenAPI 3.1, the pages that show it, and the root that leads to them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kernel.sdk import PLATFORM_VERSION, Plugin, hookimpl
+from kernel.sdk import PLATFORM_VERSION, Plugin, RouteTable, hookimpl
 from kernel.sdk.http import BoundRoute, Serve
 
+from . import hookspecs, root
 from .serving import docs_routes
 
 if TYPE_CHECKING:
@@ -28,6 +29,14 @@ class ApiDocsPlugin(Plugin):
         from .commands import COMMANDS  # asked by the terminal alone
 
         return COMMANDS
+
+    @hookimpl
+    def register_hookspecs(self) -> Sequence[object]:
+        return [hookspecs]
+
+    @hookimpl
+    def register_routes(self) -> Sequence[RouteTable]:
+        return [root.routes]
 
     @hookimpl
     def offer_pages(self, endpoints: Sequence[BoundRoute], title: str) -> Mapping[str, Serve]:

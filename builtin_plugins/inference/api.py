@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from kernel.sdk import PROMPTLY, PlatformError, Unavailable, hookspec
+from aiohttp import web
+from pydantic import BaseModel, Field
+
+from kernel.sdk import PROMPTLY, Context, PlatformError, Unavailable, hookspec
+from kernel.sdk.http import ErrorBody, ErrorFormat, HTTPValidationError, error_response
 
 if TYPE_CHECKING:
     import numpy as np
@@ -268,3 +273,53 @@ def check_model_call(platform: Platform, model: str) -> None:
 @hookspec.notification(seconds=PROMPTLY)
 def on_model_called(platform: Platform, model: str, seconds: float, failed: bool) -> None:
     """A call to such a model ended after `seconds`. For metrics."""
+
+
+class OpenAIError(BaseModel):
+    """An error as OpenAI's clients read it."""
+
+    message: str
+    type: str = Field(description="Which kind of error it is: the request's, the caller's or the server's.")
+    param: str | None = Field(description="The field of the body that is wrong, if it is one.")
+    code: str
+
+
+class OpenAIErrorBody(ErrorBody):
+    """Body of an error of a route that OpenAI's clients call."""
+
+    error: OpenAIError
+
+
+class OpenAIValidationError(HTTPValidationError):
+    """Body of a 422 of a route that OpenAI's clients call."""
+
+    error: OpenAIError
+
+
+def openai_error(refused: PlatformError) -> dict[str, Any]:
+    """The error in the shape of OpenAI's API, the only one whose message OpenAI's clients show."""
+    said, param = refused.detail, None
+    if isinstance(said, list) and said and all(isinstance(one, dict) and "loc" in one for one in said):
+        fields = [".".join(str(part) for part in one["loc"][1:]) for one in said]
+        param = fields[0] or None
+        said = "; ".join(
+            f"{field}: {one.get('msg')}" if field else str(one.get("msg"))
+            for field, one in zip(fields, said, strict=True)
+        )
+    text = said if isinstance(said, str) else json.dumps(said, default=str)
+    return {"message": text, "type": _openai_type(refused.status), "param": param, "code": refused.code}
+
+
+def _openai_type(status: int) -> str:
+    if status >= 500:
+        return "server_error"
+    kinds = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+    return kinds.get(status, "invalid_request_error")
+
+
+def _respond(_ctx: Context, refused: PlatformError) -> web.Response:
+    return error_response(refused, error=openai_error(refused))
+
+
+OPENAI_ERRORS = ErrorFormat(_respond, OpenAIErrorBody, OpenAIValidationError, of_family=True)
+"""Adds `error` to the platform's errors, the only place where OpenAI's clients look for the message."""

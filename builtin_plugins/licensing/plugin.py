@@ -26,7 +26,7 @@ class LicensingPlugin(Plugin):
     version = "0.1.0"
     description = "Licenses of plugins: tiers, keys, seats of organizations, checkout"
     author = "Platform"
-    requires = ("accounts", "tenancy", "plugin_registry")
+    requires = ("accounts", "tenancy", "tools", "plugin_registry")
     after = ("marketplace",)
 
     @hookimpl

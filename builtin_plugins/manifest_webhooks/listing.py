@@ -11,7 +11,8 @@ from builtin_plugins.manifest_webhooks.folder import ManifestFolder
 from builtin_plugins.manifest_webhooks.manifest import Manifest
 from builtin_plugins.manifest_webhooks.secrets import how_to_set, missing_secret
 from builtin_plugins.manifest_webhooks.settings import WebhookSettings
-from kernel.sdk import DIRECTORY, Platform
+from builtin_plugins.tools.api import Directory
+from kernel.sdk import Platform
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ async def list_manifests(
 ) -> Sequence[ManifestState]:
     """All files of the folder. `disabled` has the reason of each disabled manifest, `holders` the claims."""
     folder = ManifestFolder(
-        platform.settings_of(WebhookSettings).manifests_dir, platform.resource(DIRECTORY).taken_names
+        platform.settings_of(WebhookSettings).manifests_dir, Directory(platform).taken_names
     )
     folder.look(holders)
     states = []

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
-from kernel.sdk import DIRECTORY, Platform, ResourceKey, lasting
+from builtin_plugins.tools.api import Directory
+from kernel.sdk import Platform, ResourceKey, lasting
 
 from .claims import TOPIC, read_claims, settle_claims
 from .folder import ManifestFolder
@@ -25,7 +26,7 @@ class WatchedFolder(ManifestFolder):
 
     def __init__(self, platform: Platform) -> None:
         directory = platform.settings_of(WebhookSettings).manifests_dir
-        super().__init__(directory, platform.resource(DIRECTORY).taken_names)
+        super().__init__(directory, Directory(platform).taken_names)
         self._platform = platform
         self._turn = asyncio.Lock()
         self._notice = asyncio.Event()

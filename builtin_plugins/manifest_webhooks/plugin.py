@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from builtin_plugins.tools.api import PluginSource
 from kernel.sdk import (
     Diagnostic,
     HealthCheck,
     JobRef,
     Platform,
     Plugin,
-    PluginSource,
     Resource,
     ResourceKey,
     RouteTable,
@@ -39,7 +39,7 @@ class ManifestWebhooksPlugin(Plugin):
     version = "0.1.0"
     description = "Plugins without code: a manifest stores what a webhook sends and makes it searchable"
     author = "Platform"
-    requires = ("inference", "vectors")
+    requires = ("inference", "tools", "vectors")
     after = ("embeddings", "models")
     capabilities = ("webhook", "manifest-source")
 

@@ -9,16 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from builtin_plugins.tools.api import Directory, PluginEntry, PluginSource
 from builtin_plugins.vectors.api import VECTORS
 from kernel.sdk import (
-    DIRECTORY,
     Action,
     BadRequest,
     Conflict,
     NotFound,
     Platform,
-    PluginEntry,
-    PluginSource,
     ResourceKey,
     Unavailable,
     Unit,
@@ -119,7 +117,7 @@ class ManifestSource:
         """The installed manifest to update. Raises Conflict or NotFound if the document can't replace one."""
         name, path = manifest.name, manifest.webhook.path
         known, holder = self._folder.get(name), self._folder.at(path)
-        if name in self._platform.resource(DIRECTORY).taken_names():
+        if name in Directory(self._platform).taken_names():
             raise Conflict(f"The name '{name}' belongs to an installed plugin; choose another metadata.name")
         if known is None and update:
             raise NotFound(f"No plugin '{name}' is installed from a manifest")

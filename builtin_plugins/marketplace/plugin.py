@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from builtin_plugins.accounts.api import SharedThing
 from builtin_plugins.marketplace.mounts import SERVICE
 from builtin_plugins.plugin_registry import api as plugin_registry
 from kernel.sdk import (
@@ -19,7 +20,6 @@ from kernel.sdk import (
     Resource,
     Scope,
     Service,
-    SharedThing,
     Tables,
     Unit,
     hookimpl,
@@ -44,7 +44,7 @@ class MarketplacePlugin(Plugin):
     version = "0.1.0"
     description = "A catalog of plugins: submissions, review, ratings, installs, search"
     author = "Platform"
-    requires = ("plugin_registry", "tools")
+    requires = ("accounts", "plugin_registry", "tools")
 
     @hookimpl
     def register_settings(self) -> type[MarketplaceSettings]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from builtin_plugins.inference.api import OPENAI_ERRORS
 from kernel.sdk import Mount, Service
-from kernel.sdk.http import OPENAI_ERRORS
 
 SERVICE = Service(
     "orchestrator",

@@ -11,7 +11,7 @@ from builtin_plugins.owner_secrets.diagnostics import DIAGNOSTICS
 from builtin_plugins.owner_secrets.keys import NAME, KeyRing
 from builtin_plugins.owner_secrets.store import OWNER_SECRETS, OwnerSecrets, SecretOwner, secrets_of
 from kernel.sdk import PLATFORM_VERSION, Account, Diagnostic, Platform, Plugin, Resource, Unit, hookimpl
-from kernel.sdk.accounts import AccountChange, Origin
+from kernel.sdk.accounts import Origin
 
 if TYPE_CHECKING:
     from typer import Typer
@@ -54,7 +54,7 @@ class OwnerSecretsPlugin(Plugin):
 
     @hookimpl(optionalhook=True)
     def on_account_event(
-        self, platform: Platform, unit: Unit, account: Account, change: AccountChange, origin: Origin
+        self, platform: Platform, unit: Unit, account: Account, change: str, origin: Origin
     ) -> None:
         """A deleted account's secrets go with it."""
         if change == "deleted":

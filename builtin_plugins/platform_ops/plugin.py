@@ -19,6 +19,7 @@ from builtin_plugins.platform_ops.backup.service import warn_of_storage
 from builtin_plugins.platform_ops.bundles import handlers as bundles
 from builtin_plugins.platform_ops.configuration import handlers as configuration
 from builtin_plugins.platform_ops.containers.engine import ENGINE, open_engine
+from builtin_plugins.platform_ops.damage import CHECK_DATABASE, hear_of_damage
 from builtin_plugins.platform_ops.discovery import handlers as services
 from builtin_plugins.platform_ops.discovery.service_calls import CALLING, open_calling
 from builtin_plugins.platform_ops.logs import handlers as logs
@@ -27,6 +28,7 @@ from builtin_plugins.platform_ops.models import Base
 from builtin_plugins.platform_ops.mounts import SERVICE, VERSION
 from builtin_plugins.platform_ops.proxy import handlers as proxy
 from builtin_plugins.platform_ops.settings import OpsSettings
+from builtin_plugins.platform_ops.shared_metrics import SHARED_METRICS, open_shared_metrics
 from kernel.sdk import (
     Diagnostic,
     HealthCheck,
@@ -53,6 +55,7 @@ class PlatformOpsPlugin(Plugin):
     version = VERSION
     description = "Operations: backups, discovery of services and a proxy to them, bundles, logs"
     author = "Platform"
+    requires = ("tools",)
 
     @hookimpl
     def register_hookspecs(self) -> Sequence[object]:
@@ -88,11 +91,12 @@ class PlatformOpsPlugin(Plugin):
             Resource(CALLING, open_calling),
             Resource(RING, open_ring),
             Resource(ENGINE, open_engine),
+            Resource(SHARED_METRICS, open_shared_metrics, frozenset({"api"})),
         ]
 
     @hookimpl
     def register_jobs(self) -> Sequence[JobRef]:
-        return [BACK_UP, RESTORE, DRILL, RELEASE]
+        return [BACK_UP, RESTORE, DRILL, RELEASE, CHECK_DATABASE]
 
     @hookimpl
     def register_health_checks(self) -> Sequence[HealthCheck]:
@@ -100,6 +104,7 @@ class PlatformOpsPlugin(Plugin):
 
     @hookimpl
     async def on_start(self, platform: Platform) -> None:
+        hear_of_damage(platform)
         await find_leftovers(platform)
         await warn_of_storage(platform)
 

@@ -12,9 +12,8 @@ from sqlalchemy.orm import Session
 
 from builtin_plugins.plugin_registry import api
 from builtin_plugins.plugin_registry.mounts import SERVICE
-from builtin_plugins.tools.api import Tool
+from builtin_plugins.tools.api import Directory, Tool
 from kernel.sdk import (
-    DIRECTORY,
     Caller,
     Context,
     HealthCheck,
@@ -139,7 +138,7 @@ class PluginRegistryPlugin(Plugin):
 
 
 async def _counts(platform: Platform) -> dict[str, Any]:
-    entries = await platform.resource(DIRECTORY).entries()
+    entries = await Directory(platform).entries()
     return {"plugins_loaded": sum(entry.status == "enabled" for entry in entries)}
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Select
 from sqlalchemy.orm import Session
 
+from builtin_plugins.accounts.api import SharedThing
 from builtin_plugins.inference import api as inference
 from builtin_plugins.rag import api
 from builtin_plugins.rag.answering.languages import LanguageDetector
@@ -61,7 +62,6 @@ from kernel.sdk import (
     Resource,
     Scope,
     Service,
-    SharedThing,
     Tables,
     Unit,
     hookimpl,
@@ -80,7 +80,7 @@ class RagPlugin(Plugin):
     version = "0.1.0"
     description = "Knowledge bases, document ingestion and cited answers"
     author = "Platform"
-    requires = ("documents", "inference", "tools", "vectors")
+    requires = ("accounts", "documents", "inference", "tools", "vectors")
     after = ("embeddings", "models", "tenancy", "platform_ops")
 
     @hookimpl

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from builtin_plugins.documents.api import MAX_SIZE
-from kernel.sdk import READABLE, Body, PageQuery, example
+from kernel.sdk import READABLE, Body, Message, PageQuery, example
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255), READABLE]
 ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
@@ -34,6 +34,12 @@ _OWNER = (
     "The account that it belongs to; only a service can name another. What a service makes without "
     "an owner can't be private."
 )
+
+
+class MessageWithId(Message):
+    """What was done, and the id of the object."""
+
+    id: str
 
 
 class Sharing(BaseModel):

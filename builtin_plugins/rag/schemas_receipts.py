@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kernel.sdk.http import MessageWithId
+from .schemas import MessageWithId
 
 MOST_LISTED = 500
 

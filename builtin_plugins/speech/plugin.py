@@ -31,6 +31,7 @@ class SpeechPlugin(Plugin):
     version = system.VERSION
     description = "Text to speech and speech to text"
     author = "Platform"
+    requires = ("inference",)
 
     @hookimpl
     def register_hookspecs(self) -> Sequence[object]:

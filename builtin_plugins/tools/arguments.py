@@ -39,6 +39,17 @@ def _query_value(field: Mapping[str, Any], given: list[str]) -> Any:
         return given if field.get("type") == "array" else given[-1]
 
 
+def json_object(raw: bytes, what: str) -> dict[str, Any]:
+    """Parse `raw` as a JSON object. Raises BadRequest if it is anything else."""
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise BadRequest(f"{what} is not valid JSON") from None
+    if not isinstance(value, dict):
+        raise BadRequest(f"{what} must be a JSON object")
+    return value
+
+
 def arguments_from_object(model: type[M], values: Mapping[str, Any]) -> M:
     """A JSON object as arguments. Raises BadRequest."""
     known = _fields(model)

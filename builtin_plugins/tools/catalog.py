@@ -19,7 +19,6 @@ from pydantic_core import to_jsonable_python
 
 from kernel.sdk import (
     ANY_ERROR,
-    DIRECTORY,
     RATE_LIMITS,
     Action,
     Context,
@@ -34,7 +33,9 @@ from kernel.sdk import (
 from kernel.sdk.http import Access, ScopeMissing, require_access
 
 from .arguments import arguments_from_object
+from .directory import Directory
 from .hookspecs import check_tool_call, offer_tools, on_tool_called
+from .parameters import parameters_schema
 from .tool import Tool, distinct_name, tool_name
 
 log = logging.getLogger("platform.tools")
@@ -61,7 +62,7 @@ class Tools:
     """The tools of one platform, as ``platform.resource(TOOLS)``."""
 
     def __init__(self, platform: Platform) -> None:
-        self._directory = platform.resource(DIRECTORY)
+        self._directory = Directory(platform)
         self._hooks = platform.hooks
         self._limits = platform.resource(RATE_LIMITS)
         self._made: dict[tuple[str, str], tuple[Action, Tool]] = {}
@@ -206,7 +207,7 @@ def _tool_of(plugin: str, action: Action) -> Tool:
     return Tool(
         tool_name(action.tool) if action.tool else tool_name(plugin, action.name),
         action.description,
-        action.parameters_schema(),
+        parameters_schema(action.parameters),
         run,
         plugin,
         action=action.name,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from kernel.sdk import PLATFORM_VERSION, Platform, Plugin, Resource, hookimpl
 
 from . import hookspecs
 from .catalog import TOOLS, Tools
+from .directory import Directory
 
 
 class ToolsPlugin(Plugin):
@@ -27,6 +28,11 @@ class ToolsPlugin(Plugin):
     @hookimpl
     def register_resources(self) -> Sequence[Resource[Tools]]:
         return [Resource(TOOLS, _open)]
+
+    @hookimpl
+    async def list_other_plugins(self, platform: Platform) -> Mapping[str, tuple[str, str | None]]:
+        offered = await Directory(platform).offered()
+        return {entry.name: (entry.status, entry.reason or entry.problem) for entry in offered}
 
 
 @asynccontextmanager

@@ -37,7 +37,8 @@ async def open_exporting(platform: Platform) -> AsyncIterator[None]:
     provider = await asyncio.to_thread(_load, platform, settings, settings.address)
     from builtin_plugins.tracing.recording import Recorder
 
-    tracing, recorder, ended = platform.resource(TRACING), Recorder(provider), False
+    tracing = platform.resource(TRACING)
+    recorder, ended = Recorder(provider, tracing), False
 
     def switch(_failed: object = None) -> None:
         """Record while the plugin is enabled."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from aiohttp import web
+from aiohttp.typedefs import Handler
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import Link, SpanKind, Status, StatusCode, set_span_in_context
 from opentelemetry.trace import Span as LibrarySpan
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from builtin_plugins.tracing.requests import traced
 from kernel.sdk import Span
-from kernel.sdk.telemetry import Attribute, Attributes, Carried, Links
+from kernel.sdk.telemetry import Attribute, Attributes, Carried, Links, Tracing
 from kernel.sdk.telemetry import SpanKind as Kind
 
 _KINDS: Mapping[Kind, SpanKind] = {
@@ -63,7 +66,8 @@ class RecordedSpan:
 class Recorder:
     """Begins spans with the library."""
 
-    def __init__(self, provider: TracerProvider) -> None:
+    def __init__(self, provider: TracerProvider, tracing: Tracing) -> None:
+        self._tracing = tracing
         self._tracer = provider.get_tracer("platform")
         self._propagator = TraceContextTextMapPropagator()
 
@@ -79,6 +83,10 @@ class Recorder:
             links=[Link(link.span.get_span_context()) for link in links if isinstance(link, RecordedSpan)],
         )
         return RecordedSpan(span, self._propagator)
+
+    async def serve(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """See `kernel.observe.tracing.Tracer`."""
+        return await traced(self._tracing, request, handler)
 
     def _context(self, parent: Span | Carried | None) -> Context:
         if isinstance(parent, RecordedSpan):

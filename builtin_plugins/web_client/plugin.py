@@ -24,6 +24,7 @@ class WebClientPlugin(Plugin):
     version = VERSION
     description = "The web client: ask, manage documents, people and plugins in a browser"
     author = "Platform"
+    requires = ("api_docs",)
 
     @hookimpl
     def register_settings(self) -> type[WebClientSettings]:

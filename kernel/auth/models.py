@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Boolean, ForeignKey, Index, Integer, LargeBinary, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from kernel.db.base import UtcDateTime, json_type, utc_now
 from kernel.db.tables import Base, BigId
-
-AccountChange = Literal[
-    "created",
-    "signed_in",
-    "refreshed",
-    "activated",
-    "deactivated",
-    "deleted",
-    "promoted",
-    "demoted",
-    "password_reset",
-    "linked",
-    "platform_admin_granted",
-    "platform_admin_revoked",
-]
 
 
 class Account(Base):

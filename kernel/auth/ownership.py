@@ -15,15 +15,11 @@ from sqlalchemy import (
     bindparam,
     literal_column,
     or_,
-    select,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 from sqlalchemy.types import TypeEngine
 
 from kernel.db.base import Among, Ids
-from kernel.db.engine import Unit
-
-VISIBILITIES = ("private", "team", "organization", "shared")
 
 _NOTHING, _OWN, _EVERYTHING = 0, 1, 2
 
@@ -95,39 +91,3 @@ def _visible(table: Any, values: Mapping[str, Any]) -> ColumnElement[bool]:
         ),
     )
     return or_(reach == literal_column(str(_EVERYTHING)), and_(reach == literal_column(str(_OWN)), ways))
-
-
-@dataclass(frozen=True, slots=True)
-class SharedThing:
-    """Something that an account owns and others use. `kind` is in snake_case; `shared_with` is
-    `team`, `organization` or `shared` (everybody).
-    """
-
-    kind: str
-    id: str
-    name: str
-    shared_with: str
-
-
-def hand_over_owned(
-    unit: Unit, table: type[Any], kind: str, account_id: int, heir: Scope | None
-) -> list[SharedThing]:
-    """For `hand_over_shared`: make the heir the owner of what others can see in an `Owned` table that has
-    `id` and `name`. Return the rows that it can't own because it isn't in their team or organization, or all
-    of them if there is no heir.
-    """
-    shared = (table.owner_id == account_id) & (table.visibility != "private")
-    left = []
-    for row in unit.session.scalars(select(table).where(shared).order_by(table.id).with_for_update()):
-        if heir is not None and _may_own(heir, row):
-            row.owner_id = heir.account_id
-        else:
-            left.append(SharedThing(kind, str(row.id), row.name, row.visibility))
-    unit.session.flush()
-    return left
-
-
-def _may_own(heir: Scope, row: Any) -> bool:
-    if row.visibility == "team":
-        return row.team_id in heir.teams
-    return row.visibility == "shared" or row.organization_id in heir.organizations

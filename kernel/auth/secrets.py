@@ -39,14 +39,7 @@ class SecretStore:
     def set(self, name: str, value: str) -> None:
         """Store `value`. It is durable when this returns."""
         _check(name)
-        self._make_folder()
-        target = self._folder / name
-        temporary = target.with_name(f".{name}.{secrets.token_hex(8)}")
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
-            handle.write(value)
-            handle.flush()
-            os.fsync(handle.fileno())
-        temporary.replace(target)
+        self._written(name, value).replace(self._folder / name)
         sync(self._folder)
 
     def remove(self, name: str) -> bool:
@@ -81,13 +74,18 @@ class SecretStore:
         for folder in (self._folder.parent, self._folder):
             folder.mkdir(exist_ok=True, mode=0o700)
 
-    def _create(self, name: str, value: str) -> None:
+    def _written(self, name: str, value: str) -> Path:
+        """A synced temporary file beside the secrets."""
         self._make_folder()
         temporary = self._folder / f".{name}.{secrets.token_hex(8)}"
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as handle:
             handle.write(value)
             handle.flush()
             os.fsync(handle.fileno())
+        return temporary
+
+    def _create(self, name: str, value: str) -> None:
+        temporary = self._written(name, value)
         try:
             os.link(temporary, self._folder / name)
         except FileExistsError:

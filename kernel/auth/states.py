@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
 from kernel.auth.models import Account
 from kernel.auth.principals import Principal
-from kernel.db.engine import Database
+from kernel.db.engine import Database, Unit
 from kernel.libs.live_cache import LiveCache
 from kernel.plugins.resource_keys import ResourceKey
 
@@ -75,13 +75,6 @@ class AccountStates:
 ACCOUNT_STATES: ResourceKey[AccountStates] = ResourceKey("account_states")
 
 
-def state_of(account: Account) -> AccountState:
-    """The state of a loaded account."""
-    return AccountState(
-        account.id, account.username, account.role, account.platform_admin, account.is_active, account.epoch
-    )
-
-
 _ACCOUNT: Any = Account.__table__.c
 _STATE = select(
     _ACCOUNT.id,
@@ -110,3 +103,10 @@ def _epochs(session: Session, wanted: Sequence[int]) -> dict[int, int]:
 def _is_platform_admin(session: Session, account_id: int) -> bool:
     query = select(Account.platform_admin).where(Account.id == account_id, Account.is_active)
     return bool(session.scalar(query))
+
+
+def revoke_sessions(unit: Unit, account_id: int) -> None:
+    """End all sessions of an account with this unit's commit; other processes follow within moments."""
+    raised = update(Account).where(Account.id == account_id).values(epoch=Account.epoch + 1)
+    unit.session.execute(raised.execution_options(synchronize_session="fetch"))
+    unit.notify(TOPIC, str(account_id))

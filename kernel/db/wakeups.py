@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.db.engine import Database
-from kernel.process.lasting import lasting, set_within
+from kernel.libs.background import lasting, set_within
 
 log = logging.getLogger("platform.notices")
 

@@ -23,7 +23,7 @@ from kernel.db.engine import Database, Unit
 from kernel.db.tables import Notice
 from kernel.db.wakeups import Wakeups, ended
 from kernel.errors import ANY_ERROR
-from kernel.process.lasting import lasting, set_within
+from kernel.libs.background import lasting, set_within
 
 log = logging.getLogger("platform.notices")
 

@@ -6,12 +6,11 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
 
 from aiohttp import web
+from yarl import URL
 
 from kernel.errors import ANY_ERROR, StartupError, Unavailable
 from kernel.gateway import handlers as gateway_handlers
-from kernel.gateway.local import LocalService
-from kernel.gateway.remote import REMOTE_SERVICES
-from kernel.gateway.services import GATEWAY, Mount, Service
+from kernel.gateway.services import GATEWAY, REMOTE_SERVICES, Mount, Service
 from kernel.hooks import hookspecs
 from kernel.http.application import Application
 from kernel.http.context import Context
@@ -43,7 +42,7 @@ def service_app(platform: Platform, service: Service) -> Application:
     _add(app, _service_endpoints(platform, service))
     documented = list(app.endpoints)
     operations = gateway_handlers.service_routes(service).routes
-    _add(app, (_endpoint(platform, route, route.path, service.name) for route in operations))
+    _add(app, (Endpoint(platform, route, route.path, service=service.name) for route in operations))
     _add_pages(app, platform, documented, service.title or service.name)
     _set_up(app, platform)
     return app
@@ -66,14 +65,14 @@ def _set_up(app: Application, platform: Platform) -> None:
 
 def _gateway_endpoints(platform: Platform) -> Iterator[Endpoint]:
     for table in OWN_ROUTES:
-        yield from (_endpoint(platform, route, route.path, GATEWAY) for route in table.routes)
+        yield from (Endpoint(platform, route, route.path, service=GATEWAY) for route in table.routes)
     services, remote = platform.resource(OFFERS).all_services, platform.resources.find(REMOTE_SERVICES)
     for plugin, table in list(platform.resource(OFFERS).route_tables):
         if table.service is None and platform.resource(PLUGIN_STATES).records[plugin].essential:
-            yield from (_endpoint(platform, route, route.path, GATEWAY) for route in table.routes)
+            yield from (Endpoint(platform, route, route.path, service=GATEWAY) for route in table.routes)
         elif table.service is None:
             for route in table.routes:
-                yield _endpoint(platform, route, route.path, plugin, plugin=plugin)
+                yield Endpoint(platform, route, route.path, service=plugin, plugin=plugin)
         elif table.service not in services:
             states = platform.resource(PLUGIN_STATES)
             tell = states.note if table.optional else states.fail
@@ -88,7 +87,7 @@ def _mounted(platform: Platform, service: Service) -> Iterator[Endpoint]:
         for mount in sorted(service.prefixes, key=lambda mount: -len(mount.root)):
             path = mount.public_path(route.path)
             if path is not None and route.method in mount.methods:
-                yield _endpoint(platform, route, path, service.name, plugin=plugin, gated=mount.gated)
+                yield Endpoint(platform, route, path, service=service.name, plugin=plugin, gated=mount.gated)
                 break
 
 
@@ -97,7 +96,7 @@ def _service_endpoints(platform: Platform, service: Service) -> Iterator[Endpoin
         for prefix in ("", *service.aliases):
             if not prefix or not route.path.startswith(prefix + "/"):
                 path = prefix + route.path
-                yield _endpoint(platform, route, path, service.name, plugin=plugin, gated=True)
+                yield Endpoint(platform, route, path, service=service.name, plugin=plugin, gated=True)
 
 
 def _routes(platform: Platform, service: str) -> Iterator[tuple[str, Route]]:
@@ -111,18 +110,6 @@ def _routes(platform: Platform, service: str) -> Iterator[tuple[str, Route]]:
             yield from ((plugin, route) for route in table.routes)
 
 
-def _endpoint(
-    platform: Platform,
-    route: Route,
-    path: str,
-    service: str,
-    *,
-    plugin: str | None = None,
-    gated: bool = False,
-) -> Endpoint:
-    return Endpoint(platform, route, path, gated=gated, service=service, plugin=plugin)
-
-
 def _add(app: Application, endpoints: Iterable[Endpoint]) -> None:
     for endpoint in endpoints:
         app.add_endpoint(endpoint)
@@ -131,7 +118,7 @@ def _add(app: Application, endpoints: Iterable[Endpoint]) -> None:
 def _add_pages(app: Application, platform: Platform, endpoints: list[Endpoint], title: str) -> None:
     for _plugin, pages in platform.hooks.ask_now(hookspecs.offer_pages, endpoints=endpoints, title=title):
         for path, serve in pages.items():
-            app.add("GET", path, serve)
+            app.router.add("GET", path, serve)
 
 
 def _add_mounts(app: Application, service: Service, pass_on: PassOn) -> None:
@@ -140,7 +127,7 @@ def _add_mounts(app: Application, service: Service, pass_on: PassOn) -> None:
         serve = partial(pass_on, mount)
         for method in mount.methods:
             for path in (mount.prefix, mount.prefix + "/{path:.*}"):
-                app.add(method, path, serve, error_format=mount.error_format)
+                app.router.add(method, path, serve, error_format=mount.error_format)
 
 
 def _passing_on(platform: Platform, service: Service) -> PassOn:
@@ -150,10 +137,36 @@ def _passing_on(platform: Platform, service: Service) -> PassOn:
         return lambda mount, ctx: remote.forward(ctx, service, mount)
     offered = platform.resource(OFFERS).services.get(service.name)
     if offered is not None:
-        return LocalService(partial(service_app, platform, offered[1])).serve
+        return _LocalService(partial(service_app, platform, offered[1])).serve
     return partial(_absent, service)
 
 
 async def _absent(service: Service, mount: Mount, ctx: Context) -> web.StreamResponse:
     mount.require_token_for_writes(ctx)
     raise Unavailable(f"{service.name} is unreachable: no plugin offers it here; see GET /v1/status")
+
+
+class _LocalService:
+    """A service in this process, reached by the paths of its own root, as a proxy reaches one elsewhere.
+
+    The gateway binds a service's declared routes to their public paths. Anything else at its root (aliases,
+    `/health`, its API documentation) is served by the service's own application, which is made at the first
+    request, so that a prefix covers the same in both cases.
+    """
+
+    def __init__(self, make: Callable[[], Application]) -> None:
+        self._make = make
+        self._app: Application | None = None
+
+    async def serve(self, mount: Mount, ctx: Context) -> web.StreamResponse:
+        """Answer as the service does at the path that the public path maps to."""
+        mount.require_token_for_writes(ctx)
+        if self._app is None:
+            self._app = self._make()
+        path = URL(mount.target_of(ctx.request.rel_url), encoded=True)
+        target, match = await self._app.router.resolve(ctx.request.clone(rel_url=path))
+        ctx.match, ctx.error_format = match, target.error_format
+        if target.serve is None:
+            raise match.http_exception or web.HTTPNotFound()
+        ctx.endpoint = mount.prefix + target.label.removeprefix(mount.root)
+        return await target.serve(ctx)

@@ -1,22 +1,20 @@
-"""The gateway's own routes: health, status, metrics, permissions (spec 4.6)."""
+"""The gateway's own routes: health, status, metrics (spec 4.6)."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict
 
-from kernel.auth.permissions import Permission
 from kernel.errors import Unhealthy
 from kernel.gateway.health import HEALTH_REPORTS, gateway_health, service_health
-from kernel.gateway.remote import REMOTE_SERVICES, RemoteServices
-from kernel.gateway.services import GATEWAY, Service, in_order
+from kernel.gateway.services import GATEWAY, REMOTE_SERVICES, RemoteServices, Service, in_order
 from kernel.http.context import Context
 from kernel.http.responses import Answer
-from kernel.http.routes import AUTHENTICATED, PUBLIC, RouteTable
+from kernel.http.routes import PUBLIC, RouteTable
 from kernel.observe.health import Health
 from kernel.observe.metrics import CONTENT_TYPE
 from kernel.plugins.offers import OFFERS
@@ -54,20 +52,6 @@ class Alive(BaseModel):
     """The process responds."""
 
     status: str = "alive"
-
-
-class PermissionOut(BaseModel):
-    """A permission key and what it allows."""
-
-    key: str
-    description: str
-    scope: Literal["instance", "organization", "team"]
-
-
-class PermissionList(BaseModel):
-    """Every declared permission."""
-
-    permissions: list[PermissionOut]
 
 
 @routes.get("/health", access=PUBLIC, returns=Health, also_statuses=(503,))
@@ -108,14 +92,6 @@ async def _status(platform: Platform) -> StatusList:
 async def metrics(ctx: Context) -> web.Response:
     """Get metrics in the Prometheus text format."""
     return web.Response(body=await ctx.platform.metrics.scrape(), headers={"Content-Type": CONTENT_TYPE})
-
-
-@routes.get("/v1/permissions", access=AUTHENTICATED, returns=PermissionList, fixed=True)
-async def permissions(ctx: Context) -> PermissionList:
-    """List all permission keys with their meaning."""
-    known: list[Permission] = sorted(ctx.platform.permissions.values(), key=lambda p: p.key)
-    shown = [PermissionOut(key=p.key, description=p.description, scope=p.scope) for p in known]
-    return PermissionList(permissions=shown)
 
 
 def service_routes(service: Service) -> RouteTable:

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kernel import __version__
 from kernel.errors import Unhealthy
-from kernel.gateway.remote import REMOTE_SERVICES, RemoteServices
-from kernel.gateway.services import GATEWAY, Service, in_order
+from kernel.gateway.services import GATEWAY, REMOTE_SERVICES, RemoteServices, Service, in_order
+from kernel.hooks import hookspecs
 from kernel.libs.live_cache import LiveCache
 from kernel.observe.health import Health, HealthCheck, NotChecked, is_failure, run_check, run_checks
-from kernel.plugins.directory import DIRECTORY
-from kernel.plugins.loading import PluginRecord
 from kernel.plugins.offers import OFFERS
 from kernel.plugins.resource_keys import ResourceKey
 from kernel.plugins.states import PLUGIN_STATES
@@ -71,11 +69,14 @@ async def gateway_health(platform: Platform) -> Health:
     ]
     failing = platform.resource(PLUGIN_STATES).failing()
     plugins = {
-        r.name: {"status": _status(platform, r), "reason": r.reason or failing.get(r.name)}
+        r.name: {
+            "status": r.status if platform.is_on(r.name) else "disabled",
+            "reason": r.reason or failing.get(r.name),
+        }
         for r in platform.plugins
     }
-    for entry in await platform.resource(DIRECTORY).offered():
-        plugins[entry.name] = {"status": entry.status, "reason": entry.reason or entry.problem}
+    for others in await platform.hooks.ask(hookspecs.list_other_plugins, platform=platform):
+        plugins |= {name: {"status": status, "reason": reason} for name, (status, reason) in others.items()}
     extra = {"phase": platform.settings.phase, "plugins": plugins}
     health = await run_checks(platform, GATEWAY, __version__, checks, extra, by_itself=False)
     failed = [name for name, text in health.checks.items() if is_failure(text)]
@@ -88,10 +89,6 @@ def _checks(platform: Platform) -> list[tuple[str, HealthCheck]]:
     return [
         (plugin, check) for plugin, check in platform.resource(OFFERS).health_checks if platform.is_on(plugin)
     ]
-
-
-def _status(platform: Platform, record: PluginRecord) -> str:
-    return record.status if platform.is_on(record.name) else "disabled"
 
 
 async def service_health(platform: Platform, service: Service) -> Health:
@@ -118,10 +115,6 @@ async def _check_database(platform: Platform) -> None:
         raise Unhealthy(FOR_OPERATORS["damaged"])
     if await platform.database.is_read_only():
         raise Unhealthy("the database is read-only; nothing can be saved")
-
-
-async def _check_disk(platform: Platform) -> None:
-    await platform.disk.check()
 
 
 async def _check_cache(platform: Platform) -> None:
@@ -158,7 +151,7 @@ def kernel_checks(platform: Platform) -> list[HealthCheck]:
     cache = ("cache", "redis") if redis else ("cache",)
     return [
         _DATABASE,
-        HealthCheck("disk", _check_disk, critical=True),
+        HealthCheck("disk", lambda platform: platform.disk.check(), critical=True),
         *(HealthCheck(name, _check_cache) for name in cache),
         HealthCheck("plugins", _check_plugins),
     ]

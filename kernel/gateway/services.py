@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from aiohttp import web
 from yarl import URL
 
 from kernel.errors import ANY_ERROR, Unauthorized
 from kernel.http.context import Context, ErrorFormat
 from kernel.http.error_formats import PLAIN_ERRORS
 from kernel.http.routes import WRITES, RouteTable
+from kernel.plugins.resource_keys import ResourceKey
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -185,3 +187,23 @@ def mount_of(path: str, services: Iterable[Service]) -> Mount | None:
     """The mount that covers a public path; None for a path of the gateway's own."""
     mounts = (mount for service in services for mount in service.prefixes)
     return next((mount for mount in mounts if mount.covers(path)), None)
+
+
+class RemoteServices(Protocol):
+    """The services that live on other machines; a plugin opens them as the resource `REMOTE_SERVICES`."""
+
+    @property
+    def names(self) -> Collection[str]:
+        """The services that are elsewhere."""
+        ...
+
+    async def forward(self, ctx: Context, service: Service, mount: Mount) -> web.StreamResponse:
+        """Pass the request on and answer with the service's response."""
+        ...
+
+    async def fetch_health(self, name: str, seconds: float) -> dict[str, Any]:
+        """The body of a service's own `/health`. Raises Unhealthy when it can't be read."""
+        ...
+
+
+REMOTE_SERVICES: ResourceKey[RemoteServices] = ResourceKey("services_on_other_machines")

@@ -24,7 +24,7 @@ from kernel.hooks.types import (
     HookSpec,
     Notification,
 )
-from kernel.process.bounded import run_bounded
+from kernel.libs.background import run_bounded
 from kernel.process.machine_faults import is_machine_fault
 
 log = logging.getLogger("platform.hooks")

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from kernel.plugins.diagnostics import Diagnostic, PluginPackage
     from kernel.plugins.resource_keys import ResourceKey
     from kernel.plugins.resources import Resource
-    from kernel.plugins.sources import PluginSource
     from kernel.process.start_guards import StartGuard
     from kernel.settings.loading import Settings
     from kernel.stores.offers import StoreOffer
@@ -176,15 +175,18 @@ def register_actions() -> Sequence[Action]:
 
 
 @hookspec.declaration
-def register_plugin_sources() -> Sequence[ResourceKey[PluginSource]]:
+def register_plugin_sources() -> Sequence[ResourceKey[Any]]:
     """Sources of plugins that are documents rather than code.
 
     Each is a resource that the plugin opens (`register_resources`), named by its key. A process that does not
-    open it has no plugins from that source. While the platform runs, a source is asked for its plugins and
-    their actions, which the `DIRECTORY` lists next to those made of code, and to install or remove one. Names
-    of Python plugins are taken (``platform.resource(DIRECTORY).taken_names()``). A source that raises an
-    error is left out of that answer.
+    open it has no plugins from that source. What a source must answer, and who asks it, is told by the plugin
+    that lists all plugins for clients.
     """
+
+
+@hookspec.all(failing="skip", seconds=PROMPTLY)
+def list_other_plugins(platform: Platform) -> Mapping[str, tuple[str, str | None]] | None:
+    """Plugins that are no code, by name, for `/health`: the status of each, and what is wrong with it."""
 
 
 def _too_late(
@@ -251,21 +253,6 @@ def offer_pages(endpoints: Sequence[BoundRoute], title: str) -> Mapping[str, Ser
     """Pages about an application, the gateway or a service at its own root: what serves GET, by path.
 
     `endpoints` are the routes of the application. The pages are open to everybody and no part of the API.
-    """
-
-
-@hookspec.first(failing="skip", seconds=PROMPTLY)
-def find_start_page(ctx: Context) -> web.StreamResponse | None:
-    """What a browser gets at the gateway's `/`. Without an answer, a plain page with links to the API's
-    documents. Programs get JSON, in which `client` is where a redirect would lead.
-    """
-
-
-@hookspec.first(failing="skip", seconds=PROMPTLY)
-def find_client_address(ctx: Context) -> str | None:
-    """The address of a web client, as the requesting browser reaches it.
-
-    The gateway's `/` links to it if no start page redirects and `PLATFORM_CLIENT_BASE_URL` is not set.
     """
 
 

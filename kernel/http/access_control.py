@@ -23,8 +23,8 @@ from kernel.platform import Platform
 from kernel.plugins.resource_keys import ResourceKey
 
 
-class Identification:
-    """Finds the verified sender of each request."""
+class AccessControl:
+    """Finds the verified sender of each request, and enforces the access that its route declares."""
 
     def __init__(self, hooks: Hooks, identity: Identity) -> None:
         self._hooks = hooks
@@ -68,43 +68,11 @@ class Identification:
                 raise unidentified(request, Unauthorized("The Authorization header must be 'Bearer <token>'"))
             return principal
 
-
-def unidentified(request: web.Request, error: Unauthorized) -> PlatformError:
-    """The error for an unknown sender; PluginTooSlow if a plugin that was too late might know it."""
-    late = request.get(TOO_LATE)
-    return error if late is None else PluginTooSlow(late, hookspecs.identify_actor.name)
-
-
-IDENTIFICATION: ResourceKey[Identification] = ResourceKey("identification")
-
-
-class ScopeMissing(Forbidden):
-    """A personal access token lacks the required scope; the account itself may have access."""
-
-    code = "token_scope_missing"
-
-    def __init__(self, needed: Sequence[TokenScope]) -> None:
-        names = " or ".join(f"'{name}'" for name in needed)
-        super().__init__(
-            f"This needs a personal access token with the scope {names}"
-            if needed
-            else "A personal access token can't do this; sign in"
-        )
-
-
-class AccessControl:
-    """Enforces the access that each route declares."""
-
-    def __init__(self, hooks: Hooks, identity: Identity) -> None:
-        self._hooks = hooks
-        self._identity = identity
-
     async def check(self, ctx: Context, route: Route, params: Mapping[str, int | str]) -> None:
         """Raise Unauthorized or Forbidden unless the caller may use the route with these parameters."""
-        if ctx.principal.scopes is not None and (
-            route.access.kind != "public" or route.access.better_with_token
-        ):
-            require_token_scope(ctx, *route.token_scopes)
+        needs_scope = route.access.kind != "public" or route.access.better_with_token
+        if needs_scope and not ctx.principal.allows(*route.token_scopes):
+            raise ScopeMissing(route.token_scopes)
         if route.access.kind != "public" or len(self._hooks.implementations(hookspecs.decide_access)) > 1:
             await self.require(ctx, route.access, params)
 
@@ -132,13 +100,24 @@ class AccessControl:
 ACCESS_CONTROL: ResourceKey[AccessControl] = ResourceKey("access_control")
 
 
-def require_token_scope(ctx: Context, *scopes: TokenScope) -> None:
-    """Raise ScopeMissing if the caller's personal access token has none of these scopes.
+def unidentified(request: web.Request, error: Unauthorized) -> PlatformError:
+    """The error for an unknown sender; PluginTooSlow if a plugin that was too late might know it."""
+    late = request.get(TOO_LATE)
+    return error if late is None else PluginTooSlow(late, hookspecs.identify_actor.name)
 
-    For what only the handler knows, such as whether a chat runs tools; a session has every scope.
-    """
-    if not ctx.principal.allows(*scopes):
-        raise ScopeMissing(scopes)
+
+class ScopeMissing(Forbidden):
+    """A personal access token lacks the required scope; the account itself may have access."""
+
+    code = "token_scope_missing"
+
+    def __init__(self, needed: Sequence[TokenScope]) -> None:
+        names = " or ".join(f"'{name}'" for name in needed)
+        super().__init__(
+            f"This needs a personal access token with the scope {names}"
+            if needed
+            else "A personal access token can't do this; sign in"
+        )
 
 
 async def require_access(ctx: Context, access: Access) -> None:

@@ -12,10 +12,9 @@ from aiohttp import StreamReader, hdrs, web
 from aiohttp.abc import AbstractStreamWriter
 from multidict import CIMultiDictProxy
 
-from kernel.http.context import ErrorFormat
 from kernel.http.endpoint import Endpoint
 from kernel.http.middlewares import middlewares
-from kernel.http.router import Router, Serve
+from kernel.http.router import Router
 from kernel.http.wire import CommonHeaders, Cors, Request
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class Application:
         """Serve a declared route."""
         self.endpoints.append(endpoint)
         route = endpoint.route
-        self.add(
+        self.router.add(
             route.method,
             endpoint.template.aiohttp,
             endpoint,
@@ -52,27 +51,6 @@ class Application:
             any_origin=route.any_origin,
             error_format=route.error_format,
         )
-
-    def add(
-        self,
-        method: str,
-        path: str,
-        serve: Serve,
-        *,
-        judges_credential: bool = False,
-        any_origin: bool = False,
-        error_format: ErrorFormat | None = None,
-    ) -> None:
-        """Serve a path in aiohttp's syntax; GET includes HEAD."""
-        for served in ("GET", "HEAD") if method == "GET" else (method,):
-            self.router.add(
-                served,
-                path,
-                serve,
-                judges_credential=judges_credential,
-                any_origin=any_origin,
-                error_format=error_format,
-            )
 
     def request(
         self,

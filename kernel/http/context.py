@@ -17,7 +17,7 @@ from kernel.auth.audit import Origin
 from kernel.auth.callers import Caller
 from kernel.auth.principals import ANONYMOUS, Principal
 from kernel.http.downloads import Validators, send_file
-from kernel.http.names import content_disposition
+from kernel.libs.names import content_disposition
 from kernel.settings.checks import split_list
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ClientAddresses:
             hop.strip() for value in request.headers.getall("X-Forwarded-For", ()) for hop in value.split(",")
         ]
         for hop in reversed(hops):
-            if not _is_address(hop):
+            if _address(hop) is None:
                 return peer
             peer = hop
             if not self._trusted(hop):
@@ -55,7 +55,7 @@ class ClientAddresses:
 
     def trusts(self, request: web.Request) -> bool:
         """Whether the peer is a configured proxy."""
-        return bool(self._networks) and self._trusted(request.remote or "")
+        return self._trusted(request.remote or "")
 
     def is_near(self, request: web.Request) -> bool:
         """Whether the sender is on this machine, or the peer is a configured proxy.
@@ -65,14 +65,12 @@ class ClientAddresses:
         if self.trusts(request):
             return True
         forwarded = any(name in request.headers for name in _FORWARDED)
-        return _is_loopback(request.remote or "") and not forwarded
+        address = _address(request.remote or "")
+        return address is not None and address.is_loopback and not forwarded
 
     def _trusted(self, text: str) -> bool:
-        try:
-            address = ipaddress.ip_address(text)
-        except ValueError:
-            return False
-        return any(address in network for network in self._networks)
+        address = _address(text)
+        return address is not None and any(address in network for network in self._networks)
 
 
 def network_of(address: str) -> str:
@@ -86,16 +84,11 @@ def network_of(address: str) -> str:
     return address if parsed.ipv4_mapped else str(ipaddress.IPv6Network((int(parsed), 64), strict=False))
 
 
-def _is_address(text: str) -> bool:
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        ipaddress.ip_address(text)
+        return ipaddress.ip_address(text)
     except ValueError:
-        return False
-    return True
-
-
-def _is_loopback(text: str) -> bool:
-    return _is_address(text) and ipaddress.ip_address(text).is_loopback
+        return None
 
 
 UNMATCHED = "__unmatched__"

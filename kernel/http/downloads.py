@@ -6,20 +6,23 @@ import asyncio
 import math
 import mimetypes
 import os
+import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from aiohttp import ETag, hdrs, web
 
 from kernel.errors import NotFound, PreconditionFailed, RangeNotSatisfiable
-from kernel.http.ranges import WHOLE
 
 _CHUNK = 256 * 1024
+WHOLE: Final = slice(None, None, 1)
+_ONE_RANGE: Final = re.compile(r"bytes=[ \t,]*([0-9]*)-([0-9]*)[ \t,]*", re.ASCII | re.IGNORECASE)
+_MOST_DIGITS: Final = 18  # no file is that large
 
 
 @dataclass(frozen=True)
@@ -166,3 +169,34 @@ def _seconds(date: str) -> float | None:
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
+
+
+def part_of(sent: Sequence[str]) -> slice:
+    """The part that a GET's `Range` headers ask for, in aiohttp's form.
+
+    Anything but a single byte range is ignored: another unit, several ranges, letters, an end before its
+    start. Raises ValueError for the last zero bytes, which no file can satisfy.
+    """
+    found = _ONE_RANGE.fullmatch(sent[0]) if len(sent) == 1 else None
+    first, last = found.groups() if found else ("", "")
+    if not first and not last:
+        return WHOLE
+    if not first:
+        return slice(-_suffix(last), None, 1)
+    if not last:
+        return slice(_number(first), None, 1)
+    start, end = _number(first), _number(last)
+    return WHOLE if end < start else slice(start, end + 1, 1)
+
+
+def _suffix(digits: str) -> int:
+    length = _number(digits)
+    if length == 0:
+        raise ValueError("the last zero bytes were asked for")
+    return length
+
+
+def _number(digits: str) -> int:
+    """The number, capped above the size of any file."""
+    digits = digits.lstrip("0")
+    return int(digits or "0") if len(digits) <= _MOST_DIGITS else 10**_MOST_DIGITS

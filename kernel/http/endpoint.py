@@ -86,8 +86,8 @@ class Endpoint:
         route: Route,
         path: str,
         *,
-        gated: bool,
         service: str,
+        gated: bool = False,
         plugin: str | None = None,
     ) -> None:
         self._body = route.body_adapter
@@ -98,7 +98,6 @@ class Endpoint:
         self.service = service
         self.plugin = plugin
         self.template = template_of(path)
-        self.judges_credential = route.judges_credential
         self._states = platform.resource(PLUGIN_STATES)
         self._access = platform.resource(ACCESS_CONTROL)
         self._limits = platform.resource(REQUEST_LIMITS)

@@ -1,4 +1,4 @@
-"""Error formats: the platform's, and one in which OpenAI's clients find the message, too."""
+"""The platform's own format of errors, on which formats of other protocols build."""
 
 from __future__ import annotations
 
@@ -38,27 +38,6 @@ class HTTPValidationError(BaseModel):
     code: str = "validation_error"
 
 
-class OpenAIError(BaseModel):
-    """An error as OpenAI's clients read it."""
-
-    message: str
-    type: str = Field(description="Which kind of error it is: the request's, the caller's or the server's.")
-    param: str | None = Field(description="The field of the body that is wrong, if it is one.")
-    code: str
-
-
-class OpenAIErrorBody(ErrorBody):
-    """Body of an error of a route that OpenAI's clients call."""
-
-    error: OpenAIError
-
-
-class OpenAIValidationError(HTTPValidationError):
-    """Body of a 422 of a route that OpenAI's clients call."""
-
-    error: OpenAIError
-
-
 def error_response(refused: PlatformError, **more: Any) -> web.Response:
     """A response with ``{"detail", "code"}``, the body of every error, and what a protocol adds to it."""
     body = {"detail": refused.detail, "code": refused.code, **more}
@@ -69,10 +48,4 @@ def _plain(_ctx: Context, error: PlatformError) -> web.Response:
     return error_response(error)
 
 
-def _openai(_ctx: Context, error: PlatformError) -> web.Response:
-    return error_response(error, error=error.as_openai())
-
-
 PLAIN_ERRORS = ErrorFormat(_plain, ErrorBody, HTTPValidationError)
-OPENAI_ERRORS = ErrorFormat(_openai, OpenAIErrorBody, OpenAIValidationError, of_family=True)
-"""Adds `error`, the only place where OpenAI's clients look for the message."""

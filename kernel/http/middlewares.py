@@ -13,6 +13,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -35,17 +36,16 @@ from kernel.errors import (
 )
 from kernel.gateway.services import mount_of
 from kernel.hooks.calling import failure_behind
-from kernel.http.access_control import IDENTIFICATION
+from kernel.http.access_control import ACCESS_CONTROL
 from kernel.http.connection import Connection
 from kernel.http.context import CONTEXT, ClientAddresses, Context
 from kernel.http.error_formats import PLAIN_ERRORS
 from kernel.http.rate_limits import REQUEST_LIMITS
 from kernel.http.router import Router
 from kernel.http.routes import WRITES
-from kernel.http.spans import is_traced, traced
 from kernel.http.streams import OPEN_STREAMS
 from kernel.http.wire import Cors, HeadSent, Request
-from kernel.observe.logs import AccessEntry, AccessFormatter, request_id_var
+from kernel.observe.logs import AccessEntry, JsonFormatter, LogFormatter, request_id_var
 from kernel.observe.tracing import TRACING
 from kernel.plugins.offers import OFFERS
 from kernel.plugins.resource_keys import ResourceKey
@@ -87,14 +87,15 @@ class _Observed:
         connection.begin_request()
         request_id_var.set(ctx.request_id)
         try:
-            if self._tracing.tracer is not None and is_traced(ctx):
-                return await traced(self._tracing, ctx, partial(self._served, ctx, handler))
-            return await self._served(ctx, handler)
+            if self._tracing.tracer is not None:
+                return await self._tracing.tracer.serve(request, partial(self._served, handler))
+            return await self._served(handler, request)
         finally:
             connection.end_request()
             del request[CONTEXT]  # a cycle, which only the collector would free
 
-    async def _served(self, ctx: Context, handler: Handler) -> web.StreamResponse:
+    async def _served(self, handler: Handler, request: web.Request) -> web.StreamResponse:
+        ctx = request[CONTEXT]
         self._metrics.started(ctx.request.method)
         status = 500
         try:
@@ -178,7 +179,7 @@ class _Admission:
         self._platform = platform
         self._router = router
         self._cors = cors
-        self._identification = platform.resource(IDENTIFICATION)
+        self._access = platform.resource(ACCESS_CONTROL)
         self._limits = platform.resource(REQUEST_LIMITS)
         self._streams = platform.resource(OPEN_STREAMS)
         self._is_gateway = is_gateway
@@ -198,7 +199,7 @@ class _Admission:
             return self._cors.preflight(request)
         away = False
         try:
-            ctx.principal = await self._identification.identify(
+            ctx.principal = await self._access.identify(
                 self._platform,
                 request,
                 judge=not target.judges_credential,
@@ -329,9 +330,9 @@ def _handlers() -> list[logging.Handler]:
 
 def _emit(handler: logging.Handler, entries: Sequence[AccessEntry]) -> None:
     formatter = handler.formatter
-    if isinstance(handler, logging.StreamHandler) and isinstance(formatter, AccessFormatter):
+    if isinstance(handler, logging.StreamHandler) and isinstance(formatter, JsonFormatter | LogFormatter):
         text = "".join(f"{formatter.access_line(entry)}\n" for entry in entries)
-        with handler.lock or _NoLock():
+        with handler.lock or nullcontext():
             handler.stream.write(text)
             handler.flush()
         return
@@ -347,13 +348,3 @@ def _record(entry: AccessEntry) -> logging.LogRecord:
     record.duration_ms = entry.duration_ms
     record.subject = entry.subject
     return record
-
-
-class _NoLock:
-    """Stands in for the lock of a handler that has none."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None

@@ -125,9 +125,11 @@ class RequestLimits:
             return
         subject = ctx.principal.subject
         if subject:
-            await self._count_general(f"ratelimit:account:{subject}", self._per_account, AccountLimited)
+            key, limit = f"ratelimit:account:{subject}", self._per_account
         else:
-            await self._count_general(f"ratelimit:{ctx.network}", self._per_address, AddressLimited)
+            key, limit = f"ratelimit:{ctx.network}", self._per_address
+        error = AccountLimited if subject else AddressLimited
+        await self._counters.count(key, limit, fails_open=True, error=error)
 
     @asynccontextmanager
     async def attempt(self, ctx: Context) -> AsyncIterator[None]:
@@ -167,9 +169,6 @@ class RequestLimits:
             mounts = (mount for service in services for mount in service.prefixes)
             self._counted_later = tuple(mount.prefix + "/" for mount in mounts if mount.counts)
         return ctx.request.path.startswith(self._counted_later)
-
-    async def _count_general(self, key: str, limit: int, error: type[TooManyRequests]) -> None:
-        await self._counters.count(key, limit, fails_open=True, error=error)
 
     async def check_route(self, ctx: Context, route: Route) -> None:
         """The limit that the route declares, if it does. Raises TooManyRequests."""

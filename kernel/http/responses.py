@@ -32,12 +32,6 @@ class Message(BaseModel):
     message: str
 
 
-class MessageWithId(Message):
-    """What was done, and the id of the object."""
-
-    id: str
-
-
 class PageQuery(BaseModel):
     """Which part of a list to return."""
 

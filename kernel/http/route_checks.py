@@ -13,11 +13,12 @@ from kernel.auth.permissions import Permission
 from kernel.auth.principals import TokenScope
 from kernel.errors import PlatformError
 from kernel.gateway.services import Service
-from kernel.http.handler_checks import handler_problem
 from kernel.http.router import PathTemplate, template_of
-from kernel.http.routes import Access, Rate, Route, RouteTable
+from kernel.http.routes import Access, Rate, RawBody, Route, RouteTable, Upload
 from kernel.plugins.places import Flaw
 
+_BY_KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
@@ -146,7 +147,7 @@ def _own_problem(route: Route) -> str | None:
         _build(route)
     except Exception as error:  # noqa: BLE001 - pydantic may raise anything for a strange type
         return f"can't be served: {str(error).splitlines()[0]}"
-    return handler_problem(route)
+    return _handler_problem(route)
 
 
 def _odd_option(route: Route) -> str | None:
@@ -184,3 +185,51 @@ def _build(route: Route) -> None:
     _ = route.body_adapter, route.answer_adapter
     if not (route.query is None or (isinstance(route.query, type) and issubclass(route.query, BaseModel))):
         raise TypeError("its query must be a pydantic model")
+
+
+def _handler_problem(route: Route) -> str | None:
+    """What is wrong with the handler's parameters, to complete a sentence that begins with the route.
+
+    The context is passed by position; the path's parameters, `query` and `body` by keyword.
+    """
+    parameters = list(inspect.signature(route.handler).parameters.values())
+    name = f"its handler '{route.name}'"
+    if not parameters or parameters[0].kind not in (*_BY_POSITION, inspect.Parameter.VAR_POSITIONAL):
+        return f"can't be served: {name} must take the context first: async def {route.name}(ctx, …)"
+    handed = _handed(route)
+    rest = parameters[1:]
+    missing = _not_taken(rest, handed)
+    if missing is not None:
+        return f"can't be served: {name} lacks the parameter '{missing}'; add it, or take it off the route"
+    unfed = next((p.name for p in rest if _is_required(p) and p.name not in handed), None)
+    if unfed is not None:
+        return f"can't be served: {name} takes '{unfed}', which {_remedy(unfed)}"
+    return None
+
+
+def _handed(route: Route) -> list[str]:
+    """The keywords with which the handler will be called."""
+    found = list(template_of(route.path).kinds)
+    if route.query is not None:
+        found.append("query")
+    if not (route.body is None or isinstance(route.body, Upload | RawBody)):
+        found.append("body")
+    return found
+
+
+def _not_taken(parameters: Iterable[inspect.Parameter], handed: Iterable[str]) -> str | None:
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
+        return None
+    taken = {parameter.name for parameter in parameters if parameter.kind in _BY_KEYWORD}
+    return next((name for name in handed if name not in taken), None)
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    is_variadic = parameter.kind in (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return parameter.default is inspect.Parameter.empty and not is_variadic
+
+
+def _remedy(name: str) -> str:
+    if name in ("body", "query"):
+        return f"its decorator doesn't declare; add {name}=<a pydantic model> to it"
+    return f"its path doesn't contain; write {{{name}}} into the path, or give it a default"

@@ -191,11 +191,14 @@ class Router:
         any_origin: bool = False,
         error_format: ErrorFormat | None = None,
     ) -> None:
-        """Serve a path in aiohttp's syntax; if two match a request, the one added first serves it."""
-        route = self._router.add_route(method, path, _handler(serve))
-        assert route.resource is not None
-        label = route.resource.canonical
-        self._targets[route] = Target(serve, label, judges_credential, any_origin, error_format)
+        """Serve a path in aiohttp's syntax; GET includes HEAD. If two match a request, the one added first
+        serves it.
+        """
+        for served in ("GET", "HEAD") if method == "GET" else (method,):
+            route = self._router.add_route(served, path, _handler(serve))
+            assert route.resource is not None
+            label = route.resource.canonical
+            self._targets[route] = Target(serve, label, judges_credential, any_origin, error_format)
         if error_format is not None and error_format.of_family:
             self._families[_family(path)] = error_format
 

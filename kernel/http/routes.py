@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
@@ -13,11 +13,14 @@ from pydantic import BaseModel, TypeAdapter
 from kernel.auth.permissions import Permission
 from kernel.auth.principals import TokenScope
 from kernel.errors import PlatformError
-from kernel.http.adapters import adapter_of, schema_check_of
 from kernel.http.context import ErrorFormat
 from kernel.http.error_formats import PLAIN_ERRORS
 from kernel.http.router import PathTemplate
 from kernel.settings.loading import Settings
+
+_MODELS = 1024  # more than routes declare; models of removed plugins are evicted
+
+_LISTS = ("errors", "also_media_types", "also_statuses", "token_scopes")
 
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 Handler = Callable[..., Awaitable[Any]]
@@ -114,28 +117,29 @@ class Route:
     method: str
     path: str
     handler: Handler
-    access: Access
-    body: type[BaseModel] | Any | None
-    query: type[BaseModel] | None
-    returns: Any
-    status: int
-    errors: tuple[type[PlatformError] | int, ...]
-    media_type: str
-    also_media_types: tuple[str, ...]
-    also_statuses: tuple[int, ...]
-    max_body: int | None
-    long: bool
-    rate: Rate | None
+    _: KW_ONLY
     tag: str
-    deprecated: bool
-    hidden: bool
-    open_to_writes: bool
-    judges_credential: bool
-    any_origin: bool
-    fixed: bool
-    error_format: ErrorFormat
-    token_scopes: tuple[TokenScope, ...]
     name: str
+    access: Access = None  # type: ignore[assignment]  # checked at the start, with the route's name
+    body: type[BaseModel] | Upload | RawBody | Any | None = None
+    query: type[BaseModel] | None = None
+    returns: Any = None
+    status: int = 200
+    errors: tuple[type[PlatformError] | int, ...] = ()
+    media_type: str = "application/json"
+    also_media_types: tuple[str, ...] = ()
+    also_statuses: tuple[int, ...] = ()
+    max_body: int | None = None
+    long: bool = False
+    rate: Rate | None = None
+    deprecated: bool = False
+    hidden: bool = False
+    open_to_writes: bool = False
+    judges_credential: bool = False
+    any_origin: bool = False
+    fixed: bool = False
+    error_format: ErrorFormat = PLAIN_ERRORS
+    token_scopes: tuple[TokenScope, ...] = ("manage",)
 
     @cached_property
     def body_adapter(self) -> TypeAdapter[Any] | None:
@@ -234,33 +238,8 @@ class RouteTable:
         """Declare a DELETE route; see `route`."""
         return self.route("DELETE", path, **options)
 
-    def route(
-        self,
-        method: str,
-        path: str,
-        *,
-        access: Access | None = None,
-        body: type[BaseModel] | Upload | RawBody | Any | None = None,
-        query: type[BaseModel] | None = None,
-        returns: Any = None,
-        status: int = 200,
-        errors: Sequence[type[PlatformError] | int] = (),
-        media_type: str = "application/json",
-        also_media_types: Sequence[str] = (),
-        also_statuses: Sequence[int] = (),
-        max_body: int | None = None,
-        long: bool = False,
-        rate: Rate | None = None,
-        deprecated: bool = False,
-        hidden: bool = False,
-        open_to_writes: bool = False,
-        judges_credential: bool = False,
-        any_origin: bool = False,
-        fixed: bool = False,
-        error_format: ErrorFormat = PLAIN_ERRORS,
-        token_scopes: Sequence[TokenScope] | None = None,
-    ) -> Callable[[H], H]:
-        """Declare a route.
+    def route(self, method: str, path: str, **options: Any) -> Callable[[H], H]:
+        """Declare a route; the `options` are the fields of `Route` from `access` on.
 
         `path` can contain ``{name}``, ``{name:uuid}`` (404 if malformed), ``{name:int}`` (422 if malformed)
         and ``{name:path}``, which the handler gets as keyword arguments, like the validated ``body`` and
@@ -274,41 +253,50 @@ class RouteTable:
         `open_to_writes` allows a public write under a prefix whose writes otherwise need a token (spec 4.5).
         `fixed`: the response depends only on declarations and is the same for everyone; it is made once, and
         again when a plugin fails, is enabled or is disabled. `error_format` is for protocols with an error
-        format of their own, such as `OPENAI_ERRORS`.
+        format of their own, as OpenAI has.
 
-        `token_scopes`: a personal access token needs one of these (``ask``: read and ask, ``tools``: run
-        tools, ``manage``: everything else). An empty list refuses it, as routes that change an account must.
+        `token_scopes`, by default the table's: a personal access token needs one of these (``ask``: read and
+        ask, ``tools``: run tools, ``manage``: everything else). An empty list refuses it, as routes that
+        change an account must.
         """
 
         def decorate(handler: H) -> H:
-            record = Route(
-                method=method,
-                path=path,
-                handler=handler,
-                access=access,  # type: ignore[arg-type]  # checked at start, with the route's name
-                body=body,
-                query=query,
-                returns=returns,
-                status=status,
-                errors=tuple(errors),
-                media_type=media_type,
-                also_media_types=tuple(also_media_types),
-                also_statuses=tuple(also_statuses),
-                max_body=max_body,
-                long=long,
-                rate=rate,
-                tag=self.tag,
-                deprecated=deprecated,
-                hidden=hidden,
-                open_to_writes=open_to_writes,
-                judges_credential=judges_credential,
-                any_origin=any_origin,
-                fixed=fixed,
-                error_format=error_format,
-                token_scopes=tuple(self.token_scopes if token_scopes is None else token_scopes),
-                name=handler.__name__,
-            )
-            self.routes.append(record)
+            given = {"token_scopes": self.token_scopes, **options}
+            given |= {name: tuple(given[name]) for name in _LISTS if name in given}
+            self.routes.append(Route(method, path, handler, tag=self.tag, name=handler.__name__, **given))
             return handler
 
         return decorate
+
+
+def adapter_of(kind: Any) -> TypeAdapter[Any]:
+    """The adapter for a type; a model's is made only once.
+
+    Other types can't be cache keys: `A | B` equals `B | A`, but their schemas differ.
+    """
+    return _of_model(kind) if _is_model(kind) or kind is Any else TypeAdapter(kind)
+
+
+def schema_check_of(kind: Any) -> Any:
+    """A check of JSON against the schema that clients see for a type; a model's is built only once."""
+    return _check_of_model(kind) if _is_model(kind) else _schema_check(TypeAdapter(kind))
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+@lru_cache(_MODELS)
+def _of_model(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+@lru_cache(_MODELS)
+def _check_of_model(kind: type[BaseModel]) -> Any:
+    return _schema_check(_of_model(kind))
+
+
+def _schema_check(adapter: TypeAdapter[Any]) -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(adapter.json_schema(mode="serialization"))

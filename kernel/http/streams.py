@@ -17,8 +17,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from kernel.auth.principals import Principal
 from kernel.auth.states import AccountStates
 from kernel.errors import ANY_ERROR, TooManyRequests
+from kernel.libs.background import lasting
 from kernel.plugins.resource_keys import ResourceKey
-from kernel.process.lasting import lasting
 
 log = logging.getLogger("platform.http")
 

@@ -25,8 +25,8 @@ from kernel.errors import (
     UnsupportedMediaType,
 )
 from kernel.http.context import Context
-from kernel.http.names import FORM_ENCODING, clean_name, form_disposition
 from kernel.http.validation import BodyClock, media_type
+from kernel.libs.names import FORM_ENCODING, clean_name, form_disposition
 from kernel.stores.protocols import Staged
 
 log = logging.getLogger("platform.http")

@@ -18,7 +18,7 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from kernel.db.storable import first_unfit
-from kernel.errors import BadRequest, PayloadTooLarge, RequestTimeout, Unprocessable, UnsupportedMediaType
+from kernel.errors import PayloadTooLarge, RequestTimeout, Unprocessable, UnsupportedMediaType
 
 T = TypeVar("T")
 
@@ -60,6 +60,11 @@ class Body(BaseModel):
     """What clients send. A field that is unknown is refused (422), as another one was meant."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+def example(**fields: Any) -> ConfigDict:
+    """The `model_config` for a body's model, with an example for the API documentation."""
+    return ConfigDict(json_schema_extra={"examples": [fields]})
 
 
 _SECRET_WORDS = ("password", "secret", "token", "key", "code")
@@ -266,14 +271,3 @@ def parse_int(text: str) -> int:
     if len(text) > _LONGEST_INTEGER or not -(2**31) <= int(text) < 2**31:
         raise ValueError("is out of range")
     return int(text)
-
-
-def json_object(raw: bytes, what: str) -> dict[str, Any]:
-    """Parse `raw` as a JSON object. Raises BadRequest if it is anything else."""
-    try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError):
-        raise BadRequest(f"{what} is not valid JSON") from None
-    if not isinstance(value, dict):
-        raise BadRequest(f"{what} must be a JSON object")
-    return value

@@ -19,7 +19,7 @@ from multidict import CIMultiDict
 
 from kernel.auth.principals import ANONYMOUS, Principal
 from kernel.errors import BadRequest, UnsupportedMediaType
-from kernel.http.ranges import WHOLE, part_of
+from kernel.http.downloads import WHOLE, part_of
 from kernel.http.streams import OpenStream, OpenStreams
 from kernel.settings.checks import split_list
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from kernel.db.base import shared_now
 from kernel.db.tables import JobRecord, WorkerRecord
 from kernel.jobs.kinds import LANES, UNDER_WAY
-from kernel.process.bounded import in_abandonable_thread
+from kernel.libs.background import in_abandonable_thread
 
 if TYPE_CHECKING:
     from kernel.platform import Platform

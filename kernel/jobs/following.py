@@ -20,8 +20,8 @@ from kernel.jobs.cancellation import request_cancel
 from kernel.jobs.declarations import JobRef, LongJob
 from kernel.jobs.kinds import CHANGED, UNDER_WAY
 from kernel.jobs.schemas import JobOut, JobQuery, render
+from kernel.libs.background import set_within
 from kernel.plugins.offers import OFFERS
-from kernel.process.lasting import set_within
 
 # Seconds after which a stream sends at least something: proxies end silent ones.
 _BREATH = 15.0

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from kernel.process.lasting import set_within
+from kernel.libs.background import set_within
 
 
 class Cancelled(Exception):

@@ -17,8 +17,8 @@ from kernel.jobs.heartbeats import Watched
 from kernel.jobs.kinds import CANCEL, LANES, QUEUED, Lane, places
 from kernel.jobs.schedules import Scheduler
 from kernel.jobs.turns import Batch, Taker
-from kernel.process.lasting import lasting, set_within
-from kernel.process.slots import take_slot
+from kernel.libs.background import lasting, set_within
+from kernel.libs.slots import take_slot
 
 if TYPE_CHECKING:
     from kernel.platform import Platform

@@ -128,7 +128,7 @@ class Metrics:
     def gauge(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Gauge:
         """A gauge of this registry. With several processes, the largest value is shown.
 
-        If the name ends in ``_in_progress``, it is their sum (see `kernel.observe.metrics_shared`).
+        If the name ends in ``_in_progress``, it is their sum.
         """
         return Gauge(name, text, labels, registry=self.registry)
 

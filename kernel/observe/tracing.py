@@ -13,6 +13,9 @@ from contextlib import AbstractContextManager, aclosing, contextmanager, nullcon
 from contextvars import ContextVar
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
 from kernel.errors import ANY_ERROR, PlatformError
 from kernel.plugins.resource_keys import ResourceKey
 
@@ -55,6 +58,10 @@ class Tracer(Protocol):
         self, name: str, kind: SpanKind, attributes: Attributes, parent: Span | Carried | None, links: Links
     ) -> Span:
         """A span below `parent`; without a readable one, it begins a new trace."""
+        ...
+
+    async def serve(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Call `handler(request)` within the span of the request, and return its response."""
         ...
 
 

@@ -9,7 +9,6 @@ from kernel.auth.permissions import Permission
 from kernel.errors import StartupError
 from kernel.events.events import Event, EventCatalog
 from kernel.gateway import handlers as gateway_handlers
-from kernel.gateway import root
 from kernel.gateway.health import OWN_CHECKS, check_name
 from kernel.gateway.services import Service, declaration_problem
 from kernel.hooks import hookspecs
@@ -26,7 +25,7 @@ from kernel.plugins.states import PluginStates
 R = TypeVar("R")
 
 KERNEL = "kernel"
-OWN_ROUTES = (job_handlers.routes, gateway_handlers.routes, root.routes)
+OWN_ROUTES = (job_handlers.routes, gateway_handlers.routes)
 
 
 class Collector:

@@ -21,10 +21,10 @@ import pluggy
 from kernel.errors import ANY_ERROR
 from kernel.hooks.checks import hook_mismatch, strange_argument
 from kernel.hooks.manager import HookManager, brought
+from kernel.libs.background import run_bounded
 from kernel.observe.logs import mask
 from kernel.plugins.extras import Extras
 from kernel.plugins.places import Cause, place_of
-from kernel.process.bounded import run_bounded
 from kernel.version import API_VERSION, CODE_CONTRACT, DISTRIBUTION, fits_contract
 
 log = logging.getLogger("platform.plugins")
@@ -404,17 +404,12 @@ def _describe(record: PluginRecord, instance: Any) -> None:
         record.refuse("refused", f"it is written for plugin API {wanted}; this platform offers {offered}")
         return
     record.instance = instance
-    record.version = str(getattr(instance, "version", ""))
-    record.description = str(getattr(instance, "description", ""))
-    record.author = str(getattr(instance, "author", ""))
+    for name in ("version", "description", "author"):
+        setattr(record, name, str(getattr(instance, name, "")))
+    for name in ("requires", "after", "databases", "data_sources", "capabilities", "outgoing_hosts"):
+        setattr(record, name, _names(instance, name))
     record.essential = record.essential or bool(getattr(instance, "essential", False))
     record.off_by_default = bool(getattr(instance, "off_by_default", False))
-    record.requires = _names(instance, "requires")
-    record.after = _names(instance, "after")
-    record.databases = _names(instance, "databases")
-    record.data_sources = _names(instance, "data_sources")
-    record.capabilities = _names(instance, "capabilities")
-    record.outgoing_hosts = _names(instance, "outgoing_hosts")
     record.api_version = wanted
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from aiohttp import web
 
@@ -13,7 +14,6 @@ from kernel.jobs.declarations import JobRef
 from kernel.observe.health import HealthCheck
 from kernel.plugins.actions import Action
 from kernel.plugins.resource_keys import ResourceKey
-from kernel.plugins.sources import PluginSource
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Offers:
     known_services: dict[str, Service] = field(default_factory=dict)
     route_tables: list[tuple[str, RouteTable]] = field(default_factory=list)
     health_checks: list[tuple[str, HealthCheck]] = field(default_factory=list)
-    sources: list[tuple[str, ResourceKey[PluginSource]]] = field(default_factory=list)
+    sources: list[tuple[str, ResourceKey[Any]]] = field(default_factory=list)
     app_setups: list[tuple[str, Callable[[web.Application], None]]] = field(default_factory=list)
 
     @property

@@ -19,11 +19,10 @@ from kernel.gateway.app import gateway_app, service_app
 from kernel.gateway.services import Service
 from kernel.http.application import Application
 from kernel.http.streams import OPEN_STREAMS
-from kernel.observe.metrics_shared import shared_metrics
+from kernel.libs import memory
 from kernel.platform import PUBLISHED_PORTS, Platform
 from kernel.plugins.loading import write_report
 from kernel.plugins.offers import OFFERS
-from kernel.process import memory
 from kernel.process.housekeeping import housekeep
 from kernel.process.restarting import restart_requested, start_again
 from kernel.process.server import OTHER_PORT, Listener, bind, cannot_listen, stop_all
@@ -78,8 +77,6 @@ async def serve_api(
         )
         stop = stop_on_signals()
         again = restart_requested(platform, stop)
-        if shared_port:
-            await stack.enter_async_context(shared_metrics(platform.metrics, platform.settings.home))
         listeners = await _listen(stack, platform, only, shared_port)
         published = {} if only else await _listen_published(stack, platform, shared_port)
         await asyncio.to_thread(write_report, platform.settings.home, platform.plugins)
@@ -235,10 +232,6 @@ class Supervisor:
             with suppress(ProcessLookupError):
                 process.kill()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def wait(self, stop: asyncio.Event) -> None:
-        """Until `stop` is set."""
-        await stop.wait()
 
     async def _keep(self, command: Sequence[str]) -> None:
         pause = _FIRST_PAUSE

@@ -1,16 +1,9 @@
 """Accounts and what is stored about them, for plugins that administer, sign in or hand over."""
 
-from kernel.auth.acting import (
-    Acting,
-)
-from kernel.auth.audit import (
-    Origin,
-)
-from kernel.auth.callers import (
-    operator_of,
-)
+from kernel.auth.acting import Acting
+from kernel.auth.audit import Origin
+from kernel.auth.callers import operator_of
 from kernel.auth.models import (
-    AccountChange,
     AccountRemoval,
     AuditEntry,
     LinkApproval,
@@ -20,34 +13,16 @@ from kernel.auth.models import (
     SetupAttempt,
     SetupCode,
 )
-from kernel.auth.ownership import (
-    hand_over_owned,
-    visible,
-)
-from kernel.auth.permissions import (
-    Decision,
-)
-from kernel.auth.principals import (
-    TokenScope,
-)
-from kernel.auth.sessions import (
-    revoke_sessions,
-)
+from kernel.auth.ownership import visible
+from kernel.auth.permissions import Decision
+from kernel.auth.principals import TokenScope
 from kernel.auth.states import TOPIC as ACCOUNT_TOPIC
-from kernel.auth.states import (
-    AccountState,
-    AccountStates,
-)
-from kernel.auth.tokens import (
-    TOKENS,
-    Tokens,
-    account_id,
-)
+from kernel.auth.states import AccountState, AccountStates, revoke_sessions
+from kernel.auth.tokens import TOKENS, Tokens, account_id
 
 __all__ = [
     "ACCOUNT_TOPIC",
     "TOKENS",
-    "AccountChange",
     "AccountRemoval",
     "AccountState",
     "AccountStates",
@@ -64,7 +39,6 @@ __all__ = [
     "TokenScope",
     "Tokens",
     "account_id",
-    "hand_over_owned",
     "operator_of",
     "revoke_sessions",
     "visible",

@@ -1,8 +1,6 @@
 """Errors and parts of calls to other servers."""
 
-from kernel.libs.outgoing.client import (
-    OutgoingCall,
-)
+from kernel.libs.outgoing.client import OutgoingCall
 from kernel.libs.outgoing.errors import (
     AnswerBroken,
     AnswerTooLarge,

@@ -1,58 +1,17 @@
 """Rows, files and caches, for plugins that store much of them or bring a store."""
 
-from kernel.db.base import (
-    Among,
-    Ids,
-)
-from kernel.db.locks import (
-    installation_lock,
-)
-from kernel.db.migrate import (
-    Owner,
-    Pending,
-    known_revisions,
-    upgrade_within,
-)
-from kernel.db.outages import (
-    is_database_outage,
-)
-from kernel.db.pages import (
-    page_of,
-    read_page,
-)
-from kernel.db.prepared import (
-    PreparedInsert,
-    Record,
-    insert_new,
-)
-from kernel.db.startup import (
-    SCHEMA,
-    Schema,
-)
-from kernel.db.storable import (
-    first_unfit,
-)
-from kernel.db.store_errors import (
-    store_error,
-)
-from kernel.stores.blobs import (
-    BlobsAway,
-    StoredBlob,
-    held_among,
-    held_blobs,
-    held_blobs_of,
-)
-from kernel.stores.offers import (
-    BLOB_STORE,
-    CACHE_STORE,
-    StoreKind,
-)
-from kernel.stores.protocols import (
-    BlobStore,
-    Cache,
-    CacheUnavailable,
-    Staged,
-)
+from kernel.db.base import Among, Ids
+from kernel.db.locks import installation_lock
+from kernel.db.migrate import Owner, Pending, known_revisions, upgrade_within
+from kernel.db.outages import is_database_outage
+from kernel.db.pages import page_of, read_page
+from kernel.db.prepared import PreparedInsert, Record, insert_new
+from kernel.db.startup import SCHEMA, Schema
+from kernel.db.storable import first_unfit
+from kernel.db.store_errors import store_error
+from kernel.stores.blobs import BlobsAway, StoredBlob, held_among, held_blobs, held_blobs_of
+from kernel.stores.offers import BLOB_STORE, CACHE_STORE, StoreKind
+from kernel.stores.protocols import BlobStore, Cache, CacheUnavailable, Staged
 
 __all__ = [
     "BLOB_STORE",

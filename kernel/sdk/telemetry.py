@@ -1,15 +1,7 @@
 """Spans, log lines and health, for plugins that send or show them."""
 
-from kernel.observe.health import (
-    NotChecked,
-    NotInstalled,
-    is_failure,
-    run_check,
-)
-from kernel.observe.logs import (
-    LogFormatter,
-    mask,
-)
+from kernel.observe.health import NotChecked, NotInstalled, is_failure, run_check
+from kernel.observe.logs import LogFormatter, mask
 from kernel.observe.tracing import (
     Attribute,
     Attributes,
@@ -20,12 +12,8 @@ from kernel.observe.tracing import (
     Tracing,
     carried_by_current,
 )
-from kernel.observe.tracing import (
-    inside as inside_span,
-)
-from kernel.observe.tracing import (
-    note_error as note_span_error,
-)
+from kernel.observe.tracing import inside as inside_span
+from kernel.observe.tracing import note_error as note_span_error
 
 __all__ = [
     "Attribute",

@@ -1,13 +1,15 @@
-"""Checks of single settings: addresses, networks, keys. A ValueError says what is expected."""
+"""Checks of single settings: addresses, networks, keys, time zones. A ValueError says what is expected."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
 from dataclasses import dataclass
+from typing import Annotated
 from urllib.parse import SplitResult, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import SecretStr
+from pydantic import AfterValidator, SecretStr
 
 
 @dataclass(frozen=True)
@@ -113,3 +115,14 @@ def _bad_port(parts: SplitResult) -> bool:
         return parts.port == 0
     except ValueError:
         return True
+
+
+def _time_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError("is not a time zone; write one such as Europe/Berlin or UTC") from None
+    return name
+
+
+TimeZone = Annotated[str, AfterValidator(_time_zone)]

@@ -6,8 +6,9 @@ owner's section in `PLATFORM_HOME/config.yaml`, then the default. Unknown keys a
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from email.utils import parseaddr
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
@@ -23,9 +24,11 @@ from pydantic import (
     ValidationInfo,
     field_validator,
 )
+from pydantic_core import ErrorDetails
 
 from kernel.errors import StartupError
 from kernel.settings.checks import (
+    TimeZone,
     base_address,
     database_address,
     host_name,
@@ -35,9 +38,6 @@ from kernel.settings.checks import (
     origins,
     redis_address,
 )
-from kernel.settings.files import read_config
-from kernel.settings.remarks import explain, intended, meant
-from kernel.settings.time_zones import TimeZone
 
 
 class Settings(BaseModel):
@@ -75,6 +75,8 @@ def env(*names: str) -> Any:
 S = TypeVar("S", bound="Settings")
 Source = Literal["default", "config.yaml", "environment", "stored"]
 
+# DATABASE_URI means DATABASE_URL (0.92); OPENAI_ORG_ID belongs to another program (0.74).
+_CLOSE = 0.87
 _STORE = r"^[a-z][a-z0-9_-]{0,49}$"
 _STORE_ADDRESS = r"^[a-z][a-z0-9_-]{0,49}(://[^\s@]+)?$"
 _SIZE_MB = Annotated[int, Field(ge=1, le=100_000)]
@@ -352,7 +354,7 @@ class SettingsLoader:
         try:
             return cls.model_validate(values, by_name=True, by_alias=False)
         except ValidationError as error:
-            raise StartupError(explain(owner, names, error)) from None
+            raise StartupError(_explain(owner, names, error)) from None
 
     def sources(self, owner: str, cls: type[Settings]) -> dict[str, Source]:
         """Where the values come from, by field name; fields with their default value are left out."""
@@ -369,14 +371,14 @@ class SettingsLoader:
             if name.startswith(ignore):
                 continue
             if name.startswith("PLATFORM_"):
-                yield f"{name} is not a setting{meant(name, self._known_names, quote='')}"
-            elif setting := intended(name, unset):
+                yield f"{name} is not a setting{_meant(name, self._known_names, quote='')}"
+            elif setting := _intended(name, unset):
                 yield f"{name} is not a setting; did you mean {setting}?"
 
     def unknown_sections(self, owners: Collection[str]) -> Iterator[str]:
         """One sentence for each section of `config.yaml` that belongs to none of the `owners`."""
         for name in sorted(set(self._sections) - set(owners)):
-            yield f"config.yaml: no plugin is called '{name}'{meant(name, owners)}"
+            yield f"config.yaml: no plugin is called '{name}'{_meant(name, owners)}"
 
     def _set_in(self, names: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
         """The strongest variable of the environment that sets each field; an empty one sets nothing."""
@@ -389,6 +391,63 @@ class SettingsLoader:
             raise StartupError(f"config.yaml: section '{owner}' must be a mapping of settings")
         unknown = sorted(set(section) - set(cls.model_fields))
         if unknown:
-            hint = meant(str(unknown[0]), cls.model_fields)
+            hint = _meant(str(unknown[0]), cls.model_fields)
             raise StartupError(f"config.yaml: '{owner}.{unknown[0]}' is not a setting{hint}")
         return dict(section)
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """The sections of the file; none if there is no file. Raises StartupError if it can't be read."""
+    try:
+        text = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise StartupError(f"{path} can't be read: {error.strerror}") from None
+    import yaml
+
+    try:
+        content = yaml.safe_load(text.decode("utf-8")) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise StartupError(f"{path.name} can't be read: {str(error).splitlines()[0]}") from None
+    if not isinstance(content, dict):
+        raise StartupError(f"{path.name} must be a mapping of sections, one for each plugin and 'kernel'")
+    return content
+
+
+def _meant(name: str, known: Iterable[str], quote: str = "'") -> str:
+    """A suggestion for an unknown name, as the end of a sentence; empty if nothing is close."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {quote}{close[0]}{quote}?" if close else ""
+
+
+def _intended(name: str, unset: Collection[str]) -> str | None:
+    """The unset setting that an unprefixed variable may have been meant for."""
+    prefixed = f"PLATFORM_{name}"
+    if "_" in name and prefixed in unset:
+        return prefixed
+    similar = [known for known in unset if abs(len(known) - len(name)) <= 2]
+    close = difflib.get_close_matches(name, similar, n=1, cutoff=_CLOSE)
+    return close[0] if close else None
+
+
+def _explain(owner: str, names: dict[str, tuple[str, ...]], error: ValidationError) -> str:
+    """One sentence per wrong field, with its variables and the remedy; values are not repeated."""
+    lines = []
+    for problem in error.errors(include_url=False, include_input=False):
+        said = _said(problem)
+        if not problem["loc"]:  # a rule about several fields, which its text names
+            lines.append(f"{said} (settings of '{owner}')")
+            continue
+        field = str(problem["loc"][0])
+        variables = " or ".join(names.get(field, (field,)))
+        lines.append(f"{variables} (setting '{owner}.{field}'): {said}")
+    return "wrong settings: " + "; ".join(lines)
+
+
+def _said(problem: ErrorDetails) -> str:
+    bounds = problem.get("ctx", {})
+    # For pydantic, a secret is a "Value", and its characters are items.
+    if problem["type"] == "too_short" and bounds.get("field_type") == "Value":
+        return f"must have at least {bounds['min_length']} characters"
+    return problem["msg"].removeprefix("Value error, ")

@@ -19,7 +19,7 @@ from pathlib import Path
 from sqlalchemy.engine import make_url
 
 from kernel.errors import InsufficientStorage, Unhealthy
-from kernel.process.bounded import in_abandonable_thread
+from kernel.libs.background import in_abandonable_thread
 from kernel.process.machine_faults import SENTENCES
 
 _MB = 1024 * 1024

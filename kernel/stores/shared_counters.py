@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from kernel.db.engine import Database, Unit
 from kernel.db.tables import RateWindow
-from kernel.process.lasting import set_within
+from kernel.libs.background import set_within
 
 log = logging.getLogger("platform.cache")
 

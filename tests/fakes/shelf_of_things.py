@@ -8,6 +8,7 @@ import signal
 from collections.abc import Sequence
 from typing import Any
 
+from builtin_plugins.accounts.api import SharedThing
 from kernel.sdk import (
     AUTHENTICATED,
     Account,
@@ -17,7 +18,6 @@ from kernel.sdk import (
     Plugin,
     RouteTable,
     Scope,
-    SharedThing,
     Unit,
     hookimpl,
     send_events,

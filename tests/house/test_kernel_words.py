@@ -28,9 +28,7 @@ EXCEPTIONS = {
     "kernel/plugins/loading.py": {"graph"},  # of the plugins' requirements, for their order
     "kernel/stores/cache.py": {"pipeline"},  # Redis's word for several commands at once
     "kernel/http/wire.py": {"mcp"},  # a header of a protocol that browsers may read
-    # The directory of plugins and vector search are still in the kernel.
-    "kernel/plugins/sources.py": {"webhook"},
-    "kernel/plugins/directory.py": {"webhook"},
+    # Vector search is still in the kernel.
     "kernel/stores/fusion.py": {"evaluation"},
     "kernel/stores/pgvector.py": {"graph", "embedding"},
     "kernel/stores/pgvector_graphs.py": {"graph", "embedding"},

@@ -44,7 +44,7 @@ READS_ENVIRONMENT = {
         "kernel/testing/__init__.py",
         "cli/instance.py",
     ),
-    "kernel/process/memory.py",  # whether the C library's own variables are set
+    "kernel/libs/memory.py",  # whether the C library's own variables are set
 }
 
 

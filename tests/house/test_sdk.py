@@ -23,7 +23,6 @@ FOR_OTHERS = {
         "Schema": "the type of what SCHEMA names",
         "Record": "the type of what a prepared statement answers",
     },
-    "kernel.sdk.http": {"CONTEXT": "where a middleware of aiohttp finds the request's context"},
     "kernel.sdk.telemetry": {"Tracer": "the protocol of what a plugin gives Tracing"},
     "kernel.sdk.outgoing": {
         "AnswerBroken": "one of the ways in which a call fails",

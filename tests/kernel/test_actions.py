@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from builtin_plugins.tools.parameters import parameters_schema
 from kernel.sdk import AUTHENTICATED, PUBLIC, Action, Permission, permission
 from kernel.sdk.http import Access
 
@@ -33,7 +34,7 @@ async def nothing(_ctx: Any, _wanted: Any) -> None:
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    return Action("act", "Acts.", model, nothing, access=AUTHENTICATED).parameters_schema()
+    return parameters_schema(model)
 
 
 def test_plain_schema() -> None:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from kernel.process.bounded import in_abandonable_thread
+from kernel.libs.background import in_abandonable_thread
 
 
 def test_a_loop_ends_before_its_abandoned_thread() -> None:

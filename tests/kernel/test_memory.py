@@ -11,7 +11,7 @@ import pytest
 
 THREADS = """
 import ctypes, sys, threading
-from kernel.process.memory import limit_arenas
+from kernel.libs.memory import limit_arenas
 if sys.argv[1] == "saving":
     limit_arenas()
 library = ctypes.CDLL(None)

@@ -1,5 +1,19 @@
-"""Routes under `/v1/auth`, a module for each topic."""
+"""Routes under `/v1/auth`, a module for each topic, and the list of permissions."""
 
-from builtin_plugins.accounts.handlers import accounts, audit, password_reset, platform_admin, users
+from builtin_plugins.accounts.handlers import (
+    accounts,
+    audit,
+    password_reset,
+    permissions,
+    platform_admin,
+    users,
+)
 
-TABLES = (accounts.routes, password_reset.routes, users.routes, platform_admin.routes, audit.routes)
+TABLES = (
+    accounts.routes,
+    password_reset.routes,
+    users.routes,
+    platform_admin.routes,
+    audit.routes,
+    permissions.routes,
+)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from builtin_plugins.plugin_registry import api as plugin_registry
-from kernel.sdk import DIRECTORY, Caller, Platform, Unit, audit, utc_now
+from builtin_plugins.tools.api import Directory
+from kernel.sdk import Caller, Platform, Unit, audit, utc_now
 
 from ..errors import PluginUnknown
 from ..models import PluginTier
@@ -30,7 +31,7 @@ def _row(session: Session, plugin: str) -> PluginTier | None:
 
 async def change(caller: Caller, plugin: str, wanted: PluginTierChange) -> PluginTierOut:
     """Require a tier for a whole plugin. Raises PluginUnknown."""
-    if await caller.platform.resource(DIRECTORY).entry(plugin) is None:
+    if await Directory(caller.platform).entry(plugin) is None:
         raise PluginUnknown(f"There is no plugin '{plugin[:80]}'")
     return await caller.platform.database.write(_change, caller, plugin, wanted)
 

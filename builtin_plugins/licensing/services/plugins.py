@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from sqlalchemy.orm import Session
 
 from builtin_plugins.plugin_registry import api as plugin_registry
-from kernel.sdk import DIRECTORY, Platform
+from builtin_plugins.tools.api import Directory
+from kernel.sdk import Platform
 
 from ..errors import PluginUnknown
 
@@ -51,7 +52,7 @@ async def check_known(platform: Platform, plugin_id: str) -> None:
         check_form(platform, plugin_id)
         if plugin_id not in await platform.database.read(_listings, platform, plugin_id):
             raise PluginUnknown()
-    elif await platform.resource(DIRECTORY).entry(plugin_id) is None:
+    elif await Directory(platform).entry(plugin_id) is None:
         raise PluginUnknown()
 
 

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from kernel.sdk import (
-    ADMIN,
-    AUTHENTICATED,
-    DIRECTORY,
-    PUBLIC,
-    PUBLIC_OR_MORE,
-    Conflict,
-    Context,
-    Forbidden,
-    RouteTable,
-)
+from builtin_plugins.tools.api import Directory
+from kernel.sdk import ADMIN, AUTHENTICATED, PUBLIC, PUBLIC_OR_MORE, Conflict, Context, Forbidden, RouteTable
 
 from ..errors import CategoryNotFound, ListingNameTaken, ListingNotFound
 from ..schemas import (
@@ -90,7 +81,7 @@ async def get_listing(ctx: Context, plugin_id: str) -> ListingOut:
 )
 async def create_listing(ctx: Context, body: ListingCreate) -> ListingOut:
     """Add a plugin to the catalog, as a draft of the caller; one that a service adds is approved at once."""
-    taken = ctx.resource(DIRECTORY).taken_names()
+    taken = Directory(ctx.platform).taken_names()
     return await ctx.write(listings.create, ctx.caller, body, taken)
 
 
@@ -107,7 +98,7 @@ async def update_listing(ctx: Context, plugin_id: str, body: ListingUpdate) -> L
     Your own while it is a draft or rejected; administrators can change any.
     """
     changes = listings.read_changes(body)
-    taken = ctx.resource(DIRECTORY).taken_names()
+    taken = Directory(ctx.platform).taken_names()
     return await ctx.write(listings.update, ctx.caller, plugin_id, changes, taken)
 
 

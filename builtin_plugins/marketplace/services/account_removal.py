@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import ColumnElement, Select, delete, select
 
-from kernel.sdk import Account, Platform, Scope, SharedThing, Unit
+from builtin_plugins.accounts.api import SharedThing
+from kernel.sdk import Account, Platform, Scope, Unit
 
 from ..models import Installation, Listing, Rating
 from .search import forget

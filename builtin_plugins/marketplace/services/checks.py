@@ -15,7 +15,8 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.plugin_registry import api as plugin_registry
-from kernel.sdk import API_VERSION, DIRECTORY, Platform
+from builtin_plugins.tools.api import Directory
+from kernel.sdk import API_VERSION, Platform
 from kernel.sdk.operations import fits_contract
 
 from ..models import Listing
@@ -28,7 +29,7 @@ _NO_WHEEL = "No wheel was uploaded: POST it to /v1/marketplace/submissions/{plug
 
 def run_checks(session: Session, platform: Platform, listing: Listing) -> list[Check]:
     """The results of the checks for a listing that is about to be submitted."""
-    taken = platform.resource(DIRECTORY).taken_names()
+    taken = Directory(platform).taken_names()
     return [
         _metadata(listing),
         _source(listing),

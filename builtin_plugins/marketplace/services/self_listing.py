@@ -14,18 +14,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.plugin_registry import api as plugin_registry
-from builtin_plugins.tools.api import TOOLS
+from builtin_plugins.tools.api import TOOLS, Directory, PluginEntry
 from builtin_plugins.tools.api import Tool as AnyTool
-from kernel.sdk import (
-    DIRECTORY,
-    Platform,
-    PluginEntry,
-    ResourceKey,
-    Unit,
-    lasting,
-    set_within,
-    utc_now,
-)
+from kernel.sdk import Platform, ResourceKey, Unit, lasting, set_within, utc_now
 
 from ..models import InstalledPlugin, Listing, Transition
 from ..states import PUBLIC
@@ -75,7 +66,7 @@ class SelfListing:
             self._last_state = None
 
     async def _installed(self) -> Wanted:
-        entries = await self._platform.resource(DIRECTORY).entries()
+        entries = await Directory(self._platform).entries()
         tools = self._platform.resource(TOOLS)
         found = await tools.declared()
         off = tools.out_of_service()

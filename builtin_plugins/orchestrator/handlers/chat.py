@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from builtin_plugins.inference.api import OPENAI_ERRORS
 from builtin_plugins.orchestrator.errors import ModelNotFound, NotWaiting
 from builtin_plugins.orchestrator.rendering.completions import chunks, failed, whole
 from builtin_plugins.orchestrator.schemas import LARGEST_BODY, ChatBody, ChatCompletion
 from builtin_plugins.orchestrator.services.chat import chat
 from kernel.sdk import AUTHENTICATED, BadGateway, Context, GatewayTimeout, RouteTable, Unavailable
-from kernel.sdk.http import OPENAI_ERRORS, send_stream
+from kernel.sdk.http import send_stream
 
 routes = RouteTable("Chat")
 aliases = RouteTable("Chat")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from builtin_plugins.inference.api import OPENAI_ERRORS
 from builtin_plugins.orchestrator.errors import ModelNotFound
 from builtin_plugins.orchestrator.schemas import (
     LARGEST_BODY,
@@ -12,7 +13,6 @@ from builtin_plugins.orchestrator.schemas import (
 )
 from builtin_plugins.orchestrator.services import embedding, listing
 from kernel.sdk import AUTHENTICATED, Context, RouteTable, Unavailable
-from kernel.sdk.http import OPENAI_ERRORS
 
 routes = RouteTable("Models")
 aliases = RouteTable("Models")

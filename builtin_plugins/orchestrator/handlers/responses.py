@@ -5,6 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 from pydantic import ValidationError
 
+from builtin_plugins.inference.api import OPENAI_ERRORS
 from builtin_plugins.orchestrator.errors import ModelNotFound, NotWaiting
 from builtin_plugins.orchestrator.rendering.responses import Stream, whole
 from builtin_plugins.orchestrator.schemas import LARGEST_BODY, ChatBody
@@ -19,7 +20,7 @@ from kernel.sdk import (
     Unavailable,
     Unprocessable,
 )
-from kernel.sdk.http import OPENAI_ERRORS, send_stream
+from kernel.sdk.http import send_stream
 
 routes = RouteTable("Chat")
 aliases = RouteTable("Chat")

@@ -78,7 +78,7 @@ async def chunks(events: Events, body: ChatBody) -> AsyncGenerator[bytes, None]:
 
 def failed(error: PlatformError) -> bytes:
     """An error after the stream began, as OpenAI's clients read it."""
-    return _data({"error": error.as_openai()})
+    return _data({"error": inference.openai_error(error)})
 
 
 class _Chunks:

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from builtin_plugins.inference.api import openai_error
 from builtin_plugins.orchestrator.events import Event, Events, Finished, ToolCall, ToolStep
 from builtin_plugins.orchestrator.rendering.citations import address, citations
 from builtin_plugins.orchestrator.schemas_responses import ResponseOut, ResponsesBody
@@ -96,7 +97,7 @@ class Stream:
 
     def failed(self, error: PlatformError) -> bytes:
         """An error after the stream began."""
-        return self._made("error", **error.as_openai())
+        return self._made("error", **openai_error(error))
 
     def _frames(self, event: Event) -> Iterator[bytes]:
         if isinstance(event, Finished):

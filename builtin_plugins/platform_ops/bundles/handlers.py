@@ -8,7 +8,8 @@ from builtin_plugins.platform_ops.bundles import switching
 from builtin_plugins.platform_ops.bundles.membership import CORE, BundleSwitches
 from builtin_plugins.platform_ops.bundles.switching import BundleNotFound, CoreBundle, Fleet
 from builtin_plugins.platform_ops.containers.engine import ENGINE_ERRORS
-from kernel.sdk import ADMIN, DIRECTORY, PUBLIC, Context, Platform, RouteTable
+from builtin_plugins.tools.api import Directory
+from kernel.sdk import ADMIN, PUBLIC, Context, Platform, RouteTable
 from kernel.sdk.telemetry import is_failure, run_check
 
 routes = RouteTable("Bundles")
@@ -213,6 +214,6 @@ async def _state(platform: Platform, there: Fleet, service: str) -> ServiceReady
     if not switching.runs(platform, service):
         return ServiceReady(name=service, running=False, healthy=False)
     plugin = switching.plugin_of(platform, service)
-    checks = platform.resource(DIRECTORY).health_checks(plugin) if plugin is not None else []
+    checks = Directory(platform).health_checks(plugin) if plugin is not None else []
     said = [await run_check(platform, check) for check in checks if check.critical]
     return ServiceReady(name=service, running=True, healthy=not any(map(is_failure, said)))

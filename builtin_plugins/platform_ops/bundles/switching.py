@@ -17,17 +17,8 @@ from builtin_plugins.platform_ops import api
 from builtin_plugins.platform_ops.bundles.membership import CLAIMS, CORE, BundleSwitches, Claims, all_claims
 from builtin_plugins.platform_ops.containers.engine import Container, Engine, engine_of
 from builtin_plugins.platform_ops.models import BundleSwitch
-from kernel.sdk import (
-    DIRECTORY,
-    PLUGIN_STATES,
-    Caller,
-    Conflict,
-    NotFound,
-    Platform,
-    PlatformError,
-    Unit,
-    audit,
-)
+from builtin_plugins.tools.api import Directory
+from kernel.sdk import PLUGIN_STATES, Caller, Conflict, NotFound, Platform, PlatformError, Unit, audit
 
 GATEWAY = "api-gateway"
 Outcome = Literal["changed", "already", "absent"]
@@ -111,7 +102,7 @@ async def put(caller: Caller, fleet: Fleet, services: Iterable[str], *, on: bool
 
 def plugin_of(platform: Platform, service: str) -> str | None:
     """The plugin that offers a service here and has not failed."""
-    plugins = platform.resource(DIRECTORY).services().get(service, [])
+    plugins = Directory(platform).services().get(service, [])
     return plugins[0] if plugins and platform.resource(PLUGIN_STATES).is_loaded(plugins[0]) else None
 
 

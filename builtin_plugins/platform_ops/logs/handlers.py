@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field
 from builtin_plugins.platform_ops.containers.engine import ENGINE_ERRORS, Container, engine_of
 from builtin_plugins.platform_ops.containers.frames import ContainerLine
 from builtin_plugins.platform_ops.logs.ring import CORE_SERVICES, GATEWAY, RING, Ring
-from kernel.sdk import DIRECTORY, PLATFORM_ADMIN, Context, NotFound, RouteTable, send_events
+from builtin_plugins.tools.api import Directory
+from kernel.sdk import PLATFORM_ADMIN, Context, NotFound, RouteTable, send_events
 
 routes = RouteTable("Logs")
 
@@ -64,7 +65,7 @@ async def logs(ctx: Context, name: str, query: LogQuery) -> Logs | web.StreamRes
         if query.follow:
             return await send_events(ctx.request, _rendered(engine.follow(found, query.tail)), endless=True)
         return Logs(name=name, lines=[_out(line) for line in await engine.last_lines(found, query.tail)])
-    if name != GATEWAY and name not in ctx.resource(DIRECTORY).services():
+    if name != GATEWAY and name not in Directory(ctx.platform).services():
         raise ContainerNotFound()
     ring = ctx.resource(RING)
     if query.follow:

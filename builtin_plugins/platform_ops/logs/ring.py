@@ -15,7 +15,8 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 
-from kernel.sdk import DIRECTORY, PLUGIN_STATES, Platform, ResourceKey, acting
+from builtin_plugins.tools.api import Directory
+from kernel.sdk import PLUGIN_STATES, Platform, ResourceKey, acting
 from kernel.sdk.telemetry import LogFormatter
 
 GATEWAY = "api-gateway"
@@ -99,7 +100,7 @@ async def open_ring(platform: Platform) -> AsyncIterator[Ring]:
 
 def _folders(platform: Platform) -> dict[str, str]:
     """Folders of plugins' code, each with the core service that the plugin has routes of."""
-    services = platform.resource(DIRECTORY).services()
+    services = Directory(platform).services()
     parts = {plugin: service for service, plugins in services.items() for plugin in plugins}
     found = {}
     for record in platform.resource(PLUGIN_STATES).loaded():

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from kernel.sdk import DIRECTORY, Platform, PluginEntry, ResourceKey, Unit
+from builtin_plugins.tools.api import Directory, PluginEntry
+from kernel.sdk import Platform, ResourceKey, Unit
 
 from ..models import HealthRecord
 from ..schemas import PluginHealth
@@ -43,7 +44,7 @@ class HealthWatch:
 
     async def look(self) -> None:
         """Run all checks, and store the results."""
-        entries = await self._platform.resource(DIRECTORY).entries()
+        entries = await Directory(self._platform).entries()
         found = await asyncio.gather(*(self._look_at(entry) for entry in entries))
         await self._platform.database.write(_keep, found)
 

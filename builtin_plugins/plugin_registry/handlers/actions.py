@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from builtin_plugins.tools.api import TOOLS, query_values
+from builtin_plugins.tools.api import TOOLS, json_object, query_values
 from kernel.sdk import (
     AUTHENTICATED,
     PUBLIC_OR_MORE,
@@ -14,7 +14,7 @@ from kernel.sdk import (
     RouteTable,
     read_body,
 )
-from kernel.sdk.http import json_object, require_access
+from kernel.sdk.http import require_access
 
 from ..schemas import ActionResult
 

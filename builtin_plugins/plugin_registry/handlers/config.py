@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from builtin_plugins.tools.api import json_object
 from kernel.sdk import (
     BadRequest,
     Context,
@@ -13,7 +14,6 @@ from kernel.sdk import (
     permission,
     read_body,
 )
-from kernel.sdk.http import json_object
 from kernel.sdk.operations import PLUGIN_SETTINGS
 
 from .. import permissions

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from builtin_plugins.tools.api import TOOLS, ToolDefinitions
-from kernel.sdk import (
-    DIRECTORY,
-    PUBLIC,
-    Context,
-    NotFound,
-    PageQuery,
-    RouteTable,
-)
+from builtin_plugins.tools.api import TOOLS, Directory, ToolDefinitions
+from kernel.sdk import PUBLIC, Context, NotFound, PageQuery, RouteTable
 
 from ..collecting.watching import health_records
 from ..schemas import PluginHealth, PluginList, PluginOut
@@ -25,7 +18,7 @@ routes = RouteTable("Plugins")
 @routes.get("/v1/plugins", access=PUBLIC, query=PageQuery, returns=PluginList)
 async def list_plugins(ctx: Context, query: PageQuery) -> PluginList:
     """List all plugins by name, including those that are out of service, with the reason."""
-    entries = await ctx.platform.resource(DIRECTORY).entries()
+    entries = await Directory(ctx.platform).entries()
     seen = await ctx.read(health_records)
     page = entries[query.offset : query.offset + query.limit]
     return PluginList(

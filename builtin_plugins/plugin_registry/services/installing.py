@@ -7,17 +7,8 @@ from typing import Any
 
 from sqlalchemy import delete
 
-from kernel.sdk import (
-    DIRECTORY,
-    Caller,
-    Conflict,
-    NotFound,
-    Platform,
-    PluginEntry,
-    PluginSource,
-    Unit,
-    audit,
-)
+from builtin_plugins.tools.api import Directory, PluginEntry, PluginSource
+from kernel.sdk import Caller, Conflict, NotFound, Platform, Unit, audit
 
 from ..live import LIVE, TOPIC
 from ..models import ConfigValue, Switch
@@ -25,7 +16,7 @@ from ..models import ConfigValue, Switch
 
 def source_for_documents(platform: Platform) -> PluginSource | None:
     """The source that takes documents; None if there is none."""
-    return next(iter(platform.resource(DIRECTORY).sources()), None)
+    return next(iter(Directory(platform).sources()), None)
 
 
 async def install(caller: Caller, document: bytes, media_type: str, *, update: bool) -> PluginEntry:
@@ -61,7 +52,7 @@ async def uninstall(caller: Caller, name: str) -> None:
             f"'{name}' is a Python package: uninstall it on the server with platformctl plugins "
             f"uninstall. To turn it off, POST /v1/plugins/{name}/disable"
         )
-    directory = platform.resource(DIRECTORY)
+    directory = Directory(platform)
     known = await directory.entry(name)
     await platform.database.write(_forget, caller, list(directory.sources()), name, known)
     await platform.resource(LIVE).refresh()
@@ -81,9 +72,9 @@ def _forget(
 
 async def refresh(platform: Platform) -> list[str]:
     """Let every source look for changes now; returns the live webhooks."""
-    for source in platform.resource(DIRECTORY).sources():
+    for source in Directory(platform).sources():
         await source.refresh()
-    return webhooks(await platform.resource(DIRECTORY).entries())
+    return webhooks(await Directory(platform).entries())
 
 
 def webhooks(entries: list[PluginEntry]) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal, cast
 
-from kernel.sdk import DIRECTORY, NotFound, Platform, PluginEntry, utc_now
+from builtin_plugins.tools.api import Directory, PluginEntry
+from kernel.sdk import NotFound, Platform, utc_now
 from kernel.sdk.telemetry import is_failure, run_check
 
 from ..schemas import PluginHealth, PluginOut
@@ -19,7 +20,7 @@ Seen = tuple[str, datetime, datetime]
 
 async def get_entry(platform: Platform, name: str) -> PluginEntry:
     """The plugin called `name`. Raises NotFound."""
-    entry = await platform.resource(DIRECTORY).entry(name)
+    entry = await Directory(platform).entry(name)
     if entry is None:
         raise NotFound(f"There is no plugin '{name[:80]}'")
     return entry
@@ -68,7 +69,7 @@ async def health_of(platform: Platform, entry: PluginEntry) -> PluginHealth:
     checks: dict[str, str] = {}
     message = _reason(entry)
     if entry.status == "enabled":
-        own = platform.resource(DIRECTORY).health_checks(entry.name)
+        own = Directory(platform).health_checks(entry.name)
         checks = {check.name: await run_check(platform, check) for check in own}
     healthy = message is None and not any(is_failure(text) for text in checks.values())
     return PluginHealth(

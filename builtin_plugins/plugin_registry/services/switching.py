@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kernel.sdk import DIRECTORY, Caller, Conflict, Platform, PluginEntry, Unit, audit, utc_now
+from builtin_plugins.tools.api import Directory, PluginEntry
+from kernel.sdk import Caller, Conflict, Platform, Unit, audit, utc_now
 
 from ..live import LIVE, TOPIC
 from ..models import Switch
@@ -44,7 +45,7 @@ async def _check_requirements(platform: Platform, entry: PluginEntry) -> None:
 async def _check_dependants(platform: Platform, entry: PluginEntry, own_name: str) -> None:
     if entry.essential or entry.name == own_name:
         raise Conflict(f"'{entry.name}' can't be disabled: without it nothing could be enabled again")
-    others = await platform.resource(DIRECTORY).entries()
+    others = await Directory(platform).entries()
     needing = [other.name for other in others if entry.name in other.requires and other.status == "enabled"]
     if needing:
         verb = "requires" if len(needing) == 1 else "require"

@@ -10,16 +10,8 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from builtin_plugins.plugin_registry import api
-from builtin_plugins.tools.api import TOOLS, Tool
-from kernel.sdk import (
-    DIRECTORY,
-    BadRequest,
-    Context,
-    Forbidden,
-    NotFound,
-    Platform,
-    PluginEntry,
-)
+from builtin_plugins.tools.api import TOOLS, Directory, PluginEntry, Tool
+from kernel.sdk import BadRequest, Context, Forbidden, NotFound, Platform
 
 from ..settings import RegistrySettings
 from ..tool_schemas import Executed, ToolDetail, ToolItem, ToolList, ToolsQuery, Validated
@@ -70,13 +62,13 @@ async def show(platform: Platform, name: str) -> ToolDetail:
     if tool is None:
         raise NotFound(f"There is no tool '{name[:80]}'")
     item = (await _items(platform, [(tool, True)]))[0]
-    entry = await platform.resource(DIRECTORY).entry(tool.plugin)
+    entry = await Directory(platform).entry(tool.plugin)
     return ToolDetail(**item.model_dump(), plugin_description=entry.description if entry else None)
 
 
 async def _items(platform: Platform, tools: Sequence[tuple[Tool, bool]]) -> list[ToolItem]:
     refs = await platform.database.read(_refs, platform, sorted({tool.plugin for tool, _ in tools}))
-    entries = {entry.name: entry for entry in await platform.resource(DIRECTORY).entries()}
+    entries = {entry.name: entry for entry in await Directory(platform).entries()}
     return [_item(tool, active, refs, entries) for tool, active in tools]
 
 

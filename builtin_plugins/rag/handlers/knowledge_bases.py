@@ -28,7 +28,8 @@ from builtin_plugins.rag.services import loading, reembedding
 from builtin_plugins.rag.services.embedding import check_embedding_model
 from builtin_plugins.rag.trees.job import start
 from kernel.sdk import AUTHENTICATED, Context, Page, RouteTable, Unavailable, permission
-from kernel.sdk.http import MessageWithId
+
+from ..schemas import MessageWithId
 
 routes = RouteTable("Knowledge bases")
 

@@ -26,7 +26,8 @@ from builtin_plugins.rag.schemas import (
 )
 from builtin_plugins.rag.services import pipelines as service
 from kernel.sdk import AUTHENTICATED, Context, Page, RouteTable, Unavailable, permission, send_events
-from kernel.sdk.http import MessageWithId
+
+from ..schemas import MessageWithId
 
 routes = RouteTable("Pipelines")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlalchemy import delete, select
 
+from builtin_plugins.accounts.api import SharedThing, hand_over_owned
 from builtin_plugins.rag.models import KnowledgeBase, Pipeline
 from builtin_plugins.rag.services.receipts import SIGNER, of_base
 from builtin_plugins.rag.services.removal import delete_base
-from kernel.sdk import Account, Caller, Platform, Principal, Scope, SharedThing, Unit, audit
-from kernel.sdk.accounts import hand_over_owned
+from kernel.sdk import Account, Caller, Platform, Principal, Scope, Unit, audit
 
 
 def hand_over(unit: Unit, account: Account, heir: Scope | None) -> list[SharedThing]:

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from aiohttp import web
 from pydantic import BaseModel, Field
 
+from builtin_plugins.inference.api import OPENAI_ERRORS
 from builtin_plugins.speech.audio.writing import MEDIA_TYPES, encoder, whole_file
 from builtin_plugins.speech.engines.protocol import Sound
 from builtin_plugins.speech.errors import CannotSpeak, TooBusy
@@ -16,7 +17,6 @@ from builtin_plugins.speech.schemas import LanguagesOut, SpeakRequest, SpeechReq
 from builtin_plugins.speech.services.speaking import SPEAKING, Spoken, Utterance
 from builtin_plugins.speech.settings import AudioFormat, SpeechSettings
 from kernel.sdk import AUTHENTICATED, PUBLIC, Context, RouteTable, Unprocessable
-from kernel.sdk.http import OPENAI_ERRORS
 
 routes = RouteTable("Text to speech", token_scopes=("ask",))
 openai_routes = RouteTable("Text to speech", service="orchestrator", optional=True, token_scopes=("ask",))

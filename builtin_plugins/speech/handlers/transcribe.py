@@ -7,6 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
+from builtin_plugins.inference.api import OPENAI_ERRORS
 from builtin_plugins.speech.errors import AudioUnreadable, CannotTranscribe, RecordingTooLong, TooBusy
 from builtin_plugins.speech.languages import REGIONS
 from builtin_plugins.speech.schemas import OpenAiTranscript, TranscriptionLanguagesOut, TranscriptOut
@@ -22,7 +23,6 @@ from kernel.sdk import (
     Upload,
     receive_file,
 )
-from kernel.sdk.http import OPENAI_ERRORS
 
 routes = RouteTable("Speech to text", token_scopes=("ask",))
 openai_routes = RouteTable("Speech to text", service="orchestrator", optional=True, token_scopes=("ask",))

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from pydantic import BaseModel, Field
 
-from builtin_plugins.tools.api import TOOLS, Tool
+from builtin_plugins.tools.api import TOOLS, Tool, json_object
 from builtin_plugins.tools.definitions import definition_of
 from kernel.sdk import (
     ADMIN,
@@ -25,7 +25,6 @@ from kernel.sdk import (
     hookimpl,
     read_body,
 )
-from kernel.sdk.http import json_object
 from kernel.testing import Actor, Running, platforms
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from builtin_plugins.platform_ops.damage import CHECK_DATABASE
 from cli.stored_checks import check_database_file
 from kernel.jobs.declarations import NoPayload
-from kernel.process.database_check import CHECK_DATABASE
 from kernel.sdk import JobFailed
 from kernel.testing import platforms
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, make_pipeline, upload

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from kernel.http.names import content_disposition
-from kernel.http.ranges import part_of
+from kernel.http.downloads import part_of
+from kernel.libs.names import content_disposition
 from kernel.sdk import (
     AUTHENTICATED,
     PUBLIC,

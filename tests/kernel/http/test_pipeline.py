@@ -17,10 +17,10 @@ import pytest_asyncio
 from aiohttp import web
 from pydantic import BaseModel
 
+from builtin_plugins.inference.api import OPENAI_ERRORS
 from kernel.http.middlewares import ACCESS_LOG
 from kernel.observe.logs import configure
 from kernel.sdk import AUTHENTICATED, PUBLIC, Conflict, Context, RouteTable, hookimpl
-from kernel.sdk.http import OPENAI_ERRORS
 from kernel.testing import Actor, Running, Start, platforms
 from tests.fakes.echo import EchoPlugin
 

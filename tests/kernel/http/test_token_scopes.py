@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kernel.http.access_control import require_token_scope
 from kernel.sdk import (
     AUTHENTICATED,
     PUBLIC,
@@ -18,6 +17,7 @@ from kernel.sdk import (
     hookimpl,
 )
 from kernel.sdk.accounts import TokenScope
+from kernel.sdk.http import ScopeMissing
 from kernel.testing import Running, Start
 
 
@@ -61,7 +61,8 @@ async def _answer(_ctx: Context) -> str:
 
 async def _tools(ctx: Context) -> str:
     """Need more than the route says."""
-    require_token_scope(ctx, "tools")
+    if not ctx.principal.allows("tools"):
+        raise ScopeMissing(("tools",))
     return "in"
 
 

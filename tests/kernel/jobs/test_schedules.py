@@ -194,7 +194,7 @@ async def test_a_schedule_that_cannot_be_read(
     names = [schedule.job.name for schedule in schedules_of(running.platform)]
     assert names == [
         "clock.strike",
-        *("kernel.check_database", "kernel.finish_removals", "kernel.housekeeping"),
+        *("kernel.finish_removals", "kernel.housekeeping"),
     ]
     assert "clock.wrong" in caplog.text and "at noon" in caplog.text
     assert "clock.broken" in caplog.text and "its setting is gone" in caplog.text

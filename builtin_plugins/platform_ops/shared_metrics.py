@@ -24,7 +24,7 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from kernel.observe.metrics import Metrics
+from kernel.sdk import Platform, ResourceKey
 
 log = logging.getLogger("platform.metrics")
 
@@ -33,24 +33,30 @@ _LONGEST_ADDRESS = 100  # bytes; the system's limit is 104 on some, 108 on other
 _SUMMED = ("counter", "histogram", "summary")
 
 
+SHARED_METRICS: ResourceKey[None] = ResourceKey("platform_ops.shared_metrics")
+
+
 @asynccontextmanager
-async def shared_metrics(metrics: Metrics, home: Path) -> AsyncIterator[None]:
-    """During the block, `metrics.scrape` answers for all processes with the same parent.
+async def open_shared_metrics(platform: Platform) -> AsyncIterator[None]:
+    """If several processes share the port, let a scrape of this one answer for all with the same parent.
 
     If no socket can be made, that is logged, and each process answers for itself.
     """
-    siblings = Siblings(metrics, _folder(home))
+    if platform.settings.workers == 1:
+        yield
+        return
+    siblings = Siblings(platform, _folder(platform.settings.home))
     try:
         server = await siblings.listen()
     except OSError as error:
         log.warning("each API process reports its own metrics only: %s", error)
         yield
         return
-    metrics.gather = siblings.gather
+    platform.metrics.gather = siblings.gather
     try:
         yield
     finally:
-        metrics.gather = None
+        platform.metrics.gather = None
         siblings.own.unlink(missing_ok=True)
         server.close()
 
@@ -58,8 +64,8 @@ async def shared_metrics(metrics: Metrics, home: Path) -> AsyncIterator[None]:
 class Siblings:
     """The API processes of one `serve`, found by their sockets."""
 
-    def __init__(self, metrics: Metrics, folder: Path) -> None:
-        self._metrics = metrics
+    def __init__(self, platform: Platform, folder: Path) -> None:
+        self._metrics = platform.metrics
         self._folder = folder
         self._group = f"metrics-{os.getppid()}-"
         self.own = folder / f"{self._group}{os.getpid()}"

@@ -8,12 +8,9 @@ from urllib.parse import urljoin
 from aiohttp import hdrs, web
 from pydantic import BaseModel, Field
 
-from kernel import __version__
-from kernel.gateway.services import GATEWAY
-from kernel.hooks import hookspecs
-from kernel.http.context import Context
-from kernel.http.responses import Answer
-from kernel.http.routes import PUBLIC, RouteTable
+from kernel.sdk import PLATFORM_VERSION, PUBLIC, Answer, Context, RouteTable
+
+from .hookspecs import find_client_address, find_start_page
 
 routes = RouteTable("Operations")
 
@@ -63,13 +60,13 @@ async def root(ctx: Context) -> Answer | web.StreamResponse:
     """Show what this server is: a page for browsers, JSON for everyone else."""
     is_browser = "text/html" in ctx.request.headers.get(hdrs.ACCEPT, "")
     vary = {"Vary": "Accept"}
-    start = await ctx.platform.hooks.ask(hookspecs.find_start_page, ctx=ctx)
+    start = await ctx.platform.hooks.ask(find_start_page, ctx=ctx)
     if is_browser and start is not None:
         start.headers.update(vary)
         return start
     found = Root(
-        service=GATEWAY,
-        version=__version__,
+        service="api-gateway",
+        version=PLATFORM_VERSION,
         about=_ABOUT,
         docs="/docs",
         redoc="/redoc",
@@ -87,7 +84,7 @@ async def root(ctx: Context) -> Answer | web.StreamResponse:
 async def _client(ctx: Context, start: web.StreamResponse | None) -> str | None:
     """The client's address from the settings, otherwise from the plugins."""
     known = ctx.platform.settings.client_url or _led_to(start)
-    return known or await ctx.platform.hooks.ask(hookspecs.find_client_address, ctx=ctx)
+    return known or await ctx.platform.hooks.ask(find_client_address, ctx=ctx)
 
 
 def _led_to(start: web.StreamResponse | None) -> str | None:

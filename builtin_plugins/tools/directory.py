@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from kernel.auth.permissions import Permission
-from kernel.errors import ANY_ERROR
-from kernel.observe.health import HealthCheck
-from kernel.plugins.actions import Action
-from kernel.plugins.loading import PluginRecord
-from kernel.plugins.offers import Offers
-from kernel.plugins.resource_keys import ResourceKey, Resources
-from kernel.plugins.sources import EntryStatus, PluginEntry, PluginSource
-from kernel.plugins.states import PluginStates
+from kernel.sdk import ANY_ERROR, PLUGIN_STATES, Action, HealthCheck, Platform
+from kernel.sdk.operations import OFFERS, PluginRecord
+
+from .sources import EntryStatus, PluginEntry, PluginSource
 
 log = logging.getLogger("platform.plugins")
 
@@ -23,19 +18,13 @@ RESERVED_NAMES = frozenset({"ai", "install", "kernel", "reload-webhook", "schema
 
 
 class Directory:
-    """Asks the plugin host and every source. A platform has one: ``platform.resource(DIRECTORY)``."""
+    """Asks the plugin host and every source. It keeps nothing: make one where you need it."""
 
-    def __init__(
-        self,
-        states: PluginStates,
-        offers: Offers,
-        permissions: Mapping[str, Permission],
-        resources: Resources,
-    ) -> None:
-        self._permissions = permissions
-        self._resources = resources
-        self._states = states
-        self._offers = offers
+    def __init__(self, platform: Platform) -> None:
+        self._permissions = platform.permissions
+        self._resources = platform.resources
+        self._states = platform.resource(PLUGIN_STATES)
+        self._offers = platform.resource(OFFERS)
 
     async def entries(self) -> list[PluginEntry]:
         """Every plugin, by name."""
@@ -151,6 +140,3 @@ class Directory:
         if record.status != "loaded":
             return "disabled" if record.status == "disabled" else "error"
         return "enabled" if self._states.is_on(record.name) else "disabled"
-
-
-DIRECTORY: ResourceKey[Directory] = ResourceKey("directory")

@@ -8,9 +8,8 @@ import logging
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from kernel.jobs.declarations import Job, JobFailed, NoPayload
-from kernel.platform import Platform
-from kernel.process.machine_faults import FOR_OPERATORS
+from kernel.sdk import Job, JobFailed, NoPayload, Platform
+from kernel.sdk.operations import FOR_OPERATORS
 
 log = logging.getLogger("platform.db")
 
@@ -32,7 +31,7 @@ async def _check(platform: Platform, _: NoPayload) -> None:
     raise JobFailed(FOR_OPERATORS["damaged"])
 
 
-def listen(platform: Platform) -> None:
+def hear_of_damage(platform: Platform) -> None:
     """Hear of damage that another process has found."""
 
     def hear(_: str) -> None:

@@ -8,17 +8,15 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
+from builtin_plugins.tools.api import Directory, PluginEntry, PluginSource
 from kernel.sdk import (
     AUTHENTICATED,
-    DIRECTORY,
     PLUGIN_STATES,
     PUBLIC,
     Action,
     Context,
     Platform,
     Plugin,
-    PluginEntry,
-    PluginSource,
     Rate,
     Resource,
     ResourceKey,
@@ -99,7 +97,7 @@ class Publisher(Plugin):
 async def test_offered_plugins(start_platform: Start) -> None:
     """A source's plugins stand beside those of code, with their actions, and follow the switches."""
     platform = (await start_platform(Publisher)).platform
-    directory = platform.resource(DIRECTORY)
+    directory = Directory(platform)
     assert [entry.name for entry in await directory.entries()] == ["accounts", "publisher", "spring-sale"]
     assert [(plugin, action.name) for plugin, action in await directory.actions()] == [("spring-sale", "say")]
     assert await directory.action("spring-sale", "say") is not None
@@ -116,17 +114,19 @@ async def test_offered_plugins(start_platform: Start) -> None:
 async def test_a_process_that_does_not_open_it(start_platform: Start) -> None:
     """It has no plugins of that source, and says nothing wrong of those of code."""
     platform = (await start_platform(Publisher, role="worker")).platform
-    entries = await platform.resource(DIRECTORY).entries()
+    entries = await Directory(platform).entries()
     assert [entry.name for entry in entries] == ["accounts", "publisher"]
 
 
 async def test_source_that_raises(start_platform: Start) -> None:
     """A source that fails hides its own plugins alone, and /health still answers."""
     publisher = Publisher()
-    running = await start_platform(publisher)
+    running = await start_platform("tools", publisher)
+    shown = (await running.anonymous.get("/health")).json()["plugins"]
+    assert shown["spring-sale"] == {"status": "enabled", "reason": None}
     publisher.source.broken = True
-    entries = await running.platform.resource(DIRECTORY).entries()
-    assert [entry.name for entry in entries] == ["accounts", "publisher"]
+    entries = await Directory(running.platform).entries()
+    assert [entry.name for entry in entries] == ["accounts", "publisher", "tools"]
     assert (await running.anonymous.get("/health")).status == 200
 
 

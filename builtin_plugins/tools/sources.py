@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from kernel.db.base import utc_now
-from kernel.plugins.actions import Action
-
-if TYPE_CHECKING:
-    from kernel.db.engine import Unit
+from kernel.sdk import Action, Unit, utc_now
 
 EntryStatus = Literal["registered", "enabled", "disabled", "error"]
 

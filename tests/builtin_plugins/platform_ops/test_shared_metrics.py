@@ -14,12 +14,13 @@ import pytest
 import pytest_asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
+from builtin_plugins.platform_ops.shared_metrics import add_up
 from kernel.observe.metrics import Metrics
-from kernel.observe.metrics_shared import add_up
 from tests.fakes.processes import Served, listening, served_platform, without_plugins
 from tests.fakes.waiting import eventually
 
 PATH = "/v1/auth/capabilities"
+OPS = without_plugins("platform_ops")
 SCRAPES = 12  # by chance all of them reach one process in one run of two thousand
 
 
@@ -33,7 +34,9 @@ def home() -> Iterator[Path]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def served(home: Path) -> AsyncIterator[Served]:
     """Two API processes, both listening."""
-    async with served_platform(home, "--workers", "2", "--no-worker", env=without_plugins()) as served:
+    async with served_platform(
+        home, "--workers", "2", "--no-worker", env=without_plugins("platform_ops")
+    ) as served:
         await eventually(lambda: len(listening(served.process)) == 2, 30)
         yield served
 
@@ -125,7 +128,7 @@ async def test_a_home_too_deep_for_a_socket(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 120) / "home"
     with tempfile.TemporaryDirectory(prefix="pm-") as elsewhere:
         options = ("--workers", "2", "--no-worker")
-        async with served_platform(deep, *options, env={**without_plugins(), "TMPDIR": elsewhere}) as served:
+        async with served_platform(deep, *options, env={**OPS, "TMPDIR": elsewhere}) as served:
             await eventually(lambda: len(listening(served.process)) == 2, 30)
             for _ in range(20):
                 await fetch(served, PATH)

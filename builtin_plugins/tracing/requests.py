@@ -5,30 +5,29 @@ The recorded path is the route's template: the real one may contain a secret, su
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
-from kernel.http.context import UNMATCHED, Context
-from kernel.observe.metrics import METHODS
-from kernel.observe.tracing import Carried, Tracing
+from kernel.sdk.http import CONTEXT
+from kernel.sdk.telemetry import Carried, Tracing
 
 _UNTRACED: Final = frozenset({"/health", "/livez", "/readyz", "/metrics"})
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_UNMATCHED: Final = "__unmatched__"
 _CARRIERS: Final = ("traceparent", "tracestate")
 
 
-def is_traced(ctx: Context) -> bool:
-    """Whether a request is traced; those that monitors send every few seconds are not."""
-    return ctx.request.path not in _UNTRACED
+async def traced(tracing: Tracing, request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Serve a request within a span, which continues the request's own trace, if it names one.
 
-
-async def traced(
-    tracing: Tracing, ctx: Context, serve: Callable[[], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
-    """Serve a request within a span, which continues the request's own trace, if it names one."""
-    request = ctx.request
-    method = request.method if request.method in METHODS else "_OTHER"
+    Requests that monitors send every few seconds are not traced.
+    """
+    if request.path in _UNTRACED:
+        return await handler(request)
+    ctx = request[CONTEXT]
+    method = request.method if request.method in _METHODS else "_OTHER"
     attributes = {
         "http.request.method": method,
         "url.scheme": request.scheme,
@@ -37,11 +36,11 @@ async def traced(
     }
     name = "HTTP" if method == "_OTHER" else method
     left = (ConnectionResetError,)  # the client disconnected: not a server error
-    with tracing.span(name, "server", attributes, parent=_carried(ctx), expected=left) as span:
+    with tracing.span(name, "server", attributes, parent=_carried(request), expected=left) as span:
         try:
-            response = await serve()
+            response = await handler(request)
         finally:
-            if ctx.endpoint != UNMATCHED:
+            if ctx.endpoint != _UNMATCHED:
                 span.rename(f"{name} {ctx.endpoint}")
                 span.set("http.route", ctx.endpoint)
                 span.set("url.path", ctx.endpoint)
@@ -51,6 +50,5 @@ async def traced(
         return response
 
 
-def _carried(ctx: Context) -> Carried:
-    headers = ctx.request.headers
-    return {name: headers[name] for name in _CARRIERS if name in headers}
+def _carried(request: web.Request) -> Carried:
+    return {name: request.headers[name] for name in _CARRIERS if name in request.headers}

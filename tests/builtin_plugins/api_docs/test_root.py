@@ -19,7 +19,7 @@ async def test_a_program(start_platform: Start) -> None:
 
 async def test_a_browser(start_platform: Start) -> None:
     """A page without anything from elsewhere, with a link to the client where there is one."""
-    running = await start_platform(env={"PLATFORM_CLIENT_BASE_URL": "https://ask.example.org/"})
+    running = await start_platform("api_docs", env={"PLATFORM_CLIENT_BASE_URL": "https://ask.example.org/"})
     answer = await running.anonymous.get("/", headers=BROWSER)
     page = answer.body.decode()
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"

@@ -1,18 +1,70 @@
-"""Background work that runs for as long as the process does, such as looking for due schedules."""
+"""Work in the background: functions that may never return, and tasks that last as long as the process."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 log = logging.getLogger("platform")
 
 _PAUSE = 5.0
 
 Work = Callable[[], Coroutine[Any, Any, object]]
+T = TypeVar("T")
+
+
+def run_bounded(function: Callable[[], T], seconds: float) -> T:
+    """Call `function` in its own thread and wait at most `seconds`; then raise TimeoutError.
+
+    A thread can't be killed: one that hangs stays behind as a daemon.
+    """
+    outcome: list[tuple[bool, Any]] = []
+
+    def call() -> None:
+        try:
+            outcome.append((True, function()))
+        except BaseException as error:  # noqa: BLE001 - carried over to the caller
+            outcome.append((False, error))
+
+    thread = threading.Thread(target=call, name="plugin-start", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    worked, value = outcome[0]
+    if not worked:
+        raise value
+    return value  # type: ignore[no-any-return]
+
+
+async def in_abandonable_thread(function: Callable[[], T]) -> T:
+    """The result of `function`, from a thread that neither a closing loop nor an ending process waits for.
+
+    A closing loop waits for the threads of `asyncio.to_thread`, however long that takes.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(outcome: Callable[[], None]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is waiting any more
+            loop.call_soon_threadsafe(lambda: None if done.done() else outcome())
+
+    def run() -> None:
+        try:
+            result = function()
+        except Exception as error:  # noqa: BLE001 - handed to whoever awaits it
+            failure = error
+            settle(lambda: done.set_exception(failure))
+        else:
+            settle(lambda: done.set_result(result))
+
+    threading.Thread(target=run, name="abandonable", daemon=True).start()
+    return await done
 
 
 def lasting(name: str, work: Work, *, pause: float = _PAUSE) -> asyncio.Task[None]:
