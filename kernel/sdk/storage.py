@@ -21,7 +21,6 @@ from kernel.db.pages import (
     read_page,
 )
 from kernel.db.prepared import (
-    PreparedInsert,
     Record,
     insert_new,
 )
@@ -29,11 +28,11 @@ from kernel.db.startup import (
     SCHEMA,
     Schema,
 )
-from kernel.db.storable import (
-    first_unfit,
-)
 from kernel.db.store_errors import (
     store_error,
+)
+from kernel.libs.storable import (
+    first_unfit,
 )
 from kernel.stores.blobs import (
     BlobsAway,
@@ -66,7 +65,6 @@ __all__ = [
     "Ids",
     "Owner",
     "Pending",
-    "PreparedInsert",
     "Record",
     "Schema",
     "Staged",
