@@ -38,7 +38,6 @@ from kernel.plugins.states import PLUGIN_STATES
 from kernel.process.machine_faults import machine_fault
 from kernel.stores.blobs import BlobsAway
 from kernel.stores.disk import DiskSpace, folders_written
-from kernel.stores.protocols import CacheUnavailable
 
 
 async def examine() -> AsyncIterator[Finding]:
@@ -94,7 +93,6 @@ async def _of_platform(overrides: dict[str, str], *, heartbeats: bool) -> AsyncI
         platform.resource(PLUGIN_STATES).switch_off(off)
         for finding in (*_check_settings(platform), *_check_plugins(platform, off)):
             yield finding
-        yield await _check_cache(platform)
         async for finding in of_plugins(platform, "installation"):
             yield finding
     async for finding in _check_database(overrides, heartbeats=heartbeats):
@@ -130,17 +128,6 @@ def _check_plugins(platform: Platform, off: Collection[str]) -> Iterator[Finding
     absent = [record.name for record in platform.plugins if record.status == "not_installed"]
     also = f"; not installed: {', '.join(absent)}" if absent else ""
     yield Finding("plugins", "ok", f"{sound} loaded without problems{also}")
-
-
-async def _check_cache(platform: Platform) -> Finding:
-    if platform.settings.redis_url is None:
-        return Finding("cache", "ok", "in memory (REDIS_URL is not set)")
-    try:
-        await platform.cache.ping()
-    except CacheUnavailable as error:
-        remedy = "Start Redis or correct REDIS_URL. Until then requests are not rate-limited."
-        return Finding("cache", "failed", f"Redis does not answer: {error}", remedy)
-    return Finding("cache", "ok", "Redis answers")
 
 
 async def of_plugins(platform: Platform, stage: Stage) -> AsyncIterator[Finding]:

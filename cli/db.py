@@ -113,7 +113,7 @@ def check(as_json: AsJson = False) -> None:
 async def _drift() -> tuple[dict[str, list[str]], bool, bool]:
     """The differences by owner; whether any tables can't be used; whether migrations are pending."""
     from cli import running
-    from kernel.db import migrate
+    from cli.revisions import drift
     from kernel.db.startup import SCHEMA
 
     async with running.stored_platform(apply_migrations=False) as platform:
@@ -122,7 +122,7 @@ async def _drift() -> tuple[dict[str, list[str]], bool, bool]:
         late = {item.owner: item.revisions for item in schema.pending}
         for owner in schema.owners():
             waiting = [f"revision {revision} is pending" for revision in late.get(owner.name, ())]
-            found[owner.name] = waiting or list(await migrate.drift(platform.database, owner))
+            found[owner.name] = waiting or list(await drift(platform.database, owner))
         return found, bool(schema.unusable), bool(late)
 
 
@@ -147,7 +147,7 @@ def revision(
 async def _revision(plugin: str, message: str) -> Path:
     from cli import running
     from cli.failures import Missing, Refused
-    from kernel.db import migrate
+    from cli.revisions import drift, write_revision
     from kernel.db.startup import SCHEMA
 
     async with running.stored_platform(apply_migrations=True) as platform:
@@ -155,12 +155,12 @@ async def _revision(plugin: str, message: str) -> Path:
         if owner is None:
             raise Missing(f"no loaded plugin '{plugin}' has tables", "See: platformctl plugins list")
         _refuse_installed(plugin, owner.tables.migrations)
-        if not await migrate.drift(platform.database, owner):
+        if not await drift(platform.database, owner):
             raise Refused(
                 f"the tables of '{plugin}' match its models: there is nothing to migrate",
                 "Change the models first.",
             )
-        return await migrate.write_revision(platform.database, owner, message)
+        return await write_revision(platform.database, owner, message)
 
 
 def _refuse_installed(plugin: str, folder: Path) -> None:

@@ -36,7 +36,6 @@ from kernel.http.middlewares import ACCESS_LOG, AccessLog
 from kernel.http.rate_limits import RATE_LIMITS, REQUEST_LIMITS, RateLimits, RequestLimits
 from kernel.http.streams import OPEN_STREAMS, OpenStreams
 from kernel.jobs.cancellation import TELL_OF_CANCEL
-from kernel.jobs.figures import offer_figures
 from kernel.libs.outgoing.client import OUTGOING, Outgoing
 from kernel.observe.metrics import Metrics
 from kernel.observe.tracing import TRACING, Tracing
@@ -311,7 +310,7 @@ def _assemble(
     resources = platform.resources
     resources.add(PLATFORM, platform)
     resources.add(TRACING, Tracing())
-    offer_figures(platform)
+    needs.disk.offer_figures(platform.metrics)
     resources.add(PLUGIN_STATES, plugins.states)
     resources.add(PLUGIN_SETTINGS, plugins.settings)
     resources.add(DECLARATIONS, plugins.declarations)

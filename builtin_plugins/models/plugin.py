@@ -44,7 +44,7 @@ class ModelsPlugin(Plugin):
     after = ("demo",)
     description = "Model runtimes: Ollama, OpenAI-compatible servers, and local GGUF files"
     author = "Platform"
-    requires = ("inference",)
+    requires = ("inference", "long_jobs")
 
     @hookimpl
     def register_commands(self) -> Sequence[tuple[str, Typer]]:

@@ -80,7 +80,7 @@ class RagPlugin(Plugin):
     version = "0.1.0"
     description = "Knowledge bases, document ingestion and cited answers"
     author = "Platform"
-    requires = ("accounts", "documents", "inference", "tools", "vectors")
+    requires = ("accounts", "documents", "inference", "long_jobs", "tools", "vectors")
     after = ("embeddings", "models", "tenancy", "platform_ops")
 
     @hookimpl

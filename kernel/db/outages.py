@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as NoneLeft  # raised by a pool
 
+from kernel.libs.asyncpg_connections import DatabaseUnreachable
 from kernel.process.machine_faults import kind_of
 
 # Classes of PostgreSQL's error codes (its manual, appendix A) that concern the server's state, not the
@@ -17,10 +18,6 @@ from kernel.process.machine_faults import kind_of
 # required state, operator intervention, system error. SQLAlchemy raises them as a plain DBAPIError.
 _STATES = ("08", "28", "3D", "40", "53", "55", "57", "58")
 _READ_ONLY = "25006"
-
-
-class DatabaseUnreachable(ConnectionError):
-    """No connection to the database server; the driver's own error could come from any socket."""
 
 
 class Outage:

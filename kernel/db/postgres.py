@@ -15,9 +15,10 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 from sqlalchemy.util.concurrency import greenlet_spawn
 
-from kernel.db.connecting import NOT_FOR_THE_SERVER, Connector
 from kernel.db.outbox import Outbox
 from kernel.db.units import Unit, checked, uninterrupted
+from kernel.errors import StartupError
+from kernel.libs.asyncpg_connections import NOT_FOR_THE_SERVER, Connector
 
 T = TypeVar("T")
 
@@ -71,7 +72,10 @@ def _options(address: URL) -> dict[str, Any]:
     """The options of a PostgreSQL address as asyncpg takes them; addresses spell them as libpq does."""
     query = {name: value for name, value in address.query.items() if name not in NOT_FOR_THE_SERVER}
     options: dict[str, Any] = {"dsn": "postgresql:///?" + urlencode(query)} if query else {}
-    return {**options, "async_creator_fn": Connector(address).connect}
+    try:
+        return {**options, "async_creator_fn": Connector(address).connect}
+    except ValueError as error:
+        raise StartupError(f"DATABASE_URL: {error}") from None
 
 
 class PostgresUnits:

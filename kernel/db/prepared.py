@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
-from sqlalchemy import BindParameter, Column, Insert, Select, event
+from sqlalchemy import BindParameter, Insert, Select, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import DBAPIError, InvalidRequestError
@@ -128,7 +128,7 @@ class Direct:
             self.guard.require_transaction(self.driver)
         return self.driver.execute(text, given)
 
-    def failed(self, error: sqlite3.Error, statement: Select[Any] | Insert) -> BaseException:
+    def failed(self, error: sqlite3.Error, statement: Select[Any]) -> BaseException:
         """The driver's error, wrapped as SQLAlchemy would raise it."""
         if self.guard is not None:
             self.guard.failed(self.driver, error)
@@ -169,33 +169,6 @@ class Prepared:
         """The first row, if there is one."""
         rows = self.all(session, values)
         return rows[0] if rows else None
-
-
-class PreparedInsert:
-    """An INSERT of one row, to run many times; columns without a value get their defaults.
-
-    Objects added to the session are not flushed first: flush those that the row refers to.
-    """
-
-    def __init__(self, statement: Insert) -> None:
-        self._statement = statement
-        self._inserts: dict[tuple[str, ...], _Insertion] = {}
-
-    def run(self, session: Session, values: Mapping[str, Any]) -> None:
-        """Insert a row in a unit. Database errors are raised as SQLAlchemy's."""
-        connection = session.connection()  # begins pending savepoints
-        direct: Direct | None = session.info.get(_DIRECT)
-        if direct is None:
-            connection.execute(self._statement, dict(values))
-            return
-        given = tuple(values)
-        insertion = self._inserts.get(given)
-        if insertion is None:
-            insertion = self._inserts[given] = _Insertion.of(self._statement, given)
-        try:
-            direct.execute(insertion.text, insertion.parameters(values))
-        except sqlite3.Error as error:  # not retried: SQLite may have ended the transaction
-            raise direct.failed(error, self._statement) from error
 
 
 def insert_new(table: Any, *, is_sqlite: bool) -> Insert:
@@ -267,40 +240,3 @@ def _parameters(statement: Select[Any], names: set[str]) -> Iterator[BindParamet
 
 def _impl(kind: TypeEngine[Any]) -> TypeEngine[Any]:
     return kind.dialect_impl(_DIALECT)
-
-
-@dataclass(frozen=True)
-class _Insertion:
-    """An INSERT in the driver's form; its parameters have the names of the columns."""
-
-    text: str
-    defaults: Mapping[str, Callable[[], Any]]
-    stored: Mapping[str, Convert]
-
-    @classmethod
-    def of(cls, statement: Insert, given: Sequence[str]) -> _Insertion:
-        columns: Any = statement.table.columns
-        defaults = {
-            column.key: _default(column)
-            for column in columns
-            if column.default is not None and column.key not in given
-        }
-        used = [*given, *defaults]
-        stored = {name: to for name in used if (to := _impl(columns[name].type).bind_processor(_DIALECT))}
-        return cls(str(statement.compile(dialect=_DIALECT, column_keys=used)), defaults, stored)
-
-    def parameters(self, values: Mapping[str, Any]) -> Record:
-        given = {**{name: make() for name, make in self.defaults.items()}, **values}
-        for name, convert in self.stored.items():
-            given[name] = convert(given[name])
-        return given
-
-
-def _default(column: Column[Any]) -> Callable[[], Any]:
-    """A function that makes a column's default value."""
-    default: Any = column.default
-    if default.is_callable:
-        return lambda: default.arg(None)
-    if default.is_scalar:
-        return lambda: default.arg
-    raise TypeError(f"a prepared statement can't compute the default of the column '{column.key}'")

@@ -107,21 +107,18 @@ class NearReader:
 
 
 class Readers:
-    """The threads that run an event loop's reads; the one with the turn takes what is waiting."""
+    """The threads that run an event loop's reads; one at a time has the turn and takes what is waiting."""
 
     def __init__(self, engine: Engine, handover: Handover, name: str = "db-read") -> None:
+        self._engine = engine
+        self._handover = handover
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
-        self._free = threading.Lock()
-        self._giving = threading.Lock()
-        self._holder: _Reader | None = None
+        self._turns = threading.Semaphore(1)
+        self._more = threading.BoundedSemaphore(READERS - 1)  # turns that may be added for long reads
+        self._begun = 0
         self._watch: asyncio.TimerHandle | None = None
         self._threads = [
-            threading.Thread(
-                target=self._serve,
-                args=(_Reader(engine), handover),
-                name=f"{name}-{number}",
-                daemon=True,
-            )
+            threading.Thread(target=self._serve, name=f"{name}-{number}", daemon=True)
             for number in range(READERS)
         ]
         for thread in self._threads:
@@ -144,48 +141,37 @@ class Readers:
             thread.join()
 
     def _watch_over(self) -> None:
-        self._watch = asyncio.get_running_loop().call_later(LONG, self._look)
+        self._watch = asyncio.get_running_loop().call_later(LONG, self._look, self._begun)
 
-    def _look(self) -> None:
-        """In the loop: pass the turn on if its thread is busy with a long read."""
+    def _look(self, begun: int) -> None:
+        """In the loop: if no read has begun lately, those that run are long; add a turn."""
         self._watch = None
         if self._tasks.empty():
             return
-        holder = self._holder
-        if holder is not None and holder.has_turn and holder.since and time.monotonic() - holder.since > LONG:
-            # If it ends just now, two threads read side by side until its next read is done.
-            self._give_turn(holder)
+        if self._begun == begun and self._more.acquire(blocking=False):
+            self._turns.release()
         self._watch_over()
 
-    def _take_turn(self, reader: _Reader) -> None:
-        self._free.acquire()
-        reader.has_turn = True
-        self._holder = reader
-
-    def _give_turn(self, reader: _Reader) -> None:
-        """Give up the turn, unless it was passed on already."""
-        with self._giving:
-            if reader.has_turn:
-                reader.has_turn = False
-                self._free.release()
-
-    def _serve(self, reader: _Reader, handover: Handover) -> None:
+    def _serve(self) -> None:
         """In a thread: run reads until the queue's stop signal."""
-        self._take_turn(reader)
+        reader = _Reader(self._engine)
+        self._turns.acquire()
         while (task := self._tasks.get()) is not None:
             if task.future.cancelled():
                 continue
-            reader.since = time.monotonic()
+            self._begun += 1
+            since = time.monotonic()
             result, error = None, None
             try:
                 result = reader.read(task)
             except BaseException as caught:  # noqa: BLE001 - whoever waits hears of it
                 error = caught
-            reader.since = 0.0
-            handover.give(partial(settle, task.future, result, error))
-            if not reader.has_turn:
-                self._take_turn(reader)
-        self._give_turn(reader)
+            self._handover.give(partial(settle, task.future, result, error))
+            if time.monotonic() - since > LONG:
+                with suppress(ValueError):  # no turn was added meanwhile
+                    self._more.release()
+                    self._turns.acquire()
+        self._turns.release()
         reader.close()
 
 
@@ -193,8 +179,6 @@ class _Reader:
     """The connection of one thread."""
 
     def __init__(self, engine: Engine) -> None:
-        self.since = 0.0  # when the current read began
-        self.has_turn = False
         self._engine = engine
         self._connection: Connection | None = None
         self._direct: Direct
@@ -506,7 +490,7 @@ def _engine(url: str, begin: str, *pragmas: str) -> Engine:
     engine = create_engine(make_url(url).set(drivername="sqlite"), poolclass=NullPool, hide_parameters=True)
     prepare_sqlite(engine, begin, *pragmas)
     dialect: Any = engine.dialect
-    # SQLAlchemy compiles its own statements each time: 40 µs of processor time each.
+    # SQLAlchemy compiles its own statements each time: a third more processor time for each grouped write.
     dialect.do_savepoint = partial(_run_plain, "SAVEPOINT")
     dialect.do_release_savepoint = partial(_run_plain, "RELEASE SAVEPOINT")
     dialect.do_rollback_to_savepoint = _roll_back_to

@@ -139,13 +139,3 @@ class BlobReference(Base):
 
     sha256: Mapped[str] = mapped_column(ForeignKey(BlobRecord.sha256), primary_key=True)
     holder: Mapped[str] = mapped_column(String(255), primary_key=True)
-
-
-class RateWindow(Base):
-    """A key's count in a window, over all API processes; see `kernel.stores.shared_counters`."""
-
-    __tablename__ = "kernel_rate_window"
-
-    key_hash: Mapped[str] = mapped_column(String(32), primary_key=True)
-    window_end: Mapped[int] = mapped_column(BigInteger, primary_key=True, index=True, autoincrement=False)
-    count: Mapped[int] = mapped_column(Integer)

@@ -31,7 +31,7 @@ _CHANNEL = "kernel_notice"
 _PIPES = "wake-*"
 _MANY = 65_536
 _RETRY = 1.0
-# Seconds between checks without a wake-up: one may be lost, or there may be none. A check costs 3 µs on
+# Seconds between checks without a wake-up: one may be lost, or there may be none. A check costs 0.2 ms on
 # SQLite and a round trip on PostgreSQL. How soon a lost revocation takes effect does not depend on this.
 _UNLIKELY = 1.0
 _UNLIKELY_ON_POSTGRESQL = 5.0

@@ -2,24 +2,24 @@
 
 A notice is a row written in the transaction of the change itself, so it can't be lost or come early. A
 process that commits one wakes the others (`kernel.db.wakeups`), which then look for new rows; in case a
-wake-up is lost, they also look every few seconds, on SQLite only if anything was written.
+wake-up is lost, they also look every few seconds, which takes up to 0.2 ms of processor time on SQLite.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import bindparam, delete, func, select
 from sqlalchemy.orm import Session
 
-from kernel.db.changes import Changes
 from kernel.db.engine import Database, Unit
+from kernel.db.prepared import Prepared
 from kernel.db.tables import Notice
 from kernel.db.wakeups import Wakeups, ended
 from kernel.errors import ANY_ERROR
@@ -33,6 +33,9 @@ _REST = 0.02
 _AFTER_AN_ERROR = 0.2
 # On PostgreSQL, ids are not in the order of commits: look back this far, and remember what was delivered.
 _OVERLAP = 200
+
+_COLUMNS: tuple[Any, ...] = (Notice.id, Notice.topic, Notice.key)
+_AFTER = Prepared(select(*_COLUMNS).where(Notice.id > bindparam("last")).order_by(Notice.id))
 
 Listener = Callable[[str], None]
 
@@ -92,7 +95,7 @@ class Notices:
         """Start looking for notices of other processes."""
         await self._wakeups.start(database, self._woken.set)
         self._last, self._seen = await database.read(_latest)
-        self._task = lasting("notices", partial(self._run, database))
+        self._task = lasting("notices", partial(self._follow, database))
 
     async def stop(self) -> None:
         """Stop looking."""
@@ -105,33 +108,23 @@ class Notices:
             self._tell()
         await self._wakeups.stop()
 
-    async def _run(self, database: Database) -> None:
-        with closing(Changes(database.url)) as changes:
-            await self._follow(database, changes)
-
-    async def _follow(self, database: Database, changes: Changes) -> None:
+    async def _follow(self, database: Database) -> None:
         outage = database.outage(log, "notices can't be read")
         while not self._stopping:
-            woken = await self._wait(_AFTER_AN_ERROR if outage.lasts else self._wakeups.patience)
+            await set_within(self._woken, _AFTER_AN_ERROR if outage.lasts else self._wakeups.patience)
+            self._woken.clear()
             if self._stopping:
                 return
             with outage.tolerated():
-                if woken or changes.since_last_time() or outage.lasts:
-                    await self._look(database)
+                await self._look(database)
             await asyncio.sleep(_REST)
 
-    async def _wait(self, seconds: float) -> bool:
-        """Wait at most this many seconds until this process is woken; returns whether it was."""
-        woken = await set_within(self._woken, seconds)
-        self._woken.clear()
-        return woken
-
     async def _look(self, database: Database) -> None:
-        rows = await database.read(_after, self._last - _OVERLAP)
+        rows = await database.read(_AFTER.all, {"last": self._last - _OVERLAP})
         for row in rows:
-            if row.id not in self._seen and row.id not in self._own:
-                self.deliver(row.topic, row.key)
-        self._seen = {row.id for row in rows}
+            if row["id"] not in self._seen and row["id"] not in self._own:
+                self.deliver(row["topic"], row["key"])
+        self._seen = {row["id"] for row in rows}
         self._last = max(self._seen, default=self._last)
         self._own = {row for row in self._own if row > self._last - _OVERLAP}
 
@@ -139,11 +132,6 @@ class Notices:
 def _latest(session: Session) -> tuple[int, set[int]]:
     last = session.scalar(select(func.max(Notice.id))) or 0
     return last, set(session.scalars(select(Notice.id).where(Notice.id > last - _OVERLAP)))
-
-
-def _after(session: Session, last: int) -> Sequence[Any]:
-    query = select(Notice.id, Notice.topic, Notice.key).where(Notice.id > last)
-    return session.execute(query.order_by(Notice.id)).all()
 
 
 def forget_old_notices(unit: Unit) -> None:

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from kernel.db.storable import first_unfit
 from kernel.errors import PayloadTooLarge, RequestTimeout, Unprocessable, UnsupportedMediaType
+from kernel.libs.storable import first_unfit
 
 T = TypeVar("T")
 

@@ -20,16 +20,16 @@ from kernel.db.tables import JobRecord
 from kernel.errors import ANY_ERROR, PlatformError
 from kernel.jobs import queue
 from kernel.jobs.batching import Together
-from kernel.jobs.cancellation import TELL_OF_CANCEL
+from kernel.jobs.cancellation import end_cancelled
 from kernel.jobs.declarations import JobFailed, JobMoved, JobRef, LongJob
-from kernel.jobs.kinds import CANCEL, Status
+from kernel.jobs.kinds import Status
 from kernel.jobs.progress import Progress
 from kernel.jobs.spans import attempt_span, together_span
 from kernel.jobs.stopping import Cancelled, StopSignal
-from kernel.jobs.turns import Batch, Taker
+from kernel.jobs.turns import Batch
 from kernel.observe.tracing import TRACING
 from kernel.plugins.offers import OFFERS
-from kernel.process.machine_faults import Fault, brief, kind_of, machine_fault
+from kernel.process.machine_faults import brief, kind_of, machine_fault
 
 if TYPE_CHECKING:
     from kernel.platform import Platform
@@ -51,13 +51,6 @@ class JobRunner:
         self._signals: dict[StopSignal, str] = {}
         self._cancelled: deque[str] = deque(maxlen=_RECENT)  # a notice may come before its job begins here
         self.worker = worker
-
-    async def run(self, job_id: str) -> bool:
-        """Make one attempt of a job; False if there is nothing left to do, or another worker has it."""
-        record = await self.write(queue.claim, self.worker, job_id)
-        if record is not None:
-            await self.attempt(record)
-        return record is not None
 
     def cancel(self, job_id: str) -> None:
         """End a job that a person cancelled, if it runs here."""
@@ -114,7 +107,7 @@ class JobRunner:
             await self._give_up_unread(record, job, _unreadable(error))
             return
         if record.cancel_requested_at is not None or signal.requested:
-            await self._cancel(record, job)
+            await self._cancel(record, job, {})
         elif record.attempts - record.failures - record.faults > job.crashes:
             await self._give_up(record, job, payload, f"its worker died {job.crashes} times while running it")
         else:
@@ -136,13 +129,6 @@ class JobRunner:
             await self._failed(record, job, payload, error)
         else:
             await self._close(record, "done", error=None, result=result, **progress.values())
-
-    async def _again(self, record: JobRecord, job: JobRef, pause: float, values: Mapping[str, Any]) -> None:
-        """Record how an attempt failed. The job then rests without a place in its lane: a lane has few, and
-        this job may fail for an hour.
-        """
-        if not await self.write(queue.rest, record, pause, values):
-            await self._cancel(record, job)
 
     async def _call(
         self, record: JobRecord, job: JobRef, payload: BaseModel, progress: Progress
@@ -171,28 +157,27 @@ class JobRunner:
                 await self.write(queue.note, record, {**values, "progress_at": utc_now()})
 
     async def _failed(self, record: JobRecord, job: JobRef, payload: BaseModel, error: BaseException) -> None:
-        fault = machine_fault(error)
+        """Try again, or give up. A fault of the machine is no failure, and is retried as long as it lasts."""
         self._platform.database.note(error)
-        if fault is not None:
-            await self._hindered(record, job, fault)
-            return
-        log.warning("job %s (%s) failed", record.name, record.id, exc_info=error)
-        failures = record.failures + 1
-        if failures > job.retries:
+        fault, failures, faults = machine_fault(error), record.failures + 1, record.faults + 1
+        if fault is None and failures > job.retries:
+            log.warning("job %s (%s) failed", record.name, record.id, exc_info=error)
             await self._give_up(record, job, payload, _reason(error, failures))
             return
-        pause = _pause(job, failures)
-        message = f"Attempt {failures} failed; trying again in {pause:g} s"
-        values = {"failures": failures, "error": queue.stored_error(error), "message": message}
-        await self._again(record, job, pause, values)
-
-    async def _hindered(self, record: JobRecord, job: JobRef, fault: Fault) -> None:
-        """Record a fault of the machine: not counted as a failure, and retried as long as it takes."""
-        faults = record.faults + 1
-        pause = _pause(job, faults)
-        message = f"{brief(fault)}; trying again in {pause:g} s"
-        log.warning("job %s (%s) is waiting: %s", record.name, record.id, message)
-        await self._again(record, job, pause, {"faults": faults, "message": message, "error": message})
+        values: dict[str, Any]
+        if fault is None:
+            log.warning("job %s (%s) failed", record.name, record.id, exc_info=error)
+            pause = _pause(job, failures)
+            message = f"Attempt {failures} failed; trying again in {pause:g} s"
+            values = {"failures": failures, "error": queue.stored_error(error), "message": message}
+        else:
+            pause = _pause(job, faults)
+            message = f"{brief(fault)}; trying again in {pause:g} s"
+            log.warning("job %s (%s) is waiting: %s", record.name, record.id, message)
+            values = {"faults": faults, "message": message, "error": message}
+        # It rests without a place in its lane: a lane has few, and this job may fail for an hour.
+        if not await self.write(queue.rest, record, pause, values):
+            await self._cancel(record, job, {})
 
     async def _give_up(self, record: JobRecord, job: JobRef, payload: BaseModel, reason: str) -> None:
         if job.on_give_up is not None:
@@ -220,11 +205,8 @@ class JobRunner:
                 return
             await asyncio.sleep(_pause(job, tries))
 
-    async def _cancel(
-        self, record: JobRecord, job: JobRef, progress: Mapping[str, Any] | None = None
-    ) -> None:
-        told = TELL_OF_CANCEL if isinstance(job, LongJob) and job.on_cancel is not None else None
-        await self.write(queue.cancel, record, told, progress or {})
+    async def _cancel(self, record: JobRecord, job: JobRef, progress: Mapping[str, Any]) -> None:
+        await self.write(end_cancelled, record, job, progress)
 
     async def _close(self, record: JobRecord, status: Status, **values: Any) -> None:
         await self.write(queue.close, record, status, values)
@@ -257,26 +239,6 @@ def _reason(error: BaseException, failures: int) -> str:
     """The reason that people may read: an error's public text if it has one, otherwise its type."""
     said = str(error.detail) if isinstance(error, PlatformError) else type(error).__name__
     return f"{said} (given up after {failures} attempts)"
-
-
-async def drain(platform: Platform, *, longest_pause: float = _LONGEST_PAUSE) -> int:
-    """Run all queued jobs here and now, those that were interrupted too; returns how many places they took.
-
-    Like a worker, but one at a time, the lane with the oldest job first: for tests.
-    """
-    runner, ran = JobRunner(platform), 0
-    taker = Taker(runner.worker, batching_kinds(platform), platform.settings.worker_concurrency)
-    await runner.write(queue.release, [runner.worker])
-    with platform.notices.listening(CANCEL, runner.cancel):
-        while found := await runner.write(queue.oldest_lane, longest_pause):
-            lane, pause = found
-            await asyncio.sleep(pause)
-            batches, _ = await runner.write(taker.take, [lane])
-            if not batches:  # what waits is held back
-                break
-            await runner.run_batch(batches[0])
-            ran += 1
-    return ran
 
 
 def batching_kinds(platform: Platform) -> Collection[str]:

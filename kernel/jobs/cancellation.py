@@ -6,7 +6,10 @@ a worker that takes the job up again sees the request before it does anything.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
 
 from kernel.db.base import utc_now
 from kernel.db.engine import Unit
@@ -20,24 +23,40 @@ if TYPE_CHECKING:
     from kernel.platform import Platform
 
 
+def declared_jobs(platform: Platform) -> Mapping[str, JobRef]:
+    """The jobs of all plugins and of the platform itself, by name."""
+    return platform.resource(OFFERS).jobs
+
+
+class CancelledJob(BaseModel):
+    """The id of a cancelled job."""
+
+    job_id: str
+
+
 def request_cancel(unit: Unit, record: JobRecord, job: JobRef | None) -> None:
     """Cancel a job that is under way; its record must be locked in this unit."""
+    asked = {"cancel_requested_at": utc_now()}
     if record.status == "queued":
-        told = TELL_OF_CANCEL if isinstance(job, LongJob) and job.on_cancel is not None else None
-        queue.cancel(unit, record, told, {"cancel_requested_at": utc_now()})
+        end_cancelled(unit, record, job, asked)
     else:
-        queue.note(unit, record, {"cancel_requested_at": utc_now()})
+        queue.note(unit, record, asked)
         unit.notify(CANCEL, record.id)
 
 
-async def _tell(platform: Platform, cancelled: queue.CancelledJob) -> None:
+def end_cancelled(unit: Unit, record: JobRecord, job: JobRef | None, values: Mapping[str, Any]) -> None:
+    """Record a cancelled job's end, and let another job notify its plugin."""
+    ended = queue.close(unit, record, "cancelled", {"error": None, "message": "", **values})
+    if ended and isinstance(job, LongJob) and job.on_cancel is not None:
+        unit.enqueue(TELL_OF_CANCEL, CancelledJob(job_id=record.id))
+
+
+async def _tell(platform: Platform, cancelled: CancelledJob) -> None:
     """Let the plugin record that its job was cancelled."""
     record = await platform.database.read(lambda session: session.get(JobRecord, cancelled.job_id))
-    if record is None:
-        return
-    job = platform.resource(OFFERS).jobs.get(record.name)
-    if isinstance(job, LongJob) and job.on_cancel is not None:
+    job = None if record is None else declared_jobs(platform).get(record.name)
+    if record is not None and isinstance(job, LongJob) and job.on_cancel is not None:
         await job.on_cancel(platform, job.payload.model_validate(record.payload))
 
 
-TELL_OF_CANCEL = Job("kernel.job_cancelled", queue.CancelledJob, _tell, lane="quick")
+TELL_OF_CANCEL = Job("kernel.job_cancelled", CancelledJob, _tell, lane="quick")

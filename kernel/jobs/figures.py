@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from kernel.db.base import shared_now
 from kernel.db.tables import JobRecord, WorkerRecord
-from kernel.jobs.kinds import LANES, UNDER_WAY
-from kernel.libs.background import in_abandonable_thread
-
-if TYPE_CHECKING:
-    from kernel.platform import Platform
+from kernel.jobs.kinds import UNDER_WAY
 
 _SILENT = timedelta(seconds=30)
 _RECENT = timedelta(days=1)
@@ -59,31 +55,6 @@ def read_queue(session: Session) -> QueueFigures:
         ],
         failed_last_day=session.scalar(failed) or 0,
     )
-
-
-def offer_figures(platform: Platform) -> None:
-    """Show the queue and the free disk space at `/metrics`."""
-    metrics, lanes = platform.metrics, LANES
-    jobs = metrics.gauge("jobs_under_way", "Jobs that are waiting or running.", ("lane", "status"))
-    oldest = metrics.gauge("jobs_oldest_waiting_seconds", "Age of the oldest waiting job.", ("lane",))
-    failed = metrics.gauge("jobs_failed_last_day", "Jobs that failed in the last 24 hours.")
-    workers = metrics.gauge("job_workers", "Workers with a heartbeat in the last 30 seconds.")
-    free = metrics.gauge("disk_free_bytes", "Free space on the fullest disk that the platform writes to.")
-
-    async def read() -> None:
-        free.set(await in_abandonable_thread(platform.disk.free_bytes))
-        found = await platform.database.read(read_queue)
-        workers.set(found.workers)
-        failed.set(found.failed_last_day)
-        by_key = {(one.lane, one.status): one for one in found.lanes}
-        for lane in lanes:
-            for status in UNDER_WAY:
-                one = by_key.get((lane, status))
-                jobs.labels(lane, status).set(one.jobs if one else 0)
-            waiting = by_key.get((lane, "queued"))
-            oldest.labels(lane).set(waiting.oldest_seconds if waiting else 0)
-
-    metrics.on_scrape(read)
 
 
 def _seconds(now: datetime, moment: Any) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 LONGEST_UNIT = 32
@@ -58,17 +57,3 @@ class Progress:
             return {}
         self._saved = values
         return values
-
-
-def seconds_left(
-    done: int, done_before: int, total: int | None, started_at: datetime, progress_at: datetime, now: datetime
-) -> int | None:
-    """The time left at the pace of this run, in whole seconds, at least 1; None if pace or end is unknown.
-
-    `done_before` is what earlier runs had done; `progress_at` is when `done` was written.
-    """
-    made, took = done - done_before, (progress_at - started_at).total_seconds()
-    if total is None or made <= 0 or took <= 0:
-        return None
-    left = (total - done) * took / made - (now - progress_at).total_seconds()
-    return max(1, round(left))

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from kernel.db.tables import JobRecord
 from kernel.jobs.declarations import JobMoved
 from kernel.jobs.queue import TRACEPARENT
 from kernel.jobs.stopping import Cancelled
-from kernel.observe.tracing import Attributes, Carried, Tracing, current, note_error
+from kernel.observe.tracing import Attributes, Carried, Span, Tracing, current, note_error
 
 
-@contextmanager
-def attempt_span(tracing: Tracing, record: JobRecord) -> Iterator[None]:
+def attempt_span(tracing: Tracing, record: JobRecord) -> AbstractContextManager[Span]:
     """The span of one attempt."""
-    if tracing.tracer is None:
-        yield
-        return
     attributes = {**_attributes(record), "platform.job.attempt": record.attempts}
     expected = (JobMoved, Cancelled)
-    with tracing.span(
+    return tracing.span(
         f"job {record.name}", "consumer", attributes, parent=_stored(record), expected=expected
-    ):
-        yield
+    )
 
 
 @contextmanager
@@ -32,30 +27,18 @@ def together_span(tracing: Tracing, records: Sequence[JobRecord]) -> Iterator[No
 
     Nested spans belong to the first one; the others link to it.
     """
-    if tracing.tracer is None or not records:
-        yield
-        return
+    spans: list[Span] = []
     with ExitStack() as stack:
-        first, *others = records
-        attributes = {"messaging.batch.message_count": len(records)}
-        lead = tracing.begin(
-            f"job {first.name}", "consumer", {**_attributes(first), **attributes}, parent=_stored(first)
-        )
-        stack.callback(lead.end)
-        for record in others:
-            span = tracing.begin(
-                f"job {record.name}",
-                "consumer",
-                {**_attributes(record), **attributes},
-                parent=_stored(record),
-                links=[lead],
-            )
-            stack.callback(span.end)
-        stack.enter_context(current(lead))
+        for record in records:
+            attributes = {**_attributes(record), "messaging.batch.message_count": len(records)}
+            name, parent = f"job {record.name}", _stored(record)
+            spans.append(tracing.begin(name, "consumer", attributes, parent=parent, links=spans[:1]))
+            stack.callback(spans[-1].end)
+        stack.enter_context(current(spans[0]))
         try:
             yield
         except BaseException as error:  # including cancellation: recorded and raised again
-            note_error(lead, error)
+            note_error(spans[0], error)
             raise
 
 

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from kernel.libs.background import set_within
-
 
 class Cancelled(Exception):
     """A person cancelled the job."""
@@ -17,17 +15,12 @@ class StopSignal:
     """Whether a running job was cancelled, and how its handler learns of it."""
 
     def __init__(self) -> None:
-        self._requested = asyncio.Event()
+        self.requested = False
         self._limit: asyncio.Timeout | None = None
-
-    @property
-    def requested(self) -> bool:
-        """Whether a person cancelled the job."""
-        return self._requested.is_set()
 
     def request(self) -> None:
         """Cancel the job."""
-        self._requested.set()
+        self.requested = True
         if self._limit is not None and not self._limit.expired():
             self._limit.reschedule(asyncio.get_running_loop().time())
 
@@ -47,7 +40,3 @@ class StopSignal:
             raise
         finally:
             self._limit = None
-
-    async def pause(self, seconds: float) -> None:
-        """Wait; ends early if the job is cancelled."""
-        await set_within(self._requested, seconds)

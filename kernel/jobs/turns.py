@@ -57,7 +57,8 @@ _FIRST: Final = {again: _oldest(_IN_ORDER, again=again).limit(1) for again in (F
 _PREPARED_FIRST: Final = {again: Prepared(query) for again, query in _FIRST.items()}
 _LINES: Final = Prepared(
     select(
-        *_SHARE,
+        JobRecord.name.label("kind"),
+        *_SHARE[1:],
         _TRIED.label("again"),
         func.count().label("waits"),
         func.min(_SINCE).label("since"),
@@ -98,24 +99,6 @@ class WaitingLine(NamedTuple):
         return self[:1], self[:2], self[:3]
 
 
-class QueueTurns:
-    """When this process last served each kind, owner and share."""
-
-    def __init__(self) -> None:
-        self._served: defaultdict[tuple[object, ...], int] = defaultdict(int)
-        self._clock = count(1)
-
-    def rank(self, line: WaitingLine, held: Mapping[tuple[object, ...], int]) -> tuple[Any, ...]:
-        """The smaller, the sooner its turn; `held` is what each has running."""
-        return (*((held.get(level, 0), self._served.get(level, 0)) for level in line.levels), line.since)
-
-    def serve(self, line: WaitingLine) -> None:
-        """Note that it had a turn."""
-        if len(self._served) > _REMEMBERED:
-            self._served.clear()
-        self._served.update(dict.fromkeys(line.levels, next(self._clock)))
-
-
 class Batch(NamedTuple):
     """Jobs that a worker has taken for one of its places: one, or several to be handled together."""
 
@@ -133,7 +116,8 @@ class Taker:
         self.worker = worker
         self._batching = batching
         self._concurrency = worker_concurrency
-        self._turns = QueueTurns()
+        self._served: defaultdict[tuple[object, ...], int] = defaultdict(int)  # when each was served last
+        self._clock = count(1)
 
     def take(self, unit: Unit, lanes: Iterable[Lane]) -> tuple[list[Batch], float | None]:
         """Take for one place in each of these lanes, where anything is due; and how many seconds it is until
@@ -151,7 +135,7 @@ class Taker:
         lines = [line for line in _lines_in_turn(session, at) if line[:3] not in held_back]
         lines += _lines_in_order(session, at, held_back, rests=rests)
         held = _held(session, lane) if len(lines) > 1 else {}
-        for line in sorted(lines, key=lambda one: self._turns.rank(one, held)):
+        for line in sorted(lines, key=lambda one: self._rank(one, held)):
             together = not line.again and line.kind in self._batching and lane == "quick"
             if together:
                 beside = [other for other in lines if other.kind == line.kind and not other.again]
@@ -159,9 +143,19 @@ class Taker:
             else:
                 ids = [line.first] if line.first else [row["id"] for row in _of_line(session, at, line, 1)]
             if ids:  # otherwise another worker is just taking them
-                self._turns.serve(line)
+                self._serve(line)
                 return Batch(lane, claim_all(unit, self.worker, ids), together)
         return None
+
+    def _rank(self, line: WaitingLine, held: Mapping[tuple[object, ...], int]) -> tuple[Any, ...]:
+        """The smaller, the sooner its turn; `held` is what each has running."""
+        return (*((held.get(level, 0), self._served.get(level, 0)) for level in line.levels), line.since)
+
+    def _serve(self, line: WaitingLine) -> None:
+        """Note that it had a turn."""
+        if len(self._served) > _REMEMBERED:
+            self._served.clear()
+        self._served.update(dict.fromkeys(line.levels, next(self._clock)))
 
     def _company(
         self, session: Session, at: Mapping[str, Any], lines: Sequence[WaitingLine], held: Mapping[Any, int]
@@ -177,7 +171,7 @@ class Taker:
         left = {line: line.waits for line in lines}
         turns: list[WaitingLine] = []
         while left and len(turns) < BATCH:
-            line = min(left, key=lambda one: self._turns.rank(one, held))
+            line = min(left, key=lambda one: self._rank(one, held))
             turns.append(line)
             for level in line.levels:
                 held[level] += 1
@@ -233,13 +227,7 @@ def _not_of(shares: Iterable[_Share]) -> ColumnElement[bool]:
 
 
 def _lines_in_turn(session: Session, at: Mapping[str, Any]) -> list[WaitingLine]:
-    rows = _LINES.all(session, at)
-    return [
-        WaitingLine(
-            row["name"], row["owner_id"], row["share"], bool(row["again"]), row["waits"], row["since"]
-        )
-        for row in rows
-    ]
+    return [WaitingLine(**{**row, "again": bool(row["again"])}) for row in _LINES.all(session, at)]
 
 
 def _of_line(

@@ -14,7 +14,6 @@ from kernel.gateway.services import Service, declaration_problem
 from kernel.hooks import hookspecs
 from kernel.hooks.types import Declaration
 from kernel.http.route_checks import RouteChecks
-from kernel.jobs import handlers as job_handlers
 from kernel.jobs.declarations import JobRef
 from kernel.plugins.actions import Action
 from kernel.plugins.declarations import Declarations
@@ -25,7 +24,7 @@ from kernel.plugins.states import PluginStates
 R = TypeVar("R")
 
 KERNEL = "kernel"
-OWN_ROUTES = (job_handlers.routes, gateway_handlers.routes)
+OWN_ROUTES = (gateway_handlers.routes,)
 
 
 class Collector:

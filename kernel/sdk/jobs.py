@@ -1,25 +1,26 @@
-"""Jobs beyond declaring and enqueueing them: following, cancelling, running several together."""
+"""Jobs beyond declaring and enqueueing them: showing, cancelling, running several together."""
 
 from kernel.db.tables import JobRecord
 from kernel.jobs.batching import Together
+from kernel.jobs.cancellation import declared_jobs, request_cancel
 from kernel.jobs.declarations import JobMoved
-from kernel.jobs.following import cancel_job, follow_job, get_job, running_jobs
-from kernel.jobs.kinds import UNDER_WAY, Gather, Lane
+from kernel.jobs.figures import read_queue
+from kernel.jobs.kinds import CHANGED, LANES, UNDER_WAY, Gather, Lane, Status
 from kernel.jobs.queue import others_wait, place_jobs_again
-from kernel.jobs.schemas import JobOut
 
 __all__ = [
+    "CHANGED",
+    "LANES",
     "UNDER_WAY",
     "Gather",
     "JobMoved",
-    "JobOut",
     "JobRecord",
     "Lane",
+    "Status",
     "Together",
-    "cancel_job",
-    "follow_job",
-    "get_job",
+    "declared_jobs",
     "others_wait",
     "place_jobs_again",
-    "running_jobs",
+    "read_queue",
+    "request_cancel",
 ]

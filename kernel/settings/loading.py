@@ -119,7 +119,7 @@ class KernelSettings(Settings):
         "auto",
         pattern=_STORE,
         description="Cache for rate limits: auto (Redis if REDIS_URL is set, else memory, or the database "
-        "with several API processes) or a plugin's store.",
+        "with several API processes), memory, redis, database, or another plugin's store.",
     )
     phase: int = Field(
         1,

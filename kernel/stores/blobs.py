@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 
 from kernel.db.base import shared_now
 from kernel.db.engine import Database, Unit
-from kernel.db.prepared import PreparedInsert, insert_new
+from kernel.db.prepared import insert_new
 from kernel.db.tables import BlobRecord, BlobReference
 from kernel.db.units import off_the_loop, uninterrupted
 from kernel.errors import PayloadTooLarge
@@ -270,14 +270,14 @@ def _rows_held_and_now(session: Session) -> tuple[set[str], set[str], float]:
 
 # Built once, from tables: the ORM would cost half a millisecond per upload.
 _INSERTS = {
-    (table, is_sqlite): PreparedInsert(insert_new(table, is_sqlite=is_sqlite))
+    (table, is_sqlite): insert_new(table, is_sqlite=is_sqlite)
     for table in (BlobRecord, BlobReference)
     for is_sqlite in (True, False)
 }
 
 
 def _insert(unit: Unit, table: type[BlobRecord | BlobReference], values: dict[str, object]) -> None:
-    _INSERTS[table, unit.is_sqlite].run(unit.session, values)
+    unit.session.connection().execute(_INSERTS[table, unit.is_sqlite], values)
 
 
 class FileBlobs(HeldBlobs):

@@ -20,6 +20,7 @@ from sqlalchemy.engine import make_url
 
 from kernel.errors import InsufficientStorage, Unhealthy
 from kernel.libs.background import in_abandonable_thread
+from kernel.observe.metrics import Metrics
 from kernel.process.machine_faults import SENTENCES
 
 _MB = 1024 * 1024
@@ -77,6 +78,15 @@ class DiskSpace:
         trouble = await asyncio.shield(self._looking)
         if trouble is not None:
             raise Unhealthy(f"the server's disk {trouble}")
+
+    def offer_figures(self, metrics: Metrics) -> None:
+        """Show the free space at `/metrics`."""
+        free = metrics.gauge("disk_free_bytes", "Free space on the fullest disk that the platform writes to.")
+
+        async def read() -> None:
+            free.set(await in_abandonable_thread(self.free_bytes))
+
+        metrics.on_scrape(read)
 
     def _trouble(self) -> str | None:
         if not self.can_be_written():

@@ -44,35 +44,22 @@ class StoreNeeds:
         return self.plugin_settings.of(cls)
 
 
+@dataclass(frozen=True, eq=False)
 class StoreKind(Generic[T]):
     """A kind of store: where the platform keeps it, and the setting that chooses one.
 
     The setting is the field `setting` of the class `settings`, the kernel's or that of the plugin whose kind
     it is. `own` names the kernel's own choices. With a `fallback`, ``auto`` means the first offer that suits
-    the database, otherwise the offer of this name. `supervised(store, plugin)` wraps a plugin's store.
+    the platform, otherwise what has this name. `supervised(store, plugin)` wraps a plugin's store.
     """
 
-    def __init__(
-        self,
-        name: str,
-        key: ResourceKey[T],
-        settings: type[Settings],
-        setting: str,
-        *,
-        own: Sequence[str] = (),
-        fallback: str | None = None,
-        supervised: Callable[[T, str], T] | None = None,
-    ) -> None:
-        self.name = name
-        self.key = key
-        self.settings = settings
-        self.setting = setting
-        self.own = tuple(own)
-        self.fallback = fallback
-        self.supervised = supervised
-
-    def __repr__(self) -> str:
-        return f"StoreKind({self.name!r})"
+    name: str
+    key: ResourceKey[T]
+    settings: type[Settings]
+    setting: str
+    own: Sequence[str] = ()
+    fallback: str | None = None
+    supervised: Callable[[T, str], T] | None = None
 
     def wanted(self, needs: StoreNeeds) -> str:
         """The name that the setting has; of an address, its scheme."""
@@ -93,7 +80,7 @@ BLOB_STORE: StoreKind[BlobStore] = StoreKind(
     supervised=watched_blobs,
 )
 CACHE_STORE: StoreKind[Cache] = StoreKind(
-    "cache store", ResourceKey("cache"), KernelSettings, "cache_store", own=(_AUTOMATIC,)
+    "cache store", ResourceKey("cache"), KernelSettings, "cache_store", own=("memory",), fallback="memory"
 )
 
 
@@ -142,14 +129,14 @@ class OfferedStores:
     def chosen(self, kind: StoreKind[T], needs: StoreNeeds) -> tuple[str, StoreOffer[T]] | None:
         """The (plugin, offer) that the settings name; None for the kernel's own. Raises StartupError."""
         name = kind.wanted(needs)
-        if name in kind.own:
-            return None
         offers = {
             offer.name: (plugin, offer) for plugin, offer in self._offers.values() if offer.kind is kind
         }
         if name == _AUTOMATIC and kind.fallback is not None:
             suiting = (own for own, (_, offer) in offers.items() if offer.suits and offer.suits(needs))
             name = next(suiting, kind.fallback)
+        if name in kind.own:
+            return None
         if name in offers:
             return offers[name]
         automatic = [_AUTOMATIC] if kind.fallback is not None else []

@@ -13,7 +13,7 @@ from kernel.db.startup import unusable
 from kernel.errors import ANY_ERROR, StartupError
 from kernel.plugins.resource_keys import ResourceKey, Resources
 from kernel.stores.blobs import FileBlobs
-from kernel.stores.cache import open_cache
+from kernel.stores.cache import MemoryCache
 from kernel.stores.offers import BLOB_STORE, CACHE_STORE, OfferedStores, StoreKind, StoreNeeds, StoreOffer
 from kernel.stores.protocols import BlobStore, Cache
 
@@ -30,7 +30,7 @@ class Stores:
 
 def own_stores(needs: StoreNeeds) -> Stores:
     """The kernel's own, without any query or connection: for commands that only explain."""
-    return Stores(_own_blobs(needs), _own_cache(needs))
+    return Stores(_own_blobs(needs), MemoryCache())
 
 
 class StoreOpening:
@@ -63,14 +63,14 @@ class StoreOpening:
         unavailable store stops the start.
         """
         cache = await self._open(CACHE_STORE)
-        if cache is None:
-            cache = _own_cache(self._needs)
-            self._stack.push_async_callback(cache.close)
         for kind in self._offered.plugin_kinds(self._needs):
             resources.add(kind.key, await self._open(kind))
         if blobs is None:
             blobs = await self._open(BLOB_STORE)
-        return Stores(_own_blobs(self._needs) if blobs is None else blobs, cache)
+        return Stores(
+            blobs=_own_blobs(self._needs) if blobs is None else blobs,
+            cache=MemoryCache() if cache is None else cache,
+        )
 
     async def prepare(self) -> None:
         """Let the chosen stores of plugins' kinds prepare the database. Raises StartupError."""
@@ -112,9 +112,3 @@ STORE_OPENING: ResourceKey[StoreOpening] = ResourceKey("store_opening")
 
 def _own_blobs(needs: StoreNeeds) -> FileBlobs:
     return FileBlobs(needs.database, needs.settings.home / "blobs", needs.disk)
-
-
-def _own_cache(needs: StoreNeeds) -> Cache:
-    redis = needs.settings.redis_url
-    address = redis.get_secret_value() if redis else None
-    return open_cache(address, needs.database, needs.settings.workers)

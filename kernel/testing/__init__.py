@@ -38,7 +38,6 @@ from kernel.boot import open_platform
 from kernel.db.engine import Database, Unit
 from kernel.db.units import off_the_loop
 from kernel.gateway.app import gateway_app, service_app
-from kernel.jobs.attempts import drain
 from kernel.platform import Platform, Role
 from kernel.plugins.offers import OFFERS
 from kernel.process.server import Listener, bind
@@ -49,10 +48,11 @@ from kernel.testing.databases import migrated_home as migrated_home
 from kernel.testing.databases import pytest_configure as pytest_configure
 from kernel.testing.databases import pytest_configure_node as pytest_configure_node
 from kernel.testing.databases import pytest_unconfigure as pytest_unconfigure
+from kernel.testing.draining import drain
 
 POSTGRES = "postgresql://postgres@127.0.0.1:5432/postgres"
 REDIS = "redis://127.0.0.1:6379"
-_ACCOUNTS = "accounts"
+_ALWAYS = ("accounts", "long_jobs", "shared_counters")
 # Next to no work: the minimum that the settings allow takes half as long as a platform's start, each time.
 _HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
@@ -151,7 +151,7 @@ class Running:
 
     async def run_jobs(self) -> int:
         """Run all queued jobs like a worker, but with brief pauses between attempts; returns how many ran."""
-        return await drain(self.platform, longest_pause=0.02)
+        return await drain(self.platform)
 
 
 Start = Callable[..., Awaitable[Running]]
@@ -310,8 +310,8 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
     """Boots platforms, closed at the end: for fixtures whose platform many tests share.
 
     ``await start_platform(*plugins, env=None, only=None, role="api", home=None, migrated=True)``: `plugins`
-    are names of installed plugins or plugin classes, and come with what they require and with the plugin of
-    accounts; `env` adds settings;
+    are names of installed plugins or plugin classes, and come with what they require and with the plugins
+    of accounts, long jobs and shared counters; `env` adds settings;
     `only` serves one service at its root. A new home gets a copy of an already migrated SQLite database with
     the installed plugins' tables;
     with ``migrated=False``, the start creates them.
@@ -327,11 +327,11 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
             migrated: bool = True,
         ) -> Running:
             values = environment(home or platform_home, env)
-            names = databases.names_among(plugins) if migrated else []
+            names = databases.names_among((*_ALWAYS, *plugins)) if migrated else []
             databases.keep_promise(values, names)
             if migrated and not databases.has_database(values):
                 databases.copy_sqlite(home or platform_home, names)
-            candidates = candidates_of(_ACCOUNTS, *plugins)
+            candidates = candidates_of(*_ALWAYS, *plugins)
             if not any(candidate.name == "manifest_webhooks" for candidate in candidates):
                 values.pop("PLATFORM_MANIFESTS_DIR", None)  # only manifest_webhooks has this setting
             platform = await stack.enter_async_context(

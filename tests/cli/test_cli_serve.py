@@ -82,7 +82,7 @@ class TestOneProcess:
             first = served.process.output()
         assert f"{served.url}/docs" in first
         assert str(platform_home) in first
-        assert re.search(r"Plugins +6 loaded", first)
+        assert re.search(r"Plugins +8 loaded", first)
         assert "platformctl users create YOURNAME --admin" in first
         await asyncio.to_thread(bare_cli, "users", "create", "ada", "--generate")
         async with served_platform(platform_home, "--no-worker", env=BARE) as served:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernel.jobs.following import get_job
-from kernel.jobs.schemas import JobOut
+from builtin_plugins.long_jobs.api import JobOut, get_job
 from kernel.sdk import Caller, Principal
 from kernel.testing import Actor, Reply, Running, somebody
 

@@ -26,7 +26,6 @@ NOUNS = {
 # Each with its reason; a file may lose its words, and no other file may have any.
 EXCEPTIONS = {
     "kernel/plugins/loading.py": {"graph"},  # of the plugins' requirements, for their order
-    "kernel/stores/cache.py": {"pipeline"},  # Redis's word for several commands at once
     "kernel/http/wire.py": {"mcp"},  # a header of a protocol that browsers may read
     # Vector search is still in the kernel.
     "kernel/stores/fusion.py": {"evaluation"},

@@ -18,8 +18,6 @@ MODULES = {
 }
 FOR_OTHERS = {
     "kernel.sdk.storage": {
-        "CACHE_STORE": "the built-in plugins bring no cache, somebody else's may",
-        "Cache": "the protocol of such a cache",
         "Schema": "the type of what SCHEMA names",
         "Record": "the type of what a prepared statement answers",
     },

@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import inspect, text
 
+from cli import revisions
 from kernel.db import migrate
 from kernel.db.startup import SCHEMA
 from kernel.platform import Platform
@@ -41,7 +42,7 @@ async def test_every_plugin_starts(platform: Platform) -> None:
 async def test_models_and_migrations_agree(platform: Platform) -> None:
     """Upgrading from nothing makes exactly what the models say, for every owner."""
     found = {
-        owner.name: await migrate.drift(platform.database, owner)
+        owner.name: await revisions.drift(platform.database, owner)
         for owner in platform.resource(SCHEMA).owners()
     }
     assert {name: list(lines) for name, lines in found.items() if lines} == {}

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from kernel.db.outages import DatabaseUnreachable
 from kernel.hooks.calling import Hooks, failure_behind
 from kernel.hooks.manager import HookManager
 from kernel.hooks.types import Failure, HookSpec
+from kernel.libs.asyncpg_connections import DatabaseUnreachable
 from kernel.plugins.loading import Plugin, PluginHost, PluginRecord, given
 from kernel.plugins.states import PluginStates
 from kernel.sdk import Forbidden, hookimpl, hookspec

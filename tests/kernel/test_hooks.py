@@ -14,8 +14,8 @@ from aiohttp import web
 from sqlalchemy import text
 
 from kernel.db.engine import Database
-from kernel.db.outages import DatabaseUnreachable
 from kernel.hooks import hookspecs
+from kernel.libs.asyncpg_connections import DatabaseUnreachable
 from kernel.plugins.declarations import DECLARATIONS
 from kernel.sdk import (
     AUTHENTICATED,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kernel.db.storable import NOT_FINITE, NUL, first_unfit
+from kernel.libs.storable import NOT_FINITE, NUL, first_unfit
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ async def test_a_pattern_hides_no_route_of_another_plugin(
     """
     thief = serving("thief", table_taking(path, service))
     running = await start_platform("plugin_registry", thief)
-    owner = "kernel" if "/jobs/" in path else "plugin_registry"
+    owner = "long_jobs" if "/jobs/" in path else "plugin_registry"
     refused = ("failed", f"GET {path} would hide {hidden} of '{owner}'; choose another path")
     assert status_of(running, "thief") == (refused if hidden else ("loaded", None))
     for own in ("/v1/plugins/plugin_registry", "/v1/plugins/acme/health", "/v1/jobs/acme", "/livez"):

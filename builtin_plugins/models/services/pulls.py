@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
+from builtin_plugins.long_jobs.api import JobOut, cancel_job, follow_job, get_job
 from builtin_plugins.models.errors import NoRuntime, PullEnded, PullFailed, PullNotFound
 from builtin_plugins.models.models import Pull
 from builtin_plugins.models.names import canonical
@@ -18,7 +19,6 @@ from builtin_plugins.models.services.model_calls import MODELS, Configured, Mode
 from builtin_plugins.models.services.pulling import PULL, PullPayload, check_room
 from builtin_plugins.models.settings import ModelsSettings
 from kernel.sdk import Caller, Context, NotFound, Page, PageQuery, Unit, audit, set_within
-from kernel.sdk.jobs import JobOut, cancel_job, follow_job, get_job
 
 _BREATH: Final = 15.0
 

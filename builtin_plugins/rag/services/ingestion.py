@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.documents.api import PLAIN
+from builtin_plugins.long_jobs.api import JobOut, running_jobs
 from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.schemas_ingestion import IngestionOut
 from builtin_plugins.rag.services import knowledge_bases
@@ -19,7 +20,6 @@ from builtin_plugins.rag.services.ingestion_jobs import INGEST, TEXTS, queue_doc
 from builtin_plugins.rag.services.records import start_over
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Caller, Platform, Scope, Unit, scope_of, shared_moment, utc_now
-from kernel.sdk.jobs import JobOut, running_jobs
 
 _WINDOW: Final = timedelta(minutes=5)
 _LEAST: Final = timedelta(seconds=10)

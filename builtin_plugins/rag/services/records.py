@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Literal, ParamSpec, TypeVar
 
 from sqlalchemy import bindparam, insert, select
 from sqlalchemy.exc import IntegrityError
@@ -20,7 +20,7 @@ from builtin_plugins.rag.services.deletions import DeletedMeanwhile, is_deleted
 from builtin_plugins.rag.services.usage import admit
 from builtin_plugins.rag.settings import RagSettings
 from kernel.sdk import Platform, Prepared, ResourceKey, Unavailable, Unit, utc_now
-from kernel.sdk.storage import PreparedInsert, Staged
+from kernel.sdk.storage import Staged
 
 if TYPE_CHECKING:
     from prometheus_client import Counter
@@ -34,7 +34,7 @@ _SAME = Prepared(
         _ROWS.c.knowledge_base_id == bindparam("base"), _ROWS.c.sha256 == bindparam("sha256")
     )
 )
-_INSERT = PreparedInsert(insert(_ROWS))
+_INSERT: Final = insert(_ROWS)
 """With the ORM, each upload would take a third of a millisecond more."""
 
 
@@ -113,7 +113,7 @@ def _new(unit: Unit, base: KnowledgeBase, file: Arrived) -> Document:
         "parent_id": file.parent_id,
         "uploaded_at": utc_now(),
     }
-    _INSERT.run(unit.session, row)
+    unit.session.connection().execute(_INSERT, row)
     return Document(**row)
 
 

@@ -27,7 +27,7 @@ from builtin_plugins.graph_rdf.clearing import Clearing
 from builtin_plugins.graph_rdf.live import LiveRdf
 from builtin_plugins.graph_rdf.rows import VisibleGraph
 from builtin_plugins.graph_rdf.store import BROKEN, RdfStore, copy
-from kernel.db.outages import DatabaseUnreachable
+from kernel.libs.asyncpg_connections import DatabaseUnreachable
 from kernel.sdk import ChildFailed, Children, Platform, Unavailable
 from kernel.testing import Actor, Running, eventually, platforms, somebody
 from tests.builtin_plugins.graph_rag.graph_support import API, construct

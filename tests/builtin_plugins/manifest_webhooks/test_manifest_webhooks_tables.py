@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernel.db import migrate
+from cli import revisions
 from kernel.db.startup import SCHEMA
 from kernel.testing import Start
 
@@ -16,4 +16,4 @@ async def test_no_drift(start_platform: Start, database_url: str | None) -> None
     owner = next(
         owner for owner in running.platform.resource(SCHEMA).owners() if owner.name == "manifest_webhooks"
     )
-    assert await migrate.drift(running.platform.database, owner) == []
+    assert await revisions.drift(running.platform.database, owner) == []

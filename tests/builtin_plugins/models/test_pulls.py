@@ -14,6 +14,7 @@ import pytest
 from kernel.jobs.attempts import JobRunner
 from kernel.jobs.kinds import CANCEL
 from kernel.testing import Actor, Reply, Running, Start, platforms, somebody
+from kernel.testing.draining import run_job
 from tests.fakes.model_server import ModelServer, PullScript, Script, model_server
 
 pytestmark = pytest.mark.asyncio
@@ -149,7 +150,7 @@ async def test_cancelling(start_anywhere: Start) -> None:
         assert (await admin.delete(f"/v1/models/pulls/{second}")).json()["status"] == "cancelled"
         runner = JobRunner(running.platform)
         running.platform.notices.listen(CANCEL, runner.cancel)
-        worker = asyncio.create_task(runner.run(first))
+        worker = asyncio.create_task(run_job(runner, first))
         await server.streaming.wait()
         assert (await admin.delete(f"/v1/models/pulls/{first}")).status == 202
         await worker

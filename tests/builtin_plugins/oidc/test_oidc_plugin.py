@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builtin_plugins.oidc.settings import OidcSettings
-from kernel.db import migrate
+from cli import revisions
 from kernel.db.startup import SCHEMA
 from kernel.sdk import PLUGIN_STATES
 from kernel.testing import Running, Start
@@ -106,4 +106,4 @@ async def test_no_drift(start_platform: Start, database_url: str | None) -> None
     """The migrations make exactly the tables of the models, from empty, on both databases."""
     running = await start_platform("oidc", env={"DATABASE_URL": database_url})
     owner = next(owner for owner in running.platform.resource(SCHEMA).owners() if owner.name == "oidc")
-    assert await migrate.drift(running.platform.database, owner) == []
+    assert await revisions.drift(running.platform.database, owner) == []

@@ -30,6 +30,7 @@ from builtin_plugins.vectors.conformance import (
     thing,
 )
 from builtin_plugins.vectors.store import SqlVectorStore
+from cli import revisions
 from kernel.boot import declared_platform, upgrade
 from kernel.db import migrate
 from kernel.db.engine import Database, Unit
@@ -297,7 +298,7 @@ async def test_an_upgrade_prepares_it(database: Database, vector_url: str, platf
 async def test_the_table_is_no_drift(database: Database) -> None:
     await open_vector_store(database, "pgvector", apply=True)
     owner = migrate.Owner("pgvector", PgVectorPlugin().register_tables())
-    assert [list(await migrate.drift(database, one)) for one in (owner, OWNER)] == [[], []]
+    assert [list(await revisions.drift(database, one)) for one in (owner, OWNER)] == [[], []]
 
 
 async def test_a_role_that_may_not_create_the_extension_is_told_the_remedy(vector_server: str) -> None:

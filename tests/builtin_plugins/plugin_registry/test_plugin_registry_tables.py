@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernel.db import migrate
+from cli import revisions
 from kernel.db.migrate import Owner
 from kernel.db.startup import SCHEMA
 from kernel.testing import Running, Start
@@ -19,4 +19,4 @@ def owner_of(running: Running) -> Owner:
 async def test_no_drift(start_platform: Start, database_url: str | None) -> None:
     """From empty to the newest revision, on both databases."""
     running = await start_platform("plugin_registry", env={"DATABASE_URL": database_url})
-    assert await migrate.drift(running.platform.database, owner_of(running)) == []
+    assert await revisions.drift(running.platform.database, owner_of(running)) == []

@@ -62,11 +62,21 @@ class TestShown:
         running = await start_platform(OWN, Shop, Customer, Candidate("broken", broken))
         body = (await running.anonymous.get("/v1/plugins")).json()
         names = [plugin["name"] for plugin in body["plugins"]]
-        assert names == ["accounts", "broken", "customer", "owner_secrets", OWN, "shop", "tools"]
-        assert (body["count"], body["total"], body["limit"], body["offset"]) == (7, 7, 50, 0)
-        page = (await running.anonymous.get("/v1/plugins?limit=2&offset=5")).json()
+        assert names == [
+            "accounts",
+            "broken",
+            "customer",
+            "long_jobs",
+            "owner_secrets",
+            OWN,
+            "shared_counters",
+            "shop",
+            "tools",
+        ]
+        assert (body["count"], body["total"], body["limit"], body["offset"]) == (9, 9, 50, 0)
+        page = (await running.anonymous.get("/v1/plugins?limit=2&offset=7")).json()
         assert [plugin["name"] for plugin in page["plugins"]] == ["shop", "tools"]
-        assert (page["count"], page["total"]) == (2, 7)
+        assert (page["count"], page["total"]) == (2, 9)
         for query in ("limit=0", "limit=501", "offset=-1", "limit=x"):
             assert (await running.anonymous.get(f"/v1/plugins?{query}")).status == 422
 
@@ -173,7 +183,7 @@ class TestShown:
         service = await start_platform(OWN, Shop, only="plugin-registry")
         assert (await gateway.anonymous.get("/plugins")).status == 404
         alias = await service.anonymous.get("/plugins?limit=1")
-        assert alias.status == 200 and alias.json()["total"] == 5
+        assert alias.status == 200 and alias.json()["total"] == 7
         health = (await service.anonymous.get("/health")).json()
         assert (health["service"], health["plugins_loaded"]) == ("plugin-registry", 5)
 

@@ -98,7 +98,13 @@ async def test_offered_plugins(start_platform: Start) -> None:
     """A source's plugins stand beside those of code, with their actions, and follow the switches."""
     platform = (await start_platform(Publisher)).platform
     directory = Directory(platform)
-    assert [entry.name for entry in await directory.entries()] == ["accounts", "publisher", "spring-sale"]
+    assert [entry.name for entry in await directory.entries()] == [
+        "accounts",
+        "long_jobs",
+        "publisher",
+        "shared_counters",
+        "spring-sale",
+    ]
     assert [(plugin, action.name) for plugin, action in await directory.actions()] == [("spring-sale", "say")]
     assert await directory.action("spring-sale", "say") is not None
     assert await directory.action("spring-sale", "shout") is None  # an action that does not hold is left out
@@ -115,7 +121,7 @@ async def test_a_process_that_does_not_open_it(start_platform: Start) -> None:
     """It has no plugins of that source, and says nothing wrong of those of code."""
     platform = (await start_platform(Publisher, role="worker")).platform
     entries = await Directory(platform).entries()
-    assert [entry.name for entry in entries] == ["accounts", "publisher"]
+    assert [entry.name for entry in entries] == ["accounts", "long_jobs", "publisher", "shared_counters"]
 
 
 async def test_source_that_raises(start_platform: Start) -> None:
@@ -126,7 +132,13 @@ async def test_source_that_raises(start_platform: Start) -> None:
     assert shown["spring-sale"] == {"status": "enabled", "reason": None}
     publisher.source.broken = True
     entries = await Directory(running.platform).entries()
-    assert [entry.name for entry in entries] == ["accounts", "publisher", "tools"]
+    assert [entry.name for entry in entries] == [
+        "accounts",
+        "long_jobs",
+        "publisher",
+        "shared_counters",
+        "tools",
+    ]
     assert (await running.anonymous.get("/health")).status == 200
 
 

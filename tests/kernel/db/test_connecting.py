@@ -7,8 +7,7 @@ import asyncio
 import pytest
 from sqlalchemy.engine import make_url
 
-from kernel.db.connecting import Connector
-from kernel.db.outages import DatabaseUnreachable
+from kernel.libs.asyncpg_connections import Connector, DatabaseUnreachable
 from tests.fakes.waiting import eventually
 
 CLIENTS = 8

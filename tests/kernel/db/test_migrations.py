@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.orm import Mapped, mapped_column
 
+from cli import revisions
 from kernel.db import migrate
 from kernel.db.base import Tables
 from kernel.db.startup import SCHEMA
@@ -63,7 +64,7 @@ async def write(running: Running, *statements: str) -> None:
 async def drift(running: Running) -> list[str]:
     found: list[str] = []
     for owner in running.platform.resource(SCHEMA).owners():
-        found += await migrate.drift(running.platform.database, owner)
+        found += await revisions.drift(running.platform.database, owner)
     return found
 
 
@@ -254,7 +255,9 @@ class TestOwners:
         extra = plugin_with_tables("shelf_extra", base, write_migrations(tmp_path / "extra", [body]))
         running = await start_platform(shelf, extra)
         states = {record.name: record.status for record in running.platform.plugins}
-        assert states == dict.fromkeys(("accounts", "shelf", "shelf_extra"), "loaded")
+        assert states == dict.fromkeys(
+            ("accounts", "long_jobs", "shared_counters", "shelf", "shelf_extra"), "loaded"
+        )
         assert await drift(running) == []
 
 

@@ -24,7 +24,6 @@ from kernel.db.sqlite import READERS
 from kernel.db.tables import Notice
 from kernel.process.machine_faults import machine_fault
 from kernel.sdk import Tally, Unit, off_the_loop, plugin_base
-from kernel.sdk.storage import PreparedInsert
 from kernel.settings.loading import KernelSettings
 from kernel.testing import eventually
 from tests.fakes.other_client import PostgresClient
@@ -47,9 +46,6 @@ class Book(Base):
     shelf: Mapped[str | None] = mapped_column(
         ForeignKey(Shelf.name, deferrable=True, initially="DEFERRED"), default=None
     )
-
-
-_PUT = PreparedInsert(insert(Book.__table__))
 
 
 @pytest.fixture
@@ -311,10 +307,6 @@ def _add_by_the_session(unit: Unit, title: str) -> None:
     unit.session.flush()
 
 
-def _add_prepared(unit: Unit, title: str) -> None:
-    _PUT.run(unit.session, {"title": title})
-
-
 def _add_plainly(unit: Unit, title: str) -> None:
     unit.session.execute(insert(Book).values(title=title))
 
@@ -334,7 +326,7 @@ def _fill_plainly(unit: Unit) -> None:
 
 
 def _fill_prepared(unit: Unit) -> None:
-    _add_prepared(unit, "x" * 3_000_000)
+    _add_plainly(unit, "x" * 3_000_000)
 
 
 def _fill_by_the_session(unit: Unit) -> None:
@@ -398,7 +390,7 @@ class TestGroups:
         assert isinstance(broken, IntegrityError)
         assert await database.read(titles) == ["a", "b", "the first"]
 
-    @pytest.mark.parametrize("write", [_add_by_the_session, _add_prepared])
+    @pytest.mark.parametrize("write", [_add_by_the_session, _add_plainly])
     async def test_a_first_one_that_fails(
         self, sqlite_database: Database, write: Callable[[Unit, str], None]
     ) -> None:
@@ -472,7 +464,7 @@ class TestGroups:
         assert [str(warning.message) for warning in recwarn] == []
 
     @pytest.mark.usefixtures("unhurried")
-    @pytest.mark.parametrize("goes_on", [_add_plainly, _add_prepared, _add_in_a_savepoint])
+    @pytest.mark.parametrize("goes_on", [_add_plainly, _add_in_a_savepoint])
     @pytest.mark.parametrize("fills", [_fill_plainly, _fill_prepared])
     async def test_going_on_after_the_transaction_ended(
         self,

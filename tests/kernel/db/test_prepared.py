@@ -5,20 +5,19 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import JSON, Boolean, Integer, String, bindparam, func, insert, literal, or_, select
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy import JSON, Boolean, Integer, String, bindparam, func, literal, or_, select
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from kernel.db.engine import Database
 from kernel.sdk import Prepared, Scope, Unit, UtcDateTime, plugin_base
 from kernel.sdk.accounts import visible
-from kernel.sdk.storage import PreparedInsert, Record, page_of, read_page
+from kernel.sdk.storage import Record, page_of, read_page
 from kernel.settings.loading import KernelSettings
 from tests.fakes.statements import listening
 
@@ -45,7 +44,6 @@ class Plant(Base):
 
 PLANT: Any = Plant.__table__
 NAMED = Prepared(select(PLANT).where(PLANT.c.name == bindparam("name")))
-PUT = PreparedInsert(insert(PLANT))
 SEEN = page_of(select(PLANT.c.id, PLANT.c.name).where(visible(PLANT.c)), "name", "id")
 
 
@@ -120,54 +118,6 @@ async def test_one_state_for_several(database: Database) -> None:
 
 def add_elm(unit: Unit) -> None:
     unit.session.add(Plant(name="elm", owner_id=1, visibility="private", is_tree=True, needs=None))
-
-
-ELM: dict[str, Any] = {
-    "id": 100,
-    "name": "elm",
-    "planted_at": PLANTED,
-    "is_tree": True,
-    "needs": {"sun": "little"},
-    "owner_id": None,
-    "visibility": "shared",
-}
-
-
-async def test_a_row_is_written_as_the_ordinary_way_reads_it(database: Database) -> None:
-    """Each kind of column keeps its value, and those without one take their defaults, of both kinds."""
-    await database.write(lambda unit: PUT.run(unit.session, ELM))
-    elm = await database.read(lambda session: session.get(Plant, 100))
-    assert elm is not None
-    assert {name: getattr(elm, name) for name in ELM} == ELM
-    assert (elm.water, elm.seen_at, elm.team_id) == ("weekly", PLANTED, None)
-
-
-async def test_a_row_that_is_there_already(database: Database) -> None:
-    """The error is the ordinary one, and only the unit that met it is undone: of a group, the others stay."""
-
-    def put(unit: Unit, *numbers: int) -> None:
-        for number in numbers:
-            PUT.run(unit.session, {**ELM, "id": number, "name": f"elm {number}"})
-
-    writes = [database.write(put, *numbers) for numbers in ((101,), (102, 101), (103,), (101, 104), (105,))]
-    outcomes = await asyncio.gather(*writes, return_exceptions=True)
-    assert [type(outcome) for outcome in outcomes].count(IntegrityError) == 2
-    elms = select(PLANT.c.id).where(PLANT.c.name.startswith("elm")).order_by(PLANT.c.id)
-    assert await database.read(lambda session: list(session.scalars(elms))) == [101, 103, 105]
-
-
-async def test_a_savepoint_of_the_units_own(database: Database) -> None:
-    """What is written within it goes with it."""
-
-    def changes_its_mind(unit: Unit) -> None:
-        PUT.run(unit.session, {**ELM, "id": 106})
-        with suppress(ValueError), unit.session.begin_nested():
-            PUT.run(unit.session, {**ELM, "id": 107})
-            raise ValueError
-
-    await database.write(changes_its_mind)
-    elms = select(PLANT.c.id).where(PLANT.c.name == "elm")
-    assert await database.read(lambda session: list(session.scalars(elms))) == [106]
 
 
 async def test_errors_are_those_of_the_ordinary_way(database: Database) -> None:

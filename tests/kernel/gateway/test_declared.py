@@ -136,7 +136,10 @@ def shelf(*mounts: Any, name: str = "shelf", **more: Any) -> Service:
         (shelf("/v1/rag/x"), "its service 'shelf' wants /v1/rag/x, but 'rag-pipeline' has /v1/rag"),
         (shelf("/v1"), "its service 'shelf' wants /v1, but "),
         (shelf("/v1/auth"), "its service 'shelf' wants /v1/auth, but 'accounts' has "),
-        (shelf("/v1/jobs/x"), "its service 'shelf' wants /v1/jobs/x, but 'kernel' has GET /v1/jobs/{job_id}"),
+        (
+            shelf("/v1/jobs/x"),
+            "its service 'shelf' wants /v1/jobs/x, but 'long_jobs' has GET /v1/jobs/{job_id}",
+        ),
         (shelf("/health"), "its service 'shelf' wants /health, but 'kernel' has GET /health"),
         (shelf("/v1/toys"), "its service 'shelf' wants /v1/toys, but 'neighbour' has GET /v1/toys/bear"),
         (shelf("/v1/shelf", "/v1/shelf"), "its service 'shelf' has the prefix /v1/shelf twice"),

@@ -16,6 +16,7 @@ from kernel.jobs.attempts import JobRunner
 from kernel.sdk import Event, Job, JobFailed, Platform, Plugin, Unavailable, Unit, hookimpl
 from kernel.sdk.jobs import Lane
 from kernel.testing import Running, Start
+from kernel.testing.draining import run_job
 from tests.fakes.rows import execute
 
 
@@ -120,7 +121,7 @@ async def test_a_job_runs_once(running: Running, plugin: JobsPlugin) -> None:
     """It runs, ends `done`, and running its id again does nothing."""
     job_id = await enqueue(running, plugin.work, "hello")
     assert await running.run_jobs() == 1
-    await JobRunner(running.platform).run(job_id)
+    await run_job(JobRunner(running.platform), job_id)
     assert plugin.ran == ["hello"]
     found = await record(running, job_id)
     assert (found.status, found.attempts, found.error) == ("done", 1, None)
@@ -200,7 +201,7 @@ async def test_a_job_that_exits(running: Running, plugin: JobsPlugin) -> None:
 async def test_an_interrupted_job_runs_again(running: Running, plugin: JobsPlugin) -> None:
     """A worker that stops in the middle leaves the job to be run again."""
     job_id = await enqueue(running, plugin.hang, "stuck")
-    task = asyncio.create_task(JobRunner(running.platform).run(job_id))
+    task = asyncio.create_task(run_job(JobRunner(running.platform), job_id))
     await plugin.started.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

@@ -18,6 +18,7 @@ from kernel.jobs.attempts import JobRunner
 from kernel.sdk import Job, Platform, Plugin, Unit, hookimpl
 from kernel.sdk.jobs import Gather, JobMoved, Lane, Together
 from kernel.testing import Running, Start
+from kernel.testing.draining import run_job
 from tests.fakes.rows import execute
 
 
@@ -221,9 +222,9 @@ async def test_left_to_its_worker(stage: Stage) -> None:
     """What another worker has makes no second run, and what it has lost is not changed by it any more."""
     (job_id,) = await stage.wait("endless")
     runner = JobRunner(stage.running.platform, "a worker")
-    run = asyncio.create_task(runner.run(job_id))
+    run = asyncio.create_task(run_job(runner, job_id))
     await stage.plugin.begun.wait()
-    assert not await JobRunner(stage.running.platform, "another").run(job_id)
+    assert not await run_job(JobRunner(stage.running.platform, "another"), job_id)
     await stage.elsewhere(job_id)
     runner.cancel(job_id)
     await run

@@ -17,6 +17,7 @@ from kernel.jobs.attempts import JobRunner
 from kernel.jobs.kinds import CANCEL, CHANGED
 from kernel.sdk import Account, Job, JobFailed, JobRef, LongJob, Platform, Plugin, Progress, hookimpl
 from kernel.testing import Actor, Running, Start, eventually
+from kernel.testing.draining import run_job
 
 
 class Dig(BaseModel):
@@ -104,7 +105,7 @@ async def begin(running: Running, diggers: Diggers, job_id: str) -> tuple[JobRun
     """Run the job, as a worker would, until it waits."""
     runner = JobRunner(running.platform)
     running.platform.notices.listen(CANCEL, runner.cancel)
-    task = asyncio.create_task(runner.run(job_id))
+    task = asyncio.create_task(run_job(runner, job_id))
     async with asyncio.timeout(30):
         await diggers.begun.wait()
     return runner, task

@@ -8,20 +8,22 @@ from collections.abc import AsyncGenerator, Iterable
 from sqlalchemy import ColumnElement, and_, false, func, or_, select
 from sqlalchemy.orm import Session
 
-from kernel.auth.audit import audit
-from kernel.auth.callers import Caller
-from kernel.auth.ownership import Scope
-from kernel.auth.scopes import scope_of
-from kernel.db.engine import Unit
-from kernel.db.tables import JobRecord
-from kernel.errors import Conflict, Forbidden, NotFound
-from kernel.http.responses import Page
-from kernel.jobs.cancellation import request_cancel
-from kernel.jobs.declarations import JobRef, LongJob
-from kernel.jobs.kinds import CHANGED, UNDER_WAY
-from kernel.jobs.schemas import JobOut, JobQuery, render
-from kernel.libs.background import set_within
-from kernel.plugins.offers import OFFERS
+from builtin_plugins.long_jobs.schemas import JobOut, JobQuery, render
+from kernel.sdk import (
+    Caller,
+    Conflict,
+    Forbidden,
+    JobRef,
+    LongJob,
+    NotFound,
+    Page,
+    Scope,
+    Unit,
+    audit,
+    scope_of,
+    set_within,
+)
+from kernel.sdk.jobs import CHANGED, UNDER_WAY, JobRecord, declared_jobs, request_cancel
 
 # Seconds after which a stream sends at least something: proxies end silent ones.
 _BREATH = 15.0
@@ -119,7 +121,7 @@ async def cancel_job(caller: Caller, job_id: str) -> JobOut:
 
 
 def _cancel(unit: Unit, caller: Caller, scope: Scope, job_id: str) -> JobOut:
-    jobs = caller.platform.resource(OFFERS).jobs
+    jobs = declared_jobs(caller.platform)
     record = _find(unit.session, job_id, visible(jobs.values(), scope), lock=True)
     if not (scope.everything or (scope.account_id is not None and record.owner_id == scope.account_id)):
         raise NotYourJob()
@@ -134,7 +136,7 @@ def _cancel(unit: Unit, caller: Caller, scope: Scope, job_id: str) -> JobOut:
 
 async def _visible_to(caller: Caller) -> ColumnElement[bool]:
     scope = await scope_of(caller.platform, caller.principal)
-    return visible(caller.platform.resource(OFFERS).jobs.values(), scope)
+    return visible(declared_jobs(caller.platform).values(), scope)
 
 
 def visible(jobs: Iterable[JobRef], scope: Scope) -> ColumnElement[bool]:

@@ -7,11 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from kernel.db.base import utc_now
-from kernel.db.tables import JobRecord
-from kernel.http.responses import PageQuery
-from kernel.jobs.kinds import Status
-from kernel.jobs.progress import seconds_left
+from kernel.sdk import PageQuery, utc_now
+from kernel.sdk.jobs import JobRecord, Status
 
 
 class JobProgress(BaseModel):
@@ -79,3 +76,17 @@ def _eta(record: Any) -> int | None:
     return seconds_left(
         record.done, record.done_before, record.total, record.started_at, record.progress_at, utc_now()
     )
+
+
+def seconds_left(
+    done: int, done_before: int, total: int | None, started_at: datetime, progress_at: datetime, now: datetime
+) -> int | None:
+    """The time left at the pace of this run, in whole seconds, at least 1; None if pace or end is unknown.
+
+    `done_before` is what earlier runs had done; `progress_at` is when `done` was written.
+    """
+    made, took = done - done_before, (progress_at - started_at).total_seconds()
+    if total is None or made <= 0 or took <= 0:
+        return None
+    left = (total - done) * took / made - (now - progress_at).total_seconds()
+    return max(1, round(left))

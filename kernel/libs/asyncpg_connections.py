@@ -17,9 +17,6 @@ from typing import Any
 
 from sqlalchemy.engine import URL
 
-from kernel.db.outages import DatabaseUnreachable
-from kernel.errors import StartupError
-
 _LIMITS = {
     "connect_timeout": "5",
     "tcp_user_timeout": "5000",
@@ -35,9 +32,8 @@ _HALF_MADE = 2.0  # seconds for which an unwanted connection attempt may still c
 _OF_THE_SERVER = "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3"
 
 
-def limited(address: URL) -> URL:
-    """The address with the default for each limit that it does not name, for drivers built on libpq."""
-    return address.update_query_dict({name: _LIMITS[name] for name in _LIMITS.keys() - address.query.keys()})
+class DatabaseUnreachable(ConnectionError):
+    """No connection to the database server; the driver's own error could come from any socket."""
 
 
 class Connector:
@@ -47,7 +43,7 @@ class Connector:
     """
 
     def __init__(self, address: URL) -> None:
-        """Raises StartupError for a limit that is not a number."""
+        """Raises ValueError, which names it, for a limit that is not a number."""
         limits = {name: _number(address, name) for name in _LIMITS}
         self._patience = limits["connect_timeout"] if limits["connect_timeout"] > 0 else None
         self._options = {"TCP_USER_TIMEOUT": limits["tcp_user_timeout"]}
@@ -134,9 +130,7 @@ def _number(address: URL, name: str) -> int:
         return int(str(given))
     except ValueError:
         unit = {"tcp_user_timeout": "milliseconds", "keepalives_count": "probes"}.get(name, "seconds")
-        raise StartupError(
-            f"DATABASE_URL: {name} must be one whole number of {unit}, not {given!r}"
-        ) from None
+        raise ValueError(f"{name} must be one whole number of {unit}, not {given!r}") from None
 
 
 def _limit(connection: Any, options: dict[str, int]) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from kernel.http.context import Context
-from kernel.http.responses import Page, send_events
-from kernel.http.routes import AUTHENTICATED, RouteTable
-from kernel.jobs import following
-from kernel.jobs.following import JobFinished, JobNotFound, NotYourJob
-from kernel.jobs.schemas import JobOut, JobQuery
+from builtin_plugins.long_jobs import following
+from builtin_plugins.long_jobs.following import JobFinished, JobNotFound, NotYourJob
+from builtin_plugins.long_jobs.schemas import JobOut, JobQuery
+from kernel.sdk import AUTHENTICATED, Context, Page, RouteTable, send_events
 
 routes = RouteTable("Jobs")
 

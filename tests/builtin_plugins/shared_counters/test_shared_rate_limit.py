@@ -14,8 +14,8 @@ import aiohttp
 from pydantic import SecretStr
 from sqlalchemy import func, select
 
+from builtin_plugins.shared_counters.models import RateWindow
 from kernel.db.engine import Database
-from kernel.db.tables import RateWindow
 from kernel.settings.loading import KernelSettings
 from kernel.stores.cache import MemoryCache
 from kernel.testing import Running, Start

@@ -15,9 +15,8 @@ from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import SQLAlchemyError
 
-from kernel.db.engine import Database, Unit
-from kernel.db.tables import RateWindow
-from kernel.libs.background import set_within
+from builtin_plugins.shared_counters.models import RateWindow
+from kernel.sdk import Database, Unit, set_within
 
 log = logging.getLogger("platform.cache")
 

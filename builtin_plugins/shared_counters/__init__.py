@@ -1,0 +1,1 @@
+"""Counters of rate limits that several API processes share, in Redis or the database."""
