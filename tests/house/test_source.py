@@ -22,7 +22,6 @@ def modules(*folders: str) -> Iterator[tuple[Path, ast.Module]]:
 
 @cache
 def parsed(path: Path) -> ast.Module:
-    """Each module is looked at by many tests."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
@@ -40,19 +39,6 @@ def test_modules_have_one_subject() -> None:
         path: len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path, _ in modules(*SOURCES)
     }
     assert {str(path): length for path, length in lengths.items() if length > LONGEST_MODULE} == {}
-
-
-def test_tests_say_what_they_hold() -> None:
-    """Every test has a docstring: what must be true, not how it is looked at."""
-    silent = [
-        f"{path}: {node.name}"
-        for path, tree in modules("tests")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.name.startswith("test_")
-        and not ast.get_docstring(node)
-    ]
-    assert silent == []
 
 
 def test_no_diary() -> None:
@@ -141,7 +127,6 @@ def _changed_containers(tree: ast.Module) -> Iterator[str]:
 
 
 def _targets(node: ast.AST) -> Iterator[str]:
-    """Names of containers that this node changes."""
     if (
         isinstance(node, ast.Subscript)
         and not isinstance(node.ctx, ast.Load)
