@@ -97,20 +97,13 @@ class TestRegister:
     @pytest.mark.parametrize(
         ("field", "value"),
         [
-            ("username", ""),
-            ("username", "a" * 51),
             ("username", "with space"),
             ("username", "ünïcode"),
             ("username", "new\nline"),
             ("username", "line\n"),
-            ("username", None),
             ("email", "nobody"),
             ("email", "a@b"),
-            ("email", "a" * 250 + "@example.org"),
-            ("email", 7),
             ("password", "1234567"),
-            ("password", "a" * 5000),
-            ("password", None),
         ],
     )
     async def test_a_bad_field(self, shared: Running, field: str, value: Any) -> None:

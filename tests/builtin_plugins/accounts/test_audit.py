@@ -148,13 +148,8 @@ class TestReading:
     @pytest.mark.parametrize(
         ("query", "field"),
         [
-            ({"limit": "0"}, "limit"),
-            ({"limit": "501"}, "limit"),
-            ({"offset": "-1"}, "offset"),
-            ({"actor_id": "x"}, "actor_id"),
             ({"actor_id": str(2**31)}, "actor_id"),
             ({"org_id": "0"}, "org_id"),
-            ({"action": "x" * 129}, "action"),
             ({"since": "yesterday"}, "since"),
             ({"since": "0001-01-01T00:00:00+14:00"}, "since"),
             ({"since": "2026-02-01T00:00:00Z", "until": "2026-01-01T00:00:00Z"}, "until"),

@@ -95,18 +95,12 @@ class TestCreate:
     @pytest.mark.parametrize(
         ("body", "place"),
         [
-            ({}, "body.name"),
-            ({"name": "x"}, "body.slug"),
             ({"name": " ", "slug": "x"}, "body.name"),
-            ({"name": "x" * 256, "slug": "x"}, "body.name"),
             ({"name": "a\nb", "slug": "x"}, "body.name"),
-            ({"name": "x", "slug": ""}, "body.slug"),
-            ({"name": "x", "slug": "x" * 64}, "body.slug"),
             ({"name": "x", "slug": "-x"}, "body.slug"),
             ({"name": "x", "slug": "x-"}, "body.slug"),
             ({"name": "x", "slug": "a b"}, "body.slug"),
             ({"name": "x", "slug": "ä"}, "body.slug"),
-            ({"name": "x", "slug": "x", "owner_user_id": 0}, "body.owner_user_id"),
             ({"name": "x", "slug": "x", "owner_user_id": 2**31 - 1}, "body.owner_user_id"),
             ({"name": "x", "slug": "x", "parent_id": 2**31 - 1}, "body.parent_id"),
         ],

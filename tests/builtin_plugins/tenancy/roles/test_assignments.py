@@ -98,17 +98,12 @@ async def test_assigned_again(running: Running) -> None:
 @pytest.mark.parametrize(
     ("body", "place"),
     [
-        ({}, "body.role_id"),
-        ({"role_id": "x"}, "body.role_id"),
-        ({"role_id": 2**31}, "body.role_id"),
         ({"role_id": 1}, "body.role_id"),
         ({"role_id": 3}, "body.role_id"),
         ({"expires_at": "2020-01-01T00:00:00Z"}, "body.expires_at"),
         ({"expires_at": "2020-01-01T00:00:00"}, "body.expires_at"),
         ({"expires_at": "0001-01-01T00:00:00+10:00"}, "body.expires_at"),
         ({"expires_at": "9999-12-31T23:59:59-10:00"}, "body.expires_at"),
-        ({"expires_at": "soon"}, "body.expires_at"),
-        ({"expires": "2100-01-01T00:00:00Z"}, "body.expires"),
     ],
 )
 async def test_refusals(running: Running, body: dict[str, object], place: str) -> None:

@@ -94,16 +94,15 @@ async def test_a_team_may_change_the_case_of_its_own_name(running: Running) -> N
 
 @pytest.mark.parametrize(
     "name",
-    ["", "   ", "x" * 256, "\ufdfa" * 100, "two\nlines", "bell\x07", None, 7, ["a"]],
-    ids=["empty", "blank", "long", "long when folded", "lines", "control", "null", "number", "list"],
+    ["   ", "\ufdfa" * 100, "two\nlines", "bell\x07"],
+    ids=["blank", "long when folded", "lines", "control"],
 )
-async def test_names_that_do_not_fit(running: Running, name: Any) -> None:
+async def test_names_that_do_not_fit(running: Running, name: str) -> None:
     """422 naming the field; nothing is made and nothing renamed."""
     ann = await somebody(running)
     assert "body.name" in problems(await ann.post("/v1/teams", json={"name": name}))
     team = await create(ann)
-    if name is not None:
-        assert "body.name" in problems(await ann.patch(f"/v1/teams/{team['id']}", json={"name": name}))
+    assert "body.name" in problems(await ann.patch(f"/v1/teams/{team['id']}", json={"name": name}))
     assert (await ann.get("/v1/teams", params={"mine": "true"})).json()["total"] == 1
 
 
