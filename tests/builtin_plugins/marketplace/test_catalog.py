@@ -64,10 +64,7 @@ async def test_names_are_unique(market: Market) -> None:
         {"status": "approved"},
         {"status": "approved", "description": "x"},
         {"display_name": None},
-        {"pricing_model": "cheap"},
-        {"base_tier": "gold"},
         {"name": ""},
-        {"requires_services": "rag"},
         {"category_id": NOWHERE},
     ],
 )
