@@ -6,7 +6,7 @@ which plugins see, is made last, when all its attributes are final.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +27,7 @@ from kernel.events.events import EVENTS, Event, EventCatalog
 from kernel.events.notices import Notices
 from kernel.events.outbox import DELIVER_EVENT, PlatformOutbox
 from kernel.gateway.health import HEALTH_REPORTS, HealthReports
-from kernel.gateway.services import REMOTE_SERVICES, in_order, installed_services
+from kernel.gateway.services import REMOTE_SERVICES, Service, in_order, installed_services
 from kernel.hooks import hookspecs
 from kernel.hooks.calling import Hooks
 from kernel.hooks.manager import HookManager
@@ -69,13 +69,15 @@ async def open_platform(
     *,
     role: Role = "tool",
     candidates: Sequence[Candidate] | None = None,
+    services: Mapping[str, Service] | None = None,
     apply_migrations: bool | None = None,
     restart: bool = False,
     supervised: bool = False,
 ) -> AsyncIterator[Platform]:
     """Settings, plugins, migrations, declarations, resources, in this order; closed in reverse.
 
-    A ``tool`` opens no resources of plugins. With `restart`, a plugin that blocks the event loop while it
+    `candidates` and `services` are those of the installed packages unless they are given. A ``tool`` opens no
+    resources of plugins. With `restart`, a plugin that blocks the event loop while it
     starts is quarantined and the process replaced by a new one: only for a process that does nothing else. A
     `supervised` process doesn't repeat what its parent has logged about settings and plugins. Raises
     StartupError when storage or authentication fails.
@@ -86,7 +88,7 @@ async def open_platform(
     quarantine = Quarantine(settings.home)
     apply = settings.migrate_on_start if apply_migrations is None else apply_migrations
     told = told_at_start(settings.home) if supervised else frozenset()
-    plugins = _load_plugins(loader, settings, candidates, quarantine, told)
+    plugins = _load_plugins(loader, settings, candidates, quarantine, told, services)
     async with AsyncExitStack() as stack:
         storage = _connect(settings, plugins, stack, serving=role != "tool", migrating=apply)
         guards = StartGuards(plugins.declarations.of(hookspecs.register_start_guards), plugins.states)
@@ -197,13 +199,14 @@ def _load_plugins(
     candidates: Sequence[Candidate],
     quarantine: Quarantine,
     told: frozenset[tuple[str, str]] = frozenset(),
+    services: Mapping[str, Service] | None = None,
 ) -> _Plugins:
     manager = HookManager(hookspecs)
     disabled = split_list(settings.plugins_disabled)
     host = PluginHost(manager, settings.plugin_start_timeout, disabled, quarantine.keep_out, told)
     host.load(candidates)
     states, permissions = PluginStates(host), dict[str, Permission]()
-    offers = Offers(known_services=installed_services())
+    offers = Offers(known_services=installed_services() if services is None else dict(services))
     events = EventCatalog()
     states.insist_on_essential()
     hooks = Hooks(manager, states.hook_failed, states.declaration_failed, settings.plugin_start_timeout)

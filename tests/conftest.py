@@ -117,18 +117,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """For several processes: long files first; the order of the rest, and of the tests in a file, stays.
 
     An ordinary run leaves out what takes long, and has SQLite alone where the database does not matter;
-    `--rest` is its other half; `nightly` tests are in neither. A test that is named by its id always runs,
-    one that takes long also if its file is named. With `--against`, only tests that can use another
-    installation are left.
+    `--rest` is its other half. A test that is named by its id always runs, one that takes long also if its
+    file is named. With `--against`, only tests that can use another installation are left.
     """
     if config.getoption("against"):
         left_out = [item for item in items if not _goes_elsewhere(item)]
-    elif config.getoption("nightly"):
-        left_out = []
     else:
         rest = config.getoption("rest")
-        unnamed = [item for item in items if not _is_named(item)]
-        left_out = [i for i in unnamed if _is_the_rest(i) != rest or i.get_closest_marker("nightly")]
+        left_out = [item for item in items if not _is_named(item) and _is_the_rest(item) != rest]
     config.hook.pytest_deselected(items=left_out)
     gone = {item.nodeid for item in left_out}
     items[:] = [item for item in items if item.nodeid not in gone]
@@ -154,8 +150,6 @@ def _is_the_rest(item: pytest.Item) -> bool:
         return True
     if not _on_server(item):
         return False
-    if item.nodeid.startswith("tests/builtin_plugins/web_client/"):  # on one database, the one asked for
-        return False
     if item.nodeid.startswith("tests/builtin_plugins/"):
         return item.get_closest_marker("each_database") is None
     return item.get_closest_marker("either_database") is not None
@@ -178,26 +172,26 @@ def _goes_elsewhere(item: pytest.Item) -> bool:
 
 @dataclass(frozen=True)
 class Walk:
-    """How far a generating test goes: in a run beside the work, and with `--nightly`."""
+    """How far a generating test goes, unless it is told."""
 
     option: str
-    ordinary: int
-    nightly: int
+    length: int
     help: str
 
 
 WALKS = (
-    Walk("openapi-examples", 1, 5, "Examples of each API operation; one skips schemathesis's coverage."),
-    Walk("identity-walks", 3, 8, "Walks through the states of identity."),
-    Walk("role-worlds", 12, 15, "Worlds of roles that are held against the model."),
-    Walk("leak-steps", 160, 500, "Steps of the leak fuzzer."),
-    Walk("graph-steps", 300, 10_000, "Steps of adding and deleting documents with graphs."),
-    Walk("market-steps", 250, 5_000, "Steps of the walk over the marketplace."),
-    Walk("kills", 3, 21, "How often the durability test kills the worker, the API process or both."),
-    Walk("market-kills", 2, 20, "How often the marketplace's server is killed."),
-    Walk("backup-kills", 1, 10, "How often a backup is killed, and how often a restore."),
-    Walk("webhook-kills", 1, 3, "How often a server is killed in mid-delivery."),
-    Walk("machine-seconds", 3, 40, "For how long machines are killed at random moments."),
+    Walk("openapi-examples", 1, "Examples of each API operation; one skips schemathesis's coverage."),
+    Walk("identity-walks", 3, "Walks through the states of identity."),
+    Walk("role-worlds", 12, "Worlds of roles that are held against the model."),
+    Walk("leak-steps", 160, "Steps of the leak fuzzer."),
+    Walk("graph-steps", 300, "Steps of adding and deleting documents with graphs."),
+    Walk("market-steps", 250, "Steps of the walk over the marketplace."),
+    Walk("kills", 3, "How often the durability test kills the worker, the API process or both."),
+    Walk("market-kills", 2, "How often the marketplace's server is killed."),
+    Walk("backup-kills", 1, "How often a backup is killed, and how often a restore."),
+    Walk("rounds", 1, "How often each outage, stop or killed migration is repeated."),
+    Walk("webhook-kills", 1, "How often a server is killed in mid-delivery."),
+    Walk("machine-seconds", 3, "For how long machines are killed at random moments."),
 )
 GENERATED = ("identity-walks", "role-worlds")
 """Those that are profiles of Hypothesis."""
@@ -205,11 +199,10 @@ GENERATED = ("identity-walks", "role-worlds")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How far the generating tests go; further finds more, and takes longer."""
-    told = "Run everything, on both databases, with long walks."
-    parser.addoption("--nightly", action="store_true", help=told)
     for walk in WALKS:
-        told = f"{walk.help} {walk.ordinary}, with --nightly {walk.nightly}."
-        parser.addoption(f"--{walk.option}", type=int, default=None, help=told)
+        parser.addoption(
+            f"--{walk.option}", type=int, default=walk.length, help=f"{walk.help} {walk.length}."
+        )
     told = "Run tests against the installation at this address; its settings are in the environment."
     parser.addoption("--against", metavar="URL", default=None, help=told)
     parser.addoption(
@@ -217,46 +210,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="Run only what a run without options leaves out: what takes long, and more tests on PostgreSQL.",
     )
-    parser.addoption("--leak-seed", type=int, default=None, help="Seed of the leak fuzzer; 0 is a new one.")
-    parser.addoption(
-        "--client-database",
-        choices=("sqlite", "postgresql"),
-        default=None,
-        help="Where the tests of what people do in the web client run; with --nightly it is postgresql.",
-    )
+    parser.addoption("--leak-seed", type=int, default=1, help="Seed of the leak fuzzer; 0 is a new one.")
     parser.addoption(
         "--slow-files", type=int, default=15, help="How many of the slowest files the end names."
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Fill in what the command line leaves open. The short walks go the same way each time."""
+    """The short walks go the same way each time."""
     memory.collect_seldom()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell's background command is deaf to Ctrl-C, and so would be all the processes of the tests.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Torch's threads would spin while they wait for cores that other tests use: twice the processor time.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    nightly = config.getoption("nightly")
-    usual = {walk.option: walk.nightly if nightly else walk.ordinary for walk in WALKS}
-    usual["leak-seed"] = 0 if nightly else 1
-    for option, value in usual.items():
-        name = option.replace("-", "_")
-        if config.getoption(name) is None:
-            setattr(config.option, name, value)
-    for walk in GENERATED:
+    for walk in WALKS:
+        if walk.option not in GENERATED:
+            continue
+        length = config.getoption(walk.option.replace("-", "_"))
         settings.register_profile(
-            walk,
-            max_examples=config.getoption(walk.replace("-", "_")),
-            derandomize=not nightly,
+            walk.option,
+            max_examples=length,
+            derandomize=length == walk.length,
             deadline=None,
             suppress_health_check=list(HealthCheck),
         )
     # On a busy machine a single example may take any time; and a run is to find what another found.
     health = [HealthCheck.too_slow]
-    settings.register_profile(
-        "platform", deadline=None, derandomize=not nightly, suppress_health_check=health
-    )
+    settings.register_profile("platform", deadline=None, derandomize=True, suppress_health_check=health)
     settings.load_profile("platform")
 
 

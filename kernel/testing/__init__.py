@@ -335,7 +335,12 @@ async def platforms(platform_home: Path) -> AsyncIterator[Start]:
             if not any(candidate.name == "manifest_webhooks" for candidate in candidates):
                 values.pop("PLATFORM_MANIFESTS_DIR", None)  # only manifest_webhooks has this setting
             platform = await stack.enter_async_context(
-                open_platform(SettingsLoader.from_home(values), role=role, candidates=candidates)
+                open_platform(
+                    SettingsLoader.from_home(values),
+                    role=role,
+                    candidates=candidates,
+                    services=databases.known_services(),
+                )
             )
             if role != "tool" and "PLATFORM_PASSWORD_MEMORY_MB" not in (env or {}):
                 _hash_cheaply(platform)

@@ -12,6 +12,7 @@ import hashlib
 import os
 import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +26,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from kernel.boot import open_platform
+from kernel.gateway.services import Service, installed_services
 from kernel.plugins.loading import Candidate, given, installed
 from kernel.settings.loading import SettingsLoader
 from kernel.testing.spares import Spare, Spares, look, put_back
@@ -274,6 +276,16 @@ def by_name() -> Mapping[str, Candidate]:
     return {candidate.name: candidate for candidate in installed()}
 
 
+@cache
+def _services_on(_path: tuple[str, ...]) -> Mapping[str, Service]:
+    return installed_services()
+
+
+def known_services() -> Mapping[str, Service]:
+    """The services of installed packages, looked for once in each state of `sys.path`: half of a start."""
+    return _services_on(tuple(sys.path))
+
+
 def candidates_of(*plugins: Any) -> list[Candidate]:
     """Candidates from names of installed plugins, from classes, or from objects, and what they require."""
     found: dict[str, Candidate] = {}
@@ -349,7 +361,7 @@ def _migrate(home: Path, candidates: Sequence[Candidate], extra: Mapping[str, st
     values = {"PATH": os.defpath, "PLATFORM_HOME": str(home), "ENVIRONMENT": "test", **extra}
 
     async def run() -> None:
-        async with open_platform(SettingsLoader(values), candidates=candidates):
+        async with open_platform(SettingsLoader(values), candidates=candidates, services=known_services()):
             pass
 
     run_apart(run())

@@ -39,13 +39,11 @@ def cli(bare_cli: Cli, platform_home: Path) -> Cli:
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The environment of the tests that install packages."""
     return make_environment(tmp_path_factory.mktemp("environment") / "env")
 
 
 @pytest.fixture
 def environment(made: Path, tmp_path: Path) -> Iterator[Environment]:
-    """The environment, empty again after the test."""
     found = Environment(made, tmp_path / "home")
     before = set(found.site.iterdir())
     yield found

@@ -28,7 +28,6 @@ class Environment:
 
     @property
     def site(self) -> Path:
-        """Where its own packages are."""
         return next((self.folder / "lib").glob("python*/site-packages"))
 
     def plugins(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -39,7 +38,6 @@ class Environment:
         return run_python(*command, env=process_environment(values), python=str(self.python), seconds=120)
 
     def installed(self) -> set[str]:
-        """The packages that were added to it."""
         return {path.name.partition("-")[0] for path in self.site.glob("*.dist-info")}
 
 

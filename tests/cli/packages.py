@@ -33,7 +33,6 @@ class Package:
         return self.name.replace("-", "_")
 
     def files(self) -> Mapping[str, str]:
-        """Path in the package to its content."""
         info = f"{self.module}-{self.version}.dist-info"
         lines = [f"Metadata-Version: 2.1\nName: {self.name}\nVersion: {self.version}"]
         lines += [f"Requires-Dist: {item}" for item in self.requires]
@@ -52,14 +51,12 @@ class Package:
         return {**found, f"{info}/RECORD": record}
 
     def unpack(self, folder: Path) -> Path:
-        """Write it as an installed package below `folder`."""
         for path, content in self.files().items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(content)
         return folder
 
     def wheel(self, folder: Path) -> Path:
-        """Write it as a wheel into `folder`."""
         target = folder / f"{self.module}-{self.version}-py3-none-any.whl"
         with zipfile.ZipFile(target, "w") as archive:
             for path, content in self.files().items():

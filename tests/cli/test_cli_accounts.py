@@ -19,8 +19,6 @@ from tests.fakes.waiting import eventually
 
 
 async def eventually_refused(actor: Actor) -> None:
-    """Another process ended the session."""
-
     async def refused() -> bool:
         return (await actor.get("/v1/jobs")).status == 401
 
@@ -48,14 +46,12 @@ class TestUsers:
         assert listed.exit_code == 0, listed.output
 
     def test_generated_password_is_printed_alone(self, cli: Cli) -> None:
-        """`--generate` writes nothing but the password to standard output."""
         result = cli("users", "create", "bot", "--generate")
         assert len(result.stdout.strip()) >= 20
         assert "shown only once" in result.stderr
         assert result.stdout.strip() not in result.stderr
 
     def test_two_sources_of_a_password_are_wrong_usage(self, cli: Cli) -> None:
-        """A password is either read or made."""
         assert cli("users", "create", "bot", "--generate", "--password-stdin").exit_code == 2
 
     @pytest.mark.parametrize(
@@ -141,7 +137,6 @@ class TestUsers:
         }
 
     def test_empty_list_says_what_to_do(self, cli: Cli) -> None:
-        """Without accounts the command names the one that makes the first."""
         assert "platformctl users create" in cli("users", "list").stderr
 
 
@@ -155,7 +150,6 @@ class TestSecrets:
         assert stat.S_IMODE(platform_home.stat().st_mode) == 0o700
 
     def test_value_is_never_shown(self, cli: Cli) -> None:
-        """Neither setting nor listing prints the value."""
         said = cli("secret", "set", "deploy", input="s3cret").output
         listed = cli("secret", "list")
         assert "s3cret" not in said + listed.output
@@ -212,7 +206,6 @@ class TestSecrets:
         assert (refused.exit_code, (platform_home / "secrets" / "deploy").exists()) == (1, False)
 
     def test_the_platforms_own_is_not_removed_unasked(self, cli: Cli) -> None:
-        """Removing the key of all tokens wants a yes."""
         cli("service-token", "create", "backup")
         assert cli("secret", "remove", "jwt-secret", input="n\n").exit_code == 1
         assert "jwt-secret" in cli("secret", "list").stdout
@@ -233,13 +226,11 @@ class TestServiceTokens:
         assert answer.status == 200
 
     def test_json(self, cli: Cli) -> None:
-        """For a program: the token with its name and end."""
         made = json.loads(cli("service-token", "create", "ci", "--json").stdout)
         assert set(made) == {"name", "token", "expires_at"}
 
     @pytest.mark.parametrize("arguments", [("a b",), ("ci", "--days", "0"), ("ci", "--days", "4000")])
     def test_wrong_usage(self, cli: Cli, arguments: tuple[str, ...]) -> None:
-        """Names and lifetimes have bounds."""
         assert cli("service-token", "create", *arguments).exit_code == 2
 
 
@@ -274,7 +265,6 @@ class TestTokens:
         ]
 
     def test_a_token_without_days(self, cli: Cli) -> None:
-        """It may do everything, and does not expire."""
         cli("users", "create", "ada", "--generate")
         made = cli("token", "create", "ada", "--name", "cron")
         assert "ask, tools, manage, does not expire" in made.stderr

@@ -42,7 +42,6 @@ async def fill(home: Path) -> None:
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home to copy."""
     home = tmp_path_factory.mktemp("filled") / "home"
     asyncio.run(fill(home))
     return home
@@ -59,20 +58,17 @@ def home(filled: Path, platform_home: Path, cli: Cli, monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def empty_database() -> Iterator[str]:
-    """The address of an empty PostgreSQL database."""
     with postgres_database(plain=True) as url:
         yield url
 
 
 def newest(cli: Cli) -> str:
-    """The name of the newest backup."""
     result = cli("backup", "list", "--json")
     assert result.exit_code == 0, result.output
     return str(json.loads(result.stdout)[0]["name"])
 
 
 def usernames(home: Path) -> set[str]:
-    """Who has an account."""
     with closing(sqlite3.connect(home / "platform.db")) as connection:
         return {name for (name,) in connection.execute("SELECT username FROM kernel_account")}
 
@@ -98,8 +94,9 @@ def test_create_and_verify(cli: Cli, home: Path) -> None:
     """A backup is made beside the first, and every byte of it read; a name that is none is not found."""
     result = cli("backup", "create")
     assert result.exit_code == 0, result.output
-    name = newest(cli)
-    assert name in result.output
+    [listed, _] = json.loads(cli("backup", "list", "--json").stdout)
+    assert listed["name"] in result.output and 1_000 < listed["size_bytes"] < 1_000_000
+    assert f"{listed['size_bytes'] / 1000:.1f} kB" in cli("backup", "list").stdout
     result = cli("backup", "verify")
     assert (result.exit_code, "complete and undamaged:" in result.output) == (0, True), result.output
     assert cli("backup", "verify", "platform-20200101-000000.tar.gz").exit_code == 3
@@ -114,34 +111,15 @@ def test_damage_is_found(cli: Cli, home: Path) -> None:
     assert (result.exit_code, "Traceback" in result.output) == (1, False), result.output
 
 
-def test_drill(cli: Cli, home: Path) -> None:
-    """Rows, files and answers of a restored copy are the same."""
-    result = cli("backup", "drill")
-    assert result.exit_code == 0, result.output
-    for said in (
-        "the same, row by row",
-        "1 uploaded files are the same",
-        "1 recorded questions have the same",
-    ):
-        assert said in " ".join(result.output.split())
-
-
 def test_drill_into_postgresql(cli: Cli, home: Path, empty_database: str) -> None:
-    """The copy of an SQLite platform is made in PostgreSQL; a database that is in use is refused."""
+    """Rows, files and answers of a copy in PostgreSQL are the same; a database that is in use is refused."""
     result = cli("backup", "drill", "--into", empty_database)
     assert result.exit_code == 0, result.output
-    assert "1 recorded questions have the same" in result.output
+    said = " ".join(result.output.split())
+    for count in ("the same, row by row", "1 uploaded files are", "1 recorded questions have"):
+        assert count in said
     result = cli("backup", "drill", "--into", empty_database)
     assert (result.exit_code, "has tables" in result.output) == (4, True), result.output
-
-
-def test_restore(cli: Cli, home: Path) -> None:
-    """An account that came later is gone."""
-    name = newest(cli)
-    assert cli("users", "create", "late", "--generate").exit_code == 0
-    result = cli("backup", "restore", name, "--yes")
-    assert (result.exit_code, f"restored {name}" in result.output) == (0, True), result.output
-    assert usernames(home) == {"ann"}
 
 
 def test_restore_of_secrets_without_their_passphrase(cli: Cli, home: Path) -> None:
@@ -191,13 +169,6 @@ def test_restore_without_the_pieces(cli: Cli, home: Path) -> None:
     assert usernames(home) == {"ann"}
 
 
-def test_sizes_of_backups(cli: Cli, home: Path) -> None:
-    """A small backup has a size, too."""
-    [listed] = json.loads(cli("backup", "list", "--json").stdout)
-    assert 1_000 < listed["size_bytes"] < 1_000_000
-    assert f"{listed['size_bytes'] / 1000:.1f} kB" in cli("backup", "list").stdout
-
-
 def test_upgrade_check(bare_cli: Cli, platform_home: Path) -> None:
     """It tells what is pending, and changes nothing; no backup can be made of a database without tables."""
     result = bare_cli("upgrade", "--check", "--json")
@@ -233,8 +204,8 @@ def test_what_an_upgrade_does_first(cli: Cli, outdated: Path, env: dict[str, str
     assert (result.exit_code, said in " ".join(result.output.split())) == (1, True), result.output
 
 
-@pytest.mark.parametrize("arguments", [("list",), ("create",), ("verify",)])
-def test_a_storage_that_is_away(cli: Cli, home: Path, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("command", ["list", "create"])
+def test_a_storage_that_is_away(cli: Cli, home: Path, command: str) -> None:
     """The address is named, and the settings with which it is signed in to; nothing of a key."""
     env = {
         "PLATFORM_BACKUP_TO": "s3://backups/platform",
@@ -242,7 +213,7 @@ def test_a_storage_that_is_away(cli: Cli, home: Path, arguments: tuple[str, ...]
         "AWS_ACCESS_KEY_ID": "the-key",
         "AWS_SECRET_ACCESS_KEY": "the-secret",
     }
-    result = cli("backup", *arguments, env=env)
+    result = cli("backup", command, env=env)
     assert result.exit_code == 1
     assert result.stderr.startswith("error: s3://backups/platform: Could not connect")
     assert "PLATFORM_BACKUP_TO" in result.stderr and "AWS_ENDPOINT_URL" in result.stderr
@@ -271,7 +242,7 @@ def test_a_storage_that_moved(cli: Cli, home: Path, monkeypatch: pytest.MonkeyPa
         server.stop()
 
 
-@pytest.mark.parametrize("words", ["create", "list", "verify", "restore x", "drill"])
+@pytest.mark.parametrize("words", ["create", "restore x"])
 def test_a_plugin_out_of_service(cli: Cli, home: Path, words: str) -> None:
     """Without the plugin there are no backups; the commands name the setting that keeps it out."""
     result = cli("backup", *words.split(), env={"PLATFORM_BACKUP_SCHEDULE": "nightly"})

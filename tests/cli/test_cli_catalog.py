@@ -66,13 +66,11 @@ class Catalog:
     wheels: Path
 
     async def edge(self, source: str, target: str, kind: str) -> None:
-        """Write an edge of the dependency graph."""
         query = {"plugin_id": source, "depends_on": target, "dependency_type": kind}
         answer = await self.admin.post("/v1/graph/dependencies", params=query)
         assert answer.status == 200, answer.body
 
     async def plugin(self, name: str, **fields: str) -> str:
-        """An approved listing; returns its id."""
         return str((await bring(self.admin, self.admin, "approved", name=name, **fields))["id"])
 
     async def install(

@@ -38,7 +38,6 @@ class ThePlugin(Plugin):
 
 @pytest.fixture
 def database(empty_database_url: str | None) -> dict[str, str]:
-    """The environment of commands that use this database."""
     return {} if empty_database_url is None else {"DATABASE_URL": empty_database_url}
 
 
@@ -62,13 +61,11 @@ def test_check_agrees_after_an_upgrade(bare_cli: Cli, database: dict[str, str]) 
 
 
 def test_pending_changes_nothing(bare_cli: Cli, database: dict[str, str]) -> None:
-    """Asking what is pending does not migrate."""
     bare_cli("db", "pending", env=database)
     assert json.loads(bare_cli("db", "pending", "--json", env=database).stdout) != []
 
 
 def test_check_fails_before_an_upgrade(bare_cli: Cli) -> None:
-    """Pending migrations are a difference."""
     result = bare_cli("db", "check")
     assert result.exit_code == 1
     assert "kernel: revision 0100 is pending" in result.stderr

@@ -51,7 +51,6 @@ def test_exit_codes_keep_their_meaning(cli: Cli, columns: int) -> None:
 
 @pytest.mark.parametrize("words", ALL, ids=" ".join)
 def test_nothing_vanishes_as_markup(words: tuple[str, ...]) -> None:
-    """Square brackets in a help text reach the screen."""
     texts = [ALL[words].help, *(getattr(parameter, "help", None) for parameter in ALL[words].params)]
     assert [text for text in texts if text and render(text).plain != text] == []
 

@@ -41,7 +41,6 @@ async def test_follow_and_cancel(cli: Cli, start_platform: Start) -> None:
 
 
 def test_a_wrong_status_is_named(cli: Cli) -> None:
-    """With the ones that there are."""
     result = cli("jobs", "list", "--status", "lost")
     assert result.exit_code == 2
     assert "queued" in result.stderr

@@ -34,7 +34,6 @@ async def port_with(talk: Talk) -> AsyncIterator[str]:
     "url", ["not a url", "http://127.0.0.1:99999", "http://[::1", "ftp://x", "http://:80"]
 )
 def test_addresses_that_are_none(cli: Cli, url: str) -> None:
-    """They are wrong usage, before anybody is asked."""
     refused = cli("login", url, "-u", "ann", input=f"{PASSWORD}\n")
     assert refused.exit_code == 2 and f"'{url}' is not a URL" in refused.stderr
 

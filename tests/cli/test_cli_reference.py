@@ -30,7 +30,6 @@ class TestSettings:
         assert env["JWT_SECRET"] not in cli("settings", env=env).output
 
     def test_every_setting_is_explained(self, cli: Cli) -> None:
-        """No setting comes without its meaning."""
         found = json.loads(cli("settings", "--json").stdout)
         assert [item["variable"] for item in found if not item["description"]] == []
         assert {item["owner"] for item in found} >= {"kernel", "cli", "rag", "embeddings"}

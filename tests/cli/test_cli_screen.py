@@ -26,7 +26,6 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def used(home: dict[str, str]) -> dict[str, str]:
-    """The same with its tables."""
     migrated_home(Path(home["PLATFORM_HOME"]))
     return home
 
@@ -116,7 +115,6 @@ def test_hooks_break_between_arguments(home: dict[str, str]) -> None:
 
 
 def test_settings_wide(home: dict[str, str]) -> None:
-    """`--wide` gives each setting one line, whatever the screen."""
     _, shown = shown_by("settings", "--wide", "JWT_EXPIRATION", env=home, columns=400)
     lines = [line for line in shown.splitlines() if "JWT_EXPIRATION_MINUTES" in line]
     assert len(lines) == 1

@@ -61,7 +61,6 @@ def test_a_home_that_is_not_there(bare_cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a-home", "a home of 100 % $HOME"])
 def test_systemd_accepts_them(cli: Cli, tmp_path: Path, name: str) -> None:
-    """As `systemd-analyze verify` reads them, also with a home whose name needs quoting."""
     if shutil.which("systemd-analyze") is None:
         missing("systemd-analyze is not installed")
     home = tmp_path / name

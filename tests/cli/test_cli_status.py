@@ -30,13 +30,11 @@ def free(monkeypatch: pytest.MonkeyPatch, bare_cli: Cli) -> None:
 
 
 def status(cli: Cli, **env: str) -> tuple[int, dict[str, Any]]:
-    """Exit code and facts."""
     result = cli("status", "--json", env=env)
     return result.exit_code, json.loads(result.stdout)
 
 
 def test_before_the_first_start(bare_cli: Cli, platform_home: Path) -> None:
-    """It says that nothing was started, and makes nothing."""
     code, found = status(bare_cli)
     assert (code, found["api"]["answers"]) == (1, False)
     assert found["problems"] and not platform_home.exists()

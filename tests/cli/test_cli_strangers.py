@@ -26,15 +26,6 @@ async def crowd(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_each_reason_is_told(crowd: dict[str, str]) -> None:
-    """`plugins list` names every one of them with the reason for which it is out of service."""
-    result = await asyncio.to_thread(platformctl, "plugins", "list", "--json", env=crowd)
-    told = {item["name"]: item["reason"] for item in json.loads(result.stdout)}
-    assert {name: told[name] for name in REASONS if REASONS[name] not in (told[name] or "")} == {}
-    assert told["bookmarks"] is None
-
-
-@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", ["claims_table", "hangs_at_open"])
 async def test_why(crowd: dict[str, str], name: str) -> None:
     """`plugins why` explains one of them, whenever in a start it failed, and its exit code says so."""

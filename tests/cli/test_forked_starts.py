@@ -39,7 +39,6 @@ def forks(monkeypatch: pytest.MonkeyPatch) -> list[Forked | None]:
 def both(
     *command: str, env: Mapping[str, str], **options: Any
 ) -> tuple[subprocess.CompletedProcess[str], subprocess.CompletedProcess[str]]:
-    """The process forked, and really started."""
     return run_python(*command, env=env, **options), run_python(*command, env=env, fresh=True, **options)
 
 
@@ -72,7 +71,6 @@ class TestStart:
         assert None not in forks
 
     def test_is_a_process_of_its_own(self, tmp_path: Path) -> None:
-        """Two forks are two processes, beside each other."""
         env = process_environment({})
         with (tmp_path / "said").open("wb") as file:
             forks = [fork((*TELLS, "wait"), env=env, streams=(file.fileno(),) * 2) for _ in range(2)]
@@ -105,7 +103,6 @@ class TestEnd:
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
     async def test_signals_from_outside(self, tmp_path: Path, number: signal.Signals) -> None:
-        """They arrive, and the status tells which."""
         async with running_process(*TELLS, "wait", env={}, log=tmp_path / "log") as process:
             await eventually(lambda: "waits" in process.output())
             assert process.returncode is None
@@ -157,7 +154,6 @@ class TestReally:
         assert fork(command, env=values, streams=(1, 2), folder=tmp_path) is None
 
     def test_an_environment_that_lacks_packages(self, tmp_path: Path) -> None:
-        """What is imported here already may be missing there."""
         made = make_environment(tmp_path / "env")
         for file in made.glob("lib/python*/site-packages/*.pth"):
             file.write_text(f"{ROOT}\n")

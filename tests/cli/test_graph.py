@@ -14,7 +14,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def run(*args: str) -> str:
-    """What a command prints; it must end well."""
     result = CliRunner().invoke(app, ["graph", "draw", *args])
     assert result.exit_code == 0, result.output
     return result.stdout

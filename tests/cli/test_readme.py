@@ -107,13 +107,11 @@ def test_generated_pages(made: dict[str, str], page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    """Each file that a page links to exists."""
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", _without_code(page))
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
 def test_every_page_is_in_the_index() -> None:
-    """The index links to each page of the documentation."""
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     pages = {str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]} - {"README.md"}
     assert pages - set(re.findall(r"\]\(([^)#:]+)\)", index)) == set()

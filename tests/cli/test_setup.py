@@ -65,13 +65,11 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pins(wheels: Path, *names: str) -> str:
-    """Locked, with the hashes of their wheels."""
     found = sorted(closure(*names).items())
     return "".join(pin(wheels, name.replace("-", "_"), dist.version) for name, dist in found)
 
 
 def pin(wheels: Path, name: str, version: str) -> str:
-    """One locked version."""
     (file,) = (file for file in wheels.iterdir() if file.name.lower().startswith(f"{name}-{version}-"))
     return f"{name}=={version} \\\n    --hash=sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}\n"
 
@@ -111,7 +109,6 @@ class Checkout:
         )
 
     def run(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-        """Run setup.sh to its end."""
         process = self.start(*arguments, **env)
         stdout, stderr = process.communicate(timeout=240)
         return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
@@ -135,7 +132,6 @@ def started(tmp_path_factory: pytest.TempPathFactory, wheels: Path) -> Iterator[
 
 @pytest.fixture
 def checkout(started: tuple[Checkout, list[str]]) -> Checkout:
-    """A checkout with an environment."""
     return started[0]
 
 

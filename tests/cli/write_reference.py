@@ -28,7 +28,6 @@ async def generated(home: Path) -> dict[str, str]:
 
 
 def shown(page: str) -> str:
-    """What stands between the marks now."""
     text = (REFERENCE / page).read_text(encoding="utf-8")
     return text.partition(BEGIN)[2].partition(END)[0]
 

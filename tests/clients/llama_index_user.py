@@ -12,7 +12,6 @@ base_url, token = sys.argv[1:]
 
 
 def beep(times: int) -> str:
-    """Beeps."""
     return "beep " * times
 
 

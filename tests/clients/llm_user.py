@@ -28,7 +28,6 @@ def beep(times: int) -> str:
 
 
 def llm(home: str, *arguments: str) -> str:
-    """Run the command; returns what it prints."""
     command = [sys.executable, "-m", "llm", *arguments]
     environment = {**os.environ, "LLM_USER_PATH": home}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)

@@ -32,7 +32,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    """Made for these tests."""
     return certificate_in(tmp_path_factory.mktemp("tls"))
 
 
@@ -69,7 +68,6 @@ async def ada(site: Running) -> Actor:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
-    """Debian's Chromium."""
     async with launched() as found:
         yield found
 

@@ -18,12 +18,10 @@ OTHERS = {"PATH", "PYTHONUNBUFFERED"}  # what the image sets for other programs
 
 
 def services() -> dict[str, Any]:
-    """The services of compose.yaml."""
     return dict(yaml.safe_load((ROOT / "compose.yaml").read_text())["services"])
 
 
 def ours() -> dict[str, Any]:
-    """Those that run the platform's image."""
     return {name: one for name, one in services().items() if "build" in one}
 
 
@@ -45,7 +43,6 @@ def test_it_runs_as_nobody_in_particular() -> None:
 
 
 async def test_their_variables_are_settings(start_platform: Start) -> None:
-    """A renamed setting would be ignored silently."""
     running = await start_platform("platform_ops", "models", "manifest_webhooks")
     plugins = running.platform.resource(PLUGIN_SETTINGS).classes().values()
     classes = [KernelSettings, *plugins]

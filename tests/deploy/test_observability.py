@@ -21,12 +21,10 @@ LABELS = re.compile(r"\b(\w+)\{([^}]*)\}")
 
 
 def dashboard() -> list[dict[str, Any]]:
-    """The panels."""
     return list(json.loads((DOCS / "grafana-dashboard.json").read_text())["panels"])
 
 
 def expressions() -> list[str]:
-    """All queries."""
     rules = yaml.safe_load((DOCS / "prometheus-rules.yaml").read_text())
     alerts = [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
     return alerts + [target["expr"] for panel in dashboard() for target in panel["targets"]]
@@ -74,14 +72,12 @@ async def test_what_is_only_known_when_asked_for(start_platform: Start) -> None:
 
 
 async def figures(running: Running) -> dict[str, float]:
-    """The samples, by name and labels."""
     text = (await running.anonymous.get("/metrics")).body.decode()
     pairs = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
     return {name: float(value) for name, _, value in pairs}
 
 
 def test_promtool_accepts_the_queries_of_the_dashboard(tmp_path: Path) -> None:
-    """With Grafana's variables filled in."""
     promtool = shutil.which("promtool")
     if promtool is None:
         missing("promtool is not installed")
@@ -113,7 +109,6 @@ async def test_they_name_metrics_and_labels_that_there_are(start_platform: Start
 
 
 def test_every_alert_says_what_to_do() -> None:
-    """Each has a severity, a summary and a description."""
     rules = yaml.safe_load((DOCS / "prometheus-rules.yaml").read_text())
     for rule in (rule for group in rules["groups"] for rule in group["rules"]):
         assert rule["labels"]["severity"] in ("warning", "critical")

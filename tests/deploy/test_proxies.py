@@ -23,7 +23,6 @@ MEGABYTE = 1 << 20
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    """Made for these tests."""
     return certificate_in(tmp_path_factory.mktemp("tls"))
 
 
@@ -50,13 +49,11 @@ async def proxied(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def password(running: Running) -> str:
-    """Of the first administrator, who becomes Platform Admin."""
     return (await running.user("ada", role="admin")).password
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def ada(proxied: Running, password: str) -> Actor:
-    """The administrator, signed in through the proxy."""
     return await proxied.sign_in("ada", password)
 
 
@@ -69,7 +66,6 @@ async def test_tls_and_the_clients_address(proxied: Running) -> None:
 
 
 async def test_below_a_path(proxied: Running, ada: Actor) -> None:
-    """The same API below a path of another site."""
     assert (await ada.get("/platform/v1/backups")).status == 200
     assert (await proxied.anonymous.get("/platform/v1/status")).json()["services"]
 
@@ -96,7 +92,6 @@ async def log_lines(ada: Actor) -> AsyncIterator[aiohttp.StreamReader]:
 
 
 async def test_streams_pass_in_pieces(ada: Actor) -> None:
-    """Each event arrives while the stream is still open."""
     log = logging.getLogger("acme")
     log.warning("before")
     async with log_lines(ada) as lines:

@@ -49,7 +49,6 @@ class Clock:
         self.set(0)
 
     def set(self, seconds: float) -> None:
-        """By how much it differs from the machine's."""
         fresh = self._file.with_suffix(".new")
         fresh.write_text(str(seconds))
         fresh.replace(self._file)
@@ -57,7 +56,6 @@ class Clock:
 
 @pytest.fixture
 def clock(tmp_path: Path) -> Clock:
-    """A clock that can be set."""
     return Clock(tmp_path / "clock")
 
 
@@ -233,7 +231,6 @@ async def test_doctor_names_the_machine_whose_clock_is_wrong(
 
 
 async def _is_read(served: Served, url: str, account: dict[str, str]) -> bool:
-    """Whether a worker has read the document."""
     async with served.session.get(url, headers=account) as answer:
         assert answer.status == 200, await answer.text()
         return bool((await answer.json())["status"] == "completed")

@@ -44,13 +44,11 @@ class Home:
 
     @asynccontextmanager
     async def command(self, *arguments: str) -> AsyncIterator[Process]:
-        """`platformctl` as a process."""
         command, log = ("-m", "cli", *arguments), self.path.with_name(f"{secrets.token_hex(4)}.log")
         async with running_process(*command, env=self._environment, log=log, grace=0) as process:
             yield process
 
     async def run(self, *arguments: str) -> str:
-        """A command that must succeed; its output."""
         result = await asyncio.to_thread(run_command, *arguments, env=self._environment)
         assert result.exit_code == 0, result.output
         return result.stdout
@@ -71,12 +69,9 @@ class Home:
                 await process.kill()
 
     async def newest(self) -> str:
-        """The newest backup's name."""
         return str(json.loads(await self.run("backup", "list", "--json"))[0]["name"])
 
     def change(self, *statements: str) -> None:
-        """Change rows directly."""
-
         def run(connection: sa.Connection) -> None:
             for statement in statements:
                 connection.execute(sa.text(statement))
@@ -84,12 +79,9 @@ class Home:
         in_transaction(self._url, run)
 
     def rows(self, query: str) -> list[Any]:
-        """The first column of a query."""
         return in_transaction(self._url, lambda connection: list(connection.scalars(sa.text(query))))
 
     def copy_account(self, original: str, copies: int) -> None:
-        """Accounts like this one."""
-
         def copy(connection: sa.Connection) -> None:
             table = sa.Table("kernel_account", sa.MetaData(), autoload_with=connection)
             row = connection.execute(sa.select(table).where(table.c.username == original)).mappings().one()
@@ -111,7 +103,6 @@ class Home:
         return make_url(self.database_url).set(drivername="postgresql+asyncpg").render_as_string(False)
 
     def state(self) -> tuple[int, int]:
-        """How many accounts and documents there are."""
         (accounts,), (documents,) = (
             self.rows(f"SELECT count(*) FROM {table}") for table in ("kernel_account", "rag_document")
         )
@@ -120,7 +111,6 @@ class Home:
 
 @pytest.fixture
 async def home(platform_home: Path, database_url: str | None) -> Home:
-    """Accounts and a document, and nobody in service."""
     async with platforms(platform_home) as start:
         running = await start(LoadedOnce, *PLUGINS[1:], env={"DATABASE_URL": database_url})
         ann = await running.user("ann")

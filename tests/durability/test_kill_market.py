@@ -42,7 +42,6 @@ class Shopper:
     tools: int = 0
 
     async def call(self, method: str, path: str, **options: Any) -> tuple[int, Any]:
-        """Status and body of an answer."""
         timeout = aiohttp.ClientTimeout(total=30)
         url = f"{self.server.url}/v1/marketplace/{path}"
         request = self.session.request(method, url, headers=self.headers, timeout=timeout, **options)
@@ -50,7 +49,6 @@ class Shopper:
             return answer.status, await answer.json()
 
     async def create(self, name: str) -> str:
-        """A new draft."""
         fields = {"name": name, "display_name": name, "author": "Ann"}
         status, body = await self.call("POST", "plugins", json=fields)
         assert status == 201, body
@@ -88,7 +86,6 @@ class Shopper:
 
 
 async def _made_ready(server: Server, shopper: Shopper) -> tuple[list[str], list[str]]:
-    """Approved listings to install, and drafts to review."""
     shop = [await shopper.create(f"shop {number}") for number in range(LISTINGS)]
     for _ in range(3):
         await shopper.review_all(shop)

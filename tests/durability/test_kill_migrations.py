@@ -12,7 +12,6 @@ import pytest
 from tests.fakes.other_client import PostgresClient
 from tests.fakes.processes import Process, running_process, without_plugins
 
-KILLS = 3
 PLUGINS = ("platform_ops", "tenancy", "rag", "marketplace", "plugin_registry")
 
 
@@ -37,7 +36,6 @@ class Schema:
             return 0
 
     def close(self) -> None:
-        """Give up the connections."""
         if self._client is not None:
             self._client.close()
 
@@ -57,12 +55,11 @@ async def test_killed_migrations_are_finished_by_the_next(
     platform_home: Path, empty_database_url: str | None, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """SIGKILL whenever tables were added; in the end the schema is that of the models."""
-    rounds = KILLS if request.config.getoption("nightly") else 1
     env = {"PLATFORM_HOME": str(platform_home), **without_plugins(*PLUGINS)}
     if empty_database_url is not None:
         env["DATABASE_URL"] = empty_database_url
     schema, log, kills = Schema(empty_database_url, platform_home), tmp_path / "log", 0
-    for _ in range(rounds):
+    for _ in range(request.config.getoption("rounds")):
         before = await asyncio.to_thread(schema.count)
         async with running_process("-m", "cli", "db", "upgrade", env=env, log=log) as process:
             kills += await killed_after(process, schema, before)

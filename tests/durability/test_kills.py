@@ -40,7 +40,6 @@ class Server:
         self.process: Child | None = None
 
     async def start(self) -> None:
-        """Start it and wait until it answers."""
         migrated_home(self.home, self._environment)
         command = ("-m", "cli", "serve", "--port", str(self.port))
         with (self.home.parent / "serve.log").open("ab") as log:
@@ -63,7 +62,6 @@ class Server:
         return log.count("is ready for jobs")
 
     def worker(self) -> psutil.Process | None:
-        """The worker, where one runs at the moment."""
         assert self.process is not None
         with suppress(psutil.NoSuchProcess):
             for child in psutil.Process(self.process.pid).children():
@@ -73,21 +71,18 @@ class Server:
         return None
 
     def kill_worker(self) -> None:
-        """SIGKILL to the worker."""
         worker = self.worker()
         if worker is not None:
             with suppress(psutil.NoSuchProcess):
                 worker.send_signal(signal.SIGKILL)
 
     async def kill_api(self) -> None:
-        """SIGKILL to the API process."""
         assert self.process is not None
         with suppress(ProcessLookupError):
             self.process.kill()
         await self.process.wait()
 
     async def stop(self) -> None:
-        """Ask it to stop."""
         if self.process is not None and self.process.returncode is None:
             self.process.send_signal(signal.SIGTERM)
             await self.process.wait()
@@ -108,7 +103,6 @@ class Client:
         self.acknowledged: dict[str, str] = {}
 
     async def sign_up(self) -> None:
-        """Make an account and a knowledge base."""
         account = {"username": "ann", "email": "ann@example.org", "password": _PASSWORD}
         await self._call("POST", "/v1/auth/register", json=account)
         await self.sign_in()
@@ -118,7 +112,6 @@ class Client:
         self.base = answer["id"]
 
     async def sign_in(self) -> None:
-        """A fresh session."""
         login = {"username": "ann", "password": _PASSWORD}
         answer = await self._call("POST", "/v1/auth/login", json=login)
         self._headers = {"Authorization": f"Bearer {answer['access_token']}"}
@@ -132,12 +125,10 @@ class Client:
             self.acknowledged[answer["document_id"]] = f"{number}.txt"
 
     async def documents(self) -> list[dict[str, object]]:
-        """All records."""
         answer = await self._call("GET", f"/v1/rag/knowledge-bases/{self.base}/documents")
         return list(answer["items"])
 
     async def chunks(self, document_id: str) -> list[dict[str, object]]:
-        """All passages of a document."""
         path = f"/v1/rag/knowledge-bases/{self.base}/documents/{document_id}/chunks?limit=500"
         return list((await self._call("GET", path))["items"])
 
@@ -182,7 +173,6 @@ async def test_kills_at_random_moments_lose_and_double_nothing(
 async def test_a_worker_killed_between_two_batches_loses_and_doubles_nothing(
     platform_home: Path, tmp_path: Path
 ) -> None:
-    """The next one continues after what is written."""
     server = Server(platform_home, None, plugins=("models", "rag"), **paced(tmp_path / "packages"))
     await server.start()
     try:

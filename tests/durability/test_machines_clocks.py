@@ -81,7 +81,6 @@ async def test_a_worker_whose_clock_is_behind_is_counted(
 
 
 async def _counts_one(observer: Running) -> bool:
-    """Whether the metrics name one worker."""
     told = (await observer.anonymous.get("/metrics")).body.decode()
     return "\njob_workers 1.0" in told
 
@@ -149,19 +148,16 @@ async def test_rebuilding_trees_of_a_machine_ahead(
 
 
 async def build_trees(actor: Actor, base: str, **body: object) -> None:
-    """Build them, as a worker does."""
     assert (await actor.post(f"/v1/rag/knowledge-bases/{base}/trees", json=body)).status == 202
     await actor.running.run_jobs()
 
 
 async def built_at(running: Running) -> datetime | None:
-    """When the only document's tree was built."""
     return await running.platform.database.read(
         lambda session: session.scalar(select(Document.tree_built_at))
     )
 
 
 async def statuses(actor: Actor, base: str) -> list[Any]:
-    """The states of all documents."""
     listed = await actor.get(f"/v1/rag/knowledge-bases/{base}/documents")
     return [one["status"] for one in listed.json()["items"]]

@@ -124,12 +124,11 @@ async def under_load(home: Path, env: dict[str, str]) -> AsyncIterator[Load]:
 @pytest.fixture
 def rounds(request: pytest.FixtureRequest) -> int:
     """How often each fault comes."""
-    return 10 if request.config.getoption("nightly") else 1
+    return int(request.config.getoption("rounds"))
 
 
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
-    """A PostgreSQL server of this test's own."""
     with own_cluster() as found:
         yield found
 

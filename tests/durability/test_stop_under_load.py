@@ -97,7 +97,7 @@ async def test_no_request_is_cut(
     env = without_plugins("rag", "embeddings", "platform_ops")
     if database_url is not None:
         env["DATABASE_URL"] = database_url
-    for turn in range(10 if request.config.getoption("nightly") else 1):
+    for turn in range(request.config.getoption("rounds")):
         async with served_platform(platform_home, "--no-worker", env=env) as served:
             account = await served.sign_up(f"reader-{turn}")
             told: Counter[str] = Counter()

@@ -39,7 +39,6 @@ async def _some_done(client: Client) -> bool:
 
 
 async def _gone(process: psutil.Process) -> None:
-    """Wait until the process is gone."""
     await asyncio.to_thread(psutil.wait_procs, [process], 15)
     assert not process.is_running()
 

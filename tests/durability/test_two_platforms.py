@@ -31,7 +31,6 @@ async def test_another_database_is_refused(
 async def test_a_file_system_without_locks(
     start_platform: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Such as NFS without its lock service: the platform starts, and warns."""
     flock = fcntl.flock
 
     def without_locks(file: Any, operation: int) -> None:
@@ -48,7 +47,6 @@ async def test_a_file_system_without_locks(
 async def test_processes_of_one_installation_share_a_home(
     start_platform: Start, database_url: str | None, tmp_path: Path
 ) -> None:
-    """API processes and workers."""
     for role in ("api", "worker", "api"):
         await start_platform(home=tmp_path / "home", env={"DATABASE_URL": database_url}, role=role)
 

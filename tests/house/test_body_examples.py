@@ -77,11 +77,9 @@ class Api:
     contents: list[Content]
 
     def content(self, path: str, media_type: str) -> Content:
-        """What the gateway shows."""
         return self.of_gateway()[path, media_type]
 
     def of_gateway(self) -> dict[tuple[str, str], Content]:
-        """The gateway's bodies by path and media type."""
         return {(c.path, c.media_type): c for c in self.contents if c.app == "gateway"}
 
 
@@ -115,20 +113,17 @@ def contents(running: Running) -> Iterator[Content]:
 
 
 def applications(running: Running) -> Iterator[tuple[str, Application]]:
-    """The gateway and the services."""
     yield "gateway", gateway_app(running.platform)
     for name, (_, service) in running.platform.resource(OFFERS).services.items():
         yield name, service_app(running.platform, service)
 
 
 async def no_manifest(api: Api) -> Ready:
-    """The plugin of the example is not installed."""
     await api.admin.delete("/v1/plugins/station-notes")
     return Ready()
 
 
 async def manifest(api: Api) -> Ready:
-    """It is installed, and its webhook live."""
     answer = await send(api, api.content(INSTALL, YAML), await no_manifest(api))
     assert answer.status == 200, answer.body
     return Ready({"path": answer.json()["webhook_path"].lstrip("/")})
@@ -142,14 +137,12 @@ async def base(api: Api) -> Ready:
 
 
 async def exported(api: Api) -> Ready:
-    """A knowledge base as a file."""
     found = await api.admin.get(f"{RAG}/{await make_base(api.admin, embedding_model='all-minilm')}/export")
     assert found.status == 200, found.body
     return Ready(file=found.body)
 
 
 async def questions(api: Api) -> Ready:
-    """A set without questions."""
     found = await make_base(api.admin, embedding_model="all-minilm")
     made = await api.admin.post(SETS, json={"knowledge_base_id": found, "name": "Travel"})
     assert made.status == 201, made.body
@@ -157,7 +150,6 @@ async def questions(api: Api) -> Ready:
 
 
 async def listing(api: Api) -> Ready:
-    """A draft, and a wheel."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("acme_tides-1.2.dist-info/METADATA", METADATA)
@@ -165,7 +157,6 @@ async def listing(api: Api) -> Ready:
 
 
 async def recording(_api: Api) -> Ready:
-    """Half a second of silence."""
     packed = io.BytesIO()
     soundfile.write(packed, np.zeros(8000, dtype=np.int16), 16_000, format="WAV")
     return Ready(file=packed.getvalue())
@@ -246,7 +237,6 @@ async def test_forms_are_described(api: Api) -> None:
 
 
 async def test_all_are_sent(api: Api) -> None:
-    """Whatever is not JSON is sent below."""
     found = {key for key in api.of_gateway() if key[1] != JSON}
     assert found - NOT_SENT == {key for key in SENT if key[1] != JSON}
 
@@ -287,7 +277,6 @@ async def test_all_ways_say_the_same(api: Api) -> None:
 
 
 async def test_manifests_are_valid(api: Api) -> None:
-    """The manifest of the examples fits the published schema."""
     schema = json.loads((ROOT / "schemas" / "manifest.v1alpha1.schema.json").read_text(encoding="utf-8"))
     for path in (INSTALL, RELOAD):
         Draft7Validator(schema).validate(api.content(path, JSON).example)

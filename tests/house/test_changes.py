@@ -13,7 +13,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def changes() -> ModuleType:
-    """The script that checks and collects them."""
     spec = importlib.util.spec_from_file_location("changes", ROOT / ".ci" / "changes.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -39,7 +39,6 @@ def test_case(number):
     ids=["all-pass", "unsteady", "broken", "too-many"],
 )
 def test_failed_tests(tmp_path: Path, number: int, first_time: str, again: str, code: int, said: str) -> None:
-    """At most twelve run once more; who fails again fails CI."""
     (tmp_path / "setup.sh").write_text(SETUP)
     (tmp_path / "setup.sh").chmod(0o755)
     (tmp_path / "test_cases.py").write_text(CASES.format(number=number, first_time=first_time, again=again))

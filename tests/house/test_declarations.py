@@ -54,7 +54,6 @@ async def test_every_route_is_declared_whole(platform: Platform) -> None:
 
 
 async def test_names_can_be_read(platform: Platform) -> None:
-    """What somebody names has something to see."""
     seen = set()
     for endpoint in endpoints(platform):
         body, place = endpoint.route.body, f"{endpoint.route.method} {endpoint.template.openapi}"

@@ -16,7 +16,6 @@ Imports = Mapping[str, frozenset[str]]
 
 
 def modules(root: Path) -> dict[str, Path]:
-    """The file of each module, by dotted name."""
     found = {}
     for path in (path for folder in SOURCES for path in (root / folder).rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
@@ -25,7 +24,6 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 def imports(root: Path) -> Imports:
-    """Which modules of the house each one names."""
     files = modules(root)
     return {name: frozenset(_named(name, path, files)) for name, path in files.items()}
 
@@ -96,7 +94,6 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     ids=["plain", "in a function", "type hint, relative"],
 )
 def test_a_circle_is_seen_and_named(tmp_path: Path, first: str, second: str) -> None:
-    """Whatever way the two modules import each other."""
     folder = tmp_path / "kernel"
     folder.mkdir()
     for name, text in (("__init__", ""), ("a", first), ("b", second), ("c", "from kernel import a")):

@@ -62,13 +62,11 @@ def sources() -> dict[str, str]:
 
 
 def test_no_nouns_of_capabilities() -> None:
-    """Each word that is found has its reason above."""
     found = {name: set(words(text)) - EXCEPTIONS.get(name, set()) for name, text in sources().items()}
     assert {name: nouns for name, nouns in found.items() if nouns} == {}
 
 
 def test_no_names_of_plugins_and_services() -> None:
-    """Nor does the kernel name a plugin or a service."""
     named = re.compile(rf"(?<![\w-])({'|'.join(sorted(names()))})(?![\w-])")
     found = {name: set(named.findall(text)) for name, text in sources().items()}
     assert {name: known for name, known in found.items() if known} == {}
@@ -76,11 +74,9 @@ def test_no_names_of_plugins_and_services() -> None:
 
 @pytest.mark.parametrize("text", ["rag_pipelines", "RagSource", "# of knowledge bases", '"TTS"', "webhooks"])
 def test_a_noun_is_seen(text: str) -> None:
-    """However it is written."""
     assert list(words(text))
 
 
 @pytest.mark.parametrize("text", ["storage", "fragment", "paragraphs", "models", "drag"])
 def test_parts_of_words_are_none(text: str) -> None:
-    """A noun inside another word is no noun."""
     assert not list(words(text))

@@ -30,7 +30,6 @@ LESSER = {
 
 
 def required(*names: str) -> Iterator[metadata.Distribution]:
-    """These distributions and all that they require here."""
     seen: set[str] = set()
     waiting = list(names)
     while waiting:
@@ -54,7 +53,6 @@ def _asked() -> list[Requirement]:
 
 @cache
 def _extras(name: str) -> set[str]:
-    """Extras that the platform asks for, and none."""
     return {
         "",
         *(extra for item in _asked() if canonicalize_name(item.name) == name for extra in item.extras),
@@ -62,7 +60,6 @@ def _extras(name: str) -> set[str]:
 
 
 def tools() -> list[str]:
-    """What the tests need beside the platform."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     return [Requirement(line).name for line in project["dependency-groups"]["dev"]]
 
@@ -105,7 +102,6 @@ def test_copyleft_is_recognized(said: str) -> None:
 
 
 def test_our_own_license() -> None:
-    """The metadata names Apache-2.0 and carries its text."""
     ours = metadata.metadata(DISTRIBUTION)
     assert ours["License-Expression"] == "Apache-2.0"
     assert "Apache License" in (ROOT / "LICENSE").read_text(encoding="utf-8")

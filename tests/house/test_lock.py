@@ -28,14 +28,12 @@ def extras() -> list[str]:
 
 
 def pins(file: str) -> dict[str, Requirement]:
-    """The requirements of a lock file by name."""
     lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
     found = [Requirement(line.removesuffix("\\")) for line in lines if line and line[0] not in "#- "]
     return {canonicalize_name(item.name): item for item in found}
 
 
 def wanted(group: str | None = None) -> list[Requirement]:
-    """What pyproject.toml asks for."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
     return installed(*extras(), FULL) if group is None else [Requirement(line) for line in groups[group]]
 
@@ -65,7 +63,6 @@ def requirements_of(name: str) -> list[str]:
 
 @pytest.mark.parametrize("file", ALL)
 def test_every_line_is_one_version(file: str) -> None:
-    """A lock leaves nothing to choose."""
     loose = [str(item) for item in pins(file).values() if not re.fullmatch(r"==[^*,]+", str(item.specifier))]
     assert loose == []
 

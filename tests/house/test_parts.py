@@ -55,7 +55,6 @@ def test_few_dependencies() -> None:
 
 @pytest.mark.long
 def test_small(core: Path) -> None:
-    """At most 130 MB, compiled modules included."""
     size = sum(path.lstat().st_size for path in core.rglob("*") if path.is_file() and not path.is_symlink())
     assert size / 1e6 <= MOST_MEGABYTES
 
@@ -84,14 +83,12 @@ async def test_healthy_without_extras(core: Path, tmp_path: Path) -> None:
 
 
 async def explained(command: str, plugin: str, folder: Path, env: dict[str, str]) -> bytes:
-    """What `platformctl plugins why` prints."""
     arguments = (command, "plugins", "why", plugin, "--json")
     process = await asyncio.create_subprocess_exec(*arguments, cwd=folder, env=env, stdout=PIPE)
     return (await process.communicate())[0]
 
 
 async def answered(url: str) -> dict[str, Any]:
-    """The body of the first answer."""
     async with aiohttp.ClientSession() as session, asyncio.timeout(90):
         while True:
             try:

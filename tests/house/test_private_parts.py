@@ -86,7 +86,6 @@ def _is_foreign(module: str) -> bool:
 
 
 def test_no_private_part_of_a_library() -> None:
-    """Neither an attribute nor a module."""
     found = {
         (str(path), line, name)
         for path, tree in modules(*SOURCES)
@@ -174,5 +173,4 @@ def _file(base: type) -> bool:
     ],
 )
 def test_what_is_found(source: str, names: list[str]) -> None:
-    """Each way to reach a private part."""
     assert [name for _, name in used(ast.parse(source))] == names

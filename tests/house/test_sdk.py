@@ -33,7 +33,6 @@ FOR_OTHERS = {
 
 @cache
 def users() -> dict[str, dict[str, set[str]]]:
-    """The plugins that import each name, by module."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for path in (ROOT / "builtin_plugins").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

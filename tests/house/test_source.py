@@ -22,7 +22,6 @@ def modules(*folders: str) -> Iterator[tuple[Path, ast.Module]]:
 
 @cache
 def parsed(path: Path) -> ast.Module:
-    """Each module is looked at by many tests."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
@@ -128,7 +127,6 @@ def _changed_containers(tree: ast.Module) -> Iterator[str]:
 
 
 def _targets(node: ast.AST) -> Iterator[str]:
-    """Names of containers that this node changes."""
     if (
         isinstance(node, ast.Subscript)
         and not isinstance(node.ctx, ast.Load)

@@ -35,7 +35,6 @@ async def platform(
 
 
 async def test_every_plugin_starts(platform: Platform) -> None:
-    """All built-in plugins are in service on both databases."""
     assert {record.name: record.reason for record in platform.plugins if record.status != "loaded"} == {}
 
 
@@ -65,7 +64,6 @@ async def test_numbers_are_given_once(platform: Platform) -> None:
 
 
 async def test_every_table_has_an_owner(platform: Platform) -> None:
-    """Each table bears the name of its owner."""
     tables = await platform.database.read(
         lambda session: set(inspect(session.connection()).get_table_names())
     )

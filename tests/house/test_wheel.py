@@ -21,7 +21,6 @@ OFFLINE = ("--no-index", "--no-deps", "--quiet")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this checkout."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [*PIP, "wheel", *OFFLINE, "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
@@ -31,7 +30,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def names(wheel: Path) -> list[str]:
-    """Paths of the files in it."""
     with zipfile.ZipFile(wheel) as archive:
         return archive.namelist()
 
@@ -65,7 +63,6 @@ def platformctl(environment: Path, folder: Path, *arguments: str) -> str:
 
 
 def test_three_packages_and_nothing_else(names: list[str]) -> None:
-    """The wheel claims exactly three top-level names."""
     top = {name.partition("/")[0] for name in names}
     assert {name for name in top if not name.endswith(".dist-info")} == {"kernel", "builtin_plugins", "cli"}
 
@@ -92,7 +89,6 @@ def test_files_beside_the_code_travel(names: list[str]) -> None:
 
 
 def test_no_tests_and_no_leftovers(names: list[str]) -> None:
-    """Tests, caches and homes stay at home."""
     unwanted = ("tests/", "__pycache__", ".platform/", ".pyc")
     assert [name for name in names if any(part in name for part in unwanted)] == []
 

@@ -24,7 +24,6 @@ def test_a_loop_ends_before_its_abandoned_thread() -> None:
 
 
 async def test_what_it_answers() -> None:
-    """The result, or what was raised."""
     assert await in_abandonable_thread(lambda: 7) == 7
     with pytest.raises(ValueError, match="seven"):
         await in_abandonable_thread(lambda: int("seven"))

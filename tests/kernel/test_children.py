@@ -41,7 +41,6 @@ def pipe(tmp_path: Path) -> Iterator[tuple[Path, int]]:
 
 
 async def told(descriptor: int) -> list[int]:
-    """The process ids that a child told."""
     loop = asyncio.get_running_loop()
     ready = loop.create_future()
     loop.add_reader(descriptor, lambda: ready.done() or ready.set_result(None))
@@ -54,7 +53,6 @@ async def told(descriptor: int) -> list[int]:
 
 
 async def gone(*pids: int) -> None:
-    """Wait until the processes, anybody's children, have ended."""
     await eventually(lambda: not any(map(alive, pids)), 10)
 
 
@@ -67,7 +65,6 @@ def alive(pid: int) -> bool:
 
 
 async def refused(children: Children, task: str, *arguments: object, **limits: float) -> ChildFailed:
-    """Call a task that fails."""
     with pytest.raises(ChildFailed) as caught:
         await children.call(f"{TASKS}:{task}", *arguments, limits=LIMITS._replace(**limits))
     return caught.value
@@ -100,7 +97,6 @@ async def test_imports_leave_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 async def test_many_at_once(children: Children) -> None:
-    """Answers find their callers."""
     calls = [children.call(f"{TASKS}:echo", number, limits=LIMITS) for number in range(40)]
     assert await asyncio.gather(*calls) == list(range(40))
 
@@ -122,13 +118,11 @@ async def test_a_signal_that_is_ignored(children: Children) -> None:
 
 
 async def test_clock(children: Children) -> None:
-    """A task that hangs is ended by the clock."""
     assert (await refused(children, "hang", wall_seconds=0.5)).reason == "timeout"
 
 
 @pytest.mark.parametrize("task", ["long_answer", "flood", "large_file"])
 async def test_output(children: Children, tmp_path: Path, task: str) -> None:
-    """Answers, words and files are bounded."""
     assert (await refused(children, task, str(tmp_path / "file"))).reason == "output"
 
 
@@ -268,7 +262,6 @@ async def test_killed_with_its_platform(pipe: tuple[Path, int]) -> None:
 
 
 async def test_the_prepared_process_goes_when_idle() -> None:
-    """Without tasks for a while it ends; the next task starts another."""
     async with aclosing(Children(idle_seconds=0.05)) as children:
         first = await children.call(f"{TASKS}:parent", limits=LIMITS)
         await gone(first)
@@ -282,7 +275,6 @@ async def test_arguments_that_are_too_long(children: Children) -> None:
 
 
 async def test_a_program(children: Children, tmp_path: Path) -> None:
-    """Its input, its output, its folder, its variables."""
     source = tmp_path / "in"
     source.write_bytes(b"some words")
     command = ["sh", "-c", "cat; echo; pwd; echo $WHERE"]
@@ -321,7 +313,6 @@ async def test_a_program_in_a_folder_of_the_operators(
 async def test_a_program_that_fails(
     children: Children, tmp_path: Path, command: list[str], reason: str, limits: dict[str, float]
 ) -> None:
-    """Each way to fail has its reason."""
     with pytest.raises(ChildFailed) as caught:
         await children.run(command, limits=LIMITS._replace(**limits), folder=tmp_path)
     assert caught.value.reason == reason
@@ -330,7 +321,6 @@ async def test_a_program_that_fails(
 
 
 async def test_a_program_is_cancelled(children: Children, pipe: tuple[Path, int]) -> None:
-    """With the program goes what it started."""
     path, reader = pipe
     command = ["sh", "-c", f"sleep 100 & echo $$ $! > {path}; wait"]
     call = asyncio.create_task(children.run(command, limits=LIMITS._replace(file_bytes=4096)))

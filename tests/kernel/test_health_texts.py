@@ -6,7 +6,6 @@ from kernel.observe.health import shortened
 
 
 def test_a_short_text_stays() -> None:
-    """What fits is told whole."""
     assert shortened("platformctl secret set github-issues") == "platformctl secret set github-issues"
 
 

@@ -196,7 +196,6 @@ class TestAsk:
         assert await hooks.ask(list_tags, article="nail") == []
 
     async def test_all_answers(self) -> None:
-        """Everyone is asked, and None is left out."""
         shop = Shop(Answering("a", ["blunt"]), Answering("b", None), Answering("c", ["new"], later=True))
         assert await shop.hooks.ask(list_tags, article="nail") == [["new"], ["blunt"]]
 
@@ -287,28 +286,24 @@ class TestAsk:
         assert shop.reported == [("a", spec.name, "Misanswered")]
 
     async def test_a_hook_without_an_answer(self) -> None:
-        """What is returned all the same is nobody's business."""
         shop = Shop(Answering("a", "sold"))
         await shop.hooks.ask(check_sale, article="nail")
         assert shop.reported == []
 
     @pytest.mark.parametrize("answer", [[], ("a", "b"), {"a"}, None])
     async def test_lists_of_any_kind(self, answer: Any) -> None:
-        """Whatever can be gone through is as good as a list."""
         shop = Shop(Answering("a", answer))
         assert await shop.hooks.ask(list_tags, article="nail") == ([] if answer is None else [answer])
         assert shop.reported == []
 
     @pytest.mark.parametrize("later", [False, True])
     async def test_a_failure_that_is_passed_over(self, later: bool) -> None:
-        """`failing="skip"`: the others are asked, and it is reported."""
         shop = Shop(Answering("a", 1), Answering("b", SystemExit(3), later=later))
         assert await shop.hooks.ask(find_shelf, article="nail") == 1
         assert await shop.hooks.ask(list_notes, article="nail") == [1]
         assert shop.reported == [("b", "find_shelf", "SystemExit"), ("b", "list_notes", "SystemExit")]
 
     async def test_a_failure_with_an_answer_in_its_place(self) -> None:
-        """`failing=function`: what it answers counts."""
         shop = Shop(Answering("a", "good"), Answering("b", RuntimeError("broken")))
         assert await shop.hooks.ask(judge, article="nail") == ["no word on nail from b", "good"]
         assert shop.reported == [("b", "judge", "RuntimeError")]
@@ -324,7 +319,6 @@ class TestAsk:
 
 class TestAskNow:
     def test_answers(self) -> None:
-        """The same answers, with nothing to await."""
         hooks = Shop(Answering("a", 4), Answering("b", None)).hooks
         assert hooks.ask_now(find_size, article="nail") == 4
         assert hooks.ask_now(list_colours, article="nail") == [4]
@@ -445,7 +439,6 @@ def test_a_plugin_that_fails_while_failures_are_counted() -> None:
 
 
 async def test_a_silenced_plugin_is_not_asked() -> None:
-    """It is left out until the silence is lifted."""
     hooks = Shop(Answering("a", 1), Answering("b", 2)).hooks
     hooks.silence(frozenset({"b"}))
     assert await hooks.ask(find_price, article="nail", currency="EUR") == 1

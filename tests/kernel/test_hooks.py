@@ -280,7 +280,6 @@ class TestDecideAccess:
         assert (await ana.get("/v1/echo/private")).status == 200
 
     async def test_one_whose_database_is_away(self, start_platform: Start) -> None:
-        """Then the answer is that of every outage, and nobody is blamed."""
         judge = Judge()
         running = await start_platform(judge, EchoPlugin)
         ana = await running.user("ana")

@@ -79,7 +79,6 @@ async def test_repeating() -> None:
 
 
 async def test_a_wait_with_a_limit() -> None:
-    """It tells whether the event is set."""
     event = asyncio.Event()
     assert not await set_within(event, 0)
     event.set()

@@ -39,7 +39,6 @@ async def test_remembered(source: Source) -> None:
 
 
 async def test_too_old(source: Source) -> None:
-    """A value past its age is read again."""
     cache = LiveCache(source.load, max_age=0)
     await cache.get(1)
     assert cache.peek(1) is None
@@ -66,7 +65,6 @@ async def test_forgotten_while_it_is_read(source: Source, everything: bool) -> N
 
 
 async def test_the_others_stay(source: Source) -> None:
-    """Forgetting one value leaves the others."""
     cache = LiveCache(source.load, max_age=60)
     await asyncio.gather(cache.get(1), cache.get(2))
     cache.invalidate(1)

@@ -29,7 +29,6 @@ class DriverError(Exception):
 
 
 def wrapped(error: BaseException) -> DBAPIError:
-    """An error as SQLAlchemy hands it on."""
     return DBAPIError("SELECT 1", None, error)
 
 

@@ -35,7 +35,6 @@ def only_file(home: Path) -> Path:
 
 
 def test_arrays_are_made_once(tmp_path: Path) -> None:
-    """Whoever comes later maps the file of the first."""
     mapped.derived(tmp_path, "kind", "1", numbers)
     found = mapped.derived(tmp_path, "kind", "1", never)
     assert {name: array.tolist() for name, array in found.items()} == {
@@ -64,7 +63,6 @@ def test_a_damaged_file_is_made_again(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
-    """But not what somebody may be writing just now."""
     folder = tmp_path / "cache" / "kind"
     folder.mkdir(parents=True)
     old, young = folder / "1.safetensors.old.new", folder / "1.safetensors.young.new"
@@ -78,7 +76,6 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
 def test_a_nearly_full_disk_is_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The database needs the rest of it more."""
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=50 * 2**20))
     assert mapped.derived(tmp_path, "kind", "1", numbers)["a"][1, 2] == 5
@@ -99,7 +96,6 @@ def test_what_can_not_be_kept_is_refused(tmp_path: Path, home: bool) -> None:
 
 
 def test_an_array_in_pieces_is_kept_whole(tmp_path: Path) -> None:
-    """A view of every other column."""
     view = np.arange(12, dtype=np.float32).reshape(2, 6)[:, ::2]
     for place in (tmp_path, tmp_path, None):
         found = mapped.derived(place, "kind", "1", lambda: {"a": view})["a"]
@@ -116,7 +112,6 @@ def test_another_version_takes_the_place_of_the_last(tmp_path: Path) -> None:
 
 
 def test_other_kinds_stay(tmp_path: Path) -> None:
-    """Also one whose name begins alike."""
     for kind, version in (("kind", "1"), ("kind-of", "1"), ("kind", "2")):
         mapped.derived(tmp_path, kind, version, numbers)
     mapped.derived(tmp_path, "kind-of", "1", never)
@@ -132,14 +127,12 @@ def test_where_no_file_can_be_written_they_are_in_memory(
 
 
 def test_without_a_home_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a benchmark, which has none."""
     monkeypatch.chdir(tmp_path)
     mapped.derived(None, "kind", "1", numbers).forget()
     assert not list(tmp_path.iterdir())
 
 
 def test_what_is_written_into_an_array_stays_in_the_process(tmp_path: Path) -> None:
-    """And it is gone once the memory has been given back."""
     mine = mapped.derived(tmp_path, "kind", "1", numbers)
     mine["a"][0, 0] = 7
     assert mapped.derived(tmp_path, "kind", "1", never)["a"][0, 0] == 0

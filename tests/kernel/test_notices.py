@@ -21,13 +21,11 @@ from kernel.testing.databases import copy_sqlite
 
 
 def notices_of(database: Database, home: Path) -> Notices:
-    """Notices of its own process."""
     return Notices(wakeups_for(database.url, home))
 
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    """One that several processes share."""
     copy_sqlite(tmp_path, ())
     opened = Database(KernelSettings(home=tmp_path).sqlalchemy_url)
     yield opened
@@ -83,7 +81,6 @@ async def test_of_another_process(database: Database, tmp_path: Path) -> None:
 
 
 async def test_nobody_hears_after_the_end(database: Database, tmp_path: Path) -> None:
-    """Stopping ends the looking; a second process goes on."""
     first, second = notices_of(database, tmp_path), notices_of(database, tmp_path)
     heard: dict[Notices, list[str]] = {first: [], second: []}
     for one in (first, second):

@@ -33,11 +33,9 @@ class Server:
         )
 
     async def open(self) -> None:
-        """Take connections again."""
         await self._say(f"ALTER DATABASE {self._name} ALLOW_CONNECTIONS true")
 
     async def make_read_only(self) -> None:
-        """What a standby after a failover is like."""
         await self._say(f"ALTER DATABASE {self._name} SET default_transaction_read_only = on")
         await self._say(
             f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{self._name}'"

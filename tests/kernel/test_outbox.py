@@ -50,7 +50,6 @@ async def queue_as_before(running: Running, event: str, fields: dict[str, Any]) 
 
 
 async def ended(running: Running) -> list[tuple[str, str | None]]:
-    """How the jobs ended."""
     query = select(JobRecord.status, JobRecord.error)
     return await running.platform.database.read(
         lambda session: [(status, error) for status, error in session.execute(query)]
@@ -86,7 +85,6 @@ async def test_it_is_stored_under_its_name(start_platform: Start, database_url: 
 
 
 async def test_an_event_that_nobody_declares_any_longer(start_platform: Start) -> None:
-    """Its delivery ends with that reason, and the name."""
     running = await start_platform(Bills())
     await queue_as_before(running, "old_plugin.happened", {})
     await running.run_jobs()
@@ -102,7 +100,6 @@ async def test_emitting_what_is_not_declared(start_platform: Start) -> None:
 
 
 def named(event_name: str, *former_names: str) -> type[Event]:
-    """An event class of its own."""
     return type("Named", (Event,), {"event_name": event_name, "former_names": former_names})
 
 
@@ -135,6 +132,5 @@ def test_an_event_without_a_name(attributes: dict[str, str]) -> None:
 
 
 def test_a_name_is_not_inherited() -> None:
-    """A subclass is another event."""
     with pytest.raises(TypeError, match="needs its own name"):
         type("PaidLate", (Paid,), {})

@@ -51,7 +51,6 @@ async def server(*handlers: Handler) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def client(*named: str, **options: object) -> AsyncIterator[OutgoingClient]:
-    """A client whose operator named some addresses."""
     async with Outgoing([], Metrics(), Tracing()).client(
         "test", named=named, limits=LIMITS, **options
     ) as opened:  # type: ignore[arg-type]
@@ -105,7 +104,6 @@ def test_addresses_that_are_not_public(address: str) -> None:
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "93.184.216.34", "2606:4700::1111", "64:ff9b::808:808"])
 def test_public_addresses(address: str) -> None:
-    """What anybody can reach."""
     assert is_public(ipaddress.ip_address(address))
 
 
@@ -150,7 +148,6 @@ async def test_what_the_operator_named() -> None:
 
 @pytest.mark.parametrize("allowed", ["127.0.0.0/8", "127.0.0.1", "localhost", "*.internal"])
 async def test_what_the_operator_allows_for_all(allowed: str) -> None:
-    """Networks, addresses, hosts, and whole domains."""
     places = Destinations(allowed=[allowed])
     host = {"localhost": "localhost", "*.internal": "wiki.internal"}.get(allowed, "127.0.0.1")
     assert places.permits(host, 80, ipaddress.ip_address("127.0.0.1"))
@@ -173,13 +170,11 @@ async def test_the_list_of_hosts() -> None:
 
 
 def test_a_wrong_entry_is_named() -> None:
-    """The operator hears which one."""
     with pytest.raises(ValueError, match=r"300\.0\.0\.0/8"):
         Outgoing(["10.0.0.0/8", "300.0.0.0/8"], Metrics(), Tracing())
 
 
 async def test_a_wrong_setting_stops_the_start(start_platform: Start) -> None:
-    """Naming the setting."""
     with pytest.raises(StartupError, match=r"PLATFORM_OUTGOING_ALLOWED .*neither a host nor a network"):
         await start_platform(env={"PLATFORM_OUTGOING_ALLOWED": "10.0.0.0/99"})
 
@@ -225,8 +220,6 @@ async def test_names_that_change_their_mind() -> None:
 
 
 async def test_redirects_are_not_followed_unasked() -> None:
-    """The answer is the redirect."""
-
     async def away(_request: web.Request) -> web.Response:
         raise web.HTTPFound("/hello")
 
@@ -348,8 +341,6 @@ async def test_pieces_arrive_as_they_are_sent() -> None:
 
 
 async def test_silence() -> None:
-    """A server that stops in mid-answer is given up."""
-
     async def stream(request: web.Request) -> web.StreamResponse:
         answer = web.StreamResponse()
         await answer.prepare(request)
@@ -368,8 +359,6 @@ async def test_silence() -> None:
 
 
 async def test_time_in_all() -> None:
-    """A server that never answers is given up."""
-
     async def never(_request: web.Request) -> web.Response:
         await asyncio.sleep(60)
         return web.Response()
@@ -381,7 +370,6 @@ async def test_time_in_all() -> None:
 
 
 async def test_nobody_listens() -> None:
-    """Refused connections are told from broken answers."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         base = f"http://127.0.0.1:{probe.getsockname()[1]}"
@@ -391,7 +379,6 @@ async def test_nobody_listens() -> None:
 
 
 async def test_leaving_early_closes_the_connection() -> None:
-    """The server learns that nobody wants the rest."""
     left = asyncio.Event()
 
     async def stream(request: web.Request) -> web.StreamResponse:
@@ -444,7 +431,6 @@ async def test_what_is_sent() -> None:
 
 
 async def test_the_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A variable can't lead calls around the rules."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     async with (
         server(hello) as base,

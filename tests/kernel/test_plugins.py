@@ -26,7 +26,6 @@ from kernel.version import API_VERSION
 
 
 def plugin(name: str, **attributes: Any) -> type[Plugin]:
-    """A plugin class with these attributes and methods."""
     return type(name.title(), (Plugin,), {"name": name, **attributes})
 
 
@@ -110,7 +109,6 @@ class TestOrder:
 class TestRefusal:
     @pytest.mark.parametrize("error", [RuntimeError("boom"), SystemExit(3), ImportError("no module named x")])
     def test_import_that_raises(self, error: BaseException) -> None:
-        """Whatever an import raises becomes the reason of that plugin alone."""
         host = load(failing("broken", error), plugin("fine"))
         assert the(host, "broken").status == "failed"
         assert type(error).__name__ in (the(host, "broken").reason or "")
@@ -155,7 +153,6 @@ class TestRefusal:
         assert [record.name for record in host.loaded()] == ["fine"]
 
     def test_disabled_plugins_are_not_even_imported(self) -> None:
-        """A plugin that the operator disabled runs no code."""
         host = load(failing("off", RuntimeError("imported")), disabled=["off"])
         assert the(host, "off").status == "disabled"
 
@@ -173,47 +170,6 @@ class TestRefusal:
 
 
 class TestHooks:
-    def test_misspelt_hook(self) -> None:
-        """A hook that nobody specifies refuses the plugin and suggests the right name."""
-
-        class Misspelt(Plugin):
-            name = "misspelt"
-
-            @hookimpl
-            def register_rotues(self) -> list[Any]:
-                return []
-
-        host = load(Misspelt, plugin("fine"), plugin("dependant", requires=("misspelt",)))
-        assert (
-            the(host, "misspelt").reason
-            == "there is no hook 'register_rotues'; did you mean 'register_routes'?"
-        )
-        assert the(host, "dependant").status == "refused"
-        assert "'misspelt'" in (the(host, "dependant").reason or "")
-
-    def test_unknown_argument(self) -> None:
-        """A hook with an argument that its specification lacks refuses the plugin and its dependants."""
-
-        class Argumentative(Plugin):
-            name = "argumentative"
-
-            @hookimpl
-            def on_event(self, evnt: object) -> None: ...
-
-        host = load(Argumentative, plugin("dependant", requires=("argumentative",)))
-        assert "evnt" in (the(host, "argumentative").reason or "")
-        assert the(host, "dependant").status == "refused"
-
-    def test_hook_without_its_mark(self) -> None:
-        """A method with a hook's name but without @hookimpl would never be called: it is refused instead."""
-
-        class Unmarked(Plugin):
-            name = "unmarked"
-
-            def on_event(self, event: object) -> None: ...
-
-        assert "@hookimpl" in (the(load(Unmarked), "unmarked").reason or "")
-
     def test_hook_with_another_decorator(self) -> None:
         """What such a decorator made would never be called: the plugin is refused, not silently useless."""
 
@@ -297,8 +253,6 @@ class TestHooks:
         assert host.manager.hook.register_recipes() == [["soup"]]
 
     def test_a_hook_that_exists_already(self) -> None:
-        """A plugin can't specify a kernel hook again."""
-
         @hookspec.notification
         def on_event() -> None:
             """Taken."""

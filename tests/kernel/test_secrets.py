@@ -61,7 +61,6 @@ def test_durable(store: SecretStore, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_environment_wins(tmp_path: Path) -> None:
-    """`PLATFORM_SECRET_<NAME>` wins over the file."""
     store = SecretStore(
         tmp_path, {"PLATFORM_SECRET_CRM_FORM_KEY": "from outside", "PLATFORM_SECRET_EMPTY": ""}
     )
@@ -89,7 +88,6 @@ def test_made_at_random_once(store: SecretStore) -> None:
 
 
 def test_many_agree(tmp_path: Path) -> None:
-    """Processes that start together agree on one secret."""
     found: list[str] = []
     start = threading.Barrier(8)
 

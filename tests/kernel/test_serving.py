@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.processes import Served, running_process, served_platform, without_plugins
+from tests.fakes.processes import Served, served_platform, without_plugins
 
 SECRET = {"JWT_SECRET": "a secret of at least thirty-two bytes, for tests"}
 RAG = {**SECRET, **without_plugins("rag", "embeddings", "remote_services")}
@@ -26,7 +26,6 @@ PORTS = (8000, *OFFERED.values())
 
 
 def taken(port: int) -> bool:
-    """Whether somebody listens on a loopback port."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
@@ -69,7 +68,6 @@ async def test_a_proxys_clients_are_told_apart(tmp_path: Path) -> None:
 
 
 async def test_no_other_port_by_default(tmp_path: Path) -> None:
-    """Without it only the gateway and the web client listen."""
     if any(taken(port) for port in PORTS):
         pytest.skip("a port from 8000 to 8010 is taken on this machine")
     async with served_platform(tmp_path / "home", "--no-worker", env=RAG):
@@ -97,24 +95,3 @@ async def test_a_service_on_another_machine(tmp_path: Path) -> None:
             service.process.signal(signal.SIGTERM)
             assert await service.process.wait(20) == 0
             assert (await gateway.get("/v1/rag/knowledge-bases", headers=headers))[0] == 503
-
-
-async def test_a_service_that_nobody_offers(tmp_path: Path) -> None:
-    """`--only` with an unknown name fails at once and names those that there are."""
-    with pytest.raises(AssertionError, match="rag-pipeline"):
-        async with served_platform(tmp_path / "home", "--only", "teleportation", "--no-worker", env=RAG):
-            pass
-
-
-async def test_a_taken_port(tmp_path: Path) -> None:
-    """A port that somebody has is a short error and no traceback."""
-    with socket.socket() as holder:
-        holder.bind(("127.0.0.1", 0))
-        holder.listen()
-        command = ("-m", "cli", "serve", "--no-worker", "--port", str(holder.getsockname()[1]))
-        env = {**RAG, "PLATFORM_HOME": str(tmp_path / "home")}
-        async with running_process(*command, env=env, log=tmp_path / "serve.log") as process:
-            assert await process.wait() != 0
-            output = process.output()
-    assert "can't listen on" in output
-    assert "Traceback" not in output

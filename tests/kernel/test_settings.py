@@ -69,7 +69,6 @@ class TestSources:
         assert load({"SHELF_SIZE": "5"}, size=4).size == 5
 
     def test_several_names(self) -> None:
-        """Of several variables for one field the first one counts."""
         assert load({"SHELF_COLOUR": "red"}).colour == "red"
         assert load({"SHELF_COLOUR": "red", "SHELF_PAINT": "blue"}).colour == "blue"
 
@@ -94,7 +93,6 @@ class TestSources:
             SettingsLoader.from_home({"PLATFORM_HOME": str(tmp_path)})
 
     def test_frozen(self) -> None:
-        """Nobody changes settings after they were read."""
         with pytest.raises(Exception, match="frozen"):
             load({}).size = 5  # type: ignore[misc]
 
@@ -127,7 +125,6 @@ class TestProblems:
         assert refusal({}, zzz=4) == "config.yaml: 'shelf.zzz' is not a setting"
 
     def test_a_section_of_the_wrong_kind(self) -> None:
-        """A section must be a mapping."""
         with pytest.raises(StartupError, match="section 'shelf' must be a mapping"):
             SettingsLoader({}, {"shelf": [1]}).load("shelf", ShelfSettings)
 

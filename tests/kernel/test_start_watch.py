@@ -60,7 +60,6 @@ def test_each_step_has_its_own_time() -> None:
 
 
 def test_nobody_to_tell() -> None:
-    """Then nothing is watched."""
     before = threading.active_count()
     with StartWatch(AT_ONCE, None).step("shelf", "starting"):
         assert threading.active_count() == before

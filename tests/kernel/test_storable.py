@@ -21,7 +21,6 @@ from kernel.libs.storable import NOT_FINITE, NUL, first_unfit
     ],
 )
 def test_the_place_is_named(value: Any, found: Any) -> None:
-    """Also behind others that are fine, and behind empty ones."""
     assert first_unfit(value) == found
 
 

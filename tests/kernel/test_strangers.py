@@ -43,7 +43,6 @@ def environment(packages: Path, **more: str) -> dict[str, str]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def crowd(stranger_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
-    """`platformctl serve` with all of them installed, running."""
     home = tmp_path_factory.mktemp("crowd") / "home"
     async with served_platform(home, "--no-worker", env=environment(stranger_packages)) as served:
         yield served
@@ -59,7 +58,6 @@ class TestCrowd:
         assert (status, health["status"]) == (200, "degraded")
 
     async def test_the_platform_serves(self, crowd: Served) -> None:
-        """Neither the platform's own routes nor a good neighbour's suffer."""
         assert (await crowd.get("/v1/auth/capabilities"))[0] == 200
         assert (await crowd.get("/v1/bookmarks"))[0] == 401
         assert (await crowd.get("/v1/open"))[0] == 404

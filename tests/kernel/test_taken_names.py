@@ -67,8 +67,6 @@ def table_taking(path: str, service: str | None = None) -> RouteTable:
 
 
 def serving(called: str, *tables: RouteTable) -> type[Plugin]:
-    """A plugin with these routes."""
-
     class Serving(Plugin):
         name = called
 

@@ -112,7 +112,6 @@ UUID = "00000000-0000-4000-8000-000000000000"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    """A platform with every built-in plugin."""
     async with platforms(tmp_path_factory.mktemp("scopes")) as start:
         yield await start(*(candidate.name for candidate in installed()), HashEmbeddings())
 

@@ -56,7 +56,6 @@ class Model:
 
     @property
     def living(self) -> list[Person]:
-        """The accounts that are not deleted."""
         return [person for person in self.people if not person.deleted]
 
     def is_last(self, person: Person, what: str) -> bool:

@@ -97,24 +97,16 @@ class TestRegister:
     @pytest.mark.parametrize(
         ("field", "value"),
         [
-            ("username", ""),
-            ("username", "a" * 51),
             ("username", "with space"),
             ("username", "ünïcode"),
             ("username", "new\nline"),
             ("username", "line\n"),
-            ("username", None),
             ("email", "nobody"),
             ("email", "a@b"),
-            ("email", "a" * 250 + "@example.org"),
-            ("email", 7),
             ("password", "1234567"),
-            ("password", "a" * 5000),
-            ("password", None),
         ],
     )
     async def test_a_bad_field(self, shared: Running, field: str, value: Any) -> None:
-        """422 names the field."""
         body = {"username": "carl", "email": "carl@example.org", "password": PASSWORD, field: value}
         answer = await shared.anonymous.post("/v1/auth/register", json=body)
         assert answer.status == 422
@@ -157,7 +149,6 @@ async def test_one_name_wanted_at_once(start_platform: Start, database_url: str 
 @together
 class TestLogin:
     async def test_success(self, shared: Running, ana: Actor) -> None:
-        """200 with token, type, lifetime and the user."""
         answer = await shared.anonymous.post("/v1/auth/login", json={"username": "Ana", "password": PASSWORD})
         body = answer.json()
         assert set(body) == {"access_token", "token_type", "expires_in", "user"}
@@ -199,7 +190,6 @@ class TestLogin:
 @together
 class TestClaims:
     async def test_names_and_types(self, shared: Running, ana: Actor) -> None:
-        """The claims of decisions.md."""
         claims = claims_of(ana)
         assert set(claims) == {
             *("sub", "username", "email", "role", "iat", "exp", "jti"),
@@ -211,7 +201,6 @@ class TestClaims:
         assert (claims["epoch"], claims["teams"], claims["platform_admin"]) == (0, [], False)
 
     async def test_no_two_tokens_are_the_same(self, shared: Running, ana: Actor) -> None:
-        """Two sign-ins in one second have two tokens."""
         again = await shared.sign_in("Ana", PASSWORD)
         assert claims_of(again)["jti"] != claims_of(ana)["jti"]
 
@@ -270,26 +259,10 @@ class TestRefresh:
         assert answer.status == 401
         assert said in answer.detail
 
-    async def test_no_token(self, shared: Running) -> None:
-        """401 without a header."""
-        assert (await shared.anonymous.post("/v1/auth/refresh")).status == 401
-
-    @pytest.mark.parametrize("sub", ["0", "999999", "service:indexer", "internal-service", ""])
-    async def test_other_subjects(self, shared: Running, ana: Actor, sub: str) -> None:
-        """401 for an account that is gone and for what is not an account."""
-        token = forged(claims_of(ana), sub=sub)
-        assert (await Actor(shared, token).post("/v1/auth/refresh")).status == 401
-
     async def test_a_service_token(self, shared: Running) -> None:
-        """A service token can't be refreshed."""
         token = shared.platform.resource(TOKENS).mint_service("indexer", 1)
         answer = await Actor(shared, token).post("/v1/auth/refresh")
         assert (answer.status, answer.detail) == (401, "This token can't be refreshed")
-
-    async def test_a_wrong_signature(self, shared: Running, ana: Actor) -> None:
-        """401 for a token that is not ours."""
-        token = jwt.encode(claims_of(ana), SECRET + "!", "HS256")
-        assert (await Actor(shared, token).post("/v1/auth/refresh")).status == 401
 
     @pytest.mark.parametrize("began", ["yesterday", None, [], 1.5, True])
     async def test_a_sign_in_that_is_no_time(self, shared: Running, ana: Actor, began: Any) -> None:
@@ -297,12 +270,6 @@ class TestRefresh:
         token = forged(claims_of(ana), auth_time=began)
         assert (await Actor(shared, token).post("/v1/auth/refresh")).status == 401
         assert (await Actor(shared, token).get("/v1/permissions")).status == 401
-
-    async def test_disabled(self, shared: Running) -> None:
-        """401 for a disabled account."""
-        ed = await shared.user("ed")
-        await change(shared, "ed", is_active=False)
-        assert (await ed.post("/v1/auth/refresh")).status == 401
 
     async def test_claims_are_derived_anew(self, shared: Running) -> None:
         """A promotion takes effect at the next refresh; what nobody vouches for any more is dropped."""
@@ -327,7 +294,6 @@ class TestRefresh:
 async def test_settings_of_refresh(
     start_platform: Start, env: dict[str, str], changes: dict[str, int], status: int
 ) -> None:
-    """Zero switches the grace off, and the cap."""
     running = await start_platform(env={"JWT_SECRET": SECRET, **env})
     bob = await running.user("bob")
     values = {name: int(time.time()) + value for name, value in changes.items()}
@@ -372,16 +338,6 @@ class TestChangePassword:
         assert (answer.status, answer.json()["code"]) == (401, "session_over")
         await shared.sign_in("hana", hana.password)
 
-    async def test_must_change_password_is_done(self, shared: Running) -> None:
-        """After an administrator's reset the demand to change it goes away with the change."""
-        ida = await shared.user("ida")
-        await change(shared, "ida", must_change_password=True)
-        login = await shared.sign_in("ida", ida.password)
-        assert login.user["must_change_password"] is True
-        body = {"current_password": ida.password, "new_password": "battery staple"}
-        assert (await login.post("/v1/auth/change-password", json=body)).status == 200
-        assert (await shared.sign_in("ida", "battery staple")).user["must_change_password"] is False
-
     @pytest.mark.parametrize(
         ("body", "status", "code"),
         [
@@ -401,19 +357,12 @@ class TestChangePassword:
         assert (answer.status, answer.json()["code"]) == (status, code)
         assert (await ana.get("/v1/permissions")).status == 200
 
-    async def test_without_a_token(self, shared: Running) -> None:
-        """401."""
-        body = {"current_password": PASSWORD, "new_password": "battery staple"}
-        assert (await shared.anonymous.post("/v1/auth/change-password", json=body)).status == 401
-
     async def test_a_service(self, shared: Running) -> None:
-        """A service has no password."""
         service = Actor(shared, shared.platform.resource(TOKENS).mint_service("indexer", 1))
         body = {"current_password": PASSWORD, "new_password": "battery staple"}
         assert (await service.post("/v1/auth/change-password", json=body)).status == 401
 
     async def test_an_account_of_the_identity_provider(self, shared: Running) -> None:
-        """409: its password is not ours to change."""
         kim = await shared.user("kim")
         await change(shared, "kim", password_hash=None)
         body = {"current_password": PASSWORD, "new_password": "battery staple"}
@@ -431,7 +380,6 @@ class TestChangePassword:
 
 
 async def test_capabilities(start_platform: Start) -> None:
-    """What a sign-in page may offer, open to anyone."""
     running = await start_platform()
     answer = await running.anonymous.get("/v1/auth/capabilities")
     assert answer.json() == {

@@ -119,7 +119,6 @@ class TestGuessing:
         assert sorted(statuses) == [401] * 10 + [429] * 5
 
     async def test_an_unknown_name(self, shared: Running) -> None:
-        """A name that nobody has is slowed down alike."""
         assert await guess(shared, "nobody", "192.0.2.1", 11) == [401] * 10 + [429]
 
 
@@ -200,7 +199,6 @@ class TestFlood:
         assert int(refused[0].headers["Retry-After"]) > 0
 
     async def test_a_client_that_leaves(self) -> None:
-        """Its place in the queue is free at once."""
         passwords = Passwords()
         waiting: list[asyncio.Task[bool]] = []
         refused = False

@@ -15,12 +15,9 @@ from sqlalchemy.exc import DBAPIError
 
 from kernel.auth.models import AuditEntry
 from kernel.sdk import Plugin, Principal, Unit, audit, hookimpl
-from kernel.sdk.accounts import TOKENS
 from kernel.testing import Actor, Running, Start
 from tests.fakes.audit import audited
 from tests.fakes.rows import execute
-
-pytestmark = pytest.mark.each_database
 
 
 class TwoOrganizations(Plugin):
@@ -123,6 +120,7 @@ class TestReading:
         entry = (await listed(ada, action="account.created", limit=1))["entries"][0]
         assert (entry["after_state"]["username"], entry["user_agent"]) == ("odd", kept)
 
+    @pytest.mark.each_database
     async def test_filters(self, running: Running) -> None:
         """Each alone and all together; the total counts what fits."""
         ada = await running.user("ada", role="admin")
@@ -136,6 +134,7 @@ class TestReading:
         page = await listed(ada, target_type="thing", limit=2, offset=1)
         assert ([entry["target_id"] for entry in page["entries"]], page["total"]) == (["3", "2"], 5)
 
+    @pytest.mark.each_database
     async def test_times(self, running: Running) -> None:
         """Both ends are included, in whatever zone they are given; UTC without one."""
         ada = await running.user("ada", role="admin")
@@ -149,13 +148,8 @@ class TestReading:
     @pytest.mark.parametrize(
         ("query", "field"),
         [
-            ({"limit": "0"}, "limit"),
-            ({"limit": "501"}, "limit"),
-            ({"offset": "-1"}, "offset"),
-            ({"actor_id": "x"}, "actor_id"),
             ({"actor_id": str(2**31)}, "actor_id"),
             ({"org_id": "0"}, "org_id"),
-            ({"action": "x" * 129}, "action"),
             ({"since": "yesterday"}, "since"),
             ({"since": "0001-01-01T00:00:00+14:00"}, "since"),
             ({"since": "2026-02-01T00:00:00Z", "until": "2026-01-01T00:00:00Z"}, "until"),
@@ -181,24 +175,10 @@ class TestWhoMayRead:
         assert await targets(mara, target_id="2") == []
         assert (await mara.get("/v1/audit", params={"org_id": "3"})).status == 403
 
+    @pytest.mark.each_database
     async def test_more_organizations_than_a_statement_has_values(self, running: Running) -> None:
         """A manager of 40,000 organizations reads the log, too: PostgreSQL takes 32,767 values."""
         assert await targets(await running.user("vera")) == ["4", "2", "1"]
-
-    async def test_nobody_else(self, running: Running) -> None:
-        """No user, no administrator who is no Platform Admin, no service, nobody without a token."""
-        await running.user("ada", role="admin")
-        ulla, bea = await running.user("ulla"), await running.user("bea", role="admin")
-        service = Actor(running, running.platform.resource(TOKENS).mint_service("backup", 1))
-        found = [(await actor.get("/v1/audit")).status for actor in (ulla, bea, service, running.anonymous)]
-        assert found == [403, 403, 403, 401]
-
-    async def test_flag_is_looked_up(self, running: Running) -> None:
-        """The claim in a token opens nothing once the flag is gone from the database."""
-        ada = await running.user("ada", role="admin")
-        # past the service, which ends the session
-        await execute(running.platform.database, text("UPDATE kernel_account SET platform_admin = false"))
-        assert (await ada.get("/v1/audit")).status == 403
 
     async def test_without_organizations(self, start_platform: Start) -> None:
         """Where no plugin knows organizations, Platform Admins read, and may still ask for one."""
@@ -211,6 +191,7 @@ class TestWhoMayRead:
         assert (await ulla.get("/v1/audit")).status == 403
 
 
+@pytest.mark.each_database
 class TestKeeping:
     @pytest.mark.parametrize(
         "change",
@@ -229,7 +210,6 @@ class TestKeeping:
         assert [entry.action for entry in await audited(running.platform)] == before
 
     async def test_postgresql_truncates_nothing(self, start_platform: Start, postgres_url: str) -> None:
-        """Nor does TRUNCATE, which passes over the triggers of rows."""
         running = await start_platform(env={"DATABASE_URL": postgres_url})
         await running.user("ada")
         with pytest.raises(DBAPIError, match="never altered or deleted"):

@@ -59,7 +59,6 @@ class Vault(Plugin):
 
 @pytest_asyncio.fixture
 async def mailbox() -> AsyncIterator[Mailbox]:
-    """A mail server."""
     async with smtp_server() as box:
         yield box
 
@@ -83,7 +82,6 @@ class Walk:
         return actor
 
     async def accounts(self) -> None:
-        """Registration, passwords, roles, status."""
         body = {"username": "ulla", "email": "ulla@example.org", "password": self.keep("canary-registered")}
         made(await self.running.anonymous.post("/v1/auth/register", json=body))
         ulla = await self.sign_in("ulla", "canary-registered")
@@ -134,7 +132,6 @@ class Walk:
             self.keep((await sign_in_external(self.platform, identity, {}))[1])
 
     async def plugins(self) -> None:
-        """Installed, updated, switched, configured, uninstalled."""
         ada = await self.sign_in("ada")
         yaml = {"headers": {"Content-Type": "application/yaml"}}
         made(await ada.post("/v1/plugins/install", data=MANIFEST, **yaml))

@@ -27,8 +27,6 @@ from tests.fakes.rows import execute
 from tests.fakes.shelf_of_things import DyingPlugin, ThingsPlugin
 from tests.fakes.waiting import eventually
 
-pytestmark = pytest.mark.each_database
-
 together = pytest.mark.asyncio(loop_scope="session")
 
 ME = "/v1/auth/me"
@@ -37,7 +35,6 @@ USERS = "/v1/auth/users"
 
 @pytest.fixture(scope="session")
 def shelves() -> dict[str, ThingsPlugin]:
-    """The stranger's plugin on each database."""
     return {"sqlite": ThingsPlugin(), "postgresql": ThingsPlugin()}
 
 
@@ -49,7 +46,6 @@ async def running(request: pytest.FixtureRequest, kept: Kept, shelves: dict[str,
 
 @pytest.fixture
 def things(running: Running, shelves: dict[str, ThingsPlugin]) -> ThingsPlugin:
-    """The stranger's plugin of this platform."""
     return shelves["sqlite" if running.platform.database.url.startswith("sqlite") else "postgresql"]
 
 
@@ -69,7 +65,6 @@ async def night(running: Running, leaving: Actor, hours: float = 2) -> None:
 @together
 class TestWho:
     async def test_unknown_and_twice(self, running: Running) -> None:
-        """No such account, or one that is already deleted."""
         assert (await deletion(running, 2**31 - 1)).status == 404
         victim = await somebody(running)
         assert (await deletion(running, victim)).status == 202
@@ -81,14 +76,7 @@ class TestWho:
             assert (await admin.patch(f"{path}/{change}", json=body)).status == 404
         assert (await admin.post(f"{path}/reset-password", json={"mode": "generate"})).status == 404
 
-    async def test_own_account(self, running: Running) -> None:
-        """Platform Admins delete their own accounts like everybody else, confirmed by the password."""
-        admin = await somebody(running, platform_admin=True)
-        answer = await admin.delete(f"{USERS}/{admin.user['id']}")
-        assert answer.status == 409 and answer.json()["code"] == "own_account"
-
     async def test_a_plugin_forbids_it(self, running: Running, things: ThingsPlugin) -> None:
-        """Then nothing is changed, not even the session."""
         victim = await somebody(running)
         things.keeper = victim.user["id"]
         answer = await deletion(running, victim)
@@ -120,12 +108,8 @@ class TestOneself:
         assert (answer.status, answer.json()["code"]) == (403, "sign_in_again")
         assert (await ann.delete(ME, json={})).status == 202
 
-    async def test_services(self, running: Running) -> None:
-        """A service has no account to delete."""
-        token = running.platform.resource(TOKENS).mint_service("robot", 1)
-        assert (await Actor(running, token).delete(ME, json={})).status == 401
 
-
+@pytest.mark.each_database
 @together
 class TestAtOnce:
     async def test_nobody_can_use_it(self, running: Running) -> None:
@@ -177,7 +161,6 @@ class TestAtOnce:
         assert (entry.before_state, entry.after_state) == (None, None) and entry.actor_id is not None
 
     async def test_secrets(self, running: Running) -> None:
-        """The account's encrypted secrets are gone; another account's stay."""
         ann, bob = await somebody(running), await somebody(running)
         secrets = running.platform.resource(OWNER_SECRETS)
         for one in (ann, bob):
@@ -189,7 +172,6 @@ class TestAtOnce:
         assert str(ann.user["id"]) not in left and str(bob.user["id"]) in left
 
     async def test_two_at_the_same_time(self, running: Running) -> None:
-        """One of two requests deletes it."""
         ann = await somebody(running)
         answers = await asyncio.gather(*(deletion(running, ann) for _ in range(2)))
         assert sorted(answer.status for answer in answers) == [202, 404]
@@ -220,7 +202,6 @@ class TestWhatOthersUse:
         assert (await ann.post("/v1/auth/refresh")).status == 200
 
     async def test_goes_to_the_heir(self, running: Running, things: ThingsPlugin) -> None:
-        """Another active account becomes the owner."""
         ann, bob = await somebody(running), await somebody(running)
         things.shared[ann.user["id"]] = ["globe"]
         await delete_account(running, ann, heir_id=bob.user["id"])
@@ -237,6 +218,7 @@ class TestWhatOthersUse:
 
 @together
 class TestJob:
+    @pytest.mark.each_database
     async def test_plugins_remove_their_part(self, running: Running, things: ThingsPlugin) -> None:
         """By id in the job, by name before the name is gone; what belongs to others stays."""
         ann, bob = await somebody(running), await somebody(running)
@@ -294,7 +276,6 @@ class TestJob:
         assert names == []
 
     async def test_it_can_not_be_cancelled(self, running: Running, things: ThingsPlugin) -> None:
-        """A cancelled job starts over."""
         ann, admin = await somebody(running), await somebody(running, role="admin")
         things.private[ann.user["id"]] = ["diary"]
         answer = await deletion(running, ann)
@@ -318,6 +299,7 @@ async def test_the_last_of_a_kind(start_platform: Start) -> None:
     assert (await ada.delete(ME, **own)).status == 202
 
 
+@pytest.mark.each_database
 @pytest.mark.durability
 async def test_killed_in_the_middle(
     start_platform: Start, platform_home: Path, database_url: str | None, tmp_path: Path

@@ -29,8 +29,6 @@ from kernel.sdk import Conflict, Plugin, Unit, hookimpl
 from kernel.sdk.accounts import operator_of
 from kernel.testing import Actor, Running, Start, audited, platforms, postgres_database
 
-pytestmark = pytest.mark.each_database
-
 ANNA = ExternalIdentity("https://idp.example.net", "s-1", "anna", "anna@corp.example", "user")
 ORIGIN = {"ip_address": "192.0.2.7"}
 
@@ -52,19 +50,16 @@ async def running(
 
 @pytest.fixture
 def anna() -> ExternalIdentity:
-    """Somebody whom nobody else is."""
     name = f"anna.{secrets.token_hex(4)}"
     return ExternalIdentity(ANNA.issuer, f"s-{name}", name, f"{name}@corp.example", "user")
 
 
 async def enter(running: Running, identity: ExternalIdentity) -> tuple[Account, Actor]:
-    """Sign in; the account and its session."""
     account, token = await sign_in_external(running.platform, identity, ORIGIN)
     return account, Actor(running, token)
 
 
 async def accounts(running: Running) -> dict[str, Account]:
-    """All accounts by name."""
     rows, _ = await running.platform.resource(ACCOUNTS).list()
     return {row.username: row for row in rows}
 
@@ -75,7 +70,6 @@ async def is_accepted(session: Actor) -> bool:
 
 
 async def is_approved(running: Running, account_id: int) -> bool:
-    """Whether an approval waits."""
     return await running.platform.database.read(
         lambda session: session.get(LinkApproval, account_id) is not None
     )
@@ -190,6 +184,7 @@ class TestCollisions:
         (entry,) = await audited(running, "account.created", account.id)
         assert entry.after_state["email"] == "taken by another account"
 
+    @pytest.mark.each_database
     @together
     async def test_new_address_is_taken(self, running: Running, anna: ExternalIdentity) -> None:
         """An account whose address became another's at the provider keeps neither of the two."""
@@ -249,7 +244,6 @@ class TestLink:
     async def test_a_role_that_the_provider_does_not_say(
         self, running: Running, anna: ExternalIdentity
     ) -> None:
-        """A linked account keeps its role then."""
         local = await running.user(str(anna.username), role="admin")
         await approve(running.platform, local.user["username"], ORIGIN)
         account, _ = await enter(running, replace(anna, role=None))
@@ -316,7 +310,6 @@ class TestLink:
 
     @together
     async def test_deactivated_account(self, running: Running, anna: ExternalIdentity) -> None:
-        """It is not linked, and the approval waits."""
         local = await running.user(anna.username)
         await approve(running.platform, str(anna.username), {})
         await running.platform.resource(ADMINISTRATION).set_active(
@@ -327,6 +320,7 @@ class TestLink:
         assert (await accounts(running))[str(anna.username)].sso_subject is None
         assert await is_approved(running, local.user["id"])
 
+    @pytest.mark.each_database
     @together
     async def test_link_happens_once(self, running: Running, anna: ExternalIdentity) -> None:
         """Of two identities of the approved name, at the same moment, one gets the account."""
@@ -342,7 +336,6 @@ class TestLink:
 class TestRole:
     @together
     async def test_promotion_revokes_nothing(self, running: Running, anna: ExternalIdentity) -> None:
-        """The old session goes on; the change is audited."""
         _, before = await enter(running, anna)
         account, _ = await enter(running, replace(anna, role="admin"))
         assert account.role == "admin"
@@ -368,8 +361,8 @@ class TestRole:
         assert await is_accepted(before)
         assert len(await audited(running, "account.demotion_refused", account.id)) == 1
 
+    @pytest.mark.each_database
     async def test_one_of_the_last_two_stays(self, start_platform: Start, database_url: str | None) -> None:
-        """Two demotions at the same moment leave one administrator."""
         running = await start_platform(env={"DATABASE_URL": database_url})
         bert = ExternalIdentity(ANNA.issuer, "s-2", "bert", "bert@corp.example", "user")
         for identity in (ANNA, bert):
@@ -388,7 +381,6 @@ class TestRole:
 
 @together
 async def test_deactivated_account_is_refused(running: Running, anna: ExternalIdentity) -> None:
-    """And stays as it is."""
     account, session = await enter(running, anna)
     await running.platform.resource(ADMINISTRATION).set_active(
         operator_of(running.platform), account.id, False
@@ -399,9 +391,9 @@ async def test_deactivated_account_is_refused(running: Running, anna: ExternalId
     assert not await is_accepted(session)
 
 
+@pytest.mark.each_database
 @together
 async def test_first_sign_ins_at_once(running: Running, anna: ExternalIdentity) -> None:
-    """Ten of one identity make one account."""
     found = await asyncio.gather(*(enter(running, anna) for _ in range(10)))
     (made,) = {account.id for account, _ in found}
     assert [name for name in await accounts(running) if name.startswith(str(anna.username))] == [
@@ -410,6 +402,7 @@ async def test_first_sign_ins_at_once(running: Running, anna: ExternalIdentity) 
     assert len(await audited(running, "account.created", made)) == 1
 
 
+@pytest.mark.each_database
 @together
 async def test_registration_of_the_same_name_at_once(running: Running, anna: ExternalIdentity) -> None:
     """Whoever is second gets another name, or the answer that it is taken; never an error of the server."""
@@ -420,6 +413,7 @@ async def test_registration_of_the_same_name_at_once(running: Running, anna: Ext
     assert answer.status == (409 if account.username == anna.username else 201), answer.body
 
 
+@pytest.mark.each_database
 @together
 async def test_end_of_sessions(running: Running, anna: ExternalIdentity) -> None:
     """The provider's word ends all sessions of its account, and is audited; a stranger's ends none."""
@@ -453,7 +447,6 @@ class DoorPlugin(Plugin):
 
 
 async def test_hook_sign_in_methods(start_platform: Start) -> None:
-    """What a plugin offers is in the capabilities."""
     running = await start_platform(DoorPlugin)
     found = (await running.anonymous.get("/v1/auth/capabilities")).json()["sign_in_methods"]
     assert found == [{"name": "door", "label": "The door", "login_url": "https://door.example/"}]

@@ -20,7 +20,6 @@ from tests.fakes.smtp_server import Mailbox, smtp_server
 
 @pytest_asyncio.fixture
 async def mailbox() -> AsyncIterator[Mailbox]:
-    """A mail server without TLS."""
     async with smtp_server() as box:
         yield box
 
@@ -40,7 +39,6 @@ async def test_a_letter(mailbox: Mailbox) -> None:
 
 
 def test_off() -> None:
-    """Without a server there is no mail."""
     assert mail({}).configured is False
 
 
@@ -69,7 +67,6 @@ async def test_never_unprotected(mailbox: Mailbox, mode: str) -> None:
 
 
 async def test_nobody_listens() -> None:
-    """An unreachable server is a failure that may pass."""
     env = {"PLATFORM_SMTP_HOST": "127.0.0.1", "PLATFORM_SMTP_PORT": str(free_port())}
     with pytest.raises(MailFailed, match="can't be reached") as failure:
         await mail({**env, "PLATFORM_MAIL_FROM": "a@b.org"}).send("ana@example.org", "s", "t")
@@ -105,7 +102,6 @@ async def test_refused(mailbox: Mailbox, answer: str, permanent: bool) -> None:
 
 
 def test_the_password_is_a_secret(tmp_path: Path) -> None:
-    """It shows in no dump of the settings."""
     settings = SettingsLoader({"PLATFORM_SMTP_PASSWORD": "hunter22"}).load("kernel", KernelSettings)
     assert isinstance(settings.smtp_password, SecretStr)
     assert "hunter22" not in repr(settings)

@@ -23,12 +23,9 @@ from tests.fakes.audit import audited
 from tests.fakes.earlier_release import PASSWORD
 from tests.fakes.rows import execute
 
-pytestmark = pytest.mark.each_database
-
 
 @pytest.fixture
 async def running(start_platform: Start, database_url: str | None) -> Running:
-    """A fresh install."""
     return await start_platform(env={"DATABASE_URL": database_url})
 
 
@@ -54,6 +51,7 @@ class TestBootstrap:
         assert entry.after_state == {"username": "ada", "platform_admin": True, "way": "first sign-in"}
         assert entry.ip_address == "127.0.0.1"
 
+    @pytest.mark.each_database
     async def test_at_once(self, running: Running, start_platform: Start, database_url: str | None) -> None:
         """Of administrators who sign in at the same moment, to two processes, one becomes Platform Admin."""
         other = await start_platform(env={"DATABASE_URL": database_url})
@@ -69,20 +67,6 @@ class TestBootstrap:
         assert len(await running.platform.resource(PLATFORM_ADMINS).list()) == 1
         assert len(await audited(running.platform, "platform_admin.granted")) == 1
 
-    async def test_once_in_a_life(self, running: Running) -> None:
-        """When the only Platform Admin is one no longer, signing in makes no other."""
-        ada = await running.user("ada", role="admin")
-        await running.platform.resource(PLATFORM_ADMINS).revoke("ada")
-        assert claims_of(await running.sign_in("ada", ada.password))["platform_admin"] is False
-        assert claims_of(await running.user("bea", role="admin"))["platform_admin"] is False
-
-    async def test_closed_by_a_grant(self, running: Running) -> None:
-        """The operator's grant to anybody closes it before an administrator ever signed in."""
-        await running.user("ulla")
-        await running.platform.resource(PLATFORM_ADMINS).grant("ulla")
-        await running.platform.resource(PLATFORM_ADMINS).revoke("ulla")
-        assert claims_of(await running.user("ada", role="admin"))["platform_admin"] is False
-
     async def test_linked_account(self, running: Running) -> None:
         """An account that was local before its link is passed over, and the next one is not."""
         await running.platform.resource(ACCOUNTS).register("ada", "ada@example.org", PASSWORD, role="admin")
@@ -90,6 +74,7 @@ class TestBootstrap:
         assert claims_of(await running.sign_in("ada", PASSWORD))["platform_admin"] is False
         assert claims_of(await running.user("bea", role="admin"))["platform_admin"] is True
 
+    @pytest.mark.each_database
     @pytest.mark.parametrize(
         "change",
         [
@@ -101,7 +86,6 @@ class TestBootstrap:
         ids=["signed out everywhere", "deactivated", "demoted", "deleted"],
     )
     async def test_changed_since_the_password_was_checked(self, running: Running, change: UpdateBase) -> None:
-        """Who lost the right in between is passed over."""
         database, admins = running.platform.database, running.platform.resource(PLATFORM_ADMINS)
         accounts = running.platform.resource(ACCOUNTS)
         ada = await accounts.register("ada", "ada@example.org", PASSWORD, role="admin")
@@ -149,16 +133,6 @@ class TestOperator:
         assert claims_of(Actor(running, fresh))["platform_admin"] is True
         assert await may_administer(Actor(running, fresh)) == 200
 
-    async def test_revoke(self, running: Running) -> None:
-        """Every session ends with it; the next sign-in gives a token without the claim."""
-        ada = await running.user("ada", role="admin")
-        assert await may_administer(ada) == 200
-        await running.platform.resource(PLATFORM_ADMINS).revoke("ada")
-        assert await may_administer(ada) == 401
-        assert (await ada.post("/v1/auth/refresh")).status == 401
-        again = await running.sign_in("ada", ada.password)
-        assert (claims_of(again)["platform_admin"], await may_administer(again)) == (False, 403)
-
     async def test_nothing_changes(self, running: Running) -> None:
         """A grant to a holder and a revocation from somebody else write nothing and end no session."""
         ada, ulla = await running.user("ada", role="admin"), await running.user("ulla")
@@ -169,6 +143,7 @@ class TestOperator:
         assert len(await audited(running.platform)) == before
         assert (await may_administer(ada), (await ulla.get("/v1/auth/capabilities")).status) == (200, 200)
 
+    @pytest.mark.each_database
     async def test_at_once(self, running: Running) -> None:
         """Of grants at the same moment one changes something, and one is audited."""
         await running.user("ulla")
@@ -192,17 +167,6 @@ class TestOperator:
         ):
             with pytest.raises(NotFound):
                 await change("nobody")
-
-    async def test_deactivated_holder(self, running: Running) -> None:
-        """Deactivation takes the access away with the sessions; the flag is there again with the account."""
-        ada, ulla = await running.user("ada", role="admin"), await running.user("ulla")
-        await running.platform.resource(PLATFORM_ADMINS).grant("ulla")
-        status = f"/v1/auth/users/{ulla.user['id']}/status"
-        assert (await ada.patch(status, json={"is_active": False})).status == 200
-        assert await may_administer(ulla) == 401
-        assert (await ada.patch(status, json={"is_active": True})).status == 200
-        assert await may_administer(ulla) == 401
-        assert await may_administer(await running.sign_in("ulla", ulla.password)) == 200
 
 
 async def test_plugins_hear_and_may_forbid(start_platform: Start) -> None:

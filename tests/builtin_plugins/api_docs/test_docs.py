@@ -80,7 +80,6 @@ def test_assets_carry_their_licenses_and_call_no_maker() -> None:
 
 
 def test_styles_load_nothing_from_elsewhere() -> None:
-    """No style sheet imports or links another host."""
     for path in STATIC_DIR.rglob("*.css"):
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"@import|url\(\s*[\"']?(?:https?:)?//", text)

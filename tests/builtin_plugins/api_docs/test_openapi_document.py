@@ -67,11 +67,9 @@ class TestDocument:
         assert set(found) <= {"openapi", "info", "servers", "paths", "components", "security", "tags"}
 
     async def test_descriptions_stand_alone(self, found: dict[str, Any]) -> None:
-        """They cite nothing that only this project's developers have."""
         assert re.findall(r"\bspec \d|wire-facts|decisions\.md", json.dumps(found)) == []
 
     async def test_references_lead_somewhere(self, found: dict[str, Any]) -> None:
-        """Every reference is to a schema of the document."""
         known = {f"#/components/schemas/{name}" for name in found["components"]["schemas"]}
         assert references(found) <= known
 

@@ -8,7 +8,6 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;
 
 
 async def test_a_program(start_platform: Start) -> None:
-    """JSON with paths that answer."""
     running = await start_platform("api_docs")
     answer = await running.anonymous.get("/")
     found = answer.json()

@@ -34,26 +34,22 @@ async def admin(
 
 
 async def listed(admin: Actor, name: str, version: str = "1.0") -> str:
-    """A plugin of the catalog; returns its id."""
     found = await bring(admin, admin, "approved", name=fresh(name), current_version=version)
     return str(found["id"])
 
 
 async def connect(admin: Actor, source: str, target: str, kind: str = "requires", **more: str) -> Reply:
-    """Write an edge."""
     query = {"plugin_id": source, "depends_on": target, "dependency_type": kind, **more}
     return await admin.post(EDGES, params=query)
 
 
 async def resolved(admin: Actor, plugin: str) -> Any:
-    """The resolution of a plugin."""
     answer = await admin.get(f"{EDGES}/{plugin}")
     assert answer.status == 200, answer.body
     return answer.json()
 
 
 async def name_of(admin: Actor, plugin: str) -> str:
-    """The name of a plugin."""
     return str((await admin.get(f"{PLUGINS}/{plugin}")).json()["name"])
 
 
@@ -232,13 +228,6 @@ async def test_removing_an_edge(admin: Actor) -> None:
     assert (await resolved(admin, a))["total_count"] == 0
 
 
-async def test_health(admin: Actor) -> None:
-    """The database is RDF."""
-    answer = await admin.running.anonymous.get("/v1/graph/health")
-    assert answer.status == 200
-    assert answer.json() == {"status": "healthy", "database": "rdf", "checks": {"rdf": "healthy"}}
-
-
 async def test_health_while_the_database_is_out_of_service(tmp_path: Path) -> None:
     """503 with the same body, which the API's document says, too."""
     async with platforms(tmp_path) as start:
@@ -260,13 +249,11 @@ async def test_health_while_the_database_is_out_of_service(tmp_path: Path) -> No
 
 
 async def start_again(start: Any) -> Running:
-    """The same platform, started again."""
     running: Running = await start("tenancy", "dependency_graph")
     return running
 
 
 async def test_a_start_knows_the_edges(tmp_path: Path) -> None:
-    """The rows are all that it needs."""
     async with platforms(tmp_path) as start:
         admin = await somebody(await start_again(start), role="admin")
         await connect(admin, "a", "b")
@@ -276,7 +263,6 @@ async def test_a_start_knows_the_edges(tmp_path: Path) -> None:
 
 
 async def test_two_processes_answer_alike(tmp_path: Path) -> None:
-    """A change through one is known to the other."""
     async with platforms(tmp_path) as start:
         one = await somebody(await start_again(start), role="admin")
         other = Actor(await start_again(start), one.token, one.user)

@@ -21,7 +21,7 @@ def test_hybrid_is_not_below_the_better_leg(name: str, openvino_engine: OpenVino
 
 @pytest.mark.parametrize(
     "name",
-    ["handbook", *(pytest.param(name, marks=pytest.mark.nightly) for name in SETS if name != "handbook")],
+    ["handbook", *(pytest.param(name, marks=pytest.mark.long) for name in SETS if name != "handbook")],
 )
 def test_openvino_ranks_as_well_as_the_reference(
     name: str, openvino_engine: OpenVinoEngine, reference_engine: SentenceTransformersEngine

@@ -17,7 +17,6 @@ PLUGINS = ("tenancy", "marketplace", "licensing", "plugin_registry")
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def provider() -> AsyncIterator[Provider]:
-    """A payment provider."""
     async with checkout_provider() as found:
         yield found
 

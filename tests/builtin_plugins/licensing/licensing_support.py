@@ -19,7 +19,6 @@ class Counter(Plugin):
 
 
 async def make_listing(running: Running, admin: Actor) -> dict[str, Any]:
-    """An approved listing under a fresh name."""
     name = f"tool-{secrets.token_hex(4)}"
     body = {"name": name, "display_name": name.title(), "author": "Ada", "description": "Counts the tides."}
     made = await admin.post("/v1/marketplace/plugins", json=body)
@@ -32,7 +31,6 @@ async def make_listing(running: Running, admin: Actor) -> dict[str, Any]:
 
 
 async def activate(admin: Actor, plugin_id: str, tier: str = "pro", **more: Any) -> dict[str, Any]:
-    """A license."""
     answer = await admin.post(f"{LICENSES}/activate", json={"plugin_id": plugin_id, "tier": tier, **more})
     assert answer.status == 200, answer.body
     found: dict[str, Any] = answer.json()
@@ -40,7 +38,6 @@ async def activate(admin: Actor, plugin_id: str, tier: str = "pro", **more: Any)
 
 
 async def look_up(admin: Actor, user_id: int | str, plugin_id: str) -> Any:
-    """The tier that somebody has."""
     answer = await admin.get(f"{LICENSES}/lookup?user_id={user_id}&plugin_id={plugin_id}")
     assert answer.status == 200, answer.body
     return answer.json()["tier"]

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def buy(actor: Actor, plugin_id: str) -> str:
-    """Begin to buy; returns the order's id."""
     answer = await actor.post(f"/v1/marketplace/plugins/{plugin_id}/checkout", json={"tier": "pro"})
     assert answer.status == 200, answer.body
     assert answer.json()["tier"] == "pro"
@@ -184,7 +183,6 @@ async def test_orders_that_nobody_paid_expire(licensing: Running, provider: Prov
 
 
 async def _age(running: Running, order: str, *, days: int) -> None:
-    """Make an order this old."""
     began = utc_now() - timedelta(days=days)
     await execute(running.platform.database, update(Order).where(Order.id == order).values(created_at=began))
 
@@ -200,7 +198,6 @@ async def _expire(running: Running, *orders: str) -> list[str]:
 
 
 def _days(license_: dict[str, str]) -> int:
-    """How long a license lasts."""
     ends, began = (datetime.fromisoformat(license_[name]) for name in ("valid_until", "valid_from"))
     return (ends - began).days
 

@@ -53,7 +53,6 @@ async def test_a_key_against_what_the_plugin_needs(licensing: Running) -> None:
 
 
 async def ask(running: Running, actor: Actor, plugin: str, required: str) -> plugin_registry.LicenseVerdict:
-    """What the hook says about an account."""
     answer = await running.platform.hooks.ask(
         plugin_registry.check_license,
         platform=running.platform,

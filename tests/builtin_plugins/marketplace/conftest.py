@@ -22,17 +22,14 @@ class Market:
     requires: Requires = field(default_factory=dict)
 
     async def user(self) -> Actor:
-        """A new account."""
         return await somebody(self.running)
 
     async def fresh_admin(self) -> Actor:
-        """A new administrator."""
         return await somebody(self.running, role="admin")
 
 
 @pytest.fixture(scope="session")
 def requires() -> Requires:
-    """What requires what, on either database."""
     return {}
 
 

@@ -44,7 +44,6 @@ def graph(requires: Requires) -> Plugin:
 
 
 async def draft(actor: Actor, **fields: Any) -> dict[str, Any]:
-    """A new listing of the actor."""
     name = fresh("plugin")
     body = {"name": name, "display_name": name.title(), "author": "Ann", **fields}
     answer = await actor.post(PLUGINS, json=body)
@@ -54,7 +53,6 @@ async def draft(actor: Actor, **fields: Any) -> dict[str, Any]:
 
 
 async def move(actor: Actor, plugin_id: str, trigger: str) -> Reply:
-    """Try a move of a listing."""
     body = {"notes": "Add a license."} if trigger == "reject" else None
     return await actor.post(f"{SUBMISSIONS}/{plugin_id}/{trigger}", json=body)
 

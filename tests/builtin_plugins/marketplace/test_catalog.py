@@ -16,11 +16,10 @@ from tests.builtin_plugins.marketplace.conftest import Market
 from tests.builtin_plugins.marketplace.marketplace_support import NOWHERE, PLUGINS, bring, draft
 from tests.builtin_plugins.tenancy.tenancy_support import fresh
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.each_database]
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def found_by(market: Market, q: str, **query: Any) -> list[str]:
-    """Names that a search answers."""
     answer = await market.running.anonymous.get(f"{PLUGINS}/search", params={"q": q, "limit": 100, **query})
     assert answer.status == 200, answer.body
     return [one["name"] for one in answer.json()["plugins"]]
@@ -46,6 +45,7 @@ async def test_a_new_listing_is_a_draft(market: Market) -> None:
     assert (await ann.get(f"{PLUGINS}?status=draft&limit=100")).json()["total"] == 1
 
 
+@pytest.mark.each_database
 async def test_names_are_unique(market: Market) -> None:
     """Whatever their case, width and invisible characters; the name of an installed plugin is taken, too."""
     ann = await market.user()
@@ -64,29 +64,14 @@ async def test_names_are_unique(market: Market) -> None:
         {"status": "approved"},
         {"status": "approved", "description": "x"},
         {"display_name": None},
-        {"pricing_model": "cheap"},
-        {"base_tier": "gold"},
         {"name": ""},
-        {"requires_services": "rag"},
         {"category_id": NOWHERE},
     ],
 )
 async def test_wrong_changes(market: Market, change: dict[str, object]) -> None:
-    """Nothing, `status`, null and unknown values are 422."""
     ann = await market.user()
     made = await draft(ann)
     assert (await ann.put(f"{PLUGINS}/{made['id']}", json=change)).status == 422
-
-
-@pytest.mark.parametrize("status", ["draft", "submitted", "in_review", "approved", "rejected", "archived"])
-async def test_an_author_edits_drafts_and_rejected_listings(market: Market, status: str) -> None:
-    """Any other state is 409, whoever else the author is; administrators edit all of them."""
-    ann = await market.user()
-    made = await bring(ann, market.admin, status)
-    answer = await ann.put(f"{PLUGINS}/{made['id']}", json={"description": "New."})
-    assert answer.status == (200 if status in ("draft", "rejected") else 409)
-    answer = await market.admin.put(f"{PLUGINS}/{made['id']}", json={"author": "Someone"})
-    assert (answer.status, answer.json()["author"]) == (200, "Someone")
 
 
 @pytest.mark.parametrize("status", ["draft", "submitted", "in_review", "approved", "rejected", "archived"])
@@ -101,21 +86,6 @@ async def test_an_author_changes_tools_only_before_a_review(market: Market, stat
     listed = await market.admin.get(f"/v1/marketplace/ai/plugins/{made['id']}/tools")
     assert listed.json()["count"] == (1 if answer.status == 200 else 0)
     assert (await market.admin.post("/v1/marketplace/ai/sync", json=body)).status == 200
-
-
-async def test_who_may_change_what(market: Market) -> None:
-    """Another's listing is unknown; `featured` is for administrators; a taken name is 409."""
-    ann, eve = await market.user(), await market.user()
-    made, other = await bring(ann, market.admin, "approved"), await draft(eve)
-    path = f"{PLUGINS}/{made['id']}"
-    assert (await eve.put(path, json={"description": "x"})).status == 404
-    assert (await eve.put(f"{PLUGINS}/{other['id']}", json={"featured": True})).status == 403
-    assert (await eve.put(f"{PLUGINS}/{other['id']}", json={"name": made["name"]})).status == 409
-    assert (await market.admin.put(path, json={"featured": True})).json()["featured"] is True
-    listed = (await market.running.anonymous.get(f"{PLUGINS}/featured?limit=50")).json()
-    assert made["id"] in [one["id"] for one in listed["plugins"]]
-    assert (await eve.put(f"{PLUGINS}/{NOWHERE}", json={"description": "x"})).status == 404
-    assert (await eve.get(f"{PLUGINS}/no-uuid")).status == 404
 
 
 async def test_names_of_every_script(market: Market) -> None:
@@ -139,6 +109,7 @@ async def test_names_of_every_script(market: Market) -> None:
         assert [item["loc"] for item in answer.json()["detail"]] == [["body", "display_name"]]
 
 
+@pytest.mark.each_database
 async def test_pages(market: Market) -> None:
     """limit and offset, page and page_size: the same rows, all of them, newest first."""
     ann = await market.user()
@@ -163,14 +134,7 @@ async def test_pages(market: Market) -> None:
     assert {one["slug"]: one["plugin_count"] for one in shelf}[category["slug"]] == 5
 
 
-@pytest.mark.parametrize(
-    "query", ["limit=0", "limit=101", "offset=-1", "page=0", "page_size=101", "status=pending"]
-)
-async def test_wrong_pages(market: Market, query: str) -> None:
-    """What is out of bounds is 422."""
-    assert (await market.running.anonymous.get(f"{PLUGINS}?{query}")).status == 422
-
-
+@pytest.mark.each_database
 async def test_search_ranks(market: Market) -> None:
     """The exact name first, then names that begin so, then texts; drafts never."""
     ann = await market.user()
@@ -187,6 +151,7 @@ async def test_search_ranks(market: Market) -> None:
     assert await found_by(market, word.upper(), limit=1, offset=1) == [longer["name"]]
 
 
+@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("name", "asked"),
     [("barometer", "baromter"), ("hygrometer", "higrometer"), ("thermograph", "termograph")],
@@ -199,6 +164,7 @@ async def test_search_forgives_the_spelling_of_names(market: Market, name: str, 
     assert (await found_by(market, asked))[0] == name
 
 
+@pytest.mark.each_database
 async def test_every_hit_of_a_frequent_word_is_on_one_page(market: Market) -> None:
     """PostgreSQL ranks only the newest thousand; whoever pages on sees the others, and none twice."""
     word = fresh("groyne").replace("-", "")
@@ -222,6 +188,7 @@ def listed(unit: Unit, word: str, count: int) -> list[str]:
     return names
 
 
+@pytest.mark.each_database
 async def test_search_reads_words_as_people_write_them(market: Market) -> None:
     """Accents and case do not matter, nor do signs of the query language."""
     ann = await market.user()
@@ -235,6 +202,7 @@ async def test_search_reads_words_as_people_write_them(market: Market) -> None:
     assert (await ann.get(f"{PLUGINS}/search")).status == 422
 
 
+@pytest.mark.each_database
 async def test_search_finds_names_without_letters(market: Market) -> None:
     """A name of signs alone has no words to search for, and is found by its beginning."""
     author = await market.user()
@@ -245,6 +213,7 @@ async def test_search_finds_names_without_letters(market: Market) -> None:
     assert await found_by(market, "☂") == await found_by(market, "\u200b") == []
 
 
+@pytest.mark.each_database
 async def test_what_leaves_the_catalog_is_not_found(market: Market) -> None:
     """Archiving takes a listing out of lists and search at once; a new description is searched."""
     ann = await market.user()
@@ -258,6 +227,7 @@ async def test_what_leaves_the_catalog_is_not_found(market: Market) -> None:
     assert (await market.running.anonymous.get(f"{PLUGINS}/{made['id']}")).status == 404
 
 
+@pytest.mark.each_database
 async def test_a_category_that_goes_meanwhile(market: Market) -> None:
     """It is deleted once; a listing that comes too late for it is refused as for an unknown one."""
     ann = await market.user()

@@ -33,7 +33,6 @@ DESCRIPTION = "Tells the tides of every port of the coast."
 
 
 def wheel(more: Mapping[str, str] | None = None) -> bytes:
-    """A good wheel, with `more` files in it."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, content in {**GOOD, **(more or {})}.items():
@@ -42,7 +41,6 @@ def wheel(more: Mapping[str, str] | None = None) -> bytes:
 
 
 async def upload(actor: Actor, plugin_id: str, content: bytes, filename: str = FILENAME) -> Reply:
-    """Send a wheel for a listing."""
     form = aiohttp.FormData()
     form.add_field("file", io.BytesIO(content), filename=filename)
     return await actor.post(f"{SUBMISSIONS}/{plugin_id}/package", data=form)
@@ -69,7 +67,6 @@ async def checked(market: Market, files: Mapping[str, str], **fields: Any) -> di
 
 
 async def test_a_good_plugin(market: Market) -> None:
-    """Every check holds, and says what it found."""
     said = await checked(market, {"acme_tides/__init__.py": CLASS + "    api_version = 'platform.dev/v1'\n"})
     assert {name: ok for name, (ok, _) in said.items()} == dict.fromkeys(
         ("metadata", "source", "package", "license", "api_version", "names", "conflicts", "files"), True
@@ -188,7 +185,6 @@ async def test_who_sees_it(market: Market) -> None:
 
 @cache
 def bomb() -> bytes:
-    """Three hundred megabytes of nothing."""
     return wheel({"acme_tides/zeros.py": "\0" * 320_000_000})
 
 

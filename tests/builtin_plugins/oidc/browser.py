@@ -26,12 +26,10 @@ class Page:
 
     @property
     def fragment(self) -> dict[str, str]:
-        """The fragment as fields."""
         return {name: values[0] for name, values in parse_qs(urlsplit(self.url).fragment).items()}
 
     @property
     def query(self) -> dict[str, str]:
-        """The query as fields."""
         return {name: values[0] for name, values in parse_qs(urlsplit(self.url).query).items()}
 
 
@@ -45,13 +43,11 @@ class Browser:
         self.visited: list[Page] = []
 
     def become(self, person: str | None, origin: str) -> None:
-        """Be somebody at the provider."""
         self.jar.clear(lambda cookie: cookie.key == "person")
         if person is not None:
             self.jar.update_cookies({"person": person}, URL(origin))
 
     def cookie(self, name: str, url: str) -> str | None:
-        """A cookie that would be sent to `url`."""
         found = self.jar.filter_cookies(URL(url)).get(name)
         return found.value if found else None
 
@@ -61,7 +57,6 @@ class Browser:
         self.jar.update_cookies({name: value}, URL(url).origin())
 
     async def load(self, url: str, *, method: str = "GET", accept: str = HTML, data: object = None) -> Page:
-        """One request, no redirect followed."""
         parts = urlsplit(url)
         server = self._hosts[f"{parts.scheme}://{parts.netloc}"]
         target = f"{server}{parts.path}" + (f"?{parts.query}" if parts.query else "")

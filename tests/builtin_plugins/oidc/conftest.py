@@ -20,14 +20,12 @@ from tests.builtin_plugins.oidc.sso_support import Boot, Site, settings_for
 
 @pytest.fixture(scope="session")
 def process() -> Iterator[ProviderProcess]:
-    """The provider."""
     with provider_process() as running:
         yield running
 
 
 @pytest_asyncio.fixture
 async def idp(process: ProviderProcess) -> AsyncIterator[IdentityProvider]:
-    """The provider as this test sees it."""
     async with in_front_of(process) as proxy:
         yield proxy
 
@@ -47,7 +45,6 @@ async def boot(start_platform: Start, idp: IdentityProvider) -> AsyncIterator[Bo
 
 @pytest_asyncio.fixture
 async def site(boot: Boot) -> Site:
-    """A platform that knows the provider, on SQLite."""
     return await boot()
 
 

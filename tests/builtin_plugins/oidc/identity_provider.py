@@ -40,7 +40,6 @@ Change = Callable[[dict[str, Any]], Any]
 
 
 def signing_key(kid: str) -> RSAKey:
-    """A fresh key of a provider."""
     return RSAKey.generate_key(2048, {"kid": kid, "use": "sig", "alg": "RS256"})
 
 
@@ -107,7 +106,6 @@ class IdentityProvider:
     secret: str = CLIENT_SECRET
 
     def behave(self) -> None:
-        """Be the provider that it is, again."""
         for changed in (self.calls, self.changes, self.statuses, self.redirects, self.hangs, self.forms):
             changed.clear()
         self.claims = self.sign = None
@@ -185,7 +183,6 @@ class IdentityProvider:
 
 @asynccontextmanager
 async def in_front_of(process: ProviderProcess) -> AsyncIterator[IdentityProvider]:
-    """The provider with its proxy."""
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         idp = IdentityProvider(process, session=session)
         app = web.Application()

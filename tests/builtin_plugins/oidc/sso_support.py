@@ -51,7 +51,6 @@ class Site:
         return await self.browser(person).go(LOGIN)
 
     async def sign_in(self, person: str) -> Actor:
-        """Sign in; the session that it gave."""
         page = await self.visit(person)
         assert "token" in page.fragment, page
         return Actor(self.running, page.fragment["token"])
@@ -63,7 +62,6 @@ class Site:
             yield session
 
     async def accounts(self) -> list[str]:
-        """The names of all accounts."""
         rows, _ = await self.running.platform.resource(ACCOUNTS).list()
         return [row.username for row in rows]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from builtin_plugins.oidc.settings import OidcSettings
-from cli import revisions
-from kernel.db.startup import SCHEMA
 from kernel.sdk import PLUGIN_STATES
 from kernel.testing import Running, Start
 
@@ -18,7 +16,6 @@ GOOD = {
 
 
 async def methods(running: Running) -> list[dict[str, str]]:
-    """What a sign-in page is told."""
     answer = await running.anonymous.get("/v1/auth/capabilities")
     found: list[dict[str, str]] = answer.json()["sign_in_methods"]
     return found
@@ -93,17 +90,8 @@ async def test_switched_off(start_platform: Start) -> None:
 
 
 def test_names_of_the_earlier_deployment() -> None:
-    """Its environment variables go on working (wire-facts section 15)."""
     names = OidcSettings.env_names()
     assert "AUTHELIA_ISSUER_URL" in names["issuer"]
     assert "AUTHELIA_INTERNAL_URL" in names["internal_url"]
     for field in ("client_id", "client_secret", "redirect_uri"):
         assert names[field] == (f"PLATFORM_OIDC_{field.upper()}",)
-
-
-@pytest.mark.each_database
-async def test_no_drift(start_platform: Start, database_url: str | None) -> None:
-    """The migrations make exactly the tables of the models, from empty, on both databases."""
-    running = await start_platform("oidc", env={"DATABASE_URL": database_url})
-    owner = next(owner for owner in running.platform.resource(SCHEMA).owners() if owner.name == "oidc")
-    assert await revisions.drift(running.platform.database, owner) == []

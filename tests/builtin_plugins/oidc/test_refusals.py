@@ -45,28 +45,22 @@ def claims(**changed: Any) -> Quirk:
 
 
 def answer(path: str, change: Callable[[dict[str, Any]], Any]) -> Quirk:
-    """Another answer of the provider."""
     return lambda idp: idp.changes.update({path: change})
 
 
 def without(path: str, *names: str) -> Quirk:
-    """An answer that lacks something."""
     return answer(path, lambda said: {k: v for k, v in said.items() if k not in names})
 
 
 def elsewhere(path: str) -> Quirk:
-    """A redirect to where the right answer is."""
     return lambda idp: idp.redirects.update({path: f"{idp.url}/moved{path}"})
 
 
 def padded(said: dict[str, Any]) -> bytes:
-    """The right answer, and two megabytes of blanks."""
     return json.dumps(said).encode() + b" " * 2_000_000
 
 
 def signed(sign: Callable[[IdentityProvider, dict[str, Any]], str]) -> Quirk:
-    """An ID token that is signed otherwise."""
-
     def apply(idp: IdentityProvider) -> None:
         idp.sign = lambda said: sign(idp, said)
 
@@ -74,12 +68,10 @@ def signed(sign: Callable[[IdentityProvider, dict[str, Any]], str]) -> Quirk:
 
 
 def unsigned(_idp: IdentityProvider, said: dict[str, Any]) -> str:
-    """alg: none."""
     return compact({"alg": "none", "kid": "first"}, said, lambda _content: b"")
 
 
 def by_shared_secret(_idp: IdentityProvider, said: dict[str, Any]) -> str:
-    """HS256 with the secret of the client."""
     secret = CLIENT_SECRET.encode()
     return compact({"alg": "HS256", "kid": "first"}, said, lambda c: hmac.digest(secret, c, "sha256"))
 
@@ -96,7 +88,6 @@ def by_attacker(idp: IdentityProvider, said: dict[str, Any]) -> str:
 
 
 def by_embedded_key(idp: IdentityProvider, said: dict[str, Any]) -> str:
-    """A key that the token brings along."""
     key = signing_key("first")
     return idp.signed(said, key, jwk=key.as_dict(private=False))
 
@@ -220,7 +211,6 @@ PROVIDER_QUIRKS: dict[str, tuple[Quirk, str]] = {
 @together
 @pytest.mark.parametrize("name", PROVIDER_QUIRKS)
 async def test_provider(shared: Site, name: str) -> None:
-    """A provider that answers otherwise than it should."""
     quirk, error = PROVIDER_QUIRKS[name]
     await shared.idp.knows("anna", email="anna@corp.example", groups=["admins"])
     quirk(shared.idp)
@@ -255,7 +245,6 @@ async def test_dead_provider(boot: Boot) -> None:
 
 
 async def test_provider_that_recovers(site: Site) -> None:
-    """A failure is not remembered."""
     await site.idp.knows("anna")
     site.idp.statuses[DISCOVERY] = 500
     await refused(site, "sso_provider_fault")
@@ -289,7 +278,6 @@ async def bounced(site: Site, browser: Browser, url: str, error: str = "sso_bad_
 @together
 class TestCallback:
     async def test_without_a_beginning(self, shared: Site) -> None:
-        """Somebody else's link: no cookies, no sign-in (login CSRF)."""
         _, back = await halfway(shared)
         await bounced(shared, shared.browser("anna"), back.url)
 
@@ -351,7 +339,6 @@ class TestCallback:
         await bounced(shared, browser, back.url)
 
     async def test_replayed_after_a_failure(self, shared: Site) -> None:
-        """A failure uses the state up as well."""
         shared.idp.statuses["/token"] = 500
         browser, back = await halfway(shared)
         cookies = ("oidc_state", "oidc_nonce", flow_of(back))
@@ -362,7 +349,6 @@ class TestCallback:
         await bounced(shared, browser, back.url)
 
     async def test_without_code(self, shared: Site) -> None:
-        """Neither code nor error."""
         browser, back = await halfway(shared)
         state = back.query["state"]
         await bounced(shared, browser, f"{CALLBACK}?state={state}&iss={ISSUER}")

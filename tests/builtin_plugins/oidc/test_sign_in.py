@@ -30,7 +30,6 @@ def claims_of(token: str) -> dict[str, Any]:
 
 
 async def account(running: Running, name: str) -> Any:
-    """An account by name."""
     rows, _ = await running.platform.resource(ACCOUNTS).list()
     return next(row for row in rows if row.username == name)
 
@@ -171,7 +170,6 @@ async def test_provider_is_followed(site: Site) -> None:
 @together
 @pytest.mark.parametrize("groups", [None, [], "admin", {"admins": True}, [7, None], ["Admins"]])
 async def test_groups_that_make_nobody_administrator(shared: Site, groups: Any) -> None:
-    """Missing, of another shape, or only similar: a user."""
     said = {} if groups is None else {"groups": groups}
     name = f"person-{secrets.token_hex(4)}"
     await shared.idp.knows(name, **said)

@@ -22,7 +22,6 @@ EVENT = "http://schemas.openid.net/event/backchannel-logout"
 
 
 async def told(site: Site, token: str) -> Reply:
-    """The answer to a logout token."""
     path = "/v1/auth/oidc/backchannel-logout"
     reply = await site.running.anonymous.post(path, data={"logout_token": token})
     assert reply.headers["Cache-Control"] == "no-store"
@@ -30,12 +29,10 @@ async def told(site: Site, token: str) -> Reply:
 
 
 async def is_accepted(session: Actor) -> bool:
-    """Whether a session is still one."""
     return (await session.post("/v1/auth/refresh")).status == 200
 
 
 async def signed_in(site: Site, person: str = "anna") -> Actor:
-    """Somebody with a session."""
     await site.idp.knows(person)
     return await site.sign_in(person)
 
@@ -117,7 +114,6 @@ async def test_logout_token_of_a_session(boot: Boot, database_url: str | None) -
 
 @together
 async def test_logout_token_without_end(shared: Site) -> None:
-    """An expiry that no clock knows does no harm."""
     anna = await signed_in(shared)
     assert (await told(shared, shared.idp.logout_token(sub="anna", exp=10**400))).status == 200
     assert not await is_accepted(anna)
@@ -226,7 +222,6 @@ async def test_logout_token_by_somebody_else(shared: Site) -> None:
 
 @together
 async def test_id_token_is_no_logout_token(shared: Site) -> None:
-    """And an access token of ours neither."""
     seen: list[str] = []
     shared.idp.sign = lambda said: (seen.append(shared.idp.signed(said)), seen[-1])[1]
     anna = await signed_in(shared)
@@ -240,7 +235,6 @@ async def test_id_token_is_no_logout_token(shared: Site) -> None:
     "body", [b"", b"logout_token=", b"logout_token=a&logout_token=b", b"\xff\xfe", b"x" * 70_000]
 )
 async def test_body_that_is_no_form(shared: Site, body: bytes) -> None:
-    """Refused before anything is asked."""
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     path = "/v1/auth/oidc/backchannel-logout"
     reply = await shared.running.anonymous.post(path, data=body, headers=headers)
@@ -288,7 +282,6 @@ class TestKeys:
         await signed_in(site)
 
     async def test_algorithms_that_are_not_wanted(self, boot: Boot) -> None:
-        """The operator's list counts, not what the token names."""
         site = await boot(PLATFORM_OIDC_ALGORITHMS="ES256")
         await site.idp.knows("anna")
         assert (await site.visit("anna")).fragment["error"] == "sso_bad_id_token"

@@ -8,7 +8,6 @@ from tests.fakes.processes import process_environment, running_process
 
 
 async def test_beside_a_running_platform(start_platform: Start) -> None:
-    """The running platform reads on, under the new key."""
     running = await start_platform("owner_secrets")
     platform, owner = running.platform, SecretOwner("plugin", "shop")
     secrets, home = platform.resource(OWNER_SECRETS), platform.settings.home

@@ -30,13 +30,11 @@ async def running(start_platform: Start, database_url: str | None) -> Running:
 
 @pytest.fixture
 def secrets(running: Running) -> OwnerSecrets:
-    """Its secrets."""
     return running.platform.resource(OWNER_SECRETS)
 
 
 @pytest.fixture
 def database(running: Running) -> Database:
-    """Its database."""
     return running.platform.database
 
 
@@ -56,7 +54,6 @@ async def test_kept_and_read(secrets: OwnerSecrets, database: Database) -> None:
 
 
 async def test_listed_without_values(secrets: OwnerSecrets, database: Database) -> None:
-    """Names and times, in order."""
     for name in ("b", "a"):
         await database.write(secrets.put, SHOP, name, VALUE)
     found = await database.read(secrets.list, SHOP)
@@ -64,7 +61,6 @@ async def test_listed_without_values(secrets: OwnerSecrets, database: Database) 
 
 
 async def test_removed(secrets: OwnerSecrets, database: Database) -> None:
-    """One, then the rest."""
     for name in ("a", "b", "c"):
         await database.write(secrets.put, SHOP, name, VALUE)
     assert await database.write(secrets.remove, SHOP, "a") is True
@@ -108,7 +104,6 @@ async def test_audited(running: Running, secrets: OwnerSecrets, database: Databa
 
 
 async def test_gone_with_the_account(running: Running, secrets: OwnerSecrets, database: Database) -> None:
-    """No row outlives its account."""
     user = await running.user()
     owner = SecretOwner("account", user.user["id"])
     await database.write(secrets.put, owner, "token", VALUE)
@@ -217,5 +212,4 @@ async def test_refused(secrets: OwnerSecrets, database: Database, name: str, val
 
 
 def _rows(session: Any) -> list[dict[str, Any]]:
-    """The rows as the database has them."""
     return [dict(row) for row in session.execute(select(OwnerSecret.__table__)).mappings()]

@@ -18,14 +18,11 @@ PLUGINS = ("platform_ops", "tenancy", "marketplace", "manifest_webhooks")
 
 @dataclass
 class Shop:
-    """A running platform and an administrator of it."""
-
     running: Running
     admin: Actor
 
     @property
     def archives(self) -> Archives:
-        """Where its backups are."""
         found = archives_of(self.running.platform)
         found.objects.load_known()
         return found
@@ -40,7 +37,6 @@ class Shop:
         return str(job["archive"])
 
     async def job(self, started: Reply) -> dict[str, Any]:
-        """How a job that was started stands."""
         found = await self.admin.get(f"/v1/backups/jobs/{started.json()['id']}")
         assert found.status == 200, found.body
         return dict(found.json())

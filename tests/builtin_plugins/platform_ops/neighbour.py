@@ -13,8 +13,6 @@ from aiohttp.test_utils import TestServer
 
 @dataclass
 class Neighbour:
-    """What it was asked, and how it answers."""
-
     port: int = 0
     status: int = 200
     asked: list[web.Request] = field(default_factory=list)
@@ -55,7 +53,6 @@ class Neighbour:
 
 @asynccontextmanager
 async def neighbour() -> AsyncIterator[Neighbour]:
-    """One that listens on this machine."""
     found = Neighbour()
     app = web.Application()
     app.router.add_get("/health", found.health)

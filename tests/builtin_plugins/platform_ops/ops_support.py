@@ -13,21 +13,17 @@ from kernel.testing import Actor, Reply, Running, platforms, somebody
 
 @dataclass
 class Ops:
-    """A running service, an administrator, somebody else."""
-
     running: Running
     admin: Actor
     user: Actor
 
     async def register(self, name: str, host: str, port: int, **more: Any) -> Reply:
-        """Register a service as the administrator."""
         body = {"service_name": name, "service_type": "http", "host": host, "port": port, **more}
         return await self.admin.post("/v1/services/register", json=body)
 
 
 @asynccontextmanager
 async def serving(home: Path, env: dict[str, str], *plugins: str) -> AsyncIterator[Ops]:
-    """The service at its own root."""
     async with platforms(home) as start:
         running = await start("platform_ops", *plugins, env=env, only="platform-ops")
         yield Ops(running, await somebody(running, role="admin"), await somebody(running))

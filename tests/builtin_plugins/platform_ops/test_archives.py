@@ -21,7 +21,6 @@ NAME = "platform-20260101-000000.tar.gz"
 
 
 def tar_of(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
-    """A gzipped tar."""
     inside = io.BytesIO()
     with tarfile.open(fileobj=inside, mode="w") as tar:
         for member, content in members:
@@ -31,7 +30,6 @@ def tar_of(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
 
 
 def link() -> tarfile.TarInfo:
-    """A link in the manifest's place."""
     made = tarfile.TarInfo("manifest.json")
     made.type, made.linkname = tarfile.SYMTYPE, "/etc/passwd"
     return made
@@ -61,7 +59,6 @@ async def test_hostile_archives_are_refused(
 
 
 def flip(content: bytes) -> bytes:
-    """One byte is another."""
     return content[:40] + bytes([content[40] ^ 1]) + content[41:]
 
 

@@ -13,18 +13,15 @@ PLUGINS = ("platform_ops", "plugin_registry", "speech", "models")
 
 @pytest.fixture
 async def running(start_platform: Start) -> Running:
-    """A platform with some of the core services."""
     return await start_platform(*PLUGINS)
 
 
 async def shown(running: Running, name: str) -> dict[str, Any]:
-    """A bundle as anybody sees it."""
     found = (await running.anonymous.get("/v1/bundles")).json()["bundles"]
     return next(dict(bundle) for bundle in found if bundle["name"] == name)
 
 
 async def done(actor: Actor, path: str) -> dict[str, Any]:
-    """What a change did."""
     reply = await actor.post(f"/v1/bundles/{path}")
     assert reply.status == 200, reply.body
     return dict(reply.json())
@@ -61,7 +58,6 @@ async def test_a_service_goes_on_while_another_bundle_claims_it(running: Running
 
 
 async def test_what_is_not_installed_is_pending(running: Running) -> None:
-    """Enabling a bundle whose plugin is missing says so."""
     admin = await somebody(running, role="admin")
     assert (await done(admin, "graph-rag/enable"))["pending_create"] == ["graph-rag"]
 

@@ -20,7 +20,6 @@ _SECRETS = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    """A platform with settings from everywhere."""
     home = tmp_path_factory.mktemp("home")
     (home / "config.yaml").write_text("platform_ops: {backup_keep: 14}\nkernel: {worker_concurrency: 3}\n")
     env = {**_SECRETS, "PLATFORM_BACKUP_SCHEDULE": "@daily"}
@@ -29,7 +28,6 @@ async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Run
 
 
 async def shown(running: Running) -> dict[str, dict[str, Any]]:
-    """What an administrator sees, by owner and name."""
     reply = await (await somebody(running, role="admin")).get("/v1/settings")
     assert reply.status == 200, reply.body
     assert not any(word in reply.body.decode() for word in ("correct horse", "hidden-part"))

@@ -33,17 +33,14 @@ class Yard:
     address: str
 
     def container(self, service: str) -> FakeContainer:
-        """One of the engine's."""
         return next(one for one in self.engine.containers.values() if one.service == service)
 
     async def done(self, path: str) -> dict[str, Any]:
-        """What a change did."""
         reply = await self.chief.post(f"/v1/bundles/{path}")
         assert reply.status == 200, reply.body
         return dict(reply.json())
 
     async def shown(self, name: str) -> dict[str, Any]:
-        """A bundle as anybody sees it."""
         found = (await self.running.anonymous.get("/v1/bundles")).json()["bundles"]
         return next(dict(bundle) for bundle in found if bundle["name"] == name)
 
@@ -113,8 +110,6 @@ async def test_without_a_container_the_plugin_is_switched(yard: Yard) -> None:
 
 
 async def test_readiness_is_that_of_the_containers(yard: Yard) -> None:
-    """Running, and healthy where they have a check."""
-
     async def ready() -> bool:
         found = (await yard.running.anonymous.get("/v1/bundles/ready")).json()["bundles"]
         return next(bool(bundle["ready"]) for bundle in found if bundle["name"] == "inference")
@@ -209,7 +204,6 @@ async def test_dockers_own_client_reads_the_same(yard: Yard) -> None:
 
 
 async def test_an_engine_that_is_away_is_unavailable(tmp_path: Path) -> None:
-    """503 for bundles and logs; the platform runs."""
     async with platforms(tmp_path) as start:
         env = {"DOCKER_HOST": f"unix://{tmp_path}/nobody.sock"}
         running = await start("platform_ops", env=env)
@@ -247,7 +241,6 @@ async def test_an_address_that_cannot_work_stops_only_what_needs_it(tmp_path: Pa
 
 
 async def test_unusable_addresses_are_told_from_engines_that_are_away() -> None:
-    """Whatever is wrong with them."""
     for address in _UNUSABLE:
         async with opened(address) as engine:
             assert isinstance(engine, EngineUnusable), address

@@ -67,7 +67,6 @@ async def test_second_archive_shares_with_the_first(open_shop: Open) -> None:
 
 
 async def test_by_the_clock(open_shop: Open) -> None:
-    """With a schedule, backups are made by themselves."""
     shop: Shop = await open_shop(env={"PLATFORM_BACKUP_SCHEDULE": "@daily"})
     scheduler, now = Scheduler(shop.running.platform), utc_now()
     await scheduler.turn(now)
@@ -160,7 +159,6 @@ async def test_no_write_waits(database_url: str | None, open_shop: Open) -> None
 
 
 async def timed(work: Any) -> float:
-    """Seconds until it is done."""
     started = time.monotonic()
     await work
     return time.monotonic() - started

@@ -20,14 +20,12 @@ _ALLOWED = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def ops(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ops]:
-    """The service, with this machine on its list."""
     async with serving(tmp_path_factory.mktemp("home"), _ALLOWED) as found:
         yield found
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def there() -> AsyncIterator[Neighbour]:
-    """A service on this machine."""
     async with neighbour() as found:
         yield found
 
@@ -55,7 +53,6 @@ async def test_a_service_registers_moves_and_leaves(ops: Ops) -> None:
 
 
 async def test_only_administrators_and_services_change_the_list(ops: Ops) -> None:
-    """Others are told so; a service token is enough."""
     body = {"service_name": "x", "service_type": "http", "host": "x.corp", "port": 1}
     for actor, status in ((ops.running.anonymous, 401), (ops.user, 403)):
         assert (await actor.post("/v1/services/register", json=body)).status == status
@@ -94,7 +91,6 @@ async def test_a_wrong_registration_is_refused(ops: Ops, wrong: dict[str, object
 
 
 async def test_health_is_looked_at_and_remembered(ops: Ops, there: Neighbour) -> None:
-    """Healthy, unhealthy, gone: the answer, and the record afterwards."""
     await ops.register("mood", "127.0.0.1", there.port)
     good = await ops.admin.get("/v1/services/mood/health")
     assert good.status == 200, good.body

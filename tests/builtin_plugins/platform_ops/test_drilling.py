@@ -15,7 +15,6 @@ LEAN = without_plugins(*PLUGINS)
 
 
 async def drilled(shop: Shop, name: str) -> dict[str, Any]:
-    """The job of a drill that has ended."""
     started = await shop.admin.post(f"/v1/backups/{name}/drill")
     assert started.status == 202, started.body
     told = started.json()
@@ -69,7 +68,6 @@ async def test_a_drill_finds_damage(open_shop: Open, platform_home: Path) -> Non
 
 
 async def test_the_instance_of_a_killed_worker_is_removed(tmp_path: Path) -> None:
-    """The next start removes it."""
     left = tmp_path / "home" / "drills" / ("0" * 32)
     left.mkdir(parents=True)
     (left / "platform.db").write_bytes(b"a copy of everything")

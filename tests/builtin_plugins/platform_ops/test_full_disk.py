@@ -21,13 +21,11 @@ SPACE = {"PLATFORM_MIN_FREE_DISK_MB": "1"}
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    """A disk of 20 MB."""
     with small_disk(tmp_path / "disk", 20) as found:
         yield found
 
 
 def _fill(unit: Unit) -> None:
-    """Rows that hardly get smaller by compression."""
     unit.session.execute(text("CREATE TABLE platform_ops_sample (n INTEGER PRIMARY KEY, v TEXT)"))
     rows = [
         {"n": n, "v": "".join(f"{(n * 7919 + k * 104729) % 65521:x}" for k in range(60))} for n in range(ROWS)

@@ -15,12 +15,10 @@ from tests.builtin_plugins.platform_ops.conftest import PLUGINS, Shop
 
 
 async def bytes_of_a_file() -> AsyncIterator[bytes]:
-    """A body."""
     yield b"an original"
 
 
 async def held(running: Running) -> list[str]:
-    """Who holds files for a restore."""
     return list(await running.platform.database.read(held_blobs_of, "restore:"))
 
 

@@ -17,7 +17,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def there() -> AsyncIterator[Neighbour]:
-    """A service on this machine."""
     async with neighbour() as found:
         yield found
 
@@ -110,7 +109,6 @@ async def test_what_can_not_be_reached_says_so(ops: Ops) -> None:
 
 
 async def test_the_list_names_the_way(ops: Ops, there: Neighbour) -> None:
-    """What can be called, for anybody."""
     found = (await ops.running.anonymous.get("/v1/proxy")).json()
     assert found["count"] == 3
     echo = found["services"][0]

@@ -13,9 +13,7 @@ from sqlalchemy import text
 from builtin_plugins.platform_ops.backup.operator import restore
 from kernel.sdk import Plugin, Settings, hookimpl
 from kernel.testing import Actor, Running, Start, audited, platforms
-from tests.builtin_plugins.platform_ops.conftest import PLUGINS, Open, Shop
-
-ENGINES = ("sqlite", "postgresql")
+from tests.builtin_plugins.platform_ops.conftest import PLUGINS, Shop
 
 
 def address(kind: str, request: pytest.FixtureRequest, fixture: str = "postgres_url") -> str | None:
@@ -24,12 +22,10 @@ def address(kind: str, request: pytest.FixtureRequest, fixture: str = "postgres_
 
 
 async def some_bytes(content: bytes) -> AsyncIterator[bytes]:
-    """A body."""
     yield content
 
 
 async def upload(running: Running, content: bytes) -> str:
-    """Have the platform hold a file; its hash."""
     platform = running.platform
     staged = await platform.blobs.stage(some_bytes(content), 1_000_000)
     await platform.database.write(platform.blobs.keep, staged, "test")
@@ -37,52 +33,8 @@ async def upload(running: Running, content: bytes) -> str:
 
 
 async def usernames(running: Running) -> set[str]:
-    """Who has an account."""
     query = text("SELECT username FROM kernel_account")
     return set(await running.platform.database.read(lambda session: list(session.scalars(query))))
-
-
-@pytest.mark.each_database
-@pytest.mark.parametrize("after", ENGINES)
-@pytest.mark.parametrize("before", ENGINES)
-async def test_everything_comes_back(
-    before: str, after: str, request: pytest.FixtureRequest, tmp_path: Path, open_shop: Open
-) -> None:
-    """Accounts, files, audit log and manifests come back on either database; what came later is gone."""
-    store = {
-        "PLATFORM_BACKUP_TO": str(tmp_path / "store"),
-        "PLATFORM_BACKUP_PASSPHRASE": "twelve words or so",
-    }
-    first_url = address(before, request)
-    async with platforms(tmp_path / "first") as start:
-        old = Shop(*await opened(start, {**store, "DATABASE_URL": first_url}))
-        digest = await upload(old.running, b"an original" * 1000)
-        (tmp_path / "first" / "manifests").mkdir(exist_ok=True)
-        (tmp_path / "first" / "manifests" / "note.txt").write_text("kept")
-        await old.running.user("ann")
-        team = await old.admin.post("/v1/teams", json={"name": "Crew"})
-        assert team.status == 201
-        name = await old.back_up()
-        log_before = [entry.action for entry in await audited(old.running)]
-        await old.running.user("late")
-    second_url = None if after == "sqlite" else request.getfixturevalue("empty_postgres_url")
-    home, env = tmp_path / "second", {**store, "DATABASE_URL": second_url}
-    async with platforms(home) as start:
-        tool = await start(*PLUGINS, role="tool", env=env, migrated=False)
-        said = await restore(tool.platform, name)
-        assert "not backed up" in said
-    async with platforms(home) as start:
-        running = await start(*PLUGINS, env=env)
-        assert {"boss", "ann"} <= await usernames(running)
-        assert "late" not in await usernames(running)
-        assert (await running.platform.blobs.local(digest)).read_bytes() == b"an original" * 1000
-        assert (home / "manifests" / "note.txt").read_text() == "kept"
-        admin = await running.sign_in("boss", old.admin.password)
-        assert [team["name"] for team in (await admin.get("/v1/teams")).json()["items"]] == ["Crew"]
-        actions = [entry.action for entry in await audited(running)]
-        assert actions[: len(log_before) - 1] == log_before[: len(log_before) - 1]
-        # New rows get numbers that no row had before.
-        await running.user("newcomer")
 
 
 class ScalesSettings(Settings):
@@ -108,36 +60,60 @@ class Scales(Plugin):
         return ScalesSettings
 
 
+WITH_SCALES = (*PLUGINS, "plugin_registry", Scales)
+
+
 @pytest.mark.each_database
-@pytest.mark.parametrize("after", ENGINES)
-@pytest.mark.parametrize("before", ENGINES)
-async def test_stored_numbers_come_back(
+@pytest.mark.parametrize(("before", "after"), [("sqlite", "postgresql"), ("postgresql", "sqlite")])
+async def test_everything_comes_back(
     before: str, after: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """Whole and fractional numbers of a plugin's configuration are backed up and restored as they were."""
+    """Accounts, files, audit log, settings and manifests come back on the other database; what came later
+    is gone. Whole and fractional numbers of a plugin's configuration are as they were.
+    """
     given = {"SCALES_COUNT": 7, "SCALES_STEP": 2.0, "SCALES_SHARE": 0.1 + 0.2, "SCALES_LABEL": "12"}
-    store = {"PLATFORM_BACKUP_TO": str(tmp_path / "store")}
-    plugins = (*PLUGINS, "plugin_registry", Scales)
+    store = {
+        "PLATFORM_BACKUP_TO": str(tmp_path / "store"),
+        "PLATFORM_BACKUP_PASSPHRASE": "twelve words or so",
+    }
+    first_url = address(before, request)
     async with platforms(tmp_path / "first") as start:
-        running = await start(*plugins, env={**store, "DATABASE_URL": address(before, request)})
-        shop = Shop(running, await running.user("boss", role="admin"))
-        put = await shop.admin.put("/v1/plugins/scales/config", json=given)
+        running = await start(*WITH_SCALES, env={**store, "DATABASE_URL": first_url}, migrated=False)
+        old = Shop(running, await running.user("boss", role="admin"))
+        put = await old.admin.put("/v1/plugins/scales/config", json=given)
         assert put.status == 200, put.body
-        name = await shop.back_up()
+        digest = await upload(old.running, b"an original" * 1000)
+        (tmp_path / "first" / "manifests").mkdir(exist_ok=True)
+        (tmp_path / "first" / "manifests" / "note.txt").write_text("kept")
+        await old.running.user("ann")
+        team = await old.admin.post("/v1/teams", json={"name": "Crew"})
+        assert team.status == 201
+        name = await old.back_up()
+        log_before = [entry.action for entry in await audited(old.running)]
+        await old.running.user("late")
     second_url = None if after == "sqlite" else request.getfixturevalue("empty_postgres_url")
-    env = {**store, "DATABASE_URL": second_url}
-    async with platforms(tmp_path / "second") as start:
-        tool = await start(*plugins, role="tool", env=env, migrated=False)
-        await restore(tool.platform, name)
-    async with platforms(tmp_path / "second") as start:
-        running = await start(*plugins, env=env)
-        admin = await running.sign_in("boss", shop.admin.password)
+    home, env = tmp_path / "second", {**store, "DATABASE_URL": second_url}
+    async with platforms(home) as start:
+        tool = await start(*WITH_SCALES, role="tool", env=env, migrated=False)
+        said = await restore(tool.platform, name)
+        assert "not backed up" in said
+    async with platforms(home) as start:
+        running = await start(*WITH_SCALES, env=env)
+        assert {"boss", "ann"} <= await usernames(running)
+        assert "late" not in await usernames(running)
+        assert (await running.platform.blobs.local(digest)).read_bytes() == b"an original" * 1000
+        assert (home / "manifests" / "note.txt").read_text() == "kept"
+        admin = await running.sign_in("boss", old.admin.password)
         assert (await admin.get("/v1/plugins/scales/config")).json()["values"] == given
+        assert [team["name"] for team in (await admin.get("/v1/teams")).json()["items"]] == ["Crew"]
+        actions = [entry.action for entry in await audited(running)]
+        assert actions[: len(log_before) - 1] == log_before[: len(log_before) - 1]
+        # New rows get numbers that no row had before.
+        await running.user("newcomer")
 
 
 async def opened(start: Start, env: dict[str, str | None]) -> tuple[Running, object]:
-    """A platform and its administrator."""
-    running = await start(*PLUGINS, env=env, migrated=False)
+    running = await start(*PLUGINS, env=env)
     return running, await running.user("boss", role="admin")
 
 

@@ -33,7 +33,6 @@ def home() -> Iterator[Path]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def served(home: Path) -> AsyncIterator[Served]:
-    """Two API processes, both listening."""
     async with served_platform(
         home, "--workers", "2", "--no-worker", env=without_plugins("platform_ops")
     ) as served:
@@ -49,7 +48,6 @@ async def fetch(served: Served, path: str) -> str:
 
 
 def value(text: str, sample: str, **labels: str) -> float:
-    """The sum of the samples with these labels."""
     return sum(
         found.value
         for family in text_string_to_metric_families(text)
@@ -83,7 +81,6 @@ class TestTwoProcesses:
         assert value(text, "http_requests_in_progress", method="GET") == 1
 
     async def test_each_process_has_its_part(self, served: Served, home: Path) -> None:
-        """Sockets are their owner's alone, one for each process."""
         found = sockets(home, "run/*")
         assert len(found) == 2
         assert {stat.S_IMODE(path.stat().st_mode) for path in found} == {0o600}

@@ -141,16 +141,6 @@ class Shop(Plugin):
             raise Unhealthy(self.complaint)
 
 
-def needing(plugin: str, *required: str) -> Plugin:
-    """A plugin that requires others."""
-
-    class Needing(Plugin):
-        name = plugin
-        requires = required
-
-    return Needing()
-
-
 class Customer(Plugin):
     """Needs the shop."""
 

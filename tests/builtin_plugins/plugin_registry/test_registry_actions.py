@@ -90,14 +90,6 @@ async def test_what_no_database_holds(
         assert answer.status == 400 and said in answer.detail
 
 
-@pytest.mark.parametrize("body", [b"{", b"[]", b"3", b"\xff", b'{"word": "tea", "x": 1}'])
-async def test_wrong_bodies(start_platform: Start, body: bytes) -> None:
-    """A body that is not an object of known arguments is 400."""
-    running = await start_platform(OWN, Shop)
-    user = await running.user()
-    assert (await user.post(f"{BASE}/find", data=body)).status == 400
-
-
 async def test_failures(start_platform: Start) -> None:
     """A PlatformError is told to the caller; any other error, a ValueError too, is a plain 500."""
     running = await start_platform(OWN, Shop)
@@ -121,6 +113,5 @@ async def test_rate_limits(start_platform: Start) -> None:
 
 
 async def test_at_the_service(start_platform: Start) -> None:
-    """The registry's service alone serves the same action."""
     running = await start_platform(OWN, Shop, only="plugin-registry")
     assert (await running.anonymous.get(f"{BASE}/find?word=tea")).status == 200

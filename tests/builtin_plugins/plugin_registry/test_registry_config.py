@@ -81,7 +81,6 @@ async def test_changed(start_platform: Start, database_url: str | None) -> None:
 
 
 def bytes_of(home: Path) -> bytes:
-    """Everything that the database has written."""
     return b"".join(path.read_bytes() for path in home.glob("platform.db*"))
 
 
@@ -168,17 +167,6 @@ async def test_refused(start_platform: Start, body: bytes, named: str) -> None:
     assert answer.status == 400 and named in answer.detail
     mixed = await user.put(PATH, json={"SHOP_GREETING": "changed", "SHOP_LIMIT": 99})
     assert mixed.status == 400 and (await in_effect(running))["greeting"] == "hello"
-
-
-async def test_who_may(start_platform: Start) -> None:
-    """Both need a token; unknown plugins are 404, plugins without configuration 400."""
-    running = await start_platform(OWN, Shop, Customer)
-    assert (await running.anonymous.get(PATH)).status == 401
-    assert (await running.anonymous.put(PATH, json={})).status == 401
-    user = await running.user()
-    assert (await user.get("/v1/plugins/nowhere/config")).status == 404
-    assert (await user.put("/v1/plugins/nowhere/config", json={})).status == 404
-    assert (await user.put("/v1/plugins/customer/config", json={})).status == 400
 
 
 async def test_stored_value_that_no_longer_fits(start_platform: Start) -> None:

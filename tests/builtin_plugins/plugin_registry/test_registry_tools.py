@@ -91,7 +91,6 @@ async def admin(
 
 
 async def execute(actor: Actor, tool: str, **parameters: Any) -> Reply:
-    """Execute a tool."""
     return await actor.post(f"/v1/tools/{tool}/execute", json={"parameters": parameters})
 
 
@@ -233,7 +232,6 @@ async def test_a_disabled_plugin(admin: Actor) -> None:
 
 
 async def test_installed_plugins_list_themselves(admin: Actor) -> None:
-    """Approved, first-party, with their tools; again changes nothing."""
     found = (await admin.running.anonymous.get(f"{PLUGINS}/search?q=tide")).json()["plugins"][0]
     assert (found["name"], found["origin"], found["status"], found["current_version"]) == (
         "tide",
@@ -273,7 +271,6 @@ MANIFEST = {
 
 
 async def sync(actor: Actor, plugin: dict[str, Any], manifest: Any) -> Reply:
-    """Bring a manifest's tools into the catalog."""
     body = {"plugin_name": plugin["name"], "plugin_id": plugin["id"], "manifest": manifest}
     return await actor.post(f"{AI}/sync", json=body)
 
@@ -382,7 +379,6 @@ async def test_a_plugin_from_a_listing(tmp_path: Path, database_url: str | None)
 
 
 async def found_tides(admin: Actor) -> list[dict[str, Any]]:
-    """What the catalog finds for 'tide'."""
     found: list[dict[str, Any]] = (await admin.get(f"{PLUGINS}/search?q=tide")).json()["plugins"]
     return found
 

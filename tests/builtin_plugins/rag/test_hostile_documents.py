@@ -157,16 +157,12 @@ class TestWithoutOrders:
 
 @session
 @pytest.mark.long
-async def test_a_small_real_model(
-    small_model: SmallModel, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+async def test_a_small_real_model(small_model: SmallModel, tmp_path: Path) -> None:
     """Methods run with it over hostile documents: verdicts keep their bounds, citations are true.
 
-    Each answer takes seconds of processor time: those that neither grade nor answer plainly run in the night.
+    Each answer takes seconds of processor time: these are one that answers plainly and one that grades.
     """
     methods = ["standard", "corrective"]
-    if request.config.getoption("nightly"):
-        methods += ["hyde", "self_rag", "raptor", "auto"]
     async with platforms(tmp_path) as start:
         running = await start(
             "models", "rag_methods", "extractive_answers", HashEmbeddings(), env=small_model.env

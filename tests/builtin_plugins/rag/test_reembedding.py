@@ -118,10 +118,10 @@ async def test_a_model_that_runs_on_another_engine(start_platform: Start) -> Non
 
 @pytest.mark.each_database
 async def test_questions_uploads_and_deletions_meanwhile(
-    start_platform: Start, database_url: str | None, pytestconfig: pytest.Config
+    start_platform: Start, database_url: str | None
 ) -> None:
-    """Hundreds of questions (nightly: a thousand) see all of it, before, during and after the switch."""
-    least = 1_000 if pytestconfig.getoption("nightly") else 300
+    """Hundreds of questions see all of it, before, during and after the switch."""
+    least = 300
     models = TwoModels()
     running = await start_platform("rag", "extractive_answers", models, env={"DATABASE_URL": database_url})
     ann = await somebody(running)

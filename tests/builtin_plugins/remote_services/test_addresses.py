@@ -11,7 +11,6 @@ from kernel.testing import Start
 
 
 def addresses(text: str) -> dict[str, str]:
-    """What the setting says."""
     loader = SettingsLoader({"PLATFORM_SERVICE_URLS": text})
     return loader.load("remote_services", RemoteServicesSettings).addresses
 

@@ -56,7 +56,6 @@ async def gateway(request: pytest.FixtureRequest, start_platform: Start) -> Asyn
 
 
 async def get(gateway: Gateway, raw_path: str, **options: Any) -> Reply:
-    """GET a path exactly as it is written."""
     url = URL(gateway.running.url + raw_path, encoded=True)
     async with gateway.running.session.get(url, **options) as answer:
         return Reply(answer.status, answer.headers, await answer.read())
@@ -86,7 +85,6 @@ class TestRequests:
         "path", ["a/b", "a%2Fb", "%C3%BC", "a%20b", "a+b", "a%252Fb", "a;b=c", "..%2f..", "a//b", "%C3%9F"]
     )
     async def test_paths(self, gateway: Gateway, path: str) -> None:
-        """A path reaches the handler decoded exactly once."""
         from urllib.parse import unquote
 
         answer = await get(gateway, f"/v1/tts/voices/{path}")
@@ -107,14 +105,12 @@ class TestRequests:
         assert answer.headers["X-Language"] == "tr"
 
     async def test_a_compressed_body(self, gateway: Gateway) -> None:
-        """A compressed request body is understood."""
         ana = await gateway.running.user("ana")
         headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
         answer = await ana.post("/v1/tts", data=gzip.compress(b'{"text": "merhaba"}'), headers=headers)
         assert (answer.status, answer.body) == (200, b"RIFFmerhaba")
 
     async def test_bad_bodies(self, gateway: Gateway) -> None:
-        """The service's own validation answers."""
         ana = await gateway.running.user("ana")
         answer = await ana.post("/v1/tts", json={"text": ""})
         assert (answer.status, answer.detail[0]["loc"]) == (422, ["body", "text"])
@@ -137,7 +133,6 @@ class TestRequests:
         assert (await call).json() == 11
 
     async def test_a_body_past_the_cap(self, gateway: Gateway) -> None:
-        """413 past the cap, declared or not."""
         ana = await gateway.running.user("ana")
         headers = {"Content-Type": "application/json"}
         large = b'{"text": "' + b"a" * (3 * 2**20) + b'"}'
@@ -178,20 +173,17 @@ class TestAnswers:
         assert (await ana.post("/v1/tts/voices/a")).status == 405
 
     async def test_headers_of_every_answer(self, gateway: Gateway) -> None:
-        """Each header is there once, whoever answered."""
         answer = await gateway.anonymous.get("/v1/tts", headers={"Origin": "https://app.example"})
         for name in ("X-Request-ID", "X-Response-Time", "X-Content-Type-Options", "Server", "Date"):
             assert len(answer.headers.getall(name)) == 1, name  # type: ignore[attr-defined]
         assert answer.headers.getall("Access-Control-Allow-Origin") == ["*"]  # type: ignore[attr-defined]
 
     async def test_head(self, gateway: Gateway) -> None:
-        """HEAD is GET without the body."""
         head = await gateway.anonymous.request("HEAD", "/v1/tts/voices/a")
         assert (head.status, head.body) == (200, b"")
         assert head.headers["Content-Type"] == "application/json"
 
     async def test_a_large_answer(self, gateway: Gateway) -> None:
-        """A large body arrives whole and in order."""
         answer = await gateway.anonymous.get("/v1/tts/large")
         assert len(answer.body) == 2**24
         assert answer.body[::65536] == bytes(range(256))
@@ -204,7 +196,6 @@ class TestAnswers:
             assert json.loads(body) == "a" * 5000
 
     async def test_events_one_by_one(self, gateway: Gateway) -> None:
-        """Server-sent events pass as they are sent, not collected."""
         url = gateway.running.url + "/v1/tts/events"
         gateway.service.next_event.set()
         async with gateway.running.session.get(url) as answer:
@@ -229,7 +220,6 @@ async def _event(answer: aiohttp.ClientResponse) -> str:
 
 class TestClientLeaves:
     async def test_while_it_waits(self, gateway: Gateway) -> None:
-        """When the client leaves, the handler is cancelled."""
         async with raw_client(gateway.running.url) as client:
             await client.send(b"GET /v1/tts/wait HTTP/1.1\r\nHost: x\r\n\r\n")
             await asyncio.wait_for(gateway.service.entered.wait(), 5)
@@ -263,7 +253,6 @@ class TestAccess:
         assert gateway.service.received == []
 
     async def test_the_services_own_rules(self, gateway: Gateway) -> None:
-        """What the service's routes demand holds behind the gateway."""
         user, admin = await gateway.running.user(), await gateway.running.user(role="admin")
         actors = [gateway.anonymous, user, admin]
         assert [(await actor.get("/v1/tts/private")).status for actor in actors] == [401, 200, 200]

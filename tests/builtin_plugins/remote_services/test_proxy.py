@@ -98,7 +98,6 @@ class TestFaults:
             assert (answer.status, answer.json()["error"]["message"]) == (status, answer.detail)
 
     async def test_unknown_host(self, start_platform: Start) -> None:
-        """So is a name that does not resolve."""
         running = await gateway_to(start_platform, "http://nowhere.invalid:8006")
         answer = await running.anonymous.get("/v1/tts")
         assert (answer.status, "unreachable" in answer.detail) == (503, True)
@@ -158,7 +157,6 @@ class TestFaults:
         assert answer.status in (409, 502)
 
     async def test_it_comes_back(self, start_platform: Start) -> None:
-        """A service that returns is used again at once."""
         port = free_port()
         running = await gateway_to(start_platform, f"http://127.0.0.1:{port}")
         assert (await running.anonymous.get("/v1/tts")).status == 503

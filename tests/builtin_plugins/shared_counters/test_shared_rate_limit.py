@@ -98,7 +98,6 @@ class TestTwoPlatforms:
         assert found == [200] * (LIMIT - 1) + [429]
 
     async def test_one_process_counts_in_memory(self, start_platform: Start) -> None:
-        """Without siblings nothing is written: the store is this process's memory."""
         running = await start_platform(EchoPlugin, env=ON)
         assert isinstance(running.platform.cache, MemoryCache)
 

@@ -8,19 +8,16 @@ from kernel.testing import Actor
 
 
 async def invite(sender: Actor, team_id: int, email: str, **body: Any) -> dict[str, Any]:
-    """A new invite to a team over HTTP."""
     answer = await sender.post("/v1/invites", json={"email": email, "team_id": team_id, **body})
     assert answer.status == 201, answer.body
     return dict(answer.json())
 
 
 async def invite_to_org(sender: Actor, org_id: int, email: str, **body: Any) -> dict[str, Any]:
-    """A new invite to an organization over HTTP."""
     answer = await sender.post(f"/v1/organizations/{org_id}/invites", json={"email": email, **body})
     assert answer.status == 201, answer.body
     return dict(answer.json())
 
 
 def by_token(issued: dict[str, Any], action: str = "") -> str:
-    """The path of an invite by its token."""
     return f"/v1/invites/by-token/{issued['token']}{action}"

@@ -75,11 +75,9 @@ class World:
 
     @property
     def victim(self) -> Person:
-        """The owner of everything."""
         return self.people["rightful"]
 
     def canary(self, what: str, audience: Callable[[Person], bool]) -> str:
-        """A new word that only `audience` may read."""
         word = f"canary-{what}-{secrets.token_hex(6)}"
         self.canaries[word] = audience
         return word
@@ -99,7 +97,6 @@ class World:
         )
 
     def views(self, person: Person) -> bool:
-        """Whether the victim's organization is visible to somebody."""
         return self.holds(person, "org.view", self.ids["organization"])
 
     def sees(self, person: Person, variant: str) -> bool:
@@ -135,7 +132,6 @@ async def make_world(running: Running) -> World:
 async def account(
     world: World, name: str, email: str | None = None, *, facts: dict[str, Any] | None = None
 ) -> Person:
-    """A new account under its own name."""
     facts = facts or {}
     username = fresh(name)
     address = email or f"{username}@example.org"
@@ -282,7 +278,6 @@ async def _mark(world: World, job: str, variant: str) -> None:
 
 
 async def new_pipeline(world: World, variant: str, base: str) -> str:
-    """A pipeline of the victim."""
     name = world.canary(f"pipeline-name-{variant}", lambda person: world.sees(person, variant))
     return await make_pipeline(world.victim.actor, base, name=name, **_shared(world, variant))
 
@@ -415,7 +410,6 @@ async def _programs(world: World) -> None:
 
 
 async def _program(person: Person, scopes: tuple[TokenScope, ...]) -> Person:
-    """Somebody's program: the same facts, fewer rights."""
     answer = await person.actor.post("/v1/auth/tokens", json={"name": fresh("program"), "scopes": scopes})
     made = answer.json()
     user = {**person.actor.user, "token_id": made["id"]}
@@ -432,8 +426,6 @@ async def new_token(world: World) -> int:
 
 
 async def new_role(world: World, organization: int, name: str) -> int:
-    """A custom role."""
-
     def make(unit: Unit) -> int:
         row = Role(organization_id=organization, name=name, name_key=name)
         unit.session.add(row)
@@ -445,14 +437,12 @@ async def new_role(world: World, organization: int, name: str) -> int:
 
 
 async def new_group(world: World, organization: int, name: str) -> int:
-    """A permission group."""
     row = PermissionGroup(organization_id=organization, name=name, name_key=name)
     await world.running.platform.database.write(lambda unit: unit.session.add(row))
     return int(row.id)
 
 
 async def give_keys_of(world: World, role: int, user: int | None = None) -> None:
-    """The victim gives a member a role."""
     path = f"/v1/organizations/{world.ids['organization']}/members/{user or world.ids['user']}/roles"
     answer = await world.victim.actor.post(path, json={"role_id": role})
     assert answer.status in (200, 201), answer.body
@@ -468,7 +458,6 @@ async def new_team_invite(world: World) -> int:
 
 
 async def new_org_invite(world: World) -> int:
-    """A pending invite to the victim's organization."""
     organization = world.ids["organization"]
     word = world.canary(
         "org-invite", lambda person: world.holds(person, "org.members.manage", organization, or_admin=True)

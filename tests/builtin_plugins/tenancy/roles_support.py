@@ -73,7 +73,6 @@ def given_to(organization: int, who: Actor, role: int | None = None) -> str:
 async def make_role(
     actor: Actor, organization: int, *keys: str, groups: Sequence[int] = (), name: str | None = None
 ) -> dict[str, Any]:
-    """A new role."""
     body = {
         "name": name or fresh("role"),
         "permissions": list(keys),
@@ -94,7 +93,6 @@ async def make_group(
 
 
 async def nest(actor: Actor, organization: int, group: int, child: int) -> Reply:
-    """Nest a group in another."""
     body = {"child_group_id": child}
     return await actor.post(groups_of(organization, group, "/children"), json=body)
 
@@ -102,7 +100,6 @@ async def nest(actor: Actor, organization: int, group: int, child: int) -> Reply
 async def assign(
     actor: Actor, organization: int, who: Actor, role: int, expires_at: datetime | None = None
 ) -> Reply:
-    """Assign a role."""
     body: dict[str, Any] = {"role_id": role}
     if expires_at is not None:
         body["expires_at"] = expires_at.isoformat()
@@ -110,7 +107,6 @@ async def assign(
 
 
 async def effective(actor: Actor, organization: int, who: Actor, key: str | None = None) -> dict[str, Any]:
-    """The effective permissions of a member."""
     answer = await ask_effective(actor, organization, who, key)
     assert answer.status == 200, answer.body
     return dict(answer.json())
@@ -123,11 +119,9 @@ async def ask_effective(actor: Actor, organization: int, who: Actor, key: str | 
 
 
 async def keys_of(actor: Actor, organization: int, who: Actor) -> set[str]:
-    """The keys that a member holds."""
     return {one["permission_key"] for one in (await effective(actor, organization, who))["permissions"]}
 
 
 def made(answer: Reply) -> dict[str, Any]:
-    """The body of a 201."""
     assert answer.status == 201, answer.body
     return dict(answer.json())

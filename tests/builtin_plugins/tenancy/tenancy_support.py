@@ -35,7 +35,6 @@ T = TypeVar("T")
 
 
 def fresh(what: str) -> str:
-    """A name that no other test uses."""
     return f"{what}-{secrets.token_hex(4)}"
 
 
@@ -62,7 +61,6 @@ async def write(running: Running, *what: Any, about: Iterable[Actor] = (), about
 
 
 async def read(running: Running, what: Callable[[Session], T]) -> T:
-    """What a function of a session answers."""
     return await running.platform.database.read(what)
 
 
@@ -73,7 +71,6 @@ async def renew(running: Running, actor: Actor) -> None:
 
 
 def id_of(actor: Actor) -> int:
-    """The account's id."""
     return int(actor.user["id"])
 
 
@@ -118,7 +115,6 @@ async def make_team(running: Running, admin: Actor | None = None, *, organizatio
 
 
 async def join_team(running: Running, team_id: int, actor: Actor, role: str = "member") -> None:
-    """Make somebody a member of a team."""
     await write(running, TeamMember(team_id=team_id, user_id=id_of(actor), team_role=role), about=[actor])
 
 
@@ -144,18 +140,15 @@ async def claims(actor: Actor) -> dict[str, Any]:
 
 
 def read_claims(token: str) -> dict[str, Any]:
-    """The claims of a token."""
     return dict(jwt.decode(token, options={"verify_signature": False}))
 
 
 def problems(answer: Reply) -> dict[str, str]:
-    """The places and messages of a 422."""
     assert answer.status == 422, answer.body
     return {".".join(map(str, one["loc"])): one["msg"] for one in answer.detail}
 
 
 def refused(answer: Reply, status: int, code: str | None = None) -> None:
-    """Hold an answer to be this refusal."""
     assert answer.status == status, (answer.status, answer.body)
     if code is not None:
         assert answer.json()["code"] == code, answer.body

@@ -26,7 +26,6 @@ class Home:
 
     @property
     def path(self) -> str:
-        """Where it is."""
         return f"/v1/{self.kind}s/{self.id}"
 
     @property
@@ -35,30 +34,25 @@ class Home:
         return {"visibility": self.kind, f"{self.kind}_id": self.id}
 
     async def export(self) -> dict[str, Any]:
-        """Its bundle."""
         answer = await self.manager.get(f"{self.path}/export")
         assert answer.status == 200, answer.body
         return dict(answer.json())
 
     async def send(self, bundle: Any, policy: str | None = None, *, dry_run: bool = False) -> Reply:
-        """Import a bundle; whatever comes back."""
         body = {"bundle": bundle} if policy is None else {"bundle": bundle, "policy": policy}
         query = "?dry_run=true" if dry_run else ""
         return await self.manager.post(f"{self.path}/import{query}", json=body)
 
     async def take(self, bundle: Any, policy: str | None = None, *, dry_run: bool = False) -> dict[str, Any]:
-        """Import a bundle; the report."""
         answer = await self.send(bundle, policy, dry_run=dry_run)
         assert answer.status == 200, answer.body
         return dict(answer.json())
 
     async def admit(self, actor: Actor, role: str = "member") -> None:
-        """Somebody joins."""
         enter = join_team if self.kind == "team" else join
         await enter(self.running, self.id, actor, role)
 
     async def roles(self) -> dict[str, str]:
-        """The members by e-mail with their roles."""
         field = "team_role" if self.kind == "team" else "org_role"
         return {row["email"]: row[field] for row in (await self.export())["members"]}
 
@@ -90,7 +84,6 @@ async def furnish(home: Home) -> dict[str, str]:
 
 
 def bundle(kind: Kind, **fields: Any) -> dict[str, Any]:
-    """A small sound bundle."""
     about: dict[str, Any] = {"name": "Elsewhere"}
     if kind == "organization":
         about["slug"] = "elsewhere"
@@ -108,5 +101,4 @@ def bundle(kind: Kind, **fields: Any) -> dict[str, Any]:
 
 
 def names(report: dict[str, Any], outcome: str) -> list[tuple[str, str]]:
-    """(kind, name) of one list of a report."""
     return [(item["kind"], item["name"]) for item in report[outcome]]

@@ -133,20 +133,17 @@ class Brings(Plugin):
 
 @pytest.fixture(scope="module")
 def brings() -> Brings:
-    """The plugin beside."""
     return Brings()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def running(tmp_path_factory: pytest.TempPathFactory, brings: Brings) -> AsyncIterator[Running]:
-    """A platform with both."""
     async with platforms(tmp_path_factory.mktemp("tools")) as start:
         yield await start("tools", Probe, brings)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def ann(running: Running) -> Actor:
-    """An account without particular rights."""
     return await running.user("ann")
 
 
@@ -250,7 +247,6 @@ async def test_unknown(ann: Actor) -> None:
 
 
 async def test_a_source_that_fails(ann: Actor, brings: Brings) -> None:
-    """Its tools are missing, the others are there."""
     brings.fails = True
     try:
         assert "probe_say" in (await listed(ann))["usable"]

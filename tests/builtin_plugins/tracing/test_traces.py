@@ -151,7 +151,6 @@ class SamplePlugin(Plugin):
 
 @pytest.fixture
 async def collector(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Collector]:
-    """A collector; batches go out at once."""
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
     async with collecting() as found:
         yield found
@@ -159,7 +158,6 @@ async def collector(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Collector]
 
 @pytest.fixture
 async def running(collector: Collector, start_platform: Start) -> Any:
-    """A platform that sends its traces there."""
     return await start_platform("tracing", SamplePlugin, env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url})
 
 
@@ -192,7 +190,6 @@ async def test_a_request_continues_its_callers_trace(running: Any, collector: Co
 async def test_a_senseless_traceparent_begins_a_trace(
     running: Any, collector: Collector, header: str
 ) -> None:
-    """As if there were none."""
     sent = {"traceparent": header.encode("utf-8", "surrogateescape").decode("latin-1")}
     assert (await running.anonymous.get("/v1/sample/invitations/1", headers=sent)).status == 200
     server = await collector.span("GET /v1/sample/invitations/{code}")
@@ -216,7 +213,6 @@ async def test_errors_are_told_without_their_text(running: Any, collector: Colle
 
 
 async def test_monitors_are_not_traced(running: Any, collector: Collector) -> None:
-    """They ask every few seconds."""
     for path in ("/health", "/livez", "/readyz", "/metrics"):
         assert (await running.anonymous.get(path)).status == 200
     await running.anonymous.get("/v1/sample/invitations/1")
@@ -226,7 +222,6 @@ async def test_monitors_are_not_traced(running: Any, collector: Collector) -> No
 
 
 async def test_a_stream_is_a_span_until_its_end(running: Any, collector: Collector) -> None:
-    """Its events arrive as without traces."""
     answer = await running.anonymous.get("/v1/sample/stream")
     assert answer.body.count(b"event: count") == 3
     assert (await collector.span("GET /v1/sample/stream")).attributes["http.response.status_code"] == 200
@@ -266,7 +261,6 @@ async def test_a_call_that_is_never_sent_is_a_span(running: Any, collector: Coll
 
 @pytest.mark.parametrize(("raised", "failures"), [(Cancelled, []), (ValueError, ["ValueError"])])
 def test_a_job_that_a_person_cancels_did_not_fail(raised: type[Exception], failures: list[str]) -> None:
-    """Alerts count failed spans."""
     failed: list[str] = []
 
     class Noted(NoSpan):
@@ -369,7 +363,6 @@ async def test_a_collector_that_refuses_harms_nobody(
 
 
 async def test_nothing_is_recorded_without_a_collector(start_platform: Start) -> None:
-    """And nothing is sent along with calls."""
     running = await start_platform("tracing", SamplePlugin)
     assert running.platform.resource(TRACING).tracer is None
     async with model_server(Script()) as other:
@@ -383,7 +376,6 @@ async def test_nothing_is_recorded_without_a_collector(start_platform: Start) ->
     [("OTEL_SDK_DISABLED", "true"), ("OTEL_TRACES_EXPORTER", "none"), ("OTEL_EXPORTER_OTLP_ENDPOINT", "")],
 )
 async def test_traces_can_be_switched_off(start_platform: Start, name: str, value: str) -> None:
-    """By the standard variables."""
     env = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318", name: value}
     running = await start_platform("tracing", env=env)
     assert running.platform.resource(TRACING).tracer is None

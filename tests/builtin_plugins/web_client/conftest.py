@@ -11,7 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Browser
 
 from kernel.jobs.worker import Worker, executor_slot
-from kernel.testing import Running, platforms, postgres_database
+from kernel.testing import Running, platforms
 from tests.builtin_plugins.web_client.gated_model import GatedModel
 from tests.builtin_plugins.web_client.visits import PLAIN_HOST, Visitor
 from tests.fakes.browser import PATIENCE, launched
@@ -38,18 +38,6 @@ PLUGINS = (
 )
 
 
-TASKS = ("test_client_pages", "test_client_services", "test_client_details", "test_client_tasks")
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """What people do is tried on SQLite, and in the nightly run, or where it is asked for, on PostgreSQL."""
-    database = metafunc.config.getoption("client_database")
-    if database is None:
-        database = "postgresql" if metafunc.config.getoption("nightly") else "sqlite"
-    if metafunc.module.__name__.endswith(TASKS) and "site" in metafunc.fixturenames:
-        metafunc.parametrize("site", [database], indirect=True, scope="session")
-
-
 @pytest.fixture(scope="session")
 def gate() -> GatedModel:
     """An embedding model whose every step a test allows."""
@@ -57,16 +45,11 @@ def gate() -> GatedModel:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def site(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, gate: GatedModel
-) -> AsyncIterator[Running]:
+async def site(tmp_path_factory: pytest.TempPathFactory, gate: GatedModel) -> AsyncIterator[Running]:
     """A platform with a worker, so that a job that a test holds back holds up no other."""
     async with AsyncExitStack() as stack:
-        url = None
-        if getattr(request, "param", "sqlite") == "postgresql":
-            url = stack.enter_context(postgres_database())
         start = await stack.enter_async_context(platforms(tmp_path_factory.mktemp("client")))
-        running = await start(*PLUGINS, gate, env={"DATABASE_URL": url})
+        running = await start(*PLUGINS, gate)
         slot = await stack.enter_async_context(executor_slot(running.platform))
         stop = asyncio.Event()
         working = asyncio.create_task(Worker(running.platform, slot).run(stop))
@@ -77,7 +60,6 @@ async def site(
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    """Debian's Chromium, which calls nobody."""
     async with launched(*ARGUMENTS) as found:
         yield found
 

@@ -23,7 +23,6 @@ class GatedModel(Plugin):
         self._steps = asyncio.Semaphore(0)
 
     def let(self, batches: int) -> None:
-        """Allow so many more batches."""
         for _ in range(batches):
             self._steps.release()
 

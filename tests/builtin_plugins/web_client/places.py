@@ -96,7 +96,6 @@ async def one_of_everything(site: Running) -> tuple[Actor, dict[str, Any]]:
 
 
 async def _talk(root: Actor, pipeline: str) -> str:
-    """A conversation with an answer and a refusal."""
     conversation = str(uuid.uuid4())
     for question in ("How much may a hotel in Oslo cost per night?", "Who wins the football championship?"):
         body = {"question": question, "conversation_id": conversation}

@@ -45,7 +45,6 @@ FADING = """() => {
 
 @pytest.fixture(scope="session")
 def axe() -> str:
-    """axe-core, from npm."""
     folder = npm_folder(Path(__file__).parent / "axe", "the tests of accessibility")
     return (folder / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
 

@@ -100,6 +100,7 @@ async def test_enter_of_an_input_method(site: Running, visitor: Visitor) -> None
     await expect(find).to_have_count(0)
 
 
+@pytest.mark.long
 async def test_colours_of_one_s_own(site: Running, browser: Browser) -> None:
     """Where the system's colours replace the page's, what is chosen and how far work is can still be seen."""
     ana = await site.user(role="admin")

@@ -203,7 +203,6 @@ async def test_sharing_a_conversation(site: Running, visitor: Visitor, browser: 
 
 
 async def test_deleting_with_a_receipt(site: Running, visitor: Visitor) -> None:
-    """Whoever deletes a document can keep what proves it."""
     ana = await site.user()
     base = await knowledge_base(ana)
     path = f"/v1/rag/knowledge-bases/{base['id']}/documents"
@@ -241,7 +240,6 @@ async def test_deleting_what_pipelines_search(site: Running, visitor: Visitor) -
 
 @pytest.mark.long
 async def test_measures_are_drawn(site: Running, visitor: Visitor) -> None:
-    """A run shows its plot beside the figures."""
     ana = await site.user()
     base = await knowledge_base(ana)
     _, run = await evaluate(ana, base["id"])

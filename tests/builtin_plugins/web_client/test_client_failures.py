@@ -25,10 +25,6 @@ async def how_to_answer(page: Page) -> None:
     await page.get_by_role("button", name="How to answer").click()
 
 
-async def new_knowledge_base(page: Page) -> None:
-    await page.get_by_role("button", name="New knowledge base").click()
-
-
 async def find_anything(page: Page) -> None:
     await page.keyboard.press("Control+k")
 

@@ -78,7 +78,6 @@ async def hostile_people(ana: Actor) -> dict[str, Any]:
 
 
 async def hostile_things(ana: Actor) -> dict[str, Any]:
-    """One of everything whose name a person chooses."""
     base = await knowledge_base(ana, HOSTILE, ANSWER, description=HOSTILE)
     path = f"/v1/rag/knowledge-bases/{base['id']}"
     name = HOSTILE.replace("/", "_") + ".md"
@@ -95,6 +94,7 @@ async def hostile_things(ana: Actor) -> dict[str, Any]:
     return {**ids, "set": questions, "run": run}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [
@@ -197,6 +197,7 @@ async def test_names_stay_text(site: Running, visitor: Visitor) -> None:
     assert await page.evaluate(LOOT) == []
 
 
+@pytest.mark.long
 async def test_endless_names_are_refused(site: Running, visitor: Visitor) -> None:
     """10,000 characters in every field of every form: what was typed stays, the reason is told, and fits."""
     ana = await site.user()
@@ -226,14 +227,13 @@ FAILED = "Die Anfrage ist fehlgeschlagen ({}).".format
 
 
 def answering(**answer: Any) -> Callable[[Route], Awaitable[None]]:
-    """A handler that gives this answer."""
-
     async def give(route: Route) -> None:
         await route.fulfill(**answer)
 
     return give
 
 
+@pytest.mark.long
 async def test_refusals_in_disguise(site: Running, visitor: Visitor) -> None:
     """Codes that every object has, markup, braces, lists and times that make no sense: each is told in a
     sentence. A request that may be sent again in an hour isn't left waiting; a short message doesn't lose

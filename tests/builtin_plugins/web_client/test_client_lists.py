@@ -34,6 +34,7 @@ SEEN = """async () => {
 }"""
 
 
+@pytest.mark.long
 async def test_a_leap_draws_few_rows_at_once(site: Running, visitor: Visitor) -> None:
     """Wherever one leaps to, the rows that are seen are all there, and no frame made many of them."""
     ana = await site.user()
@@ -64,6 +65,7 @@ FEW = 3  # documents that are asked for one by one at a time
 PAUSE = 1_500  # between two looks
 
 
+@pytest.mark.long
 async def test_many_are_read_at_once(site: Running, visitor: Visitor) -> None:
     """What became of many documents is asked for together: an account may send only so many requests."""
     ana = await site.user()
@@ -101,6 +103,7 @@ async def test_many_are_read_at_once(site: Running, visitor: Visitor) -> None:
 LONG = 30_000  # until an answer is no longer waited for
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lost", [False, True])
 async def test_a_slow_server_is_asked_once(site: Running, visitor: Visitor, lost: bool) -> None:
     """While the server hasn't said how far a document is, nobody asks it again, and its answer counts. One
@@ -238,6 +241,7 @@ async def test_an_outage_on_a_phone(site: Running, visitor: Visitor) -> None:
     assert box and box["width"] > 340 and box["height"] < 100
 
 
+@pytest.mark.long
 async def test_a_crowd_is_drawn_in_parts(site: Running, visitor: Visitor) -> None:
     """Of hundreds of members the first are shown, more on request; anybody is found by name or e-mail. The
     field stays while something is in it, however few remain.

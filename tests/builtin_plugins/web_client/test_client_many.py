@@ -75,6 +75,7 @@ async def test_several_are_deleted(site: Running, visitor: Visitor) -> None:
     await expect(tools.get_by_role("checkbox", name="Select all")).to_be_focused()
 
 
+@pytest.mark.long
 async def test_all_are_deleted_by_keys(site: Running, visitor: Visitor) -> None:
     """Without a mouse, everything is selected, looked at and deleted; what a filter hides stays."""
     _, _, page = await _with_notes(site, visitor, 1, 2)
@@ -97,6 +98,7 @@ async def test_all_are_deleted_by_keys(site: Running, visitor: Visitor) -> None:
     await expect(every).to_be_focused()
 
 
+@pytest.mark.long
 async def test_some_are_not_deleted(site: Running, visitor: Visitor) -> None:
     """The ones that the server keeps are named with the reason, stay selected, and can be tried again; one
     that somebody else has deleted meanwhile is no failure.
@@ -196,12 +198,3 @@ async def test_failed_ones_are_read_again(site: Running, visitor: Visitor) -> No
     await page.get_by_role("dialog").get_by_role("button", name="Try again").click()
     await expect(page.get_by_text("2 documents are being read again.")).to_be_visible()
     assert sent.count("POST upload") == 2
-
-
-async def test_readers_select_nothing(site: Running, visitor: Visitor) -> None:
-    """Whoever may only read a knowledge base sees no boxes."""
-    ana, bob = await site.user(), await site.user()
-    base = await knowledge_base(ana, visibility="shared")
-    page = await visitor.arrive(bob, f"/documents/{base['id']}")
-    await expect(page.get_by_role("link", name="handbook.md")).to_be_visible()
-    await expect(page.get_by_role("checkbox")).to_have_count(0)

@@ -114,6 +114,7 @@ async def test_a_session_ends_in_a_form(site: Running, visitor: Visitor) -> None
     await expect(page.get_by_text("Half a page of careful words")).to_be_visible()
 
 
+@pytest.mark.long
 async def test_conversations_come_back(site: Running, browser: Browser) -> None:
     """Where the list of conversations is out of service for a while, answers are kept again after that."""
     ana = await site.user()

@@ -17,7 +17,6 @@ PLAIN = ("pages/documents/page.js", "main.js", "styles.css", "icon.svg")
 
 
 def asset_folder(page: Reply) -> str:
-    """Where the page's files are."""
     found = re.search(rb'src="(?:\.\./|\./)*(static/client/[0-9a-f]{16})/main\.js"', page.body)
     assert found is not None
     return f"/{found[1].decode()}"
@@ -162,7 +161,6 @@ async def test_addresses_fit_below_any_path(start_platform: Start, path: str) ->
 
 
 async def test_a_page_stays_small(start_platform: Start) -> None:
-    """However deep the address is that somebody asks for."""
     running = await start_platform("web_client")
     usual = len((await running.anonymous.get("/app/documents")).body)
     assert len((await running.anonymous.get("/app" + "/" * 3000)).body) < usual + 1000

@@ -20,7 +20,6 @@ VENDORED = json.loads((VENDOR / "vendor.json").read_text(encoding="utf-8"))
 
 
 def own_modules() -> Iterator[Path]:
-    """Every module that is ours."""
     return (path for path in sorted(STATIC.rglob("*.js")) if VENDOR not in path.parents)
 
 
@@ -79,14 +78,12 @@ def test_every_call_is_used_and_exists() -> None:
 
 
 def test_modules_are_short() -> None:
-    """No page over 300 lines."""
     pages = (path for path in own_modules() if path.parent.name != "languages")
     long = {name_of(path): len(path.read_text().splitlines()) for path in pages}
     assert {name: lines for name, lines in long.items() if lines > LONGEST} == {}
 
 
 def test_modules_say_what_they_are_for() -> None:
-    """Each begins with a comment."""
     assert [name_of(path) for path in own_modules() if not path.read_text().startswith("/**")] == []
 
 
@@ -106,7 +103,6 @@ LISTED = re.compile(r"^export \{([^}]*)\}|export\{([^}]*)\}", re.MULTILINE)
 
 
 def names_of(path: Path) -> set[str]:
-    """What a module exports."""
     text = path.read_text(encoding="utf-8")
     listed = ",".join("".join(found) for found in LISTED.findall(text)).split(",")
     return {*GIVEN.findall(text), *(name.split(" as ")[-1].strip() for name in listed)}

@@ -213,7 +213,6 @@ async def test_the_trace_of_a_method(site: Running, visitor: Visitor) -> None:
 
 @pytest.mark.long
 async def test_questions_that_got_worse(site: Running, visitor: Visitor) -> None:
-    """They stand below the comparison, with before and now."""
     ana = await site.user()
     base = await knowledge_base(ana)
     _, run = await evaluate(ana, base["id"])
@@ -271,16 +270,6 @@ async def test_a_tree_of_organizations(site: Running, visitor: Visitor) -> None:
     await more.click()
     bundle = await kept(page, page.get_by_role("menuitem", name="Export"))
     assert bundle["format"] == "platform.organization"
-
-
-async def test_exporting_a_team(site: Running, visitor: Visitor) -> None:
-    """As a file that an import takes."""
-    ana = await site.user()
-    team = (await ana.post("/v1/teams", json={"name": f"Crew {ana.user['id']}"})).json()["id"]
-    page = await visitor.arrive(ana, f"/people/teams/{team}")
-    await page.locator("main").get_by_role("button", name="More", exact=True).click()
-    bundle = await kept(page, page.get_by_role("menuitem", name="Export"))
-    assert bundle["format"] == "platform.team"
 
 
 async def test_back_from_what_was_made(site: Running, visitor: Visitor) -> None:

@@ -142,6 +142,7 @@ async def test_a_form_on_a_page(site: Running, visitor: Visitor) -> None:
     await expect(greeting).to_have_value("Welcome aboard")
 
 
+@pytest.mark.long
 async def test_without_events_of_navigation(site: Running, visitor: Visitor) -> None:
     """Browsers without the Navigation API ask as well: by a link and by Back, on a page and in a dialog; what
     is kept stays in its place of the history.
@@ -167,6 +168,7 @@ async def test_without_events_of_navigation(site: Running, visitor: Visitor) -> 
     await expect(page).to_have_url(f"{site.url}/app/documents")
 
 
+@pytest.mark.long
 async def test_a_form_on_a_page_without_events(site: Running, visitor: Visitor) -> None:
     """A changed form on the page itself is asked about by a link, too, and by Back."""
     ana = await site.user()

@@ -102,6 +102,7 @@ async def test_files_of_the_account_before(site: Running, visitor: Visitor) -> N
     await expect(uploads).to_have_count(0)
 
 
+@pytest.mark.long
 async def test_a_file_of_the_account_before_in_an_outage(site: Running, visitor: Visitor) -> None:
     """What waits for the server when somebody else signs in is not sent in their name once it is back."""
     ana, bob = await site.user(), await site.user(role="admin")
@@ -224,6 +225,7 @@ FOLDER = """(names) => {
 }"""
 
 
+@pytest.mark.long
 async def test_a_folder_with_all_sorts(site: Running, visitor: Visitor, tmp_path: Path) -> None:
     """Readable files are sent, the others are named, each reason once; hidden system files are not sent.
     A folder can be chosen, too, with the keyboard alone.
@@ -287,6 +289,7 @@ async def test_files_for_what_is_not_one_s_own(site: Running, visitor: Visitor) 
     assert "/documents" not in page.url
 
 
+@pytest.mark.long
 async def test_first_files_in_two_drops(site: Running, visitor: Visitor) -> None:
     """What is dropped while the first knowledge base is being made goes into it: no second one is made."""
     go_on = asyncio.Event()

@@ -52,7 +52,6 @@ class Visitor:
 
     @property
     def page(self) -> Page:
-        """The open page."""
         assert self._page is not None
         return self._page
 
@@ -83,7 +82,6 @@ class Visitor:
         await self.page.evaluate(SETTLED)
 
     async def new_tab(self) -> Page:
-        """Another tab of the same browser."""
         page = await self.context.new_page()
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("console", self._hear)
@@ -113,7 +111,6 @@ class Visitor:
         return page
 
     async def ask(self, question: str) -> None:
-        """Type a question and send it."""
         await self.page.get_by_label("Your question").fill(question)
         await self.page.keyboard.press("Enter")
 
@@ -142,7 +139,6 @@ async def knowledge_base(
 
 
 async def completed(actor: Actor, path: str) -> None:
-    """Wait until a document has been read."""
     await _when(actor, path, "completed")
 
 
@@ -156,7 +152,6 @@ async def _when(actor: Actor, path: str, status: str) -> None:
 
 
 async def publish(actor: Actor, pipeline: str) -> str:
-    """A published chat; returns its id."""
     body = {"name": "Help", "slug": f"help-{pipeline[:8]}", "pipeline_id": pipeline, "allowed_origins": "*"}
     answer = await actor.post("/v1/rag/endpoints", json=body)
     assert answer.status in (200, 201), answer.body

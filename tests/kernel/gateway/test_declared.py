@@ -38,7 +38,6 @@ async def desk(
 
 @pytest.fixture
 def served(desk: tuple[Served, Served]) -> Served:
-    """The gateway."""
     return desk[0]
 
 
@@ -98,8 +97,6 @@ async def test_on_another_machine(lending_package: Path, tmp_path: Path) -> None
 
 
 def offering(*services: Service, routes: RouteTable | None = None, called: str = "stranger") -> type[Plugin]:
-    """A plugin with these services and routes."""
-
     class Offering(Plugin):
         name = called
 

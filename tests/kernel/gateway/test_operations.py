@@ -76,7 +76,6 @@ class CountingPlugin(Plugin):
 
 class TestHealth:
     async def test_shape(self, start_platform: Start) -> None:
-        """The fields of wire-facts 2.1."""
         running = await start_platform(EchoPlugin)
         answer = await running.anonymous.get("/health")
         body = answer.json()
@@ -265,7 +264,6 @@ class TestStatus:
         assert absent["error"]
 
     async def test_one_that_is_away(self, start_platform: Start) -> None:
-        """An unreachable service costs the list nothing."""
         running = await start_platform(
             "remote_services", env={"PLATFORM_SERVICE_URLS": "tts-stt=http://127.0.0.1:9"}
         )

@@ -24,7 +24,6 @@ ENDS = (
 
 
 def told(reply: Reply) -> Any:
-    """What a client can tell apart."""
     kind = reply.headers.get("Content-Type", "")
     body = reply.json() if reply.body and kind.startswith("application/json") else bool(reply.body)
     if isinstance(body, dict):

@@ -18,8 +18,6 @@ Setup = Callable[[web.Application], None]
 
 
 def plugin_with(*setups: Setup) -> Plugin:
-    """A plugin that sets applications up."""
-
     class Setting(Plugin):
         name = "setting"
 

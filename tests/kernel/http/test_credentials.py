@@ -142,7 +142,6 @@ async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Runn
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def ana(shared: Running) -> Actor:
-    """An account, signed in."""
     return await shared.user("ana")
 
 
@@ -239,7 +238,6 @@ async def test_refresh_answers_two_headers_alike(shared: Running) -> None:
 
 @together
 async def test_the_scheme_is_case_insensitive(shared: Running, ana: Actor) -> None:
-    """RFC 9110 section 11.1: `bearer` is `Bearer`."""
     answer = await shared.anonymous.get("/v1/echo/open", headers={"Authorization": f"bEARER  {ana.token}"})
     assert answer.json()["subject"] == str(ana.user["id"])
 
@@ -340,7 +338,6 @@ class TestServiceHeader:
         assert await _raw_status(running, b"Authorization: Bearer \xff\xfe") == 401
 
     async def test_off_without_a_setting(self, start_platform: Start) -> None:
-        """Where no token is configured the header means nothing."""
         running = await start_platform(EchoPlugin, env={"TRUSTED_PROXY_CIDRS": "127.0.0.0/8"})
         for sent in ("", "x"):
             answer = await running.anonymous.get("/v1/echo/open", headers={"X-Service-Token": sent})

@@ -28,8 +28,6 @@ class Draft(Note):
 
 @dataclass
 class Row:
-    """A row as a database gives it."""
-
     text: str
     secret: str = "hunter2"
 

@@ -130,7 +130,6 @@ class TestRanges:
         assert part_of([sent]) == slice(start, stop, 1)
 
     def test_two_headers(self) -> None:
-        """Of two headers nobody knows which one counts."""
         assert part_of(["bytes=0-1", "bytes=2-3"]) == part_of([]) == slice(None, None, 1)
 
     @pytest.mark.parametrize("sent", ["bytes=-0", "bytes=-000"])
@@ -182,7 +181,6 @@ class TestFiles:
         assert answer.headers["Content-Range"] == f"bytes */{len(whole.body)}"
 
     async def test_head(self, running: Running) -> None:
-        """Parts are defined for GET alone (RFC 9110, 14.2)."""
         answer = await running.anonymous.request("HEAD", "/v1/shelf/file", headers={"Range": "bytes=0-4"})
         assert (answer.status, answer.headers["Content-Length"]) == (200, "16")
 
@@ -208,7 +206,6 @@ class TestFiles:
         refused(await get("/v1/shelf/file", headers={"If-Match": '"x"'}), 412, "precondition_failed")
 
     async def test_a_file_that_is_gone(self, running: Running) -> None:
-        """404 in the shape of every error."""
         refused(await running.anonymous.get("/v1/shelf/gone"), 404, "not_found")
 
     async def test_headers(self, running: Running) -> None:

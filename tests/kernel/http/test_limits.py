@@ -68,7 +68,6 @@ class TestBodySize:
             await client.send(bomb[-1000:])
 
     async def test_a_compressed_body_is_read(self, start_platform: Start) -> None:
-        """A compressed body within the limit is understood."""
         running = await start_platform(EchoPlugin)
         headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
         body = gzip.compress(b'{"name": "squeezed"}')
@@ -133,7 +132,6 @@ class TestBodySize:
         assert (answer.status, answer.json()["name"]) == (200, "plain")
 
     async def test_just_at_the_limit(self, start_platform: Start) -> None:
-        """A body of exactly the limit is read."""
         running = await start_platform(EchoPlugin, env=SMALL)
         body = b'{"name": "a"' + b" " * (MEGABYTE - 13) + b"}"
         assert len(body) == MEGABYTE
@@ -166,7 +164,6 @@ class TestHead:
         assert b"aaaa" not in answer.body
 
     async def test_a_long_address(self, start_platform: Start) -> None:
-        """An endless request line is refused."""
         running = await start_platform(EchoPlugin)
         async with raw_client(running.url) as client:
             await client.send(head("GET", "/" + "a" * 40_000))

@@ -55,7 +55,6 @@ class TestHeaders:
         assert not re.search(r"(?i)python|aiohttp|\d", answer.headers.get("Server", ""))
 
     async def test_a_policy_of_the_handler_stays(self, shared: Running) -> None:
-        """A handler that sets its own Content-Security-Policy keeps it."""
         answer = await shared.anonymous.get("/v1/echo/page")
         assert answer.headers["Content-Security-Policy"] == "default-src 'self'"
 
@@ -171,7 +170,6 @@ class TestHead:
         "path", ["/v1/echo/open", "/health", "/openapi.json", "/docs", "/v1/echo/private"]
     )
     async def test_like_get_without_a_body(self, shared: Running, path: str) -> None:
-        """HEAD answers what GET answers, headers alone."""
         get = await shared.anonymous.get(path)
         head = await shared.anonymous.request("HEAD", path)
         assert (head.status, head.body) == (get.status, b"")

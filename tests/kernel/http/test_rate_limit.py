@@ -73,7 +73,6 @@ class TestGeneralLimit:
         assert await calls("POST", "/v1/auth/login", "2001:db8:0:2", 1) == [422]
 
     async def test_unknown_paths_and_bad_tokens_count(self, start_platform: Start) -> None:
-        """Guessing paths or tokens is limited like anything else."""
         _wait_for_room(5)
         running = await start_platform(EchoPlugin, env={**ON, "RATE_LIMIT_PER_MINUTE": "4"})
         bad = {"Authorization": "Bearer guess"}
@@ -114,7 +113,6 @@ class TestGeneralLimit:
         assert {(await ana.get("/v1/echo/private")).status for _ in range(100)} == {200}
 
     async def test_exempt_paths(self, start_platform: Start) -> None:
-        """Health, metrics and documentation are never limited."""
         running = await start_platform("api_docs", env={**ON, "RATE_LIMIT_PER_MINUTE": "1"})
         for path in ("/health", "/metrics", "/docs", "/redoc", "/openapi.json", "/static/docs/page.css"):
             assert 429 not in await statuses(running, path, 3)
@@ -122,7 +120,6 @@ class TestGeneralLimit:
     async def test_two_processes_share_one_count(
         self, start_platform: Start, redis_url: str, tmp_path: object
     ) -> None:
-        """With Redis, all processes of a platform count together."""
         _wait_for_room(5)
         env = {
             **ON,
@@ -138,7 +135,6 @@ class TestGeneralLimit:
         assert found == [200, 200, 429]
 
     async def test_off(self, start_platform: Start) -> None:
-        """RATE_LIMIT_ENABLED=false lifts it."""
         running = await start_platform(
             EchoPlugin, env={"RATE_LIMIT_ENABLED": "false", "RATE_LIMIT_PER_MINUTE": "1"}
         )
@@ -147,7 +143,6 @@ class TestGeneralLimit:
 
 class TestRouteLimit:
     async def test_a_route_of_its_own(self, start_platform: Start) -> None:
-        """A route's own limit holds for that route alone."""
         _wait_for_room(5)
         running = await start_platform(EchoPlugin, env={**ON, "RATE_LIMIT_PER_MINUTE": "1000"})
         assert await statuses(running, "/v1/echo/rare", 3) == [200, 200, 429]
@@ -212,7 +207,6 @@ class TestFailsOpen:
     async def test_it_counts_again_when_the_cache_is_back(
         self, start_platform: Start, redis_url: str
     ) -> None:
-        """Once the cache store answers again, limits hold again."""
         parts = urlsplit(redis_url)
         async with wire_to(parts.hostname or "127.0.0.1", parts.port or 6379) as wire:
             env = {**ON, "REDIS_URL": f"redis://127.0.0.1:{wire.port}", "RATE_LIMIT_PER_MINUTE": "2"}

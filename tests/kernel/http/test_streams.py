@@ -107,7 +107,6 @@ class Streaming(Plugin):
 
 @asynccontextmanager
 async def opened(actor: Actor, running: Running, path: str) -> AsyncIterator[aiohttp.ClientResponse]:
-    """A stream whose first bytes have arrived."""
     headers = {"Authorization": f"Bearer {actor.token}"} if actor.token else {}
     async with running.session.get(running.url + path, headers=headers) as answer:
         assert answer.status == 200
@@ -338,7 +337,6 @@ class TestWhoStays:
             assert (await running.anonymous.get("/v1/auth/capabilities")).status == 200
 
     async def test_deactivated_and_gone(self, start_platform: Start) -> None:
-        """Deactivation and deletion end streams as well."""
         running = await start_platform(Streaming, env=SECRET)
         for name in ("ana", "bob"):
             actor = await running.user(name)

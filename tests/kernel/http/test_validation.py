@@ -22,7 +22,6 @@ together = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    """One platform for all tests."""
     async with platforms(tmp_path_factory.mktemp("validation")) as start:
         yield await start(EchoPlugin)
 
@@ -75,7 +74,6 @@ class TestBody:
         assert "10001" in found[0]["msg"]
 
     async def test_a_missing_field(self, shared: Running) -> None:
-        """A missing field has its place and no input."""
         found = problems(await send(shared, "{}"))
         assert [(item["loc"], item["type"], item["input"]) for item in found] == [
             (["body", "name"], "missing", None)
@@ -118,7 +116,6 @@ class TestBody:
         "content_type", ["application/json; charset=utf-8", "application/merge-patch+json"]
     )
     async def test_kinds_of_json(self, shared: Running, content_type: str) -> None:
-        """Parameters of the type and its relatives are fine."""
         assert (await send(shared, '{"name": "a"}', content_type)).status == 200
 
     async def test_a_byte_order_mark(self, shared: Running) -> None:
@@ -150,7 +147,6 @@ class TestBody:
             assert b"hunter22" not in answer.body
 
     async def test_long_input_is_cut(self, shared: Running) -> None:
-        """A huge value is not sent back whole."""
         answer = await send(shared, json.dumps({"name": "x" * 100_000}))
         assert answer.status == 422
         assert len(answer.body) < 1000
@@ -188,7 +184,6 @@ class TestBody:
         ],
     )
     async def test_where_the_nul_is(self, shared: Running, body: str, loc: list[str | int]) -> None:
-        """The refusal names the field."""
         found = problems(await send(shared, body))[0]
         assert found["loc"] == loc and "contains a NUL character" in found["msg"]
 
@@ -220,7 +215,6 @@ class TestBody:
 
     @pytest.mark.parametrize("text", ["\\ud800", "\\udc00x", "\\ud800\\ud800"])
     async def test_half_characters(self, shared: Running, text: str) -> None:
-        """Half of a surrogate pair is no text."""
         assert (await send(shared, f'{{"name": "{text}"}}')).status == 422
 
     async def test_duplicate_keys(self, shared: Running) -> None:
@@ -238,7 +232,6 @@ class TestQuery:
 
     @pytest.mark.parametrize(("query", "name"), [("word=%00", "word"), ("tags=a&tags=%00", "tags")])
     async def test_nul_characters(self, shared: Running, query: str, name: str) -> None:
-        """The refusal names the parameter, whatever it is for."""
         async with shared.session.get(URL(f"{shared.url}/v1/echo/query?{query}", encoded=True)) as raw:
             found = problems(Reply(raw.status, raw.headers, await raw.read()))[0]
         assert found["loc"][:2] == ["query", name] and "contains a NUL character" in found["msg"]
@@ -264,14 +257,12 @@ class TestQuery:
 class TestPath:
     @pytest.mark.parametrize("number", ["7", "0", "-7", "2147483647"])
     async def test_integers(self, shared: Running, number: str) -> None:
-        """Integers that a database can hold reach the handler."""
         assert (await shared.anonymous.get(f"/v1/echo/items/{number}")).json() == int(number)
 
     @pytest.mark.parametrize(
         "text", ["seven", "1.0", "1_0", "0x1", "%207", "+7", "%D9%A1", "2147483648", "9" * 5000, "%00", "1e1"]
     )
     async def test_what_is_no_integer(self, shared: Running, text: str) -> None:
-        """Anything else is a 422 that names the parameter."""
         async with shared.session.get(URL(f"{shared.url}/v1/echo/items/{text}", encoded=True)) as raw:
             answer = Reply(raw.status, raw.headers, await raw.read())
         found = problems(answer)[0]
@@ -282,7 +273,6 @@ class TestPath:
         "text", ["nonsense", "123", "%00", "z" * 36, "00000000-0000-0000-0000-00000000000g"]
     )
     async def test_what_is_no_uuid(self, shared: Running, text: str) -> None:
-        """A malformed id is as unknown as any other."""
         async with shared.session.get(URL(f"{shared.url}/v1/echo/things/{text}", encoded=True)) as answer:
             assert (answer.status, await answer.json()) == (404, {"detail": "Not found", "code": "not_found"})
 
@@ -298,7 +288,6 @@ class TestPath:
             assert (await shared.anonymous.post(f"/v1/echo/things/{thing}")).status == 401
 
     async def test_rest_of_a_path(self, shared: Running) -> None:
-        """A path parameter takes slashes, decoded once."""
         async with shared.session.get(
             URL(f"{shared.url}/v1/echo/files/a/b%2Fc%2520d", encoded=True)
         ) as answer:

@@ -14,12 +14,7 @@ from sqlalchemy import delete, update
 
 from builtin_plugins.tenancy.access.decisions import decide
 from builtin_plugins.tenancy.models import (
-    GroupChild,
-    GroupPermission,
-    PermissionGroup,
     RoleAssignment,
-    RoleGroup,
-    RolePermission,
 )
 from builtin_plugins.tenancy.permissions import MEMBERS_MANAGE, SETTINGS_MANAGE, TEAM_MANAGE
 from kernel.auth.identity import IDENTITY
@@ -28,7 +23,6 @@ from kernel.sdk.accounts import TOKENS
 from kernel.testing import Actor, Running, Start
 from tests.builtin_plugins.tenancy.tenancy_support import (
     change_membership,
-    fresh,
     give_keys,
     id_of,
     join,
@@ -58,7 +52,6 @@ async def holds(running: Running, actor: Actor, place: int, key: Permission = SE
 
 @contextmanager
 def statements() -> Iterator[list[str]]:
-    """The statements that reach a database meanwhile."""
     seen: list[str] = []
 
     def listen(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
@@ -66,20 +59,6 @@ def statements() -> Iterator[list[str]]:
 
     with listening(listen):
         yield seen
-
-
-async def test_down_but_not_up_or_sideways(running: Running) -> None:
-    """What is held in an organization is held below it, by built-in and by custom roles."""
-    ann, bob = await somebody(running), await somebody(running)
-    top = await make_org(running)
-    org, beside = await make_org(running, parent=top), await make_org(running, parent=top)
-    below = await make_org(running, parent=await make_org(running, parent=org))
-    await join(running, org, ann, "admin")
-    await join(running, org, bob)
-    await give_keys(running, org, bob, KEY)
-    for actor in (ann, bob):
-        found = [await holds(running, actor, place) for place in (top, beside, org, below, 2**31 - 1)]
-        assert found == [False, False, True, True, False]
 
 
 @pytest.mark.each_database
@@ -112,43 +91,6 @@ async def test_changes_count_at_once(running: Running) -> None:
     assert not await holds(running, ann, org)
 
 
-@pytest.mark.each_database
-async def test_nested_groups(running: Running) -> None:
-    """A role's keys come from its groups as well, however nested; even a cycle has an end."""
-    ann = await somebody(running)
-    org = await make_org(running)
-    await join(running, org, ann)
-    role = await give_keys(running, org, ann)
-    names = [fresh("group") for _ in range(3)]
-    groups = [PermissionGroup(organization_id=org, name=name, name_key=name) for name in names]
-    await write(running, *groups)
-    first, second, third = [group.id for group in groups]
-    nested = [
-        GroupChild(group_id=group, child_group_id=child)
-        for group, child in ((first, second), (second, third), (third, first))
-    ]
-    key = GroupPermission(group_id=third, permission_key=KEY)
-    await write(running, RoleGroup(role_id=role, group_id=first), *nested, key, about_all=True)
-    assert await holds(running, ann, org)
-    await write(running, delete(GroupChild).where(GroupChild.group_id == second), about_all=True)
-    assert not await holds(running, ann, org)
-
-
-async def test_a_changed_role_counts_for_all(running: Running) -> None:
-    """Everybody who has a role hears that it changed."""
-    org = await make_org(running)
-    actors = [await somebody(running) for _ in range(3)]
-    await join(running, org, actors[0])
-    role = await give_keys(running, org, actors[0])
-    for actor in actors[1:]:
-        await join(running, org, actor)
-        row = RoleAssignment(organization_id=org, user_id=id_of(actor), role_id=role)
-        await write(running, row, about=[actor])
-    assert [await holds(running, actor, org) for actor in actors] == [False] * 3
-    await write(running, RolePermission(role_id=role, permission_key=KEY), about_all=True)
-    assert [await holds(running, actor, org) for actor in actors] == [True] * 3
-
-
 async def test_platform_admins_are_looked_up(running: Running) -> None:
     """The flag counts as the database has it, whatever the process remembers."""
     ann = await somebody(running, platform_admin=True)
@@ -160,7 +102,6 @@ async def test_platform_admins_are_looked_up(running: Running) -> None:
 
 
 async def test_instance_administrators_only_where_it_is_said(running: Running) -> None:
-    """Being one opens nothing of an organization by itself."""
     root = await principal(running, await somebody(running, role="admin"))
     org = await make_org(running)
     assert not await decide(Caller(running.platform, root), MEMBERS_MANAGE, org)
@@ -168,7 +109,6 @@ async def test_instance_administrators_only_where_it_is_said(running: Running) -
 
 
 async def test_services_hold_nothing(running: Running) -> None:
-    """A service is in no organization."""
     org = await make_org(running)
     service = Principal("service", "service:x", username="x", role="service")
     assert not await decide(Caller(running.platform, service), MEMBERS_MANAGE, org, or_admin=True)

@@ -10,13 +10,11 @@ from kernel.sdk.accounts import TOKENS
 from kernel.testing import Actor, Running
 from tests.builtin_plugins.tenancy.tenancy_support import (
     claims,
-    id_of,
     join,
     join_team,
     make_org,
     make_team,
     somebody,
-    suspend,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -43,22 +41,6 @@ async def test_sign_in(running: Running) -> None:
     assert found["tenant_id"] == second
     assert found["orgs"] == [{"id": second, "role": "admin"}, {"id": first, "role": "member"}]
     assert "active_tenant_id" not in found
-
-
-async def test_suspension_counts_at_once(running: Running) -> None:
-    """A suspended membership is in no claim and in no scope, nor are the organization's own teams."""
-    ann = await somebody(running)
-    home, other = await make_org(running, ann), await make_org(running)
-    await join(running, other, ann, "admin")
-    team, free = await make_team(running, organization=other), await make_team(running)
-    await join_team(running, team, ann)
-    await join_team(running, free, ann)
-    assert await scope(running, ann) == Scope(id_of(ann), (team, free), (home, other))
-    await suspend(running, other, ann)
-    assert await scope(running, ann) == Scope(id_of(ann), (free,), (home,))
-    found = await claims(ann)
-    assert found["teams"] == [free]
-    assert found["orgs"] == [{"id": home, "role": "owner"}]
 
 
 async def test_a_token_stays_usable(running: Running) -> None:

@@ -30,8 +30,6 @@ BASES, PIPELINES = "/v1/rag/knowledge-bases", "/v1/rag/pipeline"
 
 
 def rows_of(actor: Actor) -> Any:
-    """How many rows of tenancy mention an account."""
-
     def count(session: Session) -> int:
         found = 0
         for table in (Membership, TeamMember, RoleAssignment):
@@ -81,7 +79,6 @@ async def test_the_last_team_admin(running: Running) -> None:
 
 
 async def test_managers_of_a_managed_account(running: Running) -> None:
-    """They may deactivate it, but not delete it."""
     owner, ann = await somebody(running), await somebody(running, local=True)
     organization = await make_org(running, owner)
     await join(running, organization, ann, managed=True)

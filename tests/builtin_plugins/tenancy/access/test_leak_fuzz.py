@@ -73,17 +73,14 @@ class Model:
         return found
 
     def names_of(self, documents: Iterable[str]) -> set[str]:
-        """What the files of these documents are called."""
         wanted = set(documents)
         every = (pair for base in self.bases.values() for pair in base.documents.items())
         return {name for document, (name, _) in every if document in wanted}
 
     def in_organization(self, who: str, organization: int) -> bool:
-        """An unsuspended member of exactly this one."""
         return who in self.organizations[organization] and (organization, who) not in self.suspended
 
     def in_team(self, who: str, team: int) -> bool:
-        """A member, unless suspended in the team's organization."""
         home = self.team_homes[team]
         return who in self.teams[team] and (home, who) not in self.suspended
 
@@ -563,7 +560,6 @@ class Fuzzer:
         return organization, self.dice.choice(members) if members else None
 
     def sharing(self, who: str) -> dict[str, Any]:
-        """A visibility that somebody may choose."""
         visibility = self.dice.choices(VISIBILITIES, (1, 4, 4, 1))[0]
         if visibility in ("private", "shared"):
             return {"visibility": visibility}
@@ -603,7 +599,6 @@ class Fuzzer:
         assert not leaked, (leaked, answer.body[:500])
 
     def hidden(self, answer: Reply, thing: Thing) -> None:
-        """404 without a word."""
         assert answer.status == 404, (answer.status, answer.body)
         self.only(answer, set())
         assert thing.id not in answer.body.decode()

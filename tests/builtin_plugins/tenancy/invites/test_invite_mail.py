@@ -14,7 +14,6 @@ from tests.fakes.smtp_server import Mailbox, smtp_server
 
 @pytest_asyncio.fixture
 async def mailbox() -> AsyncIterator[Mailbox]:
-    """A mail server on a socket."""
     async with smtp_server() as box:
         yield box
 
@@ -42,7 +41,6 @@ async def test_an_invite_is_mailed(start_platform: Start, mailbox: Mailbox) -> N
 
 
 async def test_without_a_client_the_token_is_mailed(start_platform: Start, mailbox: Mailbox) -> None:
-    """No link is invented."""
     running = await start_platform("tenancy", env=mailbox.env)
     owner = await somebody(running)
     issued = await invite_to_org(owner, await make_org(running, owner), "x@example.org")

@@ -47,7 +47,6 @@ async def pair(
 
 
 def turn(actor: Actor, pair: Pair, number: int) -> Actor:
-    """The same account, at one of the platforms."""
     return replace(actor, running=pair[number % 2])
 
 
@@ -62,7 +61,6 @@ def _code(answer: Reply) -> str:
 
 
 async def count(running: Running, *where: Any) -> int:
-    """How many members of teams fit."""
     found = await running.platform.database.read(
         lambda session: session.scalar(select(func.count()).select_from(TeamMember).where(*where))
     )
@@ -102,7 +100,6 @@ async def test_fifty_accounts_redeem_a_personal_invite(pair: Pair) -> None:
 
 @pytest.mark.parametrize("kind", ["team", "organization"])
 async def test_ten_accounts_redeem_an_invite_for_three(pair: Pair, kind: str) -> None:
-    """Three succeed, in a team and in an organization."""
     ann = await somebody(pair[0])
     if kind == "team":
         issued = await invite(ann, await make_team(pair[0], ann), "all@example.org", max_uses=3)
@@ -158,7 +155,6 @@ async def test_redeem_against_removal_of_the_sender(pair: Pair) -> None:
 
 @pytest.mark.parametrize("way", ["leave", "demote each other"])
 async def test_the_last_two_administrators(pair: Pair, way: str) -> None:
-    """One is refused, and the team keeps the other."""
     for number in range(ROUNDS):
         ann, ben = await somebody(pair[0]), await somebody(pair[0])
         team = await make_team(pair[0], ann)

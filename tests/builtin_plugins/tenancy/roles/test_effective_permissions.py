@@ -21,11 +21,9 @@ from tests.builtin_plugins.tenancy.roles_support import (
     assign,
     effective,
     given_to,
-    groups_of,
     keys_of,
     make_group,
     make_role,
-    nest,
     roles_of,
 )
 from tests.builtin_plugins.tenancy.tenancy_support import (
@@ -57,27 +55,23 @@ async def running(
 
 
 async def owned(running: Running, parent: int | None = None) -> tuple[Actor, int]:
-    """An organization with its owner."""
     ann = await somebody(running)
     return ann, await make_org(running, ann, parent=parent)
 
 
 async def member(running: Running, org: int, role: str = "member") -> Actor:
-    """A new member of an organization."""
     bob = await somebody(running)
     await join(running, org, bob, role)
     return bob
 
 
 async def may(actor: Actor, org: int, what: str = "publish") -> bool:
-    """Whether the plugin's route lets the actor in."""
     status = (await actor.post(f"/v1/notes/{org}/{what}")).status
     assert status in (200, 403)
     return status == 200
 
 
 async def explained(actor: Actor, org: int, who: Actor, key: str = PUBLISH.key) -> dict[str, Any]:
-    """The explanation of one key."""
     return dict((await effective(actor, org, who, key))["explanation"])
 
 
@@ -109,24 +103,6 @@ async def test_a_plugin_s_own_key(running: Running) -> None:
         422,
         "validation_error",
     )
-
-
-async def test_nesting_counts_at_once(running: Running) -> None:
-    """A group that is put into another, or taken out, or deleted, opens and closes routes with the answer."""
-    ann, org = await owned(running)
-    bob = await member(running, org)
-    outer, inner = await make_group(ann, org), await make_group(ann, org, PUBLISH.key)
-    role = await make_role(ann, org, groups=[outer["id"]])
-    await assign(ann, org, bob, role["id"])
-    for _ in range(2):
-        assert not await may(bob, org)
-        await nest(ann, org, outer["id"], inner["id"])
-        assert await may(bob, org)
-        await ann.delete(groups_of(org, outer["id"], f"/children/{inner['id']}"))
-    await nest(ann, org, outer["id"], inner["id"])
-    assert await may(bob, org)
-    await ann.delete(groups_of(org, inner["id"]), params={"force": "true"})
-    assert not await may(bob, org)
 
 
 async def test_entries(running: Running) -> None:
@@ -326,18 +302,3 @@ async def test_nothing_is_told_of_elsewhere(running: Running) -> None:
     seen = await explained(root, org, bob)
     assert [one["organization_id"] for one in seen["obstacles"]] == [top] * 3
     assert id_of(ann) in {one["user_id"] for way in seen["would_grant"] for one in way["assignable_by"]}
-
-
-async def test_a_group_above_counts_below(running: Running) -> None:
-    """A group that is defined above and used below: a change of it counts below at once."""
-    ann, top = await owned(running)
-    tom, org = await owned(running, parent=top)
-    bob = await member(running, org)
-    group = await make_group(ann, top)
-    role = await make_role(tom, org, groups=[group["id"]])
-    await assign(tom, org, bob, role["id"])
-    assert not await may(bob, org)
-    await ann.patch(groups_of(top, group["id"]), json={"permissions": [PUBLISH.key]})
-    assert await may(bob, org) and not await may(bob, top)
-    (entry,) = (await effective(bob, org, bob, PUBLISH.key))["permissions"]
-    assert (entry["permission_group_id"], entry["via_ancestor_organization_id"]) == (group["id"], None)

@@ -64,8 +64,6 @@ class Group:
 
 @dataclass
 class CustomRole:
-    """A role of an organization."""
-
     org: int
     keys: set[str]
     groups: set[int]
@@ -87,12 +85,10 @@ class World:
     role_ids: list[int] = field(default_factory=list)
 
     def lineage(self, org: int) -> list[int]:
-        """An organization and those above it."""
         above = self.parents[org]
         return [org] if above is None else [org, *self.lineage(above)]
 
     def held_by_group(self, group: int) -> Iterator[tuple[str, int]]:
-        """Keys with the group that holds each."""
         yield from ((key, group) for key in self.groups[group].keys)
         for child in self.groups[group].children:
             yield from self.held_by_group(child)
@@ -166,13 +162,7 @@ def _some(numbers: list[int]) -> st.SearchStrategy[set[int]]:
     return st.sets(st.sampled_from(numbers)) if numbers else st.just(set())
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """The rules are those of both databases: PostgreSQL comes with the long walks."""
-    databases = ["sqlite", "postgresql"] if metafunc.config.getoption("--nightly") else ["sqlite"]
-    metafunc.parametrize("running", databases, indirect=True, scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=["sqlite", "postgresql"])
 async def running(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Running]:
@@ -285,7 +275,6 @@ def _role(world: World, data: st.DataObject) -> int:
 
 
 async def change_role(root: Actor, world: World, data: st.DataObject) -> None:
-    """Other keys and groups."""
     number = _role(world, data)
     role = world.roles[number]
     role.keys = data.draw(st.sets(st.sampled_from(KEYS)))
@@ -297,7 +286,6 @@ async def change_role(root: Actor, world: World, data: st.DataObject) -> None:
 
 
 async def delete_role(root: Actor, world: World, data: st.DataObject) -> None:
-    """The role goes, whoever has it."""
     number = _role(world, data)
     role = world.roles[number]
     role.exists = False
@@ -328,7 +316,6 @@ async def give_or_take(root: Actor, world: World, data: st.DataObject) -> None:
 
 
 async def change_group(root: Actor, world: World, data: st.DataObject) -> None:
-    """Other keys."""
     number = data.draw(st.sampled_from(range(len(world.groups))))
     group = world.groups[number]
     group.keys = data.draw(st.sets(st.sampled_from(KEYS)))

@@ -34,7 +34,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def create(actor: Actor, **body: Any) -> dict[str, Any]:
-    """A new team over HTTP."""
     answer = await actor.post("/v1/teams", json={"name": fresh("Team"), **body})
     assert answer.status == 201, answer.body
     return dict(answer.json())
@@ -87,7 +86,6 @@ async def test_a_name_is_claimed_in_every_case(running: Running, claim: Any) -> 
 
 
 async def test_a_team_may_change_the_case_of_its_own_name(running: Running) -> None:
-    """Its own name is not taken by somebody else."""
     ann = await somebody(running)
     made = await create(ann)
     answer = await ann.patch(f"/v1/teams/{made['id']}", json={"name": made["name"].upper()})
@@ -96,16 +94,15 @@ async def test_a_team_may_change_the_case_of_its_own_name(running: Running) -> N
 
 @pytest.mark.parametrize(
     "name",
-    ["", "   ", "x" * 256, "\ufdfa" * 100, "two\nlines", "bell\x07", None, 7, ["a"]],
-    ids=["empty", "blank", "long", "long when folded", "lines", "control", "null", "number", "list"],
+    ["   ", "\ufdfa" * 100, "two\nlines", "bell\x07"],
+    ids=["blank", "long when folded", "lines", "control"],
 )
-async def test_names_that_do_not_fit(running: Running, name: Any) -> None:
+async def test_names_that_do_not_fit(running: Running, name: str) -> None:
     """422 naming the field; nothing is made and nothing renamed."""
     ann = await somebody(running)
     assert "body.name" in problems(await ann.post("/v1/teams", json={"name": name}))
     team = await create(ann)
-    if name is not None:
-        assert "body.name" in problems(await ann.patch(f"/v1/teams/{team['id']}", json={"name": name}))
+    assert "body.name" in problems(await ann.patch(f"/v1/teams/{team['id']}", json={"name": name}))
     assert (await ann.get("/v1/teams", params={"mine": "true"})).json()["total"] == 1
 
 
@@ -142,20 +139,6 @@ async def test_the_list_shows_all_teams(running: Running) -> None:
     literal = (await ben.get("/v1/teams", params={"q": f"{mark} 100%_"})).json()
     assert [one["id"] for one in literal["items"]] == [made[2]["id"]]
     assert (await ben.get("/v1/teams", params={"q": f"{mark}%b"})).json()["total"] == 0
-
-
-@pytest.mark.parametrize("query", [{"limit": "0"}, {"limit": "501"}, {"offset": "-1"}, {"mine": "perhaps"}])
-async def test_the_list_refuses_wrong_bounds(running: Running, query: dict[str, str]) -> None:
-    """422 naming the parameter."""
-    ann = await somebody(running)
-    assert f"query.{next(iter(query))}" in problems(await ann.get("/v1/teams", params=query))
-
-
-async def test_an_unknown_team(running: Running) -> None:
-    """404, as unknown to everybody."""
-    ann = await somebody(running)
-    refused(await ann.get("/v1/teams/2000000000"), 404, "team_not_found")
-    refused(await ann.get("/v1/teams/99999999999999"), 422)
 
 
 async def test_a_team_of_an_organization(running: Running) -> None:

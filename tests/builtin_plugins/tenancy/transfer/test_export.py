@@ -16,12 +16,8 @@ from tests.builtin_plugins.plugin_registry.registry_support import Shop
 from tests.builtin_plugins.rag.rag_support import ingest, make_base, make_pipeline
 from tests.builtin_plugins.tenancy.tenancy_support import (
     audited,
-    give_keys,
     id_of,
-    join,
-    make_org,
     problems,
-    refused,
     somebody,
     suspend,
 )
@@ -112,7 +108,6 @@ async def test_names_that_stand_twice_are_numbered(sharing: Running) -> None:
 
 
 async def test_roles_and_suspensions_are_told(sharing: Running) -> None:
-    """An organization's bundle says who was what, for information."""
     home = await make_home(sharing, "organization")
     boss, out = await somebody(sharing), await somebody(sharing)
     await home.admit(boss, "admin")
@@ -136,37 +131,6 @@ async def test_audited(sharing: Running, kind: Kind) -> None:
     assert entry.after_state == {"members": 1, "knowledge_bases": 2, "pipelines": 1}
     assert (entry.actor_id, entry.target_type) == (id_of(home.manager), kind)
     assert entry.scope_org_id == (home.id if kind == "organization" else None)
-
-
-class TestAccess:
-    @pytest.mark.parametrize("kind", KINDS)
-    async def test_managers_and_administrators(self, sharing: Running, kind: Kind) -> None:
-        """Managers, instance administrators and Platform Admins export and import; members do not."""
-        home = await make_home(sharing, kind)
-        mate = await somebody(sharing)
-        await home.admit(mate)
-        admin, boss = await somebody(sharing, role="admin"), await somebody(sharing, platform_admin=True)
-        body = {"bundle": await home.export()}
-        for actor, status in ((home.manager, 200), (admin, 200), (boss, 200), (mate, 403)):
-            assert (await actor.get(f"{home.path}/export")).status == status
-            assert (await actor.post(f"{home.path}/import", json=body)).status == status
-        assert (await sharing.anonymous.get(f"{home.path}/export")).status == 401
-
-    async def test_a_custom_role(self, sharing: Running) -> None:
-        """Who holds `org.settings.manage` by a role may export."""
-        home = await make_home(sharing, "organization")
-        mate = await somebody(sharing)
-        await home.admit(mate)
-        await give_keys(sharing, home.id, mate, "org.settings.manage")
-        assert (await mate.get(f"{home.path}/export")).status == 200
-
-    async def test_authority_flows_down_the_tree(self, sharing: Running) -> None:
-        """The owner above may export the organization below; the owner below not the one above."""
-        above = await make_home(sharing, "organization")
-        below = await somebody(sharing)
-        child = await make_org(sharing, below, parent=above.id)
-        assert (await above.manager.get(f"/v1/organizations/{child}/export")).status == 200
-        refused(await below.get(f"{above.path}/export"), 403)
 
 
 class Settings(Plugin):
@@ -212,16 +176,6 @@ async def test_configuration_of_plugins(start_platform: Start) -> None:
     assert "plugin_config" not in await team.export()
 
 
-async def test_a_suspended_manager_is_none(sharing: Running) -> None:
-    """Suspension takes the right to export at once."""
-    home = await make_home(sharing, "organization")
-    boss = await somebody(sharing)
-    await join(sharing, home.id, boss, "admin")
-    assert (await boss.get(f"{home.path}/export")).status == 200
-    await suspend(sharing, home.id, boss)
-    refused(await boss.get(f"{home.path}/export"), 403)
-
-
 @pytest.mark.asyncio(loop_scope="function")
 async def test_more_members_than_an_import_takes(start_platform: Start) -> None:
     """Everybody is exported, however many they are; only an import has a limit, and says so."""
@@ -234,7 +188,6 @@ async def test_more_members_than_an_import_takes(start_platform: Start) -> None:
 
 
 def _crowd(unit: Unit, organization_id: int, number: int) -> None:
-    """Many more members."""
     names = [f"crowd{at}" for at in range(number)]
     columns = {"role": "user", "is_active": True, "epoch": 0, "created_at": unit.now()}
     flags = {"platform_admin": False, "must_change_password": False}

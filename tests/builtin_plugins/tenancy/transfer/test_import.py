@@ -231,7 +231,6 @@ class TestDryRun:
     @pytest.mark.parametrize("kind", KINDS)
     @pytest.mark.parametrize("policy", ["skip", "rename"])
     async def test_same_report_and_nothing_written(self, sharing: Running, kind: Kind, policy: str) -> None:
-        """The rehearsal answers what the import will answer."""
         home = await make_home(sharing, kind)
         mate = await somebody(sharing)
         await make_base(home.manager, name="Atlas", **home.shared)
@@ -243,7 +242,6 @@ class TestDryRun:
         assert await counts(sharing) != before
 
     async def test_collisions_are_422_too(self, sharing: Running) -> None:
-        """Under `fail` the rehearsal fails as the import would."""
         home = await make_home(sharing, "team")
         await home.take(bundle("team"))
         assert len(problems(await home.send(bundle("team"), "fail", dry_run=True))) == 2

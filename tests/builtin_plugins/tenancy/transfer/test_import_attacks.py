@@ -158,12 +158,10 @@ def named(fields: object) -> str:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("fields", "place"), HEADS, ids=[named(fields) for fields, _ in HEADS])
 async def test_heads(homes: dict[str, Home], kind: Kind, fields: dict[str, Any], place: str) -> None:
-    """Whatever is wrong beside plugins' rows is refused where it stands."""
     found = await refused_whole(homes[kind], bundle(kind, **fields))
     assert f"body.bundle.{place}" in found
 
 
-@pytest.mark.each_database
 @pytest.mark.parametrize(("fields", "place"), ROWS, ids=[named(fields) for fields, _ in ROWS])
 async def test_rows(homes: dict[str, Home], fields: dict[str, Any], place: str) -> None:
     """Whatever is wrong with a knowledge base or a pipeline is refused where it stands."""
@@ -180,16 +178,8 @@ async def test_the_other_kind(homes: dict[str, Home], kind: Kind) -> None:
     assert f"body.bundle.{kind}" in await refused_whole(homes[kind], dressed)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("policy", ["overwrite", "SKIP", "", 5])
-async def test_policies(homes: dict[str, Home], kind: Kind, policy: Any) -> None:
-    """Another policy than skip, rename and fail."""
-    assert "body.policy" in await refused_whole(homes[kind], bundle(kind), policy=policy)
-
-
 @pytest.mark.parametrize("sent", [None, [], "bundle", 5, {}, [{}]])
 async def test_no_bundle_at_all(homes: dict[str, Home], sent: Any) -> None:
-    """What is not an object, or an empty one."""
     await refused_whole(homes["team"], sent)
 
 
@@ -231,31 +221,6 @@ async def test_deep_nesting(homes: dict[str, Home], depth: int, place: str) -> N
     sent = json.dumps({"bundle": bundle("team", **pipeline(**{place: "@"}), **{place: "@"})})
     body = sent.replace('"@"', "[" * depth + "]" * depth).encode()
     assert (await raw(homes["team"], body)).status == 422
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"{",
-        b"null",
-        b'{"bundle": {"format": "platform.team\\u0000"}}',
-        b'{"bundle": "\x00"}',
-        b'{"bundle": {"format": "\\ud800"}}',
-        b'{"bundle": NaN}',
-        b"\xff\xfe",
-    ],
-)
-async def test_what_is_no_json(homes: dict[str, Home], body: bytes) -> None:
-    """Broken JSON, NULs, halves of characters."""
-    assert (await raw(homes["team"], body)).status == 422
-
-
-@pytest.mark.each_database
-async def test_nul_in_a_name(homes: dict[str, Home]) -> None:
-    """A character that no database keeps."""
-    for fields in (base(name="a\0b"), {"members": [{"email": "a\0@example.org"}]}):
-        await refused_whole(homes["team"], bundle("team", **fields))
 
 
 async def test_what_was_sent_is_not_echoed(homes: dict[str, Home]) -> None:
