@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -12,8 +13,10 @@ from opentelemetry.trace import Link, SpanKind, Status, StatusCode, set_span_in_
 from opentelemetry.trace import Span as LibrarySpan
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from builtin_plugins.tracing.jobs import job_spans
 from builtin_plugins.tracing.requests import traced
 from kernel.sdk import Span
+from kernel.sdk.jobs import JobRecord
 from kernel.sdk.telemetry import Attribute, Attributes, Carried, Links, Tracing
 from kernel.sdk.telemetry import SpanKind as Kind
 
@@ -83,6 +86,12 @@ class Recorder:
             links=[Link(link.span.get_span_context()) for link in links if isinstance(link, RecordedSpan)],
         )
         return RecordedSpan(span, self._propagator)
+
+    def work(
+        self, records: Sequence[JobRecord], expected: tuple[type[BaseException], ...]
+    ) -> AbstractContextManager[None]:
+        """See `kernel.observe.tracing.Tracer`."""
+        return job_spans(self._tracing, records, expected)
 
     async def serve(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """See `kernel.observe.tracing.Tracer`."""

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import CTE, Select, bindparam, func, select, true
 from sqlalchemy.orm import Session
 
-from kernel.db.prepared import Prepared, Record, one_statement
+from kernel.libs.prepared import Prepared, Record, one_statement
 
 Extend = Callable[[CTE, Select[Any]], Select[Any]]
 

@@ -35,8 +35,8 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
 from kernel.db.outbox import Outbox
-from kernel.db.prepared import Direct, Elsewhere, Guard, is_one_statement
 from kernel.db.units import Handover, Task, Unit, checked, settle, uninterrupted
+from kernel.libs.prepared import Direct, Elsewhere, Guard, is_one_statement
 
 T = TypeVar("T")
 

@@ -19,11 +19,11 @@ from sqlalchemy import bindparam, delete, func, select
 from sqlalchemy.orm import Session
 
 from kernel.db.engine import Database, Unit
-from kernel.db.prepared import Prepared
 from kernel.db.tables import Notice
 from kernel.db.wakeups import Wakeups, ended
 from kernel.errors import ANY_ERROR
 from kernel.libs.background import lasting, set_within
+from kernel.libs.prepared import Prepared
 
 log = logging.getLogger("platform.notices")
 

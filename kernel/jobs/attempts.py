@@ -24,7 +24,6 @@ from kernel.jobs.cancellation import end_cancelled
 from kernel.jobs.declarations import JobFailed, JobMoved, JobRef, LongJob
 from kernel.jobs.kinds import Status
 from kernel.jobs.progress import Progress
-from kernel.jobs.spans import attempt_span, together_span
 from kernel.jobs.stopping import Cancelled, StopSignal
 from kernel.jobs.turns import Batch
 from kernel.observe.tracing import TRACING
@@ -76,7 +75,7 @@ class JobRunner:
         together = Together(job.payload if job else BaseModel, records)
         try:
             if job is not None and job.together is not None and together.payloads:
-                with together_span(self._platform.resource(TRACING), records):
+                with self._platform.resource(TRACING).work(records):
                     await job.together(self._platform, together)
         except ANY_ERROR as error:  # boundary: a plugin's code may fail in any way
             kind = type(error).__name__
@@ -116,7 +115,7 @@ class JobRunner:
     async def _handle(self, record: JobRecord, job: JobRef, payload: BaseModel, signal: StopSignal) -> None:
         progress = Progress(record.done, record.total, record.unit)
         try:
-            with attempt_span(self._platform.resource(TRACING), record):
+            with self._platform.resource(TRACING).work([record], expected=(JobMoved, Cancelled)):
                 async with signal.stops():
                     result = await self._call(record, job, payload, progress)
         except Cancelled:

@@ -19,10 +19,10 @@ from sqlalchemy.orm import Session
 
 from kernel.db.base import UtcDateTime, shared_now
 from kernel.db.engine import Unit
-from kernel.db.prepared import Prepared
 from kernel.db.tables import JobRecord, WorkerRecord
 from kernel.jobs.kinds import Lane, places
 from kernel.jobs.queue import claim_all
+from kernel.libs.prepared import Prepared
 
 BATCH: Final = 64
 """The most weight of jobs that are handled together."""

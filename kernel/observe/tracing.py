@@ -8,18 +8,17 @@ host of a call may come from a client.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Literal, Protocol, TypeAlias, TypeVar
+from typing import Literal, Protocol, TypeAlias
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from kernel.db.tables import JobRecord
 from kernel.errors import ANY_ERROR, PlatformError
 from kernel.plugins.resource_keys import ResourceKey
-
-T = TypeVar("T")
 
 SpanKind = Literal["server", "client", "consumer", "internal"]
 Attribute: TypeAlias = str | int | float | bool | Sequence[str]
@@ -58,6 +57,12 @@ class Tracer(Protocol):
         self, name: str, kind: SpanKind, attributes: Attributes, parent: Span | Carried | None, links: Links
     ) -> Span:
         """A span below `parent`; without a readable one, it begins a new trace."""
+        ...
+
+    def work(
+        self, records: Sequence[JobRecord], expected: tuple[type[BaseException], ...]
+    ) -> AbstractContextManager[None]:
+        """The block as the spans of these jobs' attempts; `expected` errors are no failures."""
         ...
 
     async def serve(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -130,7 +135,7 @@ class Tracing:
         """The block as a span, with inner spans below it. An error marks it as failed.
 
         Refusals (a PlatformError below 500), cancellations and `expected` errors aren't failures. Not for the
-        body of an async generator: see `inside`.
+        body of an async generator, which would leak it to the reader: see `current`.
         """
         if self.tracer is None:
             yield NO_SPAN
@@ -146,6 +151,12 @@ class Tracing:
         finally:
             _current.reset(token)
             span.end()
+
+    def work(
+        self, records: Sequence[JobRecord], *, expected: tuple[type[BaseException], ...] = ()
+    ) -> AbstractContextManager[None]:
+        """See `Tracer.work`."""
+        return nullcontext() if self.tracer is None else self.tracer.work(records, expected)
 
     def part(self, name: str) -> AbstractContextManager[Span]:
         """The block as a child of the current span; without one, it makes no span."""
@@ -163,22 +174,6 @@ def current(span: Span) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
-
-
-def inside(span: Span, items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
-    """The same items, made below `span`. A block inside a generator would leak it to the reader."""
-    return items if span is NO_SPAN else _inside(span, items)
-
-
-async def _inside(span: Span, items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
-    async with aclosing(items):
-        while True:
-            with current(span):
-                try:
-                    item = await anext(items)
-                except StopAsyncIteration:
-                    return
-            yield item
 
 
 def note_error(span: Span, error: BaseException) -> None:

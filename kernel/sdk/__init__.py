@@ -17,7 +17,6 @@ from kernel.auth.secrets import SecretStore
 from kernel.auth.states import ACCOUNT_STATES
 from kernel.db.base import Tables, UtcDateTime, json_type, plugin_base, shared_moment, utc_now
 from kernel.db.engine import Database, Unit
-from kernel.db.prepared import Prepared
 from kernel.db.units import off_the_loop
 from kernel.errors import (
     ANY_ERROR,
@@ -69,6 +68,7 @@ from kernel.libs.live_cache import LiveCache
 from kernel.libs.names import READABLE
 from kernel.libs.outgoing.client import OUTGOING, CallLimits, OutgoingClient, OutgoingReply
 from kernel.libs.outgoing.errors import OutgoingError
+from kernel.libs.prepared import Prepared
 from kernel.libs.tally import Tally
 from kernel.observe.health import HealthCheck, NotConfigured
 from kernel.observe.tracing import TRACING, Span

@@ -5,9 +5,9 @@ from kernel.db.locks import installation_lock
 from kernel.db.migrate import Owner, Pending, known_revisions, upgrade_within
 from kernel.db.outages import is_database_outage
 from kernel.db.pages import page_of, read_page
-from kernel.db.prepared import Record, insert_new
 from kernel.db.startup import SCHEMA, Schema
 from kernel.db.store_errors import store_error
+from kernel.libs.prepared import Record, insert_new
 from kernel.libs.storable import first_unfit
 from kernel.stores.blobs import BlobsAway, StoredBlob, held_among, held_blobs, held_blobs_of
 from kernel.stores.offers import BLOB_STORE, CACHE_STORE, StoreKind

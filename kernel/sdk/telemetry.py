@@ -12,7 +12,7 @@ from kernel.observe.tracing import (
     Tracing,
     carried_by_current,
 )
-from kernel.observe.tracing import inside as inside_span
+from kernel.observe.tracing import current as current_span
 from kernel.observe.tracing import note_error as note_span_error
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "Tracer",
     "Tracing",
     "carried_by_current",
-    "inside_span",
+    "current_span",
     "is_failure",
     "mask",
     "note_span_error",

@@ -23,10 +23,10 @@ from sqlalchemy.orm import Session
 
 from kernel.db.base import shared_now
 from kernel.db.engine import Database, Unit
-from kernel.db.prepared import insert_new
 from kernel.db.tables import BlobRecord, BlobReference
 from kernel.db.units import off_the_loop, uninterrupted
 from kernel.errors import PayloadTooLarge
+from kernel.libs.prepared import insert_new
 from kernel.process.machine_faults import MachineFault
 from kernel.stores.disk import DiskSpace, Scratch, sync
 from kernel.stores.protocols import BlobStore, Staged

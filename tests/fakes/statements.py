@@ -10,7 +10,7 @@ from unittest import mock
 
 from sqlalchemy import Engine, event
 
-from kernel.db.prepared import Direct
+from kernel.libs.prepared import Direct
 
 _LOOK = 100
 

@@ -35,6 +35,7 @@ from builtin_plugins.models.services.rules import Rules
 from builtin_plugins.models.services.spans import (
     begin_chat,
     embedding_span,
+    inside,
     note_embedded,
     note_generated,
     note_turn,
@@ -42,7 +43,7 @@ from builtin_plugins.models.services.spans import (
 from builtin_plugins.models.services.usage import ModelUsage
 from builtin_plugins.models.settings import ModelsSettings
 from kernel.sdk import GatewayTimeout, PlatformError, ResourceKey, Unavailable
-from kernel.sdk.telemetry import Tracing, inside_span, note_span_error
+from kernel.sdk.telemetry import Tracing, note_span_error
 
 if TYPE_CHECKING:
     from prometheus_client import Histogram
@@ -176,7 +177,7 @@ class Models:
         span = begin_chat(self._tracing, chosen.known(name), chosen.kind)
         try:
             characters = Characters()
-            async with aclosing(inside_span(span, _stream(chosen.runtime, request))) as stream:
+            async with aclosing(inside(span, _stream(chosen.runtime, request))) as stream:
                 async for item in stream:
                     if isinstance(item, inference.Completion):
                         tokens, failed = item.tokens_used, False
@@ -212,7 +213,7 @@ class Models:
         started, tokens, failed = time.perf_counter(), None, True
         span = begin_chat(self._tracing, chosen.known(name), chosen.kind)
         try:
-            turn = inside_span(span, chosen.runtime.chat(asked, name))
+            turn = inside(span, chosen.runtime.chat(asked, name))
             async with aclosing(_whole_characters(turn)) as events:
                 async for event in events:
                     if isinstance(event, inference.ChatEnd):

@@ -6,12 +6,15 @@ arbitrary text of a client's until a runtime lists it or answers by it.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import Final
+from collections.abc import AsyncGenerator
+from contextlib import AbstractContextManager, aclosing
+from typing import Final, TypeVar
 
 from builtin_plugins.inference import api as inference
 from kernel.sdk import Span
-from kernel.sdk.telemetry import Attributes, Tracing
+from kernel.sdk.telemetry import Attributes, Tracing, current_span
+
+T = TypeVar("T")
 
 _LONGEST: Final = 200
 
@@ -62,3 +65,15 @@ def _note(span: Span, model: str, reason: str | None, read: int | None, written:
     span.set("gen_ai.response.finish_reasons", None if reason is None else [reason])
     span.set("gen_ai.usage.input_tokens", read)
     span.set("gen_ai.usage.output_tokens", written)
+
+
+async def inside(span: Span, items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+    """The same items, made below `span`. A block inside a generator would leak it to the reader."""
+    async with aclosing(items):
+        while True:
+            with current_span(span):
+                try:
+                    item = await anext(items)
+                except StopAsyncIteration:
+                    return
+            yield item

@@ -14,8 +14,8 @@ from aiohttp import web
 from pydantic import BaseModel
 
 from builtin_plugins.inference import api as inference
+from builtin_plugins.tracing.jobs import job_spans
 from kernel.db.tables import JobRecord
-from kernel.jobs.spans import attempt_span
 from kernel.jobs.stopping import Cancelled
 from kernel.observe.tracing import NoSpan, Span, Tracing
 from kernel.sdk import (
@@ -274,7 +274,7 @@ def test_a_job_that_a_person_cancels_did_not_fail(raised: type[Exception], failu
     tracing = Tracing()
     tracing.tracer = Recorder()
     job = JobRecord(id="1", name="sample.count", lane="standard", attempts=1)
-    with pytest.raises(raised), attempt_span(tracing, job):
+    with pytest.raises(raised), job_spans(tracing, [job], (Cancelled,)):
         raise raised
     assert failed == failures
 

@@ -19,9 +19,9 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from kernel.db import sqlite
 from kernel.db.engine import Database, DatabaseClosed
-from kernel.db.prepared import TransactionEnded
 from kernel.db.sqlite import READERS
 from kernel.db.tables import Notice
+from kernel.libs.prepared import TransactionEnded
 from kernel.process.machine_faults import machine_fault
 from kernel.sdk import Tally, Unit, off_the_loop, plugin_base
 from kernel.settings.loading import KernelSettings
