@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Iterable
 from sqlalchemy import ColumnElement, and_, false, func, or_, select
 from sqlalchemy.orm import Session
 
-from builtin_plugins.long_jobs.schemas import JobOut, JobQuery, render
+from builtin_plugins.long_jobs.schemas import JobOut, JobQuery, RunningJob, render, running
 from kernel.sdk import (
     Caller,
     Conflict,
@@ -74,12 +74,12 @@ def _get(session: Session, job_id: str, visible: ColumnElement[bool]) -> JobOut:
     return render(_find(session, job_id, visible))
 
 
-def running_jobs(session: Session, kind: str) -> list[JobOut]:
+def running_jobs(session: Session, kind: str) -> list[RunningJob]:
     """The running long jobs of a kind, whoever owns them: a plugin's own work and its progress, in any
     process.
     """
     wanted = (JobRecord.status == "running") & (JobRecord.name == kind) & JobRecord.title.is_not(None)
-    return [render(row) for row in session.scalars(select(JobRecord).where(wanted))]
+    return [running(row) for row in session.scalars(select(JobRecord).where(wanted))]
 
 
 def _find(session: Session, job_id: str, visible: ColumnElement[bool], *, lock: bool = False) -> JobRecord:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, Field
 
@@ -39,6 +39,20 @@ class JobOut(BaseModel):
     finished_at: datetime | None
 
 
+class RunningJob(NamedTuple):
+    """A running job's progress: of `done`, what earlier attempts did (`done_before`), and what was done since
+    its pace is measured (`measured`).
+    """
+
+    subject: str | None
+    started_at: datetime | None
+    done: int
+    done_before: int
+    measured: int
+    total: int | None
+    eta_seconds: int | None
+
+
 class JobQuery(PageQuery):
     """Which jobs to list; all given filters must match."""
 
@@ -70,22 +84,41 @@ def render(record: JobRecord) -> JobOut:
     )
 
 
-def _eta(record: Any) -> int | None:
-    if record.status != "running" or record.started_at is None or record.progress_at is None:
-        return None
-    return seconds_left(
-        record.done, record.done_before, record.total, record.started_at, record.progress_at, utc_now()
+def running(record: JobRecord) -> RunningJob:
+    """A running job's record as plugins see their own work."""
+    return RunningJob(
+        subject=record.subject,
+        started_at=record.started_at,
+        done=record.done,
+        done_before=record.done_before,
+        measured=record.done - _pace(record)[0],
+        total=record.total,
+        eta_seconds=_eta(record),
     )
 
 
-def seconds_left(
-    done: int, done_before: int, total: int | None, started_at: datetime, progress_at: datetime, now: datetime
-) -> int | None:
-    """The time left at the pace of this run, in whole seconds, at least 1; None if pace or end is unknown.
+def _pace(record: Any) -> tuple[int, datetime | None]:
+    """What was done, and when, as the job's present pace began."""
+    if record.paced_since is not None:
+        return record.paced_from, record.paced_since
+    return record.done_before, record.started_at
 
-    `done_before` is what earlier runs had done; `progress_at` is when `done` was written.
+
+def _eta(record: Any) -> int | None:
+    done_before, since = _pace(record)
+    if record.status != "running" or since is None or record.progress_at is None:
+        return None
+    return seconds_left(record.done, done_before, record.total, since, record.progress_at, utc_now())
+
+
+def seconds_left(
+    done: int, done_before: int, total: int | None, since: datetime, progress_at: datetime, now: datetime
+) -> int | None:
+    """The time left at the pace since then, in whole seconds, at least 1; None if pace or end is unknown.
+
+    `done_before` is what had been done by `since`; `progress_at` is when `done` was written.
     """
-    made, took = done - done_before, (progress_at - started_at).total_seconds()
+    made, took = done - done_before, (progress_at - since).total_seconds()
     if total is None or made <= 0 or took <= 0:
         return None
     left = (total - done) * took / made - (now - progress_at).total_seconds()

@@ -47,7 +47,8 @@ class JobRecord(Base):
 
     `attempts` counts the starts, `failures` those that ended with an error of the job, `faults` those that
     ended with a fault of the machine; the rest died with their worker. A long job has a `title`.
-    `done_before` is the progress made before the current attempt. `worker` has the job while it runs. A job
+    `done_before` is the progress made before the current attempt, `paced_from` that by `paced_since`, when
+    an attempt's pace changed, if it did. `worker` has the job while it runs. A job
     that takes turns with others has a `weight`, how much it counts, and a `share`, on whose behalf, beside
     its owner, it takes them. For a job that waits to be tried again, alone, `not_before` is the earliest
     time, by the clock that all processes share. `trace` is the ``traceparent`` of what enqueued it.
@@ -82,6 +83,8 @@ class JobRecord(Base):
     subject: Mapped[str | None] = mapped_column(String(64))
     done: Mapped[int] = mapped_column(BigInteger, default=0)
     done_before: Mapped[int] = mapped_column(BigInteger, default=0)
+    paced_from: Mapped[int] = mapped_column(BigInteger, default=0)
+    paced_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
     total: Mapped[int | None] = mapped_column(BigInteger)
     unit: Mapped[str] = mapped_column(String(32), default="")
     message: Mapped[str] = mapped_column(Text, default="")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
+
+from kernel.db.base import utc_now
 
 LONGEST_UNIT = 32
 LONGEST_MESSAGE = 500
@@ -21,6 +24,7 @@ class Progress:
         self.total = total
         self.unit = unit
         self.message = message
+        self._pace: Mapping[str, int | datetime] = {}
         self._saved = self.values()
 
     def report(
@@ -41,6 +45,10 @@ class Progress:
         """Add to `done`. For handlers with one thread: two simultaneous calls may count as one."""
         self.done += by
 
+    def restart_pace(self) -> None:
+        """Estimate the time left from now on: what is done by now went at another pace, such as parsing."""
+        self._pace = {"paced_from": self.done, "paced_since": utc_now()}
+
     def values(self) -> Mapping[str, Any]:
         """The fields as they are stored."""
         return {
@@ -48,6 +56,7 @@ class Progress:
             "total": self.total,
             "unit": self.unit[:LONGEST_UNIT],
             "message": self.message[:LONGEST_MESSAGE],
+            **self._pace,
         }
 
     def unsaved(self) -> Mapping[str, Any]:

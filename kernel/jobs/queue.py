@@ -79,6 +79,8 @@ _CLAIM: Any = (
         attempts=_JOBS.c.attempts + 1,
         started_at=bindparam("now"),
         done_before=_JOBS.c.done,
+        paced_from=0,
+        paced_since=None,
         progress_at=None,
         message="",
     )

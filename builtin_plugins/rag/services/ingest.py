@@ -81,13 +81,16 @@ class ReadingProgress:
         self._tell(_ahead(place.recognized), place.pages, "pages", message)
 
     def count(self, parsed: ParsedDocument, passages: int, done: int) -> None:
-        """Note how many passages there are to embed, and how many an earlier run has done."""
+        """Note how many passages there are to embed, and how many an earlier run has done. Parsing says
+        nothing about how long that takes.
+        """
         pages = parsed.page_count or 0
         self._passages = passages
         self._pages = pages if parsed.char_count <= pages * _LONGEST_PAGE else 0
         self._ahead = _ahead(parsed.recognized_pages) if self._pages else 0
         following = min(done + 1, passages)
         self._count(self._ahead, done, f"Embedding passage {following:,} of {passages:,}")
+        self._progress.restart_pace()
 
     def embedded(self, last: Chunk) -> None:
         """All passages up to this one have their vectors."""
@@ -109,6 +112,8 @@ class ReadingProgress:
     def _tell(self, done: int, total: int, unit: str, message: str) -> None:
         before = self._progress
         if (before.unit, before.total) == (unit, total):
+            if done < before.done:  # what an earlier run did is done again
+                before.restart_pace()
             done = max(done, before.done)
         before.report(min(done, total), total=total, unit=unit, message=message)
 

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from builtin_plugins.documents.api import PLAIN
-from builtin_plugins.long_jobs.api import JobOut, running_jobs
+from builtin_plugins.long_jobs.api import RunningJob, running_jobs
 from builtin_plugins.rag.models import Document
 from builtin_plugins.rag.schemas_ingestion import IngestionOut
 from builtin_plugins.rag.services import knowledge_bases
@@ -55,7 +55,7 @@ def _show(session: Session, scope: Scope, kb_id: str) -> IngestionOut:
         queue_position=_position(session, kb_id) if processing else None,
         documents_per_minute=round(60 * pace.documents / pace.seconds, 1),
         passages_per_second=round(pace.passages / pace.seconds, 1),
-        eta_seconds=_seconds_left(waiting, pace, reading) if processing else None,
+        eta_seconds=_seconds_left(waiting, pace, reading, now) if processing else None,
     )
 
 
@@ -79,23 +79,33 @@ class _Reading(NamedTuple):
     kind: str
     size: int
     passages: int
-    job: JobOut
+    job: RunningJob
 
     @property
     def left(self) -> float:
         """Its remaining bytes."""
-        done, total = self.job.progress.done, self.job.progress.total
-        return self.size * (1 - done / total) if total else float(self.size)
+        return self.size - self._bytes(self.job.done)
+
+    @property
+    def measured(self) -> float:
+        """Its bytes that were done at the present pace."""
+        return self._bytes(self.job.measured)
 
     @property
     def seconds(self) -> int | None:
-        """The seconds that it will still take; None if too little is read to tell."""
-        return self.job.eta_seconds if self.left <= _REACH * (self.size - self.left) else None
+        """The seconds that it will still take; None if too little is measured to tell."""
+        return self.job.eta_seconds if self.left <= _REACH * self.measured else None
 
-    @property
-    def speed(self) -> float:
-        """Its bytes per second; 0 if unknown."""
-        return self.left / self.seconds if self.seconds else 0.0
+    def speed(self, now: datetime) -> float:
+        """Its bytes per second from opening to its end, as others will take, which must be parsed, too; 0 if
+        unknown, as in a second run, which does only a part of the work.
+        """
+        if self.seconds is None or self.job.started_at is None or self.job.done_before:
+            return 0.0
+        return self.size / ((now - self.job.started_at).total_seconds() + self.seconds)
+
+    def _bytes(self, done: int) -> float:
+        return self.size * done / self.job.total if self.job.total else 0.0
 
     def lately(self, began: datetime, now: datetime) -> float:
         """The share of its finished work that was done since `began`, assuming an even pace."""
@@ -113,7 +123,7 @@ def _reading(session: Session, kb_id: str) -> list[_Reading]:
 
 class _Pace(NamedTuple):
     """What was done lately, and in how many seconds: completed documents, and passages and bytes (by kind)
-    including those of documents still being read.
+    including those of documents still being read, bytes as far as their pace is known.
     """
 
     documents: int
@@ -122,7 +132,9 @@ class _Pace(NamedTuple):
     seconds: float
 
 
-def _seconds_left(waiting: Mapping[str, int], pace: _Pace, reading: Sequence[_Reading]) -> int | None:
+def _seconds_left(
+    waiting: Mapping[str, int], pace: _Pace, reading: Sequence[_Reading], now: datetime
+) -> int | None:
     """The maximum of what the slowest document being read and the slowest kind will take, as kinds are read
     in parallel. None while the pace of any kind is unknown, or known from too little.
     """
@@ -133,12 +145,14 @@ def _seconds_left(waiting: Mapping[str, int], pace: _Pace, reading: Sequence[_Re
         others = size - sum(one.size for one in alike)
         if others <= 0:
             continue
-        speed = max(pace.sizes.get(kind, 0.0) / pace.seconds, sum(one.speed for one in alike))
-        work = others + sum(one.left for one in alike)
-        measured = max(pace.sizes.get(kind, 0.0), sum(one.size - one.left for one in alike))
-        if not speed or work > _REACH * measured:
+        speeds = [one.speed(now) for one in alike]
+        speed = max(pace.sizes.get(kind, 0.0) / pace.seconds, sum(speeds))
+        left = others + sum(one.left for one in alike)
+        measured = max(pace.sizes.get(kind, 0.0), sum(one.measured for one in alike))
+        if not speed or left > _REACH * measured:
             return None
-        longest = max(longest, round(work / speed))
+        under_way = sum((one.seconds or 0) * each for one, each in zip(alike, speeds, strict=True))
+        longest = max(longest, round((others + under_way) / speed))
     return longest
 
 
@@ -158,7 +172,8 @@ def _pace(session: Session, kb_id: str, now: datetime, reading: Sequence[_Readin
     shares = [(one, one.lately(began, now)) for one in reading]
     earlier = sum(one.passages * (1 - share) for one, share in shares)
     for one, share in shares:
-        sizes[one.kind] += (one.size - one.left) * share
+        if one.speed(now):
+            sizes[one.kind] += (one.size - one.left) * share
     return _Pace(int(documents), int(read) + int(under_way) - earlier, sizes, seconds)
 
 

@@ -26,7 +26,9 @@ from tests.fakes.rows import execute
 
 
 async def test_a_table_counts_its_passages(start_platform: Start) -> None:
-    """While a table is read, its passages are counted, of how many, and it is known how long that takes."""
+    """While a table is read, its passages are counted, of how many, and it is known how long that takes, by
+    their own pace: here after a parse of twenty minutes.
+    """
     gate = GatedEmbeddings(4, all_after=True)
     running = await start_platform("rag", gate)
     ann = await somebody(running)
@@ -36,6 +38,8 @@ async def test_a_table_counts_its_passages(start_platform: Start) -> None:
     seen: list[dict[str, Any]] = []
 
     async def look() -> None:
+        opened = update(JobRecord).where(JobRecord.subject == document, JobRecord.status == "running")
+        await execute(running.platform.database, opened.values(started_at=utc_now() - timedelta(minutes=20)))
         job = (await ann.get(f"/v1/jobs?subject={document}")).json()["items"][0]
         state = (await ann.get(f"/v1/rag/knowledge-bases/{base}/ingestion")).json()
         seen.append({**job, "state": state, "document": await record(ann, base, document)})
@@ -57,7 +61,7 @@ async def test_a_table_counts_its_passages(start_platform: Start) -> None:
     assert told == sorted(told)
     assert under_way[0]["message"] == f"Embedding passage {under_way[0]['progress']['done']} of {count}"
     assert any(0 < one["document"]["chunk_count"] < count for one in under_way)
-    assert under_way[0]["state"]["eta_seconds"] is not None
+    assert 0 < under_way[0]["eta_seconds"] < 120 and 0 < under_way[0]["state"]["eta_seconds"] < 120
 
 
 class Desk:
@@ -82,13 +86,18 @@ class Desk:
         values = {"status": "completed", "completed_at": utc_now(), "chunk_count": 10}
         await self.document(name, size, waited=10, **values)
 
-    async def read(self, document_id: str, done: int, total: int | None, took: int) -> None:
+    async def read(
+        self, document_id: str, done: int, total: int | None, took: int, parse: int = 0, before: int = 0
+    ) -> None:
+        """`took`, of which `parse`, are seconds; `before` is what was done when the counting began."""
         values = {
             "status": "running",
             "done": done,
             "total": total,
             "started_at": utc_now() - timedelta(seconds=took),
             "progress_at": utc_now(),
+            "paced_since": utc_now() - timedelta(seconds=took - parse) if parse else None,
+            "paced_from": before,
         }
         await self._change(update(JobRecord).where(JobRecord.subject == document_id).values(values))
 
@@ -113,6 +122,24 @@ async def test_time_left_of_one_document(desk: Desk) -> None:
     assert (await desk.state())["eta_seconds"] is None
     await desk.read(book, 25, 100, took=100)
     assert 290 <= (await desk.state())["eta_seconds"] <= 300
+
+
+async def test_time_left_after_a_long_parse(desk: Desk) -> None:
+    """A document goes by the pace since its passages are counted; one that waits will be parsed, too."""
+    book = await desk.document("book.pdf", 1_000_000, waited=3_600)
+    await desk.read(book, 20, 100, took=1_010, parse=1_000)
+    assert 35 <= (await desk.state())["eta_seconds"] <= 45
+    await desk.document("waits.pdf", 1_000_000, waited=3_600)
+    assert 1_050 <= (await desk.state())["eta_seconds"] <= 1_130
+
+
+async def test_recognized_pages_say_nothing_about_embedding(desk: Desk) -> None:
+    """Only what was done since the passages are counted is a measure of the rest."""
+    scan = await desk.document("scan.pdf", 1_000_000, waited=3_600)
+    await desk.read(scan, 41, 100, took=1_001, parse=1_000, before=40)
+    assert (await desk.state())["eta_seconds"] is None
+    await desk.read(scan, 60, 100, took=1_010, parse=1_000, before=40)
+    assert 18 <= (await desk.state())["eta_seconds"] <= 22
 
 
 async def test_time_left_of_several(desk: Desk) -> None:
