@@ -19,8 +19,8 @@ _SENTENCES: Final[dict[Omission, tuple[str, str]]] = {
         "Outside the main text of the page, {:,} parts (links, headers, sidebars, footers) were left out.",
     ),
     "quoted": (
-        "One message repeats another one of the mailbox; what it quotes was left out.",
-        "{:,} messages repeat others of the mailbox; what they quote was left out.",
+        "One message quotes what is there already; the repetitions were left out.",
+        "{:,} messages quote what is there already; the repetitions were left out.",
     ),
     "part": (
         "One part inside the document could not be read and was left out.",

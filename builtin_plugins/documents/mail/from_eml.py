@@ -19,6 +19,7 @@ from typing import Any, Final
 from builtin_plugins.documents.blocks import Block
 from builtin_plugins.documents.extraction import ExtractedFile
 from builtin_plugins.documents.mail.format_flowed import unwrapped
+from builtin_plugins.documents.mail.quotes import Quotes
 from builtin_plugins.documents.mail.smime import is_encrypted, signed_content
 from builtin_plugins.documents.mail.tnef import files_in_tnef
 from builtin_plugins.documents.markup.from_html import blocks_of, saved_page
@@ -79,11 +80,12 @@ _POLICY: Final = _Lenient(refold_source="none")
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield the headers, then all texts in order (of alternatives the best one), then the attachments.
+    """Yield the headers, then all texts in order (of alternatives the best one), then the attachments. What
+    is quoted again and again is yielded once.
 
     Attachments are named here and become separate documents, see `extract`.
     """
-    yield from blocks_in(message_of(path.read_bytes()))
+    yield from Quotes().without(blocks_in(message_of(path.read_bytes())))
 
 
 def blocks_in(message: Message) -> Iterator[Block]:

@@ -12,6 +12,7 @@ from builtin_plugins.documents.blocks import Block, UnparsableDocument
 from builtin_plugins.documents.extraction import ExtractedFile
 from builtin_plugins.documents.mail.from_eml import blocks_in, files_in, message_of
 from builtin_plugins.documents.mail.msg_properties import Properties
+from builtin_plugins.documents.mail.quotes import Quotes
 from builtin_plugins.documents.mail.smime import is_encrypted, signed_content
 from builtin_plugins.documents.markup.from_html import blocks_of, decoded
 from builtin_plugins.documents.office.from_rtf import blocks_of as blocks_of_rtf
@@ -33,10 +34,14 @@ _LEVELS: Final = 2  # of messages inside each other; deeper ones are not extract
 
 def parse(path: Path) -> Iterator[Block]:
     """Yield the headers, then the text (plain, else HTML, else RTF), then the attachments' names. RTF that
-    can't be read is counted as damaged.
+    can't be read is counted as damaged. What is quoted again and again is yielded once.
 
     Raises `UnparsableDocument`: `corrupt` for a compound file that is damaged or not a message.
     """
+    yield from Quotes().without(_blocks(path))
+
+
+def _blocks(path: Path) -> Iterator[Block]:
     with Properties.of(path) as message:
         sent = message.time(_SENT)
         date = [f"Date: {sent:%Y-%m-%d %H:%M} UTC"] if sent else []

@@ -372,3 +372,44 @@ def test_saved_web_page(tmp_path: Path) -> None:
     script = "Content-Type: text/javascript\n\nlet x = 1;\n"
     page = parts("related", HTML.format("The page."), style, script, HTML.format("A frame."))
     assert read(tmp_path, message(page, "From: <Saved by Blink>\n")) == ["The page.", "A frame."]
+
+
+HEADERS = "{}: Ann\n{}: Monday\n{}: Bob\n{}: Tide\n\n"
+
+
+@pytest.mark.parametrize(
+    "separator",
+    [
+        "On Monday 2 June, Ann wrote:\n",
+        "-----Original Message-----\n" + HEADERS.format("From", "Sent", "To", "Subject"),
+        "-----Ursprüngliche Nachricht-----\n" + HEADERS.format("Von", "Gesendet", "An", "Betreff"),
+        HEADERS.format("De", "Envoyé", "À", "Objet"),
+        HEADERS.format("De", "Enviado el", "Para", "Asunto"),
+        HEADERS.format("Da", "Inviato", "A", "Oggetto"),
+        HEADERS.format("De", "Enviada em", "Para", "Assunto"),
+        HEADERS.format("Van", "Verzonden", "Aan", "Onderwerp"),
+        HEADERS.format("Fra", "Sendt", "Til", "Emne"),
+        HEADERS.format("Från", "Skickat", "Till", "Ämne"),
+        HEADERS.format("Od", "Wysłano", "Do", "Temat"),
+        HEADERS.format("От", "Отправлено", "Кому", "Тема"),
+    ],
+)
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_thread_in_one_message(tmp_path: Path, separator: str, marked: bool) -> None:
+    """A history that repeats is read once, and so is what introduces it; short answers between stay."""
+    said = "High water is at nine.\nThe berths are free."
+    again = f"{separator}{said}"
+    level = f"The crane was broken.\n\n{again}\n\n{again}\nYes.\n"
+    if marked:
+        level = "".join(f"> {line}\n" for line in level.split("\n"))
+    body = f"Content-Type: text/plain; charset=utf-8\n\nFine.\n\n{separator}{level}"
+    (text,) = read(tmp_path, message(body))
+    assert text.count("High water is at nine.") == text.count("The berths are free.") == 1
+    assert text.count(separator.partition("\n")[0]) == 2
+    assert marked or text.endswith("Yes.")
+
+
+def test_own_words_are_no_history(tmp_path: Path) -> None:
+    """Lines that repeat in what somebody wrote, such as in a poem or a table, stay."""
+    text = "The poet wrote:\nRoll on, you waves.\nA: The tide is high.\nRoll on, you waves."
+    assert read(tmp_path, message(f"Content-Type: text/plain\n\n{text}\n")) == [text]
