@@ -6,6 +6,7 @@ HTML, JSON, JSON lines, CSV, e-mail, Markdown and others are recognized by the b
 from __future__ import annotations
 
 import bz2
+import codecs
 import csv
 import lzma
 import re
@@ -317,7 +318,7 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
         return _package_type(path)
     if b"%PDF-" in head[:1024]:
         return PDF
-    if head.startswith(b"{\\rtf"):
+    if head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{\\rtf"):
         return RTF
     if head.startswith(_COMPOUND_FILE):
         is_message = _MESSAGE_PROPERTY in head or (filename or "").lower().endswith(".msg")
