@@ -23,7 +23,7 @@ from builtin_plugins.documents.archives.archive import (
     ZIP_FAULTS,
     directory_bytes,
 )
-from builtin_plugins.documents.text.encoding import detect_encoding, read_head
+from builtin_plugins.documents.text.encoding import detect_encoding, is_unsure, read_head
 
 HTML: Final = "text/html"
 JSON: Final = "application/json"
@@ -39,6 +39,8 @@ PLAIN: Final = "text/plain"
 
 EMAIL: Final = "message/rfc822"
 MAILBOX: Final = "application/mbox"
+# These may name the encoding of their parts.
+_DECLARING: Final = (HTML, CALENDAR, CONTACTS, EMAIL, MAILBOX)
 
 # Otherwise comments and data tables in source code would pass for Markdown and CSV.
 _SOURCE_CODE: Final = (
@@ -333,7 +335,8 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
     codec = detect_encoding(head)
     if codec is None:
         return None
-    return text_flavour(head.decode(codec, "replace").removeprefix("\ufeff"), filename)
+    kind = text_flavour(head.decode(codec, "replace").removeprefix("\ufeff"), filename)
+    return None if kind not in _DECLARING and is_unsure(head) else kind
 
 
 def starts_archive(head: bytes) -> bool:
