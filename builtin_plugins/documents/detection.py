@@ -6,6 +6,7 @@ HTML, JSON, JSON lines, CSV, e-mail, Markdown and others are recognized by the b
 from __future__ import annotations
 
 import bz2
+import codecs
 import csv
 import lzma
 import re
@@ -22,7 +23,7 @@ from builtin_plugins.documents.archives.archive import (
     ZIP_FAULTS,
     directory_bytes,
 )
-from builtin_plugins.documents.text.encoding import detect_encoding, read_head
+from builtin_plugins.documents.text.encoding import detect_encoding, is_unsure, read_head
 
 HTML: Final = "text/html"
 JSON: Final = "application/json"
@@ -38,6 +39,8 @@ PLAIN: Final = "text/plain"
 
 EMAIL: Final = "message/rfc822"
 MAILBOX: Final = "application/mbox"
+# These may name the encoding of their parts.
+_DECLARING: Final = (HTML, CALENDAR, CONTACTS, EMAIL, MAILBOX)
 
 # Otherwise comments and data tables in source code would pass for Markdown and CSV.
 _SOURCE_CODE: Final = (
@@ -317,7 +320,7 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
         return _package_type(path)
     if b"%PDF-" in head[:1024]:
         return PDF
-    if head.startswith(b"{\\rtf"):
+    if head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{\\rtf"):
         return RTF
     if head.startswith(_COMPOUND_FILE):
         is_message = _MESSAGE_PROPERTY in head or (filename or "").lower().endswith(".msg")
@@ -332,7 +335,8 @@ def detect_media_type(path: Path, filename: str | None = None) -> str | None:
     codec = detect_encoding(head)
     if codec is None:
         return None
-    return text_flavour(head.decode(codec, "replace").removeprefix("\ufeff"), filename)
+    kind = text_flavour(head.decode(codec, "replace").removeprefix("\ufeff"), filename)
+    return None if kind not in _DECLARING and is_unsure(head) else kind
 
 
 def starts_archive(head: bytes) -> bool:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
+from builtin_plugins.documents.text.encoding import HEAD_BYTES, may_share, read_head, shared_code_page
+
 LeftOut = Literal["damaged", "too_large", "used_up", "too_many", "link", "archive", "empty", "encrypted"]
 
 LEFT_OUT: Final[dict[LeftOut, str]] = {
@@ -50,7 +52,18 @@ def extract_into(path: str, target: str, folder: str, bounds: list[int]) -> list
     module, _, name = target.partition(":")
     function: Callable[[Path], Iterator[ExtractedFile]] = getattr(importlib.import_module(module), name)
     writer = _Writer(Path(folder), Bounds(*bounds))
-    return [writer.take(extracted) for extracted in function(Path(path))]
+    taken = [writer.take(extracted) for extracted in function(Path(path))]
+    _read_alike([Path(folder, str(number)) for _, number, _ in taken if number is not None])
+    return taken
+
+
+def _read_alike(paths: list[Path]) -> None:
+    """Turn short texts into UTF-8 whose code page only the longer ones beside them tell."""
+    if (codec := shared_code_page(map(read_head, paths))) is None:
+        return
+    for path in paths:
+        if path.stat().st_size < HEAD_BYTES and may_share(head := read_head(path), codec):
+            path.write_bytes(head.decode(codec).encode())
 
 
 class _Writer:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from builtin_plugins.documents.archives.archive import APPLE_PART, directory_bytes
-from builtin_plugins.documents.text.encoding import is_ebcdic
+from builtin_plugins.documents.text.encoding import is_ebcdic, is_unsure
 
 _ZIP: Final = b"PK\x03\x04"
 _ARCHIVES: Final = (b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07")
@@ -53,6 +53,10 @@ ARCHIVE: Final = "7z and RAR archives cannot be read. Pack the files as .zip or 
 EBCDIC: Final = (
     "Text in EBCDIC, the encoding of mainframes, cannot be read. Convert it to UTF-8 and send the new file."
 )
+UNSURE: Final = (
+    "The encoding of this short text cannot be told for sure. Save it as UTF-8 and send the new file, or "
+    "send it in one archive with longer texts in the same encoding."
+)
 LOCKED: Final = "The document is protected by a password. Remove the password and send it again."
 
 
@@ -68,7 +72,9 @@ def why_refused(path: Path) -> str | None:
             start = head + file.read(_TEXT_BYTES)
             if _HEIF.match(start):
                 return HEIC
-            return EBCDIC if is_ebcdic(start) else None
+            if is_ebcdic(start):
+                return EBCDIC
+            return UNSURE if is_unsure(start) else None
         file.seek(0, 2)
         size = file.tell()
         for at in {0, max(0, size - _LOOKED_AT)}:  # the directory may be at either end

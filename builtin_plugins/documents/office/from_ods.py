@@ -10,7 +10,7 @@ from lxml import etree
 
 from builtin_plugins.documents.archives.archive import open_archive
 from builtin_plugins.documents.blocks import Block, UnparsableDocument
-from builtin_plugins.documents.office.from_odt import CHECKED, CONTENT, check_readable
+from builtin_plugins.documents.office.from_odt import CHECKED, CONTENT, chart_texts, check_readable, object_in
 from builtin_plugins.documents.office.ooxml import events, forget
 from builtin_plugins.documents.omissions import omit
 from builtin_plugins.documents.tables.portions import FIRST_ROWS, Above, line_of, portions_of_sheet
@@ -18,20 +18,22 @@ from builtin_plugins.documents.tables.spans import MOST_COLUMNS, count_of
 
 _NAMES: Final = (
     *("table", "table-row", "table-cell", "covered-table-cell", "annotation"),
-    *("table-column", "style", "table-properties"),
+    *("table-column", "style", "table-properties", "object"),
 )
 _TAGS: Final = tuple("{*}" + name for name in _NAMES)
 _SPACES: Final = ("{*}s", "{*}tab", "{*}line-break")
 _STYLE: Final = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
 _TABLE: Final = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_OBJECT: Final = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}object"
+_HREF: Final = "{http://www.w3.org/1999/xlink}href"
 _MOST_ROWS: Final = 1_048_576
 _MOST_ALIKE: Final = 256
 """How often a cell or row may be repeated: empty ones are repeated to the end of the sheet."""
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield each sheet in portions that begin with the names of its columns; values as they are shown. Hidden
-    sheets, rows and columns are left out and counted.
+    """Yield each sheet in portions that begin with the names of its columns; values as they are shown. The
+    charts of a sheet follow it. Hidden sheets, rows and columns are left out and counted.
 
     Raises `UnparsableDocument` for a bomb, a password, or a broken package.
     """
@@ -40,7 +42,8 @@ def parse(path: Path) -> Iterator[Block]:
         if CONTENT not in archive.NameToInfo:
             raise UnparsableDocument("corrupt", "ods: no content")
         with archive.open(CONTENT) as part:
-            stream = events(part, _TAGS)
+            objects: list[str] = []
+            stream = _apart(events(part, _TAGS), objects)
             page, style, hidden_styles = 0, "", set[str]()
             for event, element in stream:
                 if element.tag == f"{_STYLE}style":
@@ -51,6 +54,7 @@ def parse(path: Path) -> Iterator[Block]:
                     hidden_styles.add(style)
                 elif event == "start" and element.tag == f"{_TABLE}table":
                     page += 1
+                    objects.clear()
                     if element.get(f"{_TABLE}style-name") in hidden_styles:
                         omit("hidden", int(any(list(_lines(stream, {})))))
                         continue
@@ -58,6 +62,20 @@ def parse(path: Path) -> Iterator[Block]:
                     wide = dict[str, str]()
                     for text in portions_of_sheet(_lines(stream, wide), wide):
                         yield Block(text, page)
+                    for href in objects:
+                        if (root := object_in(archive, href)) is not None:
+                            yield from (Block(text, page) for text in chart_texts(root))
+
+
+def _apart(
+    stream: Iterator[tuple[str, etree._Element]], objects: list[str]
+) -> Iterator[tuple[str, etree._Element]]:
+    """The stream without embedded objects, whose parts are added to `objects`."""
+    for event, element in stream:
+        if element.tag != _OBJECT:
+            yield event, element
+        elif event == "start":
+            objects.append(element.get(_HREF, ""))
 
 
 def _lines(stream: Iterator[tuple[str, etree._Element]], wide: dict[str, str]) -> Iterator[str]:

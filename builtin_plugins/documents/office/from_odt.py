@@ -218,14 +218,12 @@ class _Walk:
 
     def _object(self, href: str) -> str:
         """The formula in a part of its own; empty for any other object. A chart goes beside the text."""
-        info = self._archive and self._archive.NameToInfo.get(f"{posixpath.normpath(href)}/{CONTENT}")
-        if not self._archive or not info or info.file_size > _MAX_OBJECT_BYTES:
+        root = object_in(self._archive, href) if self._archive else None
+        if root is None:
             return ""
-        with suppress(etree.XMLSyntaxError):  # a broken object only costs itself
-            root = etree.fromstring(self._archive.read(info), safe_parser())
-            if root.tag.endswith("}math"):
-                return formula_in(root)
-            self.beside += map(Block, _chart(root))
+        if root.tag.endswith("}math"):
+            return formula_in(root)
+        self.beside += map(Block, chart_texts(root))
         return ""
 
     def take_parts(self, archive: zipfile.ZipFile) -> None:
@@ -290,8 +288,17 @@ class _HeadersAndFooters(_Walk):
             super().data(data)
 
 
-def _chart(root: etree._Element) -> Iterator[str]:
-    """The title of a chart, and the table of its numbers."""
+def object_in(archive: zipfile.ZipFile, href: str) -> etree._Element | None:
+    """The content of an embedded object, None if it is missing, broken, or above 1 MiB."""
+    info = archive.NameToInfo.get(f"{posixpath.normpath(href)}/{CONTENT}")
+    if info is not None and info.file_size <= _MAX_OBJECT_BYTES:
+        with suppress(etree.XMLSyntaxError):  # a broken object only costs itself
+            return etree.fromstring(archive.read(info), safe_parser())
+    return None
+
+
+def chart_texts(root: etree._Element) -> Iterator[str]:
+    """The title of a chart, and the table of its numbers; nothing for an object of another kind."""
     chart = root.find(f"{{*}}body/{{*}}chart/{_CHART}chart")
     if chart is None:
         return

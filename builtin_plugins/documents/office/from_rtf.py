@@ -19,6 +19,7 @@ from builtin_plugins.documents.office.rtf_groups import (
     ROW_START,
     arranged,
     end_of_document,
+    without_binary,
 )
 from builtin_plugins.documents.tables.portions import portions_of_sheet
 
@@ -29,8 +30,8 @@ _PICTURE: Final = re.compile(rb"[0-9a-fA-F\s]{512,}+")
 
 
 def parse(path: Path) -> Iterator[Block]:
-    """Yield the text in pieces of at most 32,768 characters, tables in portions; notes, comments and text
-    boxes come last.
+    """Yield the text in pieces of at most 32,768 characters, tables in portions; notes, comments, text
+    boxes, headers and footers come last.
 
     Raises `UnparsableDocument`: `corrupt` when the file ends within a group, `too_large` for more than 32 MB
     apart from pictures.
@@ -40,7 +41,7 @@ def parse(path: Path) -> Iterator[Block]:
 
 def blocks_of(rtf: bytes) -> Iterator[Block]:
     """Yield what `parse` yields, for RTF in memory."""
-    data = _PICTURE.sub(b" ", rtf)
+    data = _PICTURE.sub(b" ", without_binary(rtf[max(0, rtf.find(b"{")) :]))
     if len(data) > _MAX_BYTES:
         raise UnparsableDocument("too_large", f"rtf: {len(data)} bytes without pictures")
     if not data.rstrip(b"\x00\x1a\r\n\t ").endswith(b"}"):

@@ -1,13 +1,16 @@
 """Rearranges what the RTF converter drops or mixes up, before it reads the file.
 
-It drops footnotes, comments and text boxes with the groups that contain them, keeps what tracked changes
-deleted, mixes up Asian letters, and shows neither where a table row begins nor what is superscript.
+It drops footnotes, comments, text boxes, headers and footers with the groups that contain them, as well as
+what embedded objects show and text that is there twice, for readers with and without Unicode; it keeps what
+tracked changes deleted, mixes up Asian letters, and shows neither where a table row begins nor what is
+superscript.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Final
 
 ROW_START, CELL_END, ROW_END, RAISED = "\ue001", "\ue002", "\ue003", "\ue004"
 
@@ -16,22 +19,26 @@ _BRACE: Final = re.compile(rb"\\[\\{}]|[{}]")
 # Possessive: there is only one way to assign the white space between two words.
 _WORD: Final = rb"\s{0,4}+\\(?:\*|[a-z]{1,32}+-?+\d{0,10}+ ?+)"
 # The control words at the start of a group: the first decides, but `\deleted` may follow others.
-_APART: Final = re.compile(rb"\s{0,4}(?:\\\*\s{0,4})?\\(?:footnote|annotation|shptxt)(?![a-z])")
+_BESIDE: Final = (
+    rb"\s{0,4}(?:\\\*\s{0,4})?\\(?:footnote|annotation|shptxt%s|(?P<page>(?:header|footer)[lrf]?))(?![a-z])"
+)
+_APART: Final = re.compile(_BESIDE % b"")
+# Word repeats the text of a box for programs from before 1997, which write nothing else.
+_OLD_APART: Final = re.compile(_BESIDE % b"|dptxbxtext")
+_BOX: Final = b"\\shptxt"
 _DELETED: Final = re.compile(rb"(?:" + _WORD + rb"){0,40}?\s{0,4}\\deleted(?![a-z0])")
+# The text without Unicode comes first, in a group of its own.
+_TWICE: Final = re.compile(rb"\\upr\s{0,4}\Z")
+_TWICE_CHARS: Final = 8
+_SHOWN: Final = re.compile(rb"(?<!\\)\\(?:object|result|upr|\*\s{0,4}\\ud)(?![a-z0-9-]) ?")
 # Superscript, or letters raised by some half points, as LibreOffice writes it.
 _TOLD: Final = re.compile(rb"(?<!\\)\\(?:(trowd|cell|row|super)(?![a-z0-9])|(up)[1-9]\d{0,4}+) ?")
 # A two-byte letter; many programs write its second byte as the ASCII character with that code.
 _TWO_BYTES: Final = re.compile(
     rb"(\\'(?:8[1-9a-f]|[9a-f][0-9a-f]))(?:(\\'..)|\\([\\{}])|([@-\[\]-z|~]))", re.IGNORECASE
 )
-_BINARY: Final = re.compile(rb"\\bin\d")
+_BINARY: Final = re.compile(rb"(?<!\\)\\bin(\d{1,9}) ?")
 _MARKS: Final = {b"trowd": ROW_START, b"cell": CELL_END, b"row": ROW_END, b"super": RAISED, b"up": RAISED}
-
-
-class _Group(NamedTuple):
-    start: int
-    apart: bool = False
-    deleted: bool = False
 
 
 def end_of_document(data: bytes) -> int:
@@ -44,48 +51,69 @@ def end_of_document(data: bytes) -> int:
     return 0
 
 
-def arranged(data: bytes) -> bytes:
-    """The file without deleted text, with notes and boxes moved to its end, and marks around rows and before
-    superscript.
-
-    A file with binary pictures, which may contain any byte, stays as it is.
-    """
-    if _BINARY.search(data):
-        return data
+def without_binary(data: bytes) -> bytes:
+    """The file without binary pictures, whose bytes may look like anything."""
     kept: list[bytes] = []
-    beside: list[bytes] = []
     place = 0
-    for start, end, is_deleted in _groups(data):
-        kept.append(data[place:start])
-        if not is_deleted:
-            beside.append(b"{\\par " + _APART.sub(b"", data[start + 1 : end - 1], count=1) + b"\\par}")
-        place = end
-    kept.append(data[place:])
-    whole = b"".join(kept)
+    while found := _BINARY.search(data, place):
+        kept.append(data[place : found.start()])
+        place = found.end() + int(found[1])
+    return b"".join([*kept, data[place:]])
+
+
+def arranged(data: bytes) -> bytes:
+    """The file without deleted text, with notes, boxes, headers and footers moved to its end, and marks
+    around rows and before superscript.
+    """
+    apart = _APART if _BOX in data else _OLD_APART
+    gone = _groups(data, lambda at: _is_deleted(data, at) and not apart.match(data, at))
+    data = b"".join(_between(data, gone))
+    moved = _groups(data, lambda at: apart.match(data, at) is not None)
+    beside: dict[bytes, bytes] = {}
+    for start, end in moved:
+        word = apart.match(data, start + 1)
+        assert word is not None
+        text = data[word.end() : end - 1]
+        # Each section repeats its headers.
+        beside.setdefault(text if word["page"] else b"%d" % start, b"{\\par " + text + b"\\par}")
+    whole = b"".join(_between(data, moved))
     last = whole.rfind(b"}")
-    whole = _TWO_BYTES.sub(_in_hexadecimal, b"".join([whole[:last], *beside, whole[last:]]))
-    return _TOLD.sub(_marked, whole)
+    whole = _TWO_BYTES.sub(_in_hexadecimal, b"".join([whole[:last], *beside.values(), whole[last:]]))
+    return _TOLD.sub(_marked, _SHOWN.sub(b"", whole))
 
 
-def _groups(data: bytes) -> list[tuple[int, int, bool]]:
-    """Where the groups are that are moved or dropped; only the outermost of nested ones."""
-    open_groups: list[_Group] = []
-    found: list[tuple[int, int, bool]] = []
+def _is_deleted(data: bytes, at: int) -> bool:
+    """Whether a group that begins at `at` is deleted, or there again with Unicode."""
+    return bool(_DELETED.match(data, at) or _TWICE.search(data[max(0, at - 1 - _TWICE_CHARS) : at - 1]))
+
+
+def _between(data: bytes, groups: list[tuple[int, int]]) -> Iterator[bytes]:
+    """What isn't in any of the groups."""
+    place = 0
+    for start, end in groups:
+        yield data[place:start]
+        place = end
+    yield data[place:]
+
+
+def _groups(data: bytes, is_meant: Callable[[int], bool]) -> list[tuple[int, int]]:
+    """Where the groups are that are meant, asked with where their content begins; only the outermost of
+    nested ones.
+    """
+    open_groups: list[tuple[int, bool]] = []
+    found: list[tuple[int, int]] = []
     inside = 0
     for brace in _BRACE.finditer(data):
         at = brace.end()
         if brace[0] == b"{":
-            group = _Group(at - 1)
-            if not inside:
-                apart = _APART.match(data, at) is not None
-                group = _Group(at - 1, apart, not apart and _DELETED.match(data, at) is not None)
-            inside += group.apart or group.deleted
-            open_groups.append(group)
+            meant = not inside and is_meant(at)
+            inside += meant
+            open_groups.append((at - 1, meant))
         elif brace[0] == b"}" and open_groups:
-            group = open_groups.pop()
-            if group.apart or group.deleted:
+            start, meant = open_groups.pop()
+            if meant:
                 inside -= 1
-                found.append((group.start, at, group.deleted))
+                found.append((start, at))
     return found
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -51,8 +51,29 @@ _DOS_US, _DOS_WESTERN = "cp437", "cp850"
 # MS-DOS and Macintosh have Latin letters where Windows has symbols.
 _OLD: Final = (_DOS_US, _DOS_WESTERN, "cp852", "cp857", "mac-roman")
 _DOS_RUSSIAN, _LIKE_RUSSIAN = "cp866", ("cp737", "cp862")
+_FEW, _MANY = 12, 40
+"""With few bytes beyond ASCII, neighbours tell more; with many, a script is hardly taken for another."""
 _FEW_LETTERS: Final = 18
 """With fewer letters, Russian is likelier than Greek or Hebrew, which use the same bytes."""
+_SCRIPTS: Final = {
+    **dict.fromkeys(("cp1251", "koi8-r", "koi8-u", "iso8859-5", "cp866"), "Cyrillic"),
+    **dict.fromkeys(("cp1253", "cp737"), "Greek"),
+    **dict.fromkeys(("cp1255", "cp862"), "Hebrew"),
+    **dict.fromkeys(("cp932", "euc-jp", "euc_jis_2004"), "Japanese"),
+    "cp1256": "Arabic",
+    "cp874": "Thai",
+    "gb18030": "simplified",
+    "big5": "traditional",
+    "cp949": "Korean",
+}
+"""What is written in each code page that isn't for Latin letters."""
+_LEAST_AHEAD: Final = 1.3
+"""The least multiple of the confidence in any other script. Of 8,562 translated messages of 4 to 200
+characters in 26 code pages, 7,569 are right and 182 in letters of another kind; this refuses 55 of these and
+41 right ones (1.1: 36 and 20; 1.2: 43 and 29), most below 12 characters.
+"""
+_MOST_ASKED: Final = 20
+_DECLARED: Final = re.compile(rb"charset|encoding", re.IGNORECASE)
 _OF_NAMES: Final = (
     *(_DOS_US, _DOS_WESTERN, "cp852", _DOS_RUSSIAN, *_LIKE_RUSSIAN, "cp932", "gb18030", "big5", "cp949"),
 )
@@ -109,6 +130,48 @@ def code_page_of(sample: bytes) -> str | None:
     return "cp1250" if found == _LATIN_2 and _C1.search(plain) else found
 
 
+def is_unsure(head: bytes) -> bool:
+    """Whether a text's first bytes tell so little that letters of another script are nearly as likely."""
+    sample = _sample(head)
+    if _count_foreign(sample) >= _MANY or (codec := _code_page(head)) is None or _japanese(sample):
+        return False
+    sure = _plausible(sample, (*_MODERN, *_OLD))
+    script = _SCRIPTS.get(codec)
+    other = max((value for name, value in sure.items() if _SCRIPTS.get(name) != script), default=0.0)
+    return sure.get(codec, 0.0) < other * (_LEAST_AHEAD if script else 1.0)
+
+
+def shared_code_page(heads: Iterable[bytes]) -> str | None:
+    """The code page of a script other than Latin that all of the texts have whose bytes suffice to tell."""
+    long = (head for head in heads if not is_utf_8(head) and _count_foreign(_sample(head)) >= _MANY)
+    codecs_found = set(islice(filter(None, map(_code_page, long)), _MOST_ASKED))
+    return codecs_found.pop() if len(codecs_found) == 1 and not codecs_found.isdisjoint(_SCRIPTS) else None
+
+
+def may_share(head: bytes, codec: str) -> bool:
+    """Whether a text that tells little by itself, and declares nothing, makes sense in its neighbours' code
+    page.
+    """
+    if (
+        _code_page(head) in (None, codec)
+        or _DECLARED.search(head)
+        or (text := decode_head(head, codec)) is None
+    ):
+        return False
+    return (_count_foreign(head) < _FEW or is_unsure(head)) and _is_plausible(text) and _is_text(text)
+
+
+def _code_page(head: bytes) -> str | None:
+    """The code page of a text, None if it is in Unicode or ISO 2022, or no text."""
+    codec = None if is_utf_8(head) else detect_encoding(head)
+    return None if codec is None or codec.startswith(("utf", "iso2022")) else codec
+
+
+def _count_foreign(data: bytes) -> int:
+    """How many bytes are not ASCII."""
+    return sum(map(len, NOT_ASCII.findall(data)))
+
+
 def code_page_of_names(names: bytes) -> str:
     """The Python codec of file names in an archive that doesn't name it: cp437, as the format prescribes,
     unless another code page, usually of MS-DOS, makes clearly more sense.
@@ -119,7 +182,7 @@ def code_page_of_names(names: bytes) -> str:
         return _DOS_WESTERN
     if best in _OLD:
         return best if _oddness(names, best) < _oddness(names, _DOS_US) else _DOS_US
-    if best in _LIKE_RUSSIAN and sum(map(len, NOT_ASCII.findall(names))) < _FEW_LETTERS:
+    if best in _LIKE_RUSSIAN and _count_foreign(names) < _FEW_LETTERS:
         best = _DOS_RUSSIAN
     return best if _FOREIGN.search(names.decode(best, "replace")) else _DOS_US
 
@@ -172,7 +235,7 @@ def _oddness(text: bytes, code_page: str) -> int:
 
 def _tells_little(text: bytes, sure: float, western: float) -> bool:
     """Whether one or two accented letters don't suffice to decide: "Tromsø" and "Tromsų" are both names."""
-    return sum(map(len, NOT_ASCII.findall(text))) < _TELLING and sure < max(_LEAST_SURE, _CLEARLY * western)
+    return _count_foreign(text) < _TELLING and sure < max(_LEAST_SURE, _CLEARLY * western)
 
 
 def _is_plausible(text: str) -> bool:
@@ -353,8 +416,13 @@ def _unmarked_utf_16(head: bytes) -> str | None:
 
 
 def _recognized(head: bytes) -> str | None:
+    return code_page_of(_sample(head))
+
+
+def _sample(head: bytes) -> bytes:
+    """The part that decides: what is near the first byte that is not ASCII."""
     start = max(0, _first_foreign(head) - _BEFORE_BYTES)
-    return code_page_of(head[start : start + _SAMPLE_BYTES])
+    return head[start : start + _SAMPLE_BYTES]
 
 
 def decoded_as(name: str, data: bytes) -> str:

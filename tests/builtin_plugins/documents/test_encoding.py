@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from builtin_plugins.documents.archives import from_zip
 from builtin_plugins.documents.blocks import parsed_text
 from builtin_plugins.documents.cleaning import clean
 from builtin_plugins.documents.detection import detect_media_type
+from builtin_plugins.documents.extraction import extract_into
 from builtin_plugins.documents.mail import from_eml
 from builtin_plugins.documents.markup import from_html
 from builtin_plugins.documents.refusals import why_refused
@@ -299,3 +302,49 @@ def test_short_japanese(codec: str, text: str) -> None:
     """A line of kana is Japanese, neither Cyrillic nor Thai."""
     data = text.encode(codec)
     assert data.decode(detect_encoding(data) or "") == text
+
+
+@pytest.mark.parametrize(
+    ("codec", "text"),
+    [("cp1251", "ЦЕЛЬ"), ("euc-jp", "カメラ"), ("cp1251", "Немає."), ("cp874", "รัฐเอกราชปาปัวนิวกินี")],
+)
+def test_unsure_text(tmp_path: Path, codec: str, text: str) -> None:
+    """What may as well be of another script is refused with its remedy, and read as UTF-8."""
+    path = written(tmp_path, text.encode(codec))
+    assert detect_media_type(path, "a.txt") is None
+    assert "UTF-8" in (why_refused(path) or "")
+    assert detect_media_type(written(tmp_path, text.encode()), "a.txt") == "text/plain"
+
+
+def test_pages_that_declare(tmp_path: Path) -> None:
+    """A page is no guess if it names its encoding, however short it is."""
+    path = written(tmp_path, "<html><meta charset=euc-jp><p>カメラ".encode("euc-jp"))
+    assert detect_media_type(path, "a.html") == "text/html"
+    assert parsed_text(from_html.parse(path)) == "カメラ"
+
+
+@pytest.mark.parametrize(
+    ("codec", "long", "short"),
+    [
+        ("euc-jp", JAPANESE, "カメラ"),
+        ("euc-jp", JAPANESE, "会議"),
+        ("cp1251", RUSSIAN, "Немає."),
+        ("cp932", JAPANESE, "Größe: 5 µm".encode("cp1252")),
+    ],
+)
+def test_neighbours_in_an_archive(tmp_path: Path, codec: str, long: str, short: str | bytes) -> None:
+    """A short text is read in the code page of the longer ones beside it, unless it makes no sense in it."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    data = short if isinstance(short, bytes) else short.encode(codec)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("short.txt", data)
+        archive.writestr("long.txt", long.encode(codec))
+        archive.writestr("new.txt", "Größe".encode())
+    extract_into(str(tmp_path / "a.zip"), f"{from_zip.__name__}:extract", str(folder), [9, 100_000, 100_000])
+    expected = data.decode("cp1252") if isinstance(short, bytes) else short
+    assert [parsed_text(from_text.parse(folder / name)).strip() for name in "123"] == [
+        expected,
+        long.strip(),
+        "Größe",
+    ]

@@ -167,7 +167,7 @@ def test_macros_with_document_types(tmp_path: Path) -> None:
     assert [block.text for block in from_odt.parse(path)] == ["With macros."]
 
 
-@pytest.mark.parametrize(("kind", "page"), [("text", None), ("presentation", 1)])
+@pytest.mark.parametrize(("kind", "page"), [("text", None), ("presentation", 1), ("spreadsheet", 1)])
 def test_charts(tmp_path: Path, kind: str, page: int | None) -> None:
     """The numbers of a chart, which stand in a part of its own, are a table below its title."""
     odf = "urn:oasis:names:tc:opendocument:xmlns:"
@@ -175,7 +175,10 @@ def test_charts(tmp_path: Path, kind: str, page: int | None) -> None:
     drawing = f'xmlns:draw="{odf}drawing:1.0" xmlns:xlink="http://www.w3.org/1999/xlink"'
     frame = '<draw:frame><draw:object xlink:href="./Object 1"/></draw:frame>'
     shown = f"<text:p>Sales</text:p><text:p>{frame}</text:p>"
-    shown = f"<draw:page>{shown}</draw:page>" if kind == "presentation" else shown
+    if kind == "presentation":
+        shown = f"<draw:page>{shown}</draw:page>"
+    elif kind == "spreadsheet":
+        shown = sheet("Sales", f"<table:shapes>{frame}</table:shapes>") + sheet("Empty")
     rows = "".join(
         f"<table:table-row>{''.join(map(cell, one))}</table:table-row>"
         for one in (("", "Boats"), ("May", "12"), ("June", "31"))
@@ -193,6 +196,10 @@ def test_charts(tmp_path: Path, kind: str, page: int | None) -> None:
         archive.writestr("mimetype", f"application/vnd.oasis.opendocument.{kind}")
         archive.writestr("content.xml", content.format(f"{names} {drawing}", kind, shown, kind))
         archive.writestr("Object 1/content.xml", content.format(names, "chart", chart, "chart"))
-    parse = from_odt.parse_slides if kind == "presentation" else from_odt.parse
+    parse = {
+        "text": from_odt.parse,
+        "presentation": from_odt.parse_slides,
+        "spreadsheet": from_ods.parse,
+    }[kind]
     blocks = [(block.text, block.page) for block in parse(path) if block.text]
-    assert blocks == [("Sales", page), ("Boats by month", page), ("\tBoats\nMay\t12\nJune\t31", page)]
+    assert blocks[:3] == [("Sales", page), ("Boats by month", page), ("\tBoats\nMay\t12\nJune\t31", page)]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from builtin_plugins.documents.cleaning import clean
+from builtin_plugins.documents.detection import RTF, detect_media_type
 from builtin_plugins.documents.office import from_rtf
 
 ROW = "\\trowd\\cellx2000\\cellx4000\\pard\\intbl {}\\cell {}\\cell\\trowd\\cellx2000\\cellx4000\\row\n"
@@ -40,13 +41,18 @@ def test_row_that_does_not_end(tmp_path: Path) -> None:
         "{\\*\\footnote\\ftnalt {\\super 1}A note.}",
         "{\\shp{\\*\\shpinst{\\sp{\\sn x}{\\sv 1}}{\\shptxt \\pard A note.\\par}}}",
         "{\\*\\atnid AB}{\\*\\annotation{\\*\\atndate 1}A note.}",
+        "{\\*\\do\\dptxbx{\\dptxbxtext \\pard A note.\\par}}",
+        "{\\shp{\\*\\shpinst{\\shptxt A note.}}{\\shprslt{\\*\\do\\dptxbx{\\dptxbxtext A note.}}}}",
+        "{\\header \\pard A note.\\par}{\\header \\pard A note.\\par}",
+        "{\\footerf \\pard A note.}",
+        "{\\footnote A {\\deleted long }note.}",
     ],
 )
 def test_notes_boxes_and_comments(tmp_path: Path, beside: str) -> None:
     """What stands beside the text is read after it, and does not interrupt its sentence."""
     (text,) = texts(tmp_path, f"The limit is{beside} 85 degrees.\\par The end.\\par")
     assert text.startswith("The limit is 85 degrees.\nThe end.")
-    assert text.endswith("A note.")
+    assert text.endswith("A note.") and text.count("note") == 1
 
 
 @pytest.mark.parametrize("words", ["\\deleted", "\\rtlch\\fcs1 \\af0 \\ltrch\\fcs0 \\deleted\\revauthdel1 "])
@@ -69,7 +75,31 @@ def test_braces_without_end(tmp_path: Path) -> None:
 
 def test_pictures_in_binary(tmp_path: Path) -> None:
     """A picture may hold bytes that look like the end of a group."""
-    assert texts(tmp_path, "Before {\\pict\\bin7 }}{\\row}after{\\footnote x}.") == ["Before after."]
+    (text,) = texts(tmp_path, "Before {\\pict\\bin7 }}{\\row}after{\\footnote x}.")
+    assert text.split() == ["Before", "after.", "x"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            "{\\object\\objemb{\\*\\objname A}{\\*\\objdata 00}{\\result {\\pict 00}High water.}}",
+            "High water.",
+        ),
+        ("{\\upr{High {\\b wasser}}{\\*\\ud High {\\b w\\u228 ?sser}}}.", "High wässer."),
+    ],
+)
+def test_what_other_readers_show(tmp_path: Path, body: str, expected: str) -> None:
+    """What an object shows in its place, and text that is there with and without Unicode, once."""
+    assert texts(tmp_path, body) == [expected]
+
+
+@pytest.mark.parametrize("before", [b"\xef\xbb\xbf", b"\r\n "])
+def test_bytes_before_the_first_brace(tmp_path: Path, before: bytes) -> None:
+    path = tmp_path / "a.rtf"
+    path.write_bytes(before + b"{\\rtf1 High water at nine.}")
+    assert detect_media_type(path) == RTF
+    assert "".join(block.text for block in from_rtf.parse(path)).strip() == "High water at nine."
 
 
 @pytest.mark.parametrize(
