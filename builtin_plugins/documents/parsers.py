@@ -8,7 +8,7 @@ from builtin_plugins.documents.blocks import Parser
 _HERE = __package__
 
 BUILTIN_PARSERS = (
-    Parser("pdf", (_types.PDF,), f"{_HERE}.pdf.from_pdf:parse", f"{_HERE}.pdf.attached:extract"),
+    Parser("pdf", (_types.PDF,), f"{_HERE}.pdf.from_pdf:parse", f"{_HERE}.pdf.attachments:extract"),
     Parser("docx", _types.WORD_TYPES, f"{_HERE}.office.from_docx:parse"),
     Parser("pptx", _types.POWERPOINT_TYPES, f"{_HERE}.office.from_pptx:parse"),
     Parser("xlsx", _types.EXCEL_TYPES, f"{_HERE}.office.from_xlsx:parse"),

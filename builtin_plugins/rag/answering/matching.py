@@ -86,7 +86,8 @@ def _sentences(text: str, language: str | None) -> Iterator[ReadSentence]:
     above = before = topic = nothing
     under = ""
     split = split_sentences(text, language)
-    for one, end in zip(split, [*(other.start for other in split[1:]), len(text)], strict=True):
+    ends = [*(one.start for one in split), len(text)][1:]
+    for one, end in zip(split, ends, strict=True):
         is_doubtful = DOUBTFUL in text[one.start : end]
         stems, length = content_forms(one.text, language), count_words(one.text)
         if one.is_heading:

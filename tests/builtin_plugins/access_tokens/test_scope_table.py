@@ -41,6 +41,7 @@ ASK = {
     "GET /v1/rag",
     "GET /v1/rag/capabilities",
     "GET /v1/rag/pipeline",
+    "GET /v1/rag/usage",
     "POST /v1/ai/audio/speech",
     "POST /v1/ai/audio/transcriptions",
     "POST /v1/ai/chat/completions",

@@ -256,7 +256,7 @@ def test_few_figures_stay_upright(tmp_path: Path) -> None:
 def table_of(*words: tuple[str, int]) -> OcrText:
     """What tesseract writes of some words, with how sure it is of each."""
     rows = (f"5\t1\t1\t1\t1\t{n}\t0\t0\t9\t9\t{sure}\t{word}" for n, (word, sure) in enumerate(words))
-    return OcrText("\n".join([*rows, " ".join(word for word, _ in words)]))
+    return OcrText.of_output("\n".join([*rows, " ".join(word for word, _ in words)]))
 
 
 def test_a_sure_letter_does_not_stand_in_for_a_page() -> None:
@@ -268,7 +268,7 @@ def test_a_sure_letter_does_not_stand_in_for_a_page() -> None:
 
 @pytest.mark.parametrize("fault", ["sleep 9", "exit 1"])
 def test_what_was_read_first_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
-    row = "5\\t1\\t1\\t1\\t1\\t1\\t0\\t0\\t9\\t9\\t50\\tharbour"
+    row = "5\\t1\\t1\\t1\\t1\\t1\\t0\\t0\\t9\\t9\\t65\\tharbour"
     program = tmp_path / "tesseract"
     program.write_text(f'#!/bin/sh\ncase "$*" in *psm*) {fault};; esac\nprintf "{row}\\nharbour\\n"\n')
     program.chmod(0o755)

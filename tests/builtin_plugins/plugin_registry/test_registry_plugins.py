@@ -184,7 +184,7 @@ class TestShown:
         alias = await service.anonymous.get("/plugins?limit=1")
         assert alias.status == 200 and alias.json()["total"] == 7
         health = (await service.anonymous.get("/health")).json()
-        assert (health["service"], health["plugins_loaded"]) == ("plugin-registry", 5)
+        assert (health["service"], health["plugins_loaded"]) == ("plugin-registry", 7)
 
     async def test_nobody_takes_manifests(self, start_platform: Start) -> None:
         """Without a plugin source, installing and the schema are honestly not offered."""
