@@ -49,7 +49,7 @@ def briefly(seconds: int = _FORM_SECONDS) -> Iterator[None]:
     PDFium would spend days on a 500-byte file whose fields contain each other.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    own = int(time.process_time()) + seconds
+    own = int(time.process_time()) + 1 + seconds  # at least so many: the limit is in whole seconds
     bound = own if soft == resource.RLIM_INFINITY else min(soft, own)
     resource.setrlimit(resource.RLIMIT_CPU, (bound, hard))
     try:
