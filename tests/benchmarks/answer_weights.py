@@ -23,7 +23,7 @@ _LOST = 0.01
 
 
 def fit(everything: Sequence[Given]) -> str:
-    """The weights as they stand in the module, fitted on one half, and figures of the other."""
+    """The weights fitted on one half, written as in the module, with the figures of the other half."""
     chosen = [one for one in everything if one.signs is not None and one.case.half != HELD_OUT]
     held = [one for one in everything if one.signs is not None and one.case.half == HELD_OUT]
     bias, weights = _fitted(chosen, NAMES)

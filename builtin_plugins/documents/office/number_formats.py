@@ -119,7 +119,7 @@ def _shown_in(section: str) -> Shown:
 def _as_fraction(has_whole: bool, places: int, denominator: int, unit: str) -> Shown:
     """How numbers are shown with a denominator of at most so many places, or with this one."""
 
-    def shown(value: float) -> str:
+    def format_value(value: float) -> str:
         if not abs(value) < _LARGEST:
             return number_text(value)
         exact = Fraction(abs(value))
@@ -130,13 +130,13 @@ def _as_fraction(has_whole: bool, places: int, denominator: int, unit: str) -> S
         sign = "-" if value < 0 and count else ""
         return sign + (" ".join(filter(None, (str(whole) if whole or not part else "", part)))) + unit
 
-    return shown
+    return format_value
 
 
 def _as_code(pattern: str) -> Shown:
     """How whole numbers are shown with signs between their digits; the first place takes all others."""
 
-    def shown(value: float) -> str:
+    def format_value(value: float) -> str:
         if value != abs(value) or not value < _LARGEST or value != int(value):
             return number_text(value)
         digits, places = list(str(int(value))), len(re.findall("[0#]", pattern))
@@ -152,7 +152,7 @@ def _as_code(pattern: str) -> Shown:
                 made.append(digits.pop() if digits else "0")
         return "".join(reversed(made)).strip()
 
-    return shown
+    return format_value
 
 
 def _measured(number_format: str) -> Shown:

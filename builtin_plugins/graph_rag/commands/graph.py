@@ -93,7 +93,7 @@ def _of_base(knowledge_base: str, entities: int) -> Picture:
     picture = running.run(_stored(knowledge_base, entities))
     if picture is None:
         raise Missing(
-            f"there is no graph of a knowledge base '{knowledge_base}'",
+            f"the knowledge base '{knowledge_base}' has no graph, or does not exist",
             'GET /v1/rag/knowledge-bases lists the ids; PATCH with {"graph": true} builds a graph.',
         )
     return picture

@@ -97,7 +97,7 @@ async def health(ctx: Context, service_name: str) -> ServiceHealth:
     """Check the health of a service."""
     service = await ctx.read(records.find, service_name)
     try:
-        status, said = await _asked(ctx, service)
+        status, said = await _status_and_body(ctx, service)
     except OutgoingError as error:
         await ctx.write(records.note_health, service, "unhealthy")
         raise as_platform_error(error, service_name) from None
@@ -122,7 +122,7 @@ async def health_fields(platform: Platform) -> dict[str, Any]:
     return {"services_registered": await platform.database.read(records.count)}
 
 
-async def _asked(ctx: Context, service: ServiceOut) -> tuple[int, Any]:
+async def _status_and_body(ctx: Context, service: ServiceOut) -> tuple[int, Any]:
     client = ctx.resource(CALLING).client
     async with await client.call("GET", service.address.url(service.health_check_url)) as reply:
         said = await reply.read()

@@ -138,7 +138,7 @@ async def retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: S
     return await _retrieve(platform, bases, sought)
 
 
-async def _asked(platform: Platform, model: str, sought: Sought) -> Embedded:
+async def _question_vector(platform: Platform, model: str, sought: Sought) -> Embedded:
     """Embed the question; how much its vectors count depends on how well the model knows its language."""
     embedding = embed(platform, model, [sought.text], "query")
     if not sought.hybrid or sought.language is None:
@@ -164,7 +164,7 @@ async def _caught_up(platform: Platform, bases: Sequence[KnowledgeBase]) -> bool
 async def _retrieve(platform: Platform, bases: Sequence[KnowledgeBase], sought: Sought) -> RetrievedPassages:
     groups = await documents_of(platform, bases, sought.metadata_filter)
     models = list(dict.fromkeys(base.embedding_model for base in bases))
-    asked = {model: await _asked(platform, model, sought) for model in models}
+    asked = {model: await _question_vector(platform, model, sought) for model in models}
     aims = {model: await _aim(platform, model, asked[model], sought.imagined) for model in models}
     model = models[0]
     question = asked[model]

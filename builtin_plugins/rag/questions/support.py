@@ -21,7 +21,7 @@ async def support(inquiry: Inquiry, retrieved: RetrievedPassages) -> api.Support
     if key not in inquiry.supports:
         language = await inquiry.language()
         inquiry.supports[key] = await in_thread(
-            inquiry.platform, _asked, inquiry.platform, key[0], passages, language
+            inquiry.platform, _measure, inquiry.platform, key[0], passages, language
         )
     return inquiry.supports[key]
 
@@ -32,7 +32,7 @@ async def is_supported(inquiry: Inquiry, retrieved: RetrievedPassages) -> bool:
     return bool(retrieved.passages) if measured is None else measured.is_enough
 
 
-def _asked(
+def _measure(
     platform: Platform, question: str, passages: Sequence[Passage], language: str | None
 ) -> api.Support | None:
     asked = asked_words(question, language)
