@@ -224,7 +224,7 @@ if [ "$command" = test ]; then
     unset PYTHONDONTWRITEBYTECODE
     # A file's tests stay in one process, as many share one platform. Four processes open up to 80 PostgreSQL connections at once,
     # and a server allows 100 by default.
-    exec "$venv/bin/python" -m pytest -n auto --maxprocesses 4 --max-worker-restart 1 --dist loadfile --no-loadscope-reorder \
+    exec "$venv/bin/python" -m pytest -n auto --maxprocesses 4 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder \
         "$@"
 fi
 if [ "$command" = docs ]; then

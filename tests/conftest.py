@@ -6,11 +6,13 @@ import importlib
 import os
 import resource
 import signal
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -24,6 +26,7 @@ from tests.fakes.kept import Kept
 from tests.fakes.loaded_once import languages_loaded_once
 from tests.fakes.small_model import SmallModel, serving
 
+DIED = pytest.StashKey[bool]()
 # These files take a minute or more: several processes start with them, so that none ends alone with one.
 LONG = (
     "tests/test_openapi_fuzz.py",
@@ -88,9 +91,18 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + 2
 
 
-def pytest_sessionfinish() -> None:
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object | None) -> None:
+    """A process of tests that dies ends the run: what it had left to do would be reported by nobody."""
+    if error:
+        node.config.stash[DIED] = True
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
     """Before the end counts processor time."""
     prepared.close()
+    if session.config.stash.get(DIED, False):
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -239,6 +251,13 @@ def pytest_configure(config: pytest.Config) -> None:
     health = [HealthCheck.too_slow]
     settings.register_profile("platform", deadline=None, derandomize=True, suppress_health_check=health)
     settings.load_profile("platform")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Name a failed test at once: a run that is ended from outside has no summary."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        sys.stdout.write(f"\nFAILED {report.nodeid}\n")
 
 
 def pytest_terminal_summary(

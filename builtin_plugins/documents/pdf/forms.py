@@ -43,15 +43,17 @@ class _Box(NamedTuple):
 
 @contextmanager
 def briefly(seconds: int = _FORM_SECONDS) -> Iterator[None]:
-    """Limit the processor time for reading a form's fields, or a page; the process is killed when it is
-    exceeded.
+    """Limit the processor time for reading a form's fields, or a page, within a child process that has a
+    limit already: it is killed when this one is exceeded. A process without a limit is never killed.
 
     PDFium would spend days on a 500-byte file whose fields contain each other.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    if soft == resource.RLIM_INFINITY:
+        yield
+        return
     own = int(time.process_time()) + 1 + seconds  # at least so many: the limit is in whole seconds
-    bound = own if soft == resource.RLIM_INFINITY else min(soft, own)
-    resource.setrlimit(resource.RLIMIT_CPU, (bound, hard))
+    resource.setrlimit(resource.RLIMIT_CPU, (min(soft, own), hard))
     try:
         yield
     finally:
